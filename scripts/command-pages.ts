@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { helpText } from '../src/call/parse.ts'
-import { commandTable } from '../src/commands/table.ts'
-import { exitMeanings } from '../src/errors.ts'
+import { helpText } from '../src/interfaces/cli/parse.ts'
+import { commandTable } from '../src/interfaces/commands/table.ts'
+import { exitMeanings } from '../src/base/errors.ts'
 
 /** The command reference, made from the same tables as `--help`. */
 export async function commandPages(): Promise<string> {

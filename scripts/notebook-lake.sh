@@ -13,7 +13,7 @@ fi
 fresh() { [ -f "$1.made" ] && [ "$(cat "$1.made")" = "$2" ]; }
 
 # The programs that make the lake, and the views in it; commands, queries and pages that only read it do not count.
-wanted=$(find catalog src scripts/notebook-lake.ts -type f -not -path 'src/commands/*' -not -path 'src/query/*' -not -path 'src/report/*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-64)
+wanted=$(find catalog src scripts/notebook-lake.ts -type f -not -path 'src/interfaces/commands/*' -not -path 'src/query/*' -not -path 'src/interfaces/report/*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-64)
 if ! fresh "$lake" "$wanted" || [ ! -f "$lake/lake.duckdb" ] || [ ! -f "$lake.provider.json" ]; then
   echo "Making the lake of the notebooks: eighty weekly polls of the sandbox"
   rm -f "$lake.made"

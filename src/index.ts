@@ -3,19 +3,19 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Table } from 'apache-arrow'
 import pLimit from 'p-limit'
-import { ownMemory } from './call/memory.ts'
-import { usage } from './errors.ts'
-import { kinds } from './kinds.ts'
-import type { Engine } from './store/engine.ts'
-import { engineMemory, leastMemory, requireMemory } from './store/memory.ts'
-import type { Parameters } from './store/sql.ts'
+import { ownMemory } from './interfaces/cli/memory.ts'
+import { usage } from './base/errors.ts'
+import { kinds } from './base/kinds.ts'
+import type { Engine } from './lake/store/engine.ts'
+import { engineMemory, leastMemory, requireMemory } from './lake/store/memory.ts'
+import type { Parameters } from './lake/store/sql.ts'
 import { loadCatalogue } from './catalog/load.ts'
-import { withOwn } from './points/own-rows.ts'
-import { Ledger } from './ledger/ledger.ts'
+import { withOwn } from './sources/points/own-rows.ts'
+import { Ledger } from './lake/ledger/ledger.ts'
 import { arrowTable } from './query/arrow.ts'
-import type { LookaheadProof } from './lookahead/lookahead.ts'
-import type { Replayed, Stamped } from './results/stamp.ts'
-import { explainChange as explain, type Explained, type ExplainInput } from './results/explain-change.ts'
+import type { LookaheadProof } from './trust/lookahead/lookahead.ts'
+import type { Replayed, Stamped } from './trust/results/stamp.ts'
+import { explainChange as explain, type Explained, type ExplainInput } from './trust/results/explain-change.ts'
 import {
   type Calendar,
   calendarSql,
@@ -28,7 +28,7 @@ import {
 } from './query/joined.ts'
 import { Filled } from './query/filled.ts'
 import { openQuery, type QueryOptions, type VariableValue, versionOf, withAsOf } from './query/lake.ts'
-import { clipped, type FunctionOptions, type GivenRows, proveAnswering } from './lookahead/function.ts'
+import { clipped, type FunctionOptions, type GivenRows, proveAnswering } from './trust/lookahead/function.ts'
 import { type Note, noteTexts } from './query/note.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
@@ -36,26 +36,26 @@ import type { PointsFilter } from './query/points.ts'
 import { type AskedQuestion, judgeQuestion } from './query/question.ts'
 import { readOptions, refuseStrange, unasked } from './query/read-options.ts'
 import { guarded, type RunDeps } from './query/run.ts'
-import { stress as stressQuery, type Stressed } from './results/stress.ts'
-import { type Borne, quantiles, type SeenLags } from './results/stress-delays.ts'
-import { sourceOfQuery, sourceOfStamp } from './results/stress-source.ts'
-import { withVintages } from './results/stress-stamp.ts'
-import { seenLags } from './report/audit.ts'
+import { stress as stressQuery, type Stressed } from './trust/results/stress.ts'
+import { type Borne, quantiles, type SeenLags } from './trust/results/stress-delays.ts'
+import { sourceOfQuery, sourceOfStamp } from './trust/results/stress-source.ts'
+import { withVintages } from './trust/results/stress-stamp.ts'
+import { seenLags } from './trust/availability-audit.ts'
 
-export { LakeError } from './errors.ts'
+export { LakeError } from './base/errors.ts'
 export { rows } from './query/rows.ts'
-export type { FunctionOptions, Given, GivenRows as Rows } from './lookahead/function.ts'
-export type { Parameters } from './store/sql.ts'
-export type { Explained } from './results/explain-change.ts'
+export type { FunctionOptions, Given, GivenRows as Rows } from './trust/lookahead/function.ts'
+export type { Parameters } from './lake/store/sql.ts'
+export type { Explained } from './trust/results/explain-change.ts'
 export type { Calendar, Join, Windowed } from './query/joined.ts'
-export type { LookaheadProof as Proof } from './lookahead/lookahead.ts'
-export type { Replayed, Stamped } from './results/stamp.ts'
+export type { LookaheadProof as Proof } from './trust/lookahead/lookahead.ts'
+export type { Replayed, Stamped } from './trust/results/stamp.ts'
 export type { QueryOptions, VariableValue as Setting } from './query/lake.ts'
 export type { Note } from './query/note.ts'
 export type { Decision, Instant, Moment } from './query/options.ts'
 export type { Panel } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
-export type { Stressed } from './results/stress.ts'
+export type { Stressed } from './trust/results/stress.ts'
 
 /** What a single call may carry. */
 export interface CallOptions {
@@ -209,7 +209,7 @@ function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
   const { path, memory, options } = seat
   const library = async () => {
     refuseClosed(seat)
-    return await import('./commands/cli.ts')
+    return await import('./interfaces/commands/cli.ts')
   }
   const asking = (signal: AbortSignal | undefined, ...ends: number[]) => ({
     folder: path,

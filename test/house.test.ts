@@ -18,7 +18,7 @@ import {
   wornNames,
 } from './house/habits.ts'
 import { caseBreaches, lawBreaches, lostPlaces } from './house/cases.ts'
-import { cycles, type Files, loadedBy, orderBreaches, rankOf, ranks } from './house/order.ts'
+import { cycles, type Files, floors, loadedBy, orderBreaches, rankOf } from './house/order.ts'
 import { codeOnly, importsOf } from './house/source.ts'
 import { forbiddenWords } from './house/words.ts'
 
@@ -44,16 +44,17 @@ const of = (texts: Readonly<Record<string, string>>): Files => new Map(Object.en
 
 describe('this project', () => {
   test('is found', () => {
-    expect([...files.keys()]).toContain('src/time.ts')
+    expect([...files.keys()]).toContain('src/base/time.ts')
     expect([...files.keys()].filter((path) => path.startsWith('src/')).length).toBeGreaterThan(10)
   })
   test('imports one way only', () => expect(orderBreaches(files)).toEqual([]))
   test('has no ring of imports', () => expect(cycles(files)).toEqual([]))
   test('fetching loads what fetching needs', () => {
-    const run = ['cli', 'parse', 'frame', 'fetch'].map((name) => `src/commands/${name}.ts`)
+    const run = ['cli', 'parse', 'frame', 'fetch'].map((name) => `src/interfaces/commands/${name}.ts`)
     const loaded = [...new Set(run.flatMap((path) => [...loadedBy(files, path)]))]
-    expect(loaded).toContain('src/metrics/fetch.ts')
-    const elsewhere = /^src\/(?:registry|report|points)\/|^src\/views\/(?!manifest)|^src\/upkeep\/(?!finish)/
+    expect(loaded).toContain('src/sources/metrics/fetch.ts')
+    const elsewhere =
+      /^src\/(?:sources\/(?:registry|points)|interfaces\/report)\/|^src\/query\/views\/(?!manifest)|^src\/maintenance\/upkeep\/(?!finish)/
     expect(loaded.filter((path) => elsewhere.test(path))).toEqual([])
     const house = { 'src/a.ts': "import './b.ts'\nimport type { C } from './c.ts'\nawait import('./d.ts')" }
     const rest = { 'src/b.ts': "export * from './e.ts'", 'src/c.ts': '', 'src/d.ts': '', 'src/e.ts': '' }
@@ -68,15 +69,16 @@ describe('this project', () => {
   test('waits and draws names through their owners', () => expect(callBreaches(files)).toEqual([]))
   test('believes no value that it has not looked at', () => {
     expect(castBreaches(files)).toEqual([])
-    const cast = { 'src/ledger/held.ts': 'a\nreturn rows as  unknown as Row[]', 'src/x.ts': '// as never' }
-    expect(castBreaches(of(cast))).toEqual(['src/ledger/held.ts:2: as  unknown as'])
-    expect(castBreaches(of({ 'src/ledger/ledger.ts': 'made as unknown as Statement' }))).toEqual([])
+    const cast = { 'src/lake/ledger/held.ts': 'a\nreturn rows as  unknown as Row[]', 'src/x.ts': '// as never' }
+    expect(castBreaches(of(cast))).toEqual(['src/lake/ledger/held.ts:2: as  unknown as'])
+    expect(castBreaches(of({ 'src/lake/ledger/ledger.ts': 'made as unknown as Statement' }))).toEqual([])
   })
   test('has no default export', () => expect(defaultExports(files)).toEqual([]))
   test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))
   test('documents every command', () => {
     expect(undocumentedCommands(files)).toEqual([])
-    const command = (words: string): Files => of({ 'src/commands/x.ts': `name: 'x',\n  ${words}\n  summary: 's',` })
+    const command = (words: string): Files =>
+      of({ 'src/interfaces/commands/x.ts': `name: 'x',\n  ${words}\n  summary: 's',` })
     for (const words of ['', 'asks: true,', 'ends: [],', 'ends: [4, 6],\n  asks: true,'])
       expect(undocumentedCommands(command(words))).toEqual([expect.stringContaining('no heading for x')])
   })
@@ -134,88 +136,99 @@ describe('this project', () => {
   test('names no machine, no package registry, no loose end', () => expect(forbiddenWords(files)).toEqual([]))
 })
 
-describe('the order of the rooms', () => {
+describe('the order of the floors', () => {
   const house = {
-    'src/errors.ts': '',
-    'src/time.ts': '',
+    'src/base/time.ts': '',
     'src/catalog/load.ts': '',
-    'src/net/outcome.ts': '',
-    'src/net/http.ts': '',
-    'src/store/engine.ts': '',
-    'src/ledger/journal.ts': '',
-    'src/metrics/plan.ts': '',
-    'src/registry/cut.ts': '',
+    'src/lake/store/engine.ts': '',
+    'src/lake/ledger/journal.ts': '',
+    'src/sources/http/outcome.ts': '',
+    'src/sources/metrics/plan.ts': '',
     'src/sandbox/server.ts': '',
     'src/sandbox/world/noise.ts': '',
-    'src/commands/fetch.ts': '',
+    'src/interfaces/commands/fetch.ts': '',
   }
   const breach = (path: string, line: string): readonly string[] => orderBreaches(of({ ...house, [path]: line }))
 
   test.each([
-    ['src/time.ts', "import { plan } from './metrics/plan.ts'", 'a step up'],
-    ['src/time.ts', "import type { Plan } from './metrics/plan.ts'", 'a step up'],
-    ['src/store/engine.ts', "export { journal } from '../ledger/journal.ts'", 'a step up'],
-    ['src/metrics/plan.ts', "const late = await import('../commands/fetch.ts')", 'a step up'],
-    ['src/net/http.ts', "import { query } from '../store/engine.ts'", 'a step sideways'],
-    ['src/registry/cut.ts', "import type { Plan } from '../metrics/plan.ts'", 'a step sideways'],
-    ['src/time.ts', "import { LakeError } from './errors.ts'", 'a step sideways'],
-    ['src/metrics/plan.ts', "import { serve } from '../sandbox/server.ts'", 'only commands know the sandbox'],
-    ['src/store/engine.ts', "import type { Noise } from '../sandbox/world/noise.ts'", 'only commands know the sandbox'],
-    ['src/sandbox/server.ts', "import type { Outcome } from '../net/outcome.ts'", 'the sandbox shares only'],
-    ['src/metrics/plan.ts', "import { gone } from './gone.ts'", 'no such file'],
-    ['src/utils.ts', '', 'no room'],
-    ['src/misc/a.ts', '', 'no room'],
+    ['src/base/time.ts', "import { plan } from '../sources/metrics/plan.ts'", 'a higher floor'],
+    ['src/base/time.ts', "import type { Plan } from '../sources/metrics/plan.ts'", 'a higher floor'],
+    ['src/lake/store/engine.ts', "export { judge } from '../../sources/http/outcome.ts'", 'a higher floor'],
+    [
+      'src/sources/metrics/plan.ts',
+      "const late = await import('../../interfaces/commands/fetch.ts')",
+      'a higher floor',
+    ],
+    [
+      'src/sources/metrics/plan.ts',
+      "import { serve } from '../../sandbox/server.ts'",
+      'only commands know the sandbox',
+    ],
+    [
+      'src/sandbox/server.ts',
+      "import type { Outcome } from '../sources/http/outcome.ts'",
+      'the sandbox takes from base',
+    ],
+    ['src/sources/metrics/plan.ts', "import { gone } from './gone.ts'", 'no such file'],
+    ['src/utils.ts', '', 'outside the floors'],
+    ['src/misc/a.ts', '', 'outside the floors'],
   ])('%s: %s', (path, line, why) => expect(breach(path, line)).toEqual([expect.stringContaining(why)]))
 
   test.each([
-    ['src/commands/fetch.ts', "import { serve } from '../sandbox/server.ts'"],
-    ['src/store/engine.ts', "import { encode } from './engine.ts'"],
-    ['src/metrics/plan.ts', "import type { Outcome } from '../net/outcome.ts'"],
-    ['src/metrics/plan.ts', "import {\n  type Outcome,\n  judge,\n} from '../net/outcome.ts'"],
-    ['src/sandbox/server.ts', "import { hour } from '../time.ts'"],
-    ['src/time.ts', "// import { plan } from './metrics/plan.ts'"],
-    ['src/time.ts', 'const text = "import { plan } from \'./metrics/plan.ts\'"'],
+    ['src/interfaces/commands/fetch.ts', "import { serve } from '../../sandbox/server.ts'"],
+    ['src/main.ts', "import { fetch } from './interfaces/commands/fetch.ts'"],
+    ['src/lake/store/engine.ts', "import { journal } from '../ledger/journal.ts'"],
+    ['src/sources/metrics/plan.ts', "import {\n  type Outcome,\n  judge,\n} from '../http/outcome.ts'"],
+    ['src/sandbox/server.ts', "import { hour } from '../base/time.ts'"],
+    ['src/base/time.ts', "// import { plan } from '../sources/metrics/plan.ts'"],
+    ['src/base/time.ts', 'const text = "import { plan } from \'../sources/metrics/plan.ts\'"'],
   ])('lets %s: %s pass', (path, line) => expect(breach(path, line)).toEqual([]))
 
-  test('a file has the rank of its room, as a whole number', () => {
-    expect(rankOf('src/views/sql.ts')).toBe(ranks['src/views/'])
+  test('the rank of a file is the position of its floor', () => {
+    expect(rankOf('src/query/views/sql.ts')).toBe(floors.indexOf('query'))
+    expect(rankOf('src/index.ts')).toBe(floors.length)
     expect(rankOf('src/views.ts')).toBeUndefined()
     expect(rankOf('docs/x.md')).toBeUndefined()
-    expect(Object.values(ranks).filter((rank) => !Number.isInteger(rank))).toEqual([])
-    for (const room of Object.keys(ranks)) expect([...files.keys()].some((path) => path.startsWith(room))).toBe(true)
+    for (const floor of floors) expect([...files.keys()].some((path) => path.startsWith(`src/${floor}/`))).toBe(true)
   })
 
   test('rings are found through other files and through types', () => {
     const ring = of({
-      'src/ledger/a.ts': "import { b } from './b.ts'",
-      'src/ledger/b.ts': "import type { C } from './c.ts'",
-      'src/ledger/c.ts': "import { a } from './a.ts'",
-      'src/ledger/d.ts': "import { a } from './a.ts'",
+      'src/lake/ledger/a.ts': "import { b } from './b.ts'",
+      'src/lake/ledger/b.ts': "import type { C } from './c.ts'",
+      'src/lake/ledger/c.ts': "import { a } from './a.ts'",
+      'src/lake/ledger/d.ts': "import { a } from './a.ts'",
     })
-    expect(cycles(ring)).toEqual(['src/ledger/a.ts -> src/ledger/b.ts -> src/ledger/c.ts -> src/ledger/a.ts'])
-    expect(cycles(of({ 'src/ledger/d.ts': "import { a } from './a.ts'", 'src/ledger/a.ts': '' }))).toEqual([])
+    expect(cycles(ring)).toEqual([
+      'src/lake/ledger/a.ts -> src/lake/ledger/b.ts -> src/lake/ledger/c.ts -> src/lake/ledger/a.ts',
+    ])
+    expect(cycles(of({ 'src/lake/ledger/d.ts': "import { a } from './a.ts'", 'src/lake/ledger/a.ts': '' }))).toEqual([])
   })
 })
 
 describe('the habits', () => {
   test.each([
-    ['src/net/ask.ts', "import { createServer } from 'node:http'", 'src/sandbox/server.ts'],
+    ['src/sources/http/ask.ts', "import { createServer } from 'node:http'", 'src/sandbox/server.ts'],
     ['src/sandbox/metrics.ts', "import http from 'http'", 'src/sandbox/server.ts'],
-    ['src/net/ask.ts', "import { request } from 'undici'", 'src/net/http.ts'],
-    ['src/ledger/views.ts', "const db = await import('@duckdb/node-api')", 'src/store/engine.ts'],
-    ['src/ledger/journal.ts', "import { DatabaseSync } from 'node:sqlite'", 'src/ledger/ledger.ts'],
-    ['src/commands/sql.ts', "import { spawn } from 'node:child_process'", 'src/commands/hooks.ts'],
-    ['src/metrics/plan.ts', "import { Worker } from 'node:worker_threads'", 'nobody'],
-    ['src/metrics/plan.ts', "import process from 'node:process'", 'src/main.ts'],
+    ['src/sources/http/ask.ts', "import { request } from 'undici'", 'src/sources/http/http.ts'],
+    ['src/lake/ledger/views.ts', "const db = await import('@duckdb/node-api')", 'src/lake/store/engine.ts'],
+    ['src/lake/ledger/journal.ts', "import { DatabaseSync } from 'node:sqlite'", 'src/lake/ledger/ledger.ts'],
+    [
+      'src/interfaces/commands/sql.ts',
+      "import { spawn } from 'node:child_process'",
+      'src/interfaces/commands/hooks.ts',
+    ],
+    ['src/sources/metrics/plan.ts', "import { Worker } from 'node:worker_threads'", 'nobody'],
+    ['src/sources/metrics/plan.ts', "import process from 'node:process'", 'src/main.ts'],
   ])('an owner: %s: %s', (path, line, owner) => {
     expect(ownerBreaches(of({ [path]: line }))).toEqual([expect.stringContaining(owner)])
   })
 
   test('owners may, and types may', () => {
     const good = {
-      'src/ledger/ledger.ts': "import { DatabaseSync } from 'node:sqlite'",
+      'src/lake/ledger/ledger.ts': "import { DatabaseSync } from 'node:sqlite'",
       'src/sandbox/server.ts': "import { createServer } from 'node:http'",
-      'src/ledger/apply.ts': "import type { DatabaseSync } from 'node:sqlite'",
+      'src/lake/ledger/apply.ts': "import type { DatabaseSync } from 'node:sqlite'",
     }
     expect(ownerBreaches(of(good))).toEqual([])
   })
@@ -235,10 +248,10 @@ describe('the habits', () => {
     'const text = /[\'"]/.test(a) ? Date.now() : 0',
     'const p = globalThis.process',
   ])('the world as an argument: %s', (line) => {
-    expect(ambientBreaches(of({ 'src/metrics/plan.ts': `\n${line}\n` }))).toEqual([
-      expect.stringMatching(/^src\/metrics\/plan\.ts:2: /),
+    expect(ambientBreaches(of({ 'src/sources/metrics/plan.ts': `\n${line}\n` }))).toEqual([
+      expect.stringMatching(/^src\/sources\/metrics\/plan\.ts:2: /),
     ])
-    expect(ambientBreaches(of({ 'src/commands/fetch.ts': line, 'src/main.ts': line }))).toEqual([])
+    expect(ambientBreaches(of({ 'src/interfaces/commands/fetch.ts': line, 'src/main.ts': line }))).toEqual([])
   })
 
   test.each([
@@ -250,7 +263,7 @@ describe('the habits', () => {
     'const text = `process.env`',
     'await deps.process.wait()',
     'const pattern = /Date.now()/',
-  ])('but not: %s', (line) => expect(ambientBreaches(of({ 'src/metrics/plan.ts': line }))).toEqual([]))
+  ])('but not: %s', (line) => expect(ambientBreaches(of({ 'src/sources/metrics/plan.ts': line }))).toEqual([]))
 
   test('default exports', () => {
     const bad = of({
@@ -263,23 +276,23 @@ describe('the habits', () => {
 
   test('SQL without a header', () => {
     const sql = of({
-      'src/views/sql/01_a.sql': 'SELECT 1',
-      'src/views/sql/02_b.sql': '--\nSELECT 1',
-      'src/views/sql/03_c.sql': '-- points: every value knowable at as_of\nSELECT 1',
-      'src/views/sql/04_d.sql': '',
+      'src/query/views/sql/01_a.sql': 'SELECT 1',
+      'src/query/views/sql/02_b.sql': '--\nSELECT 1',
+      'src/query/views/sql/03_c.sql': '-- points: every value knowable at as_of\nSELECT 1',
+      'src/query/views/sql/04_d.sql': '',
     })
-    expect(headlessSql(sql).map((line) => line.slice(14, 18))).toEqual(['01_a', '02_b', '04_d'])
+    expect(headlessSql(sql).map((line) => line.slice(20, 24))).toEqual(['01_a', '02_b', '04_d'])
   })
 
   test('commands without help or without a page', () => {
     const table =
       "[{ name: 'catalog list', summary: 'list' },\n { name: 'plan',\n summary: '' }, { name: 'sql', summary: \"q\" }]"
     const docs = '# Commands\n\n## `pitlake catalog list`\n\nplan\n\n### sql [QUERY]\n'
-    expect(undocumentedCommands(of({ 'src/commands/table.ts': table, 'docs/commands.md': docs }))).toEqual([
-      'src/commands/table.ts: plan has no summary',
-      'src/commands/table.ts: no heading for plan in docs/commands.md',
+    expect(undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table, 'docs/commands.md': docs }))).toEqual([
+      'src/interfaces/commands/table.ts: plan has no summary',
+      'src/interfaces/commands/table.ts: no heading for plan in docs/commands.md',
     ])
-    expect(undocumentedCommands(of({ 'src/commands/table.ts': table }))).toHaveLength(4)
+    expect(undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table }))).toHaveLength(4)
   })
 
   test('keys that nobody reads', () => {
@@ -287,7 +300,7 @@ describe('the habits', () => {
       'src/catalog/catalogue.ts':
         'export interface E {\n  readonly path: string\n  readonly since?: boolean\n  readonly about: string\n}',
       'src/catalog/load.ts': 'x.about',
-      'src/metrics/plan.ts': '// e.about\nconst { since } = e\nuse(e.path)',
+      'src/sources/metrics/plan.ts': '// e.about\nconst { since } = e\nuse(e.path)',
     }
     expect(unreadKeys(of(texts))).toEqual(['src/catalog/catalogue.ts: nobody reads about'])
   })

@@ -92,12 +92,19 @@ def _json(path: Path) -> dict[str, object]:
         return {}
 
 
+def _first_line(file: Path) -> str:
+    """The first line of a text; empty where there is none."""
+    if not file.exists():
+        return ""
+    with file.open(encoding="utf8") as text:
+        return text.readline()
+
+
 @contextmanager
 def made_here(folder: Path, database: Path) -> Iterator[Path]:
     """A database of the views in `lake.sql` where that was made for another folder; else the folder's own."""
     script = folder / "lake.sql"
-    head = script.open(encoding="utf8").readline() if database.parent == folder and script.exists() else ""
-    built = re.match(r"-- The lake in (.*) as of version \d+:", head)
+    built = re.match(r"-- The lake in (.*) as of version \d+:", _first_line(script) if database.parent == folder else "")
     if built is None or Path(built[1]).resolve() == folder:
         yield database
         return

@@ -1,11 +1,60 @@
-"""Decisions as they were given: frames of pandas, polars or pyarrow, or an answer of the lake."""
+"""Frames of pandas, polars or pyarrow: decisions as they were given, and what one call lends to its query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import duckdb
+
 from .errors import refusal
+
+_KNOWN_NAMES = """SELECT lower(view_name) FROM duckdb_views() WHERE NOT internal AND schema_name = 'main'
+UNION SELECT lower(table_name) FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main'"""
+
+
+def known_names(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The names, in small letters, of the lake's views and of the caller's temporary tables."""
+    return {name for name, in connection.execute(_KNOWN_NAMES).fetchall()}
+
+
+class LentFrames:
+    """Frames that one call lends to its query, by name.
+
+    A connection knows a name once, and DuckDB looks it up again whenever rows are computed. So the frames are registered
+    only while their own query is bound or run: no other call sees them, and none replaces them.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, lock: threading.RLock, frames: Mapping[str, Any]) -> None:
+        self._connection, self._lock, self._frames = connection, lock, dict(frames)
+        if self._frames:
+            self._refuse_known_names()
+
+    def _refuse_known_names(self) -> None:
+        """Refuses a name that the lake, or a temporary table of the caller, already has."""
+        known = known_names(self._connection)
+        for name in self._frames:
+            if not (isinstance(name, str) and name.strip()):
+                raise refusal("frames", "a name for each frame", repr(name))
+            if name.lower() in known or name.lower().startswith("_pit_"):
+                raise refusal("frames", "names that the lake does not have", name, "lend the frame by another name")
+
+    @contextmanager
+    def registered(self) -> Iterator[None]:
+        """The frames stand under their names until the block ends."""
+        if not self._frames:
+            yield
+            return
+        with self._lock:
+            try:
+                for name, frame in self._frames.items():
+                    self._connection.register(name, frame)
+                yield
+            finally:
+                for name in self._frames:
+                    self._connection.unregister(name)
 
 
 def kind_of(frame: Any) -> str:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,7 +22,7 @@ from .doubts import Noticed, near, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, made_here, refuse_changed
-from .frames import decided
+from .frames import LentFrames, decided
 from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_switch, decisions_sql,
                       join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
 from .result import Result
@@ -41,6 +42,7 @@ class Seat:
     def __init__(self, folder: Path, variables: Mapping[str, object], limits: Mapping[str, Any], progress: bool) -> None:
         database = _database_of(folder)
         self.folder, self.variables, self.progress, self.notes = folder, dict(variables), progress, tuple[str, ...]()
+        self.lending = threading.RLock()
         self.pin = Pin(folder)
         weakref.finalize(self, self.pin.release)
         try:
@@ -54,6 +56,8 @@ class Seat:
         self.root = duckdb.connect(":memory:", config={name: value for name, value in limits.items() if value is not None})
         try:
             self.root.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
+            # Else a query could read the variables of this package by their names.
+            self.root.execute("SET GLOBAL python_enable_replacements = false").fetchall()
             with made_here(folder, database) as views:
                 self.root.execute(f"ATTACH {quote(views)} AS lake (READ_ONLY)").fetchall()
             self.root.execute("SET GLOBAL parquet_metadata_cache = true").fetchall()
@@ -163,7 +167,8 @@ class Lake:
             frames: Mapping[str, Any] | None = None) -> Result:
         """The rows of a query, of the last one where there are several; `$1`, `?` and `$name` take parameters.
 
-        `frames` lends frames to it by name. Temporary tables stay until the lake is closed or refreshed.
+        `frames` lends frames to this query alone, by names that the lake does not have. Temporary tables stay until the lake
+        is closed or refreshed.
 
         >>> lake.sql("SELECT $asset AS asset, CAST($n AS BIGINT) AS n", {"asset": "BTC", "n": 3}).df().to_dict("records")
         [{'asset': 'BTC', 'n': 3}]
@@ -182,16 +187,17 @@ class Lake:
                 if moved and moved[1].lower() in VARIABLES:
                     raise refusal("SQL", f"a query that leaves {moved[1]} alone", fix=(
                         f"open the lake in that state: pitlake.open(…, {moved[1].lower()}=…)"))
-            for name, frame in (frames or {}).items():
-                own.register(name, frame.frame() if isinstance(frame, Result) else frame)
-            try:
-                relation = own.sql(query, params=parameters) if parameters else own.sql(query)
-            except duckdb.Error:
-                # A relation does not tell the place.
-                if len(statements) == 1:
-                    own.execute(query, parameters)
-                raise
-        return Result(seat, own, relation, doubts=Noticed(seat, own, query, parameters).of_query)
+            lent = LentFrames(own, seat.lending, {
+                name: frame.frame() if isinstance(frame, Result) else frame for name, frame in (frames or {}).items()})
+            with lent.registered():
+                try:
+                    relation = own.sql(query, params=parameters) if parameters else own.sql(query)
+                except duckdb.Error:
+                    # A relation does not tell the place.
+                    if len(statements) == 1:
+                        own.execute(query, parameters)
+                    raise
+        return Result(seat, own, relation, lent=lent, doubts=Noticed(seat, own, query, parameters).of_query)
 
     def points(self, metrics: Names | None = None, assets: Names | None = None, interval: str | None = None, *,
                currency: str | None = None, exchange: str | None = None, network: str | None = None,
@@ -542,7 +548,7 @@ def _database_of(folder: Path) -> Path:
         raise refusal(f"lake {folder}", "the folder of a lake", "no such folder", "name it in pitlake.open(…) or in PITLAKE_DATA")
     layout = _layout_of(folder)
     if layout is not None and layout > LAYOUT:
-        raise refusal(f"lake {folder}", f"a lake of layout {LAYOUT} or older", f"layout {layout}", "run `pip install --upgrade pitlake`")
+        raise refusal(f"lake {folder}", f"a lake of layout {LAYOUT} or older", f"layout {layout}", "run `pip install --upgrade ./python` in a newer checkout of pitlake")
     if not database.exists():
         started = (folder / "journal").is_dir()
         raise refusal(f"lake {folder}", "lake.duckdb", "a lake without it" if started else "a folder without a lake",

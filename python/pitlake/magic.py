@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from .errors import refusal
-from .frames import kind_of
+from .frames import kind_of, known_names
 from .lake import Lake
 
 
@@ -27,7 +27,10 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def run(ipython: Any, line: str, cell: str) -> Any:
-    """The answer of a cell; frames of the notebook that the SQL names are lent to it."""
+    """The answer of a cell; frames of the notebook that the SQL names are lent to it.
+
+    A frame with the name of a view of the lake is refused if the cell reads that name, since either could be meant.
+    """
     match = re.fullmatch(r"\s*(?P<lake>[A-Za-z_]\w*)?\s*(?:-o\s+(?P<out>[A-Za-z_]\w*))?\s*", line)
     if match is None:
         raise refusal("%%pit", "%%pit [LAKE] [-o NAME]", repr(line.strip()))
@@ -36,11 +39,18 @@ def run(ipython: Any, line: str, cell: str) -> Any:
     if not isinstance(lake, Lake):
         raise refusal("%%pit", f"an open lake in the variable {own}", type(lake).__name__, f"{own} = pitlake.open(…)")
     words = set(re.findall(r"[A-Za-z_]\w*", cell))
-    frames = {name: value for name, value in names.items() if name in words and _is_frame(value)}
+    known = known_names(lake._open().session)
+    frames = {name: value for name, value in names.items() if name in words and _is_frame(value)
+              and (name.lower() not in known or _reads(cell, name))}
     answer = lake.sql(cell, frames=frames)
     if match["out"]:
         ipython.push({match["out"]: answer})
     return answer
+
+
+def _reads(cell: str, name: str) -> bool:
+    """Whether a cell reads a relation of this name, by its words: `FROM name`, `JOIN name`, or `'name'` for a join."""
+    return re.search(rf"""\b(?:from|join)\s+"?{name}\b|'{name}'""", cell, re.I) is not None
 
 
 def _is_frame(value: Any) -> bool:

@@ -21,7 +21,8 @@ def command() -> list[str]:
     found = shutil.which("pitlake") if not said else None
     if not said and found is None:
         raise LakeError(
-            "the command line `pitlake` is not installed: run `npm install --global pitlake`, or say in PITLAKE_COMMAND how it is run"
+            "the command line `pitlake` is not on the path: start Python in `make shell` of a checkout of pitlake, or set "
+            "PITLAKE_COMMAND to what runs it, such as `node CHECKOUT/scripts/launch.cjs`"
         )
     return said or [str(found)]
 

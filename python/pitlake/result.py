@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import duckdb
 
 from .errors import LakeError, refusal, told, warn
+from .frames import LentFrames
 from .text import quote_name
 
 if TYPE_CHECKING:
@@ -25,7 +26,15 @@ SHOWN = 10
 LONG = 60
 _WITHIN = re.compile(r"""(?<!["'])\bINTERVAL\b(?!["'])""")
 
+OTHER_NAMES = {
+    "to_pandas": "answer.df()", "to_df": "answer.df()", "fetchdf": "answer.df()", "to_polars": "answer.pl()",
+    "to_arrow": "answer.arrow()", "to_arrow_table": "answer.arrow()", "fetch_arrow_table": "answer.arrow()",
+    "to_xarray": "answer.xarray()", "fetchall": "list(answer)", "to_dict": "answer.df().to_dict('records')",
+}
+"""What other libraries call the forms of an answer, and what they are called here."""
+
 Doubts = Callable[[Any], "Sequence[str]"]
+
 
 class Result:
     """Rows that are computed when they are asked for, as pandas, polars, Arrow or xarray.
@@ -49,20 +58,25 @@ class Result:
         preview: str | None = None,
         keys: Sequence[str] = (),
         doubts: Doubts | None = None,
+        lent: LentFrames | None = None,
     ) -> None:
         self._seat, self._connection, self._relation = seat, connection, relation
         self._preview = preview
+        self._names: list[str] | None = None
+        self._lent = lent or LentFrames(connection, seat.lending, {})
         self._keys, self._doubts = list(keys), doubts
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return [] if self._relation is None else list(self._relation.columns)
+        if self._names is None:
+            self._names = [] if self._relation is None else self._run(lambda relation: list(relation.columns))
+        return list(self._names)
 
     def df(self, index: str | Sequence[str] | None = None) -> pandas.DataFrame:
         """A pandas frame; instants are UTC with their zone, an open end is NaT. `index="ts"` makes the column the index."""
         library = _module("pandas")
-        frame = library.DataFrame() if self._relation is None else self._run(_told(self._relation).df)
+        frame = library.DataFrame() if self._relation is None else self._run(lambda relation: _told(relation).df())
         self._wonder(frame)
         if index is None:
             return frame
@@ -78,8 +92,9 @@ class Result:
         _module("pyarrow")
         frame = library.DataFrame()
         if self._relation is not None:
-            times = [name for name, kind in _kinds(self._relation) if kind == "INTERVAL"]
-            frame = library.from_arrow(self._run(_told(self._relation, plain=True).to_arrow_table))
+            times, table = self._run(lambda relation: (
+                [name for name, kind in _kinds(relation) if kind == "INTERVAL"], _told(relation, plain=True).to_arrow_table()))
+            frame = library.from_arrow(table)
             frame = frame.with_columns(library.col(name).cast(library.Duration("us")) for name in times)
         self._wonder(frame)
         return cast("polars.DataFrame", frame)
@@ -87,7 +102,7 @@ class Result:
     def arrow(self) -> pyarrow.Table:
         """A table of pyarrow; an open end is null."""
         library = _module("pyarrow")
-        table = library.table({}) if self._relation is None else self._run(_told(self._relation).to_arrow_table)
+        table = library.table({}) if self._relation is None else self._run(lambda relation: _told(relation).to_arrow_table())
         self._wonder(table)
         return cast("pyarrow.Table", table)
 
@@ -132,10 +147,57 @@ class Result:
 
     def over(self, query: str, keys: Sequence[str]) -> Result:
         """A query over these rows, which it names `given`."""
-        own = self._relation
         # As text: `DuckDBPyRelation.query` would make a view, in a database that is read only.
-        relation = None if own is None else self._run(lambda: self._connection.sql(f"WITH given AS ({own.sql_query()}) {query}"))
-        return Result(self._seat, self._connection, relation, keys=keys, doubts=self._doubts)
+        relation = None if self._relation is None else self._run(
+            lambda rows: self._connection.sql(f"WITH given AS ({rows.sql_query()}) {query}"))
+        return Result(self._seat, self._connection, relation, keys=keys, doubts=self._doubts, lent=self._lent)
+
+    def head(self, n: int = 5) -> Result:
+        """The first `n` rows, as an answer.
+
+        >>> lake.points("supply/current_pit").head(2).df()["v"].tolist()
+        [1.0, 2.0]
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise refusal("head: n", "how many rows, 1 or more", repr(n))
+        relation = None if self._relation is None else self._run(lambda rows: rows.limit(n))
+        doubts = self._doubts
+
+        def doubts_of_nothing(frame: Any) -> Sequence[str]:
+            # A column may be empty in the first rows alone: of that there is nothing to say.
+            return doubts(frame) if doubts is not None and len(frame) == 0 else []
+
+        return Result(self._seat, self._connection, relation, keys=self._keys, doubts=doubts_of_nothing, lent=self._lent)
+
+    def __len__(self) -> int:
+        """The number of rows, which DuckDB counts."""
+        if self._relation is None:
+            return 0
+        return int(self._run(lambda relation: relation.aggregate("count(*)").fetchall())[0][0])
+
+    def __bool__(self) -> bool:
+        """An answer stands for itself, however many rows it has."""
+        return True
+
+    def __getitem__(self, columns: str | Sequence[str]) -> Any:
+        """A column as a Series of pandas, or several as a frame: what `.df()[columns]` gives.
+
+        >>> lake.points("supply/current_pit")["v"].tolist()
+        [1.0, 2.0, 3.0]
+        """
+        names = [columns] if isinstance(columns, str) else list(columns) if isinstance(columns, (list, tuple)) else [columns]
+        lost = next((name for name in names if name not in self.columns), None)
+        if lost is not None or not names:
+            raise refusal("answer[…]", f"one of the columns {', '.join(self.columns)}", repr(lost), "rows are in .df().iloc[…]")
+        return self.df()[columns if isinstance(columns, str) else names]
+
+    def __getattr__(self, name: str) -> Any:
+        """Says which call gives what other libraries have under this name."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        calls = OTHER_NAMES.get(name, f"answer[{name!r}]" if name in self.columns else
+                                f"answer.df().{name} (pandas), answer.pl() or answer.arrow()")
+        raise AttributeError(f"an answer of the lake has no {name}; take {calls}")
 
     def __iter__(self) -> Iterator[Any]:
         """The rows one by one, as named tuples of what `.df()` holds."""
@@ -162,20 +224,23 @@ class Result:
         """The first rows as texts, and whether there are more."""
         if self._relation is None:
             return [], False
-        with told(self._seat.near_metrics):
-            head = self._relation if self._preview is None else self._connection.sql(self._preview)
-        texts = head.limit(SHOWN + 1).project("CAST(COLUMNS(*) AS VARCHAR)")
-        rows = [tuple("" if cell is None else cell for cell in row) for row in self._run(texts.fetchall)]
+        def read(relation: duckdb.DuckDBPyRelation) -> Any:
+            head = relation if self._preview is None else self._connection.sql(self._preview)
+            return head.limit(SHOWN + 1).project("CAST(COLUMNS(*) AS VARCHAR)").fetchall()
+
+        rows = [tuple("" if cell is None else cell for cell in row) for row in self._run(read)]
         return rows[:SHOWN], len(rows) > SHOWN
 
-    def _run(self, work: Callable[[], Any]) -> Any:
-        with told(self._seat.near_metrics):
-            return work()
+    def _run(self, work: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
+        assert self._relation is not None
+        with told(self._seat.near_metrics), self._lent.registered():
+            return work(self._relation)
 
     def _wonder(self, frame: Any) -> None:
         """Says what may be wrong with an answer in which nothing was found."""
         if self._doubts is not None:
-            self._seat.note(self._doubts(frame))
+            with self._lent.registered():
+                self._seat.note(self._doubts(frame))
             warn(self._seat.notes)
 
 def _cell(text: str) -> str:

@@ -11,7 +11,7 @@ Moment = Union[str, date, datetime]
 Span = Union[str, timedelta, int]
 Names = Union[str, Sequence[str]]
 
-# As `src/time.ts` has them: shortest first, each so many seconds or months long.
+# As `src/base/time.ts` has them: shortest first, each so many seconds or months long.
 SECONDS = {"10m": 600, "1h": 3600, "24h": 86_400, "1w": 604_800}
 MONTHS = {"1month": 1}
 INTERVALS = (*SECONDS, *MONTHS)

@@ -1,5 +1,5 @@
-import { endSql, type Sql } from '../intervals-sql.ts'
-import type { Interval } from '../time.ts'
+import { endSql, type Sql } from '../base/intervals-sql.ts'
+import type { Interval } from '../base/time.ts'
 import type { Rule } from './availability.ts'
 import { countedSeconds, ruleKinds } from './rule-kinds.ts'
 

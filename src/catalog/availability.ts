@@ -1,4 +1,4 @@
-import { day, end, type Instant, type Interval, longestSeconds } from '../time.ts'
+import { day, end, type Instant, type Interval, longestSeconds } from '../base/time.ts'
 import { countedSeconds, ruleKinds, type timeOf } from './rule-kinds.ts'
 
 /** Where an availability rule comes from: the API description, a conservative guess, the user's configuration. */

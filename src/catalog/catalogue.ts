@@ -1,4 +1,4 @@
-import { type Interval, unshownInterval } from '../time.ts'
+import { type Interval, unshownInterval } from '../base/time.ts'
 import { type Rule, ruleFor } from './availability.ts'
 import type { DeclaredFeature } from './features.ts'
 import type { Link } from './schema.ts'

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDocument, visit } from 'yaml'
 import { z } from 'zod'
-import { type Complaint, usage } from '../errors.ts'
-import { hint } from '../suggestion.ts'
-import { parseDuration, parseInstant } from '../time.ts'
+import { type Complaint, usage } from '../base/errors.ts'
+import { hint } from '../base/suggestion.ts'
+import { parseDuration, parseInstant } from '../base/time.ts'
 
 /** `20m`, `2h`, `3d` as seconds; 0 needs no unit. */
 export const duration = z

@@ -1,4 +1,4 @@
-import { intervals as allIntervals } from '../time.ts'
+import { intervals as allIntervals } from '../base/time.ts'
 import type { Rule } from './availability.ts'
 import { type Catalogue, dimensions, type Endpoint, standardRule } from './catalogue.ts'
 import { describeRule, lagOf } from './rule-kinds.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { intervals } from '../time.ts'
+import { intervals } from '../base/time.ts'
 import { duration, instant } from './document.ts'
 import { ownRow } from './sources.ts'
 

@@ -1,7 +1,7 @@
-import { usage } from '../errors.ts'
-import { type Interval, isInterval } from '../time.ts'
-import { isObject } from '../json.ts'
-import { visible } from '../visible.ts'
+import { usage } from '../base/errors.ts'
+import { type Interval, isInterval } from '../base/time.ts'
+import { isObject } from '../base/json.ts'
+import { visible } from '../base/visible.ts'
 
 /** One endpoint of a provider's own listing, in the catalogue's words; what is not understood stays in `extra`. */
 export interface ListedEndpoint {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, mkdirSync, mkdtempSync, renameSync, rmdirSyn
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
-import { type Complaint, LakeError } from '../errors.ts'
+import { type Complaint, LakeError } from '../base/errors.ts'
 import { assemble } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
 import { describeIssues, readYaml, utf8Text, type YamlText } from './document.ts'

@@ -1,4 +1,4 @@
-import { intervals, longestSeconds } from '../time.ts'
+import { intervals, longestSeconds } from '../base/time.ts'
 import type { Rule } from './availability.ts'
 import { type Endpoint, imported } from './catalogue.ts'
 import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'

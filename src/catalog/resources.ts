@@ -1,4 +1,4 @@
-import type { Complain } from '../errors.ts'
+import type { Complain } from '../base/errors.ts'
 import type { Catalogue, RegistryField, Resource } from './catalogue.ts'
 import type { SourceFile } from './schema.ts'
 

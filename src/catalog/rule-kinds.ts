@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { day, type Instant, minute } from '../time.ts'
-import type { Sql } from '../intervals-sql.ts'
+import { day, type Instant, minute } from '../base/time.ts'
+import type { Sql } from '../base/intervals-sql.ts'
 import { duration } from './document.ts'
 
 const longestLag = 366 * day

@@ -1,4 +1,4 @@
-import { type Interval, intervals } from '../time.ts'
+import { type Interval, intervals } from '../base/time.ts'
 import type { Rule } from './availability.ts'
 import { globTest, globWeight } from './globs.ts'
 import { timeOf } from './rule-kinds.ts'

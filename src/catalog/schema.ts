@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { intervals } from '../time.ts'
+import { intervals } from '../base/time.ts'
 import { duration, instant, type YamlText } from './document.ts'
 import { metricPath } from './listing.ts'
 import { featureRow } from './features.ts'

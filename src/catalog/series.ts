@@ -1,7 +1,7 @@
-import { type LakeError, usage } from '../errors.ts'
-import { formatInstant, type Instant, isInterval } from '../time.ts'
+import { type LakeError, usage } from '../base/errors.ts'
+import { formatInstant, type Instant, isInterval } from '../base/time.ts'
 import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, isOwn } from './catalogue.ts'
-import { didYouMean, hint, nearPaths } from '../suggestion.ts'
+import { didYouMean, hint, nearPaths } from '../base/suggestion.ts'
 import { globTest } from './globs.ts'
 
 /** One series: the unit of coverage. Dimensions that the endpoint does not take are null. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Interval, intervals, longestSeconds, parseDuration } from '../time.ts'
+import { type Interval, intervals, longestSeconds, parseDuration } from '../base/time.ts'
 
 const word = z.string().min(1)
 const words = z.array(word).default([])

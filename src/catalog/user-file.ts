@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { usage } from '../errors.ts'
+import { usage } from '../base/errors.ts'
 
 /** Bytes of a file of settings at most: those that people write have some thousands. */
 const longestSettings = 16_000_000

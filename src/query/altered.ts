@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import type { Engine } from '../store/engine.ts'
-import { readText } from '../store/files.ts'
-import { inLake, places } from '../store/layout.ts'
-import { alteredScript, realPoints } from '../views/script.ts'
+import type { Engine } from '../lake/store/engine.ts'
+import { readText } from '../lake/store/files.ts'
+import { inLake, places } from '../lake/store/layout.ts'
+import { alteredScript, realPoints } from './views/script.ts'
 import { refuseChanged } from './changed.ts'
 import { closing, movedScript, openQuery, type SessionOptions, strangeViews } from './lake.ts'
 

@@ -8,7 +8,7 @@ import type {
 } from '@duckdb/node-api'
 import * as arrow from 'apache-arrow'
 import { Map_ as ArrowMap } from 'apache-arrow'
-import { typeIds } from '../store/engine.ts'
+import { typeIds } from '../lake/store/engine.ts'
 import { type Numbers, insideOf, presenceIn } from './vectors.ts'
 
 /** Types of one width that both sides lay out alike. */

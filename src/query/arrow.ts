@@ -10,8 +10,8 @@ import {
   Struct,
   Table,
 } from 'apache-arrow'
-import type { Engine } from '../store/engine.ts'
-import type { Parameters } from '../store/sql.ts'
+import type { Engine } from '../lake/store/engine.ts'
+import type { Parameters } from '../lake/store/sql.ts'
 import { arrowType, dataOf } from './arrow-columns.ts'
 import type { Filled } from './filled.ts'
 import { distinctNames } from './projection.ts'

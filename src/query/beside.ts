@@ -1,6 +1,6 @@
-import { columnsOf } from '../store/parquet.ts'
-import { Engine, quoteName } from '../store/engine.ts'
-import { fileSql } from '../views/relations.ts'
+import { columnsOf } from '../lake/store/parquet.ts'
+import { Engine, quoteName } from '../lake/store/engine.ts'
+import { fileSql } from './views/relations.ts'
 import type { Filled } from './filled.ts'
 
 /** How many rows only the one and only the other table has, each as often as it stands there; undefined where their columns differ. */

@@ -1,11 +1,11 @@
-import { LakeError } from '../errors.ts'
-import type { Engine } from '../store/engine.ts'
-import { Ledger } from '../ledger/ledger.ts'
-import { type Manifest, readManifest, firstChanged, readByViews } from '../views/manifest.ts'
-import { bytesProblem } from '../ledger/commit.ts'
-import { filesOnDisk } from '../ledger/held.ts'
-import { isThere } from '../store/files.ts'
-import { inLake } from '../store/layout.ts'
+import { LakeError } from '../base/errors.ts'
+import type { Engine } from '../lake/store/engine.ts'
+import { Ledger } from '../lake/ledger/ledger.ts'
+import { type Manifest, readManifest, firstChanged, readByViews } from './views/manifest.ts'
+import { bytesProblem } from '../lake/ledger/commit.ts'
+import { filesOnDisk } from '../lake/ledger/held.ts'
+import { isThere } from '../lake/store/files.ts'
+import { inLake } from '../lake/store/layout.ts'
 
 /** So much is read on opening of files that nobody proved where they stand: a second's work. */
 const mostRead = 500_000_000

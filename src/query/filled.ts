@@ -1,5 +1,5 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api'
-import type { Cell } from '../store/engine.ts'
+import type { Cell } from '../lake/store/engine.ts'
 import { presenceIn } from './vectors.ts'
 
 /** A column in which nothing was found. */

@@ -1,5 +1,5 @@
-import { type Engine, type Prepared, quoteName } from '../store/engine.ts'
-import type { LakeError } from '../errors.ts'
+import { type Engine, type Prepared, quoteName } from '../lake/store/engine.ts'
+import type { LakeError } from '../base/errors.ts'
 import { boundSteps, computingFunctions, hiddenColumns, refusedScalars } from './gate-lists.ts'
 import { boundPlan, describedIn } from './tree.ts'
 

@@ -1,5 +1,5 @@
-import { usage } from '../errors.ts'
-import { quote, quoteList, quoteName } from '../store/engine.ts'
+import { usage } from '../base/errors.ts'
+import { quote, quoteList, quoteName } from '../lake/store/engine.ts'
 import type { GivenOptions, joinOptions } from './options.ts'
 import { key, optionsSql, type Panel, type PanelSpec, refuseAdded, specOf, tableSql } from './panel.ts'
 import { gridSql } from './panel-calendar.ts'

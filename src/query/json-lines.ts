@@ -1,5 +1,5 @@
 import type { DuckDBType } from '@duckdb/node-api'
-import { type Cell, cell, type Engine, quote, quoteName, typeIds } from '../store/engine.ts'
+import { type Cell, cell, type Engine, quote, quoteName, typeIds } from '../lake/store/engine.ts'
 import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { distinctNames, jsonForm } from './projection.ts'

@@ -1,4 +1,4 @@
-import { intervals } from '../time.ts'
+import { intervals } from '../base/time.ts'
 import type { calendarOf } from './panel-calendar.ts'
 
 /** A moment: an ISO date or date-time (zone-less means UTC), or a Date. */

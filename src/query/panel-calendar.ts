@@ -1,6 +1,6 @@
-import { usage } from '../errors.ts'
-import { quote } from '../store/engine.ts'
-import { parseDuration, parseInstant, parseMicros } from '../time.ts'
+import { usage } from '../base/errors.ts'
+import { quote } from '../lake/store/engine.ts'
+import { parseDuration, parseInstant, parseMicros } from '../base/time.ts'
 
 /**
  * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or

@@ -1,8 +1,8 @@
-import { columnsOf } from '../store/parquet.ts'
-import { usage } from '../errors.ts'
-import { Engine, quote, quoteList, quoteName } from '../store/engine.ts'
-import { literalPath } from '../views/read-points.ts'
-import { utcSql } from '../views/template.ts'
+import { columnsOf } from '../lake/store/parquet.ts'
+import { usage } from '../base/errors.ts'
+import { Engine, quote, quoteList, quoteName } from '../lake/store/engine.ts'
+import { literalPath } from './views/read-points.ts'
+import { utcSql } from './views/template.ts'
 import { carry } from './beside.ts'
 import { type Door, optionAt } from './note.ts'
 import {

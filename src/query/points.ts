@@ -1,7 +1,7 @@
 import type { Defaults } from '../catalog/catalogue.ts'
-import { usage } from '../errors.ts'
-import { type Engine, quote, type Row } from '../store/engine.ts'
-import { utcSql } from '../views/template.ts'
+import { usage } from '../base/errors.ts'
+import { type Engine, quote, type Row } from '../lake/store/engine.ts'
+import { utcSql } from './views/template.ts'
 import type { GivenOptions, Moment, pointsOptions } from './options.ts'
 
 /** Which points. */

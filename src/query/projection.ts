@@ -1,5 +1,5 @@
 import type { DuckDBType } from '@duckdb/node-api'
-import { type Cell, type Prepared, quoteName, typeIds } from '../store/engine.ts'
+import { type Cell, type Prepared, quoteName, typeIds } from '../lake/store/engine.ts'
 
 /** A form of output that has types of its own. */
 type Target = 'parquet' | 'compat' | 'csv' | 'safe csv'

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { usage } from '../errors.ts'
-import { didYouMean, hint, suggestion } from '../suggestion.ts'
-import { isObject } from '../json.ts'
-import { parseDuration, parseMicros } from '../time.ts'
+import { usage } from '../base/errors.ts'
+import { didYouMean, hint, suggestion } from '../base/suggestion.ts'
+import { isObject } from '../base/json.ts'
+import { parseDuration, parseMicros } from '../base/time.ts'
 import { type Door, optionAt } from './note.ts'
 import { camel, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
-import type { Engine } from '../store/engine.ts'
+import type { Engine } from '../lake/store/engine.ts'
 import { variablesIn } from './tree.ts'
 
 /**

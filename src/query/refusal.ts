@@ -1,7 +1,7 @@
-import { LakeError, usage } from '../errors.ts'
-import { tooLarge } from '../store/memory.ts'
-import { didYouMean, hint, nearPaths } from '../suggestion.ts'
-import { intervals } from '../time.ts'
+import { LakeError, usage } from '../base/errors.ts'
+import { tooLarge } from '../lake/store/memory.ts'
+import { didYouMean, hint, nearPaths } from '../base/suggestion.ts'
+import { intervals } from '../base/time.ts'
 
 /** What to do where writing is refused, and where a setting is. */
 export const temporaryOnly = 'the lake is read-only; CREATE TEMP TABLE is allowed'

@@ -1,7 +1,7 @@
-import type { Cell } from '../store/engine.ts'
-import { visible } from '../visible.ts'
+import type { Cell } from '../lake/store/engine.ts'
+import { visible } from '../base/visible.ts'
 import { jsonForm } from './projection.ts'
-import { cut, layColumns } from '../words/figures.ts'
+import { cut, layColumns } from '../base/figures.ts'
 
 /**
  * Rows for people: numbers to the right, NULL visible, instants as short as all of them allow. A table wider than

@@ -1,4 +1,4 @@
-import { type Engine, quote } from '../store/engine.ts'
+import { type Engine, quote } from '../lake/store/engine.ts'
 import { formOf, opening, statementsOf } from './statements.ts'
 
 /** A node of a parsed statement, as the engine tells it. */

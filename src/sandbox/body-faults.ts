@@ -1,4 +1,4 @@
-import { isObject } from '../json.ts'
+import { isObject } from '../base/json.ts'
 import type { WirePoint } from './metrics-body.ts'
 import type { Fault } from './faults.ts'
 

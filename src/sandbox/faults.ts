@@ -1,6 +1,6 @@
-import { usage } from '../errors.ts'
-import { suggestion } from '../suggestion.ts'
-import { parseDuration, parseInstant } from '../time.ts'
+import { usage } from '../base/errors.ts'
+import { suggestion } from '../base/suggestion.ts'
+import { parseDuration, parseInstant } from '../base/time.ts'
 import { globTest } from '../catalog/globs.ts'
 import { hashText, unit } from './world/noise.ts'
 

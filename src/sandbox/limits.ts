@@ -1,5 +1,5 @@
-import { usage } from '../errors.ts'
-import { day, parseDuration } from '../time.ts'
+import { usage } from '../base/errors.ts'
+import { day, parseDuration } from '../base/time.ts'
 
 /** How `reset` is spelled: seconds left, Unix time, HTTP date; `none` sends no limit header at all. */
 type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'

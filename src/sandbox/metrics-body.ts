@@ -1,4 +1,4 @@
-import { formatInstant } from '../time.ts'
+import { formatInstant } from '../base/time.ts'
 
 /** A point as it is sent: `t`, its value keys, and `computed_at` where the form has it. */
 export type WirePoint = { t: number } & Record<string, unknown>

@@ -11,7 +11,7 @@
  */
 import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { parametersOf } from '../catalog/export.ts'
-import { day, end, formatInstant, longestSeconds } from '../time.ts'
+import { day, end, formatInstant, longestSeconds } from '../base/time.ts'
 import { editPoints } from './body-faults.ts'
 import { type Fault, pick } from './faults.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'

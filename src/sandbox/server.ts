@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { constants, createGzip } from 'node:zlib'
-import { usage } from '../errors.ts'
+import { usage } from '../base/errors.ts'
 import type { Sandbox } from './sandbox.ts'
 
 /** Where to listen; port 0 takes a free one. */

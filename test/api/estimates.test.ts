@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { heldArrivals } from '../../src/report/audit.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { heldArrivals } from '../../src/trust/availability-audit.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 

@@ -1,4 +1,4 @@
-import { type Engine } from '../../src/store/engine.ts'
+import { type Engine } from '../../src/lake/store/engine.ts'
 
 /** A figure in words, and whether it is within its bound. */
 export interface Measured {

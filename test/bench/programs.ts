@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { Engine, quote } from '../../src/store/engine.ts'
-import { places } from '../../src/store/layout.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
+import { places } from '../../src/lake/store/layout.ts'
 import { type Provider, root, since } from './provider.ts'
 
 /** The last commit whose unit of work was the partition. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { ceil, end, isInterval } from '../../src/time.ts'
+import { ceil, end, isInterval } from '../../src/base/time.ts'
 
 /*
  * A provider whose points are functions of path, asset and t, from 2023 to its clock; half of the paths tell when they

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { RegistrySummary } from '../../src/registry/run.ts'
+import type { RegistrySummary } from '../../src/sources/registry/run.ts'
 import { registryKey } from '../helpers/registry-rig.ts'
 
 /** What a job did and cost, alone in its process. */

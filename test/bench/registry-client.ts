@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { spareHeap } from '../../src/call/world.ts'
-import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { resolveSettings } from '../../src/config/settings.ts'
+import { spareHeap } from '../../src/interfaces/cli/world.ts'
+import { mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { registrySnapshot, registrySync } from '../../src/sources/registry/snapshot-and-sync.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { resolveSettings } from '../../src/catalog/settings.ts'
 import { mostMemory } from './memory.ts'
 
 // One registry job, alone in its process: `node registry-client.ts snapshot|sync FOLDER URL KEY` prints what it did,

@@ -5,22 +5,22 @@ import { setTimeout } from 'node:timers/promises'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import type { Selection } from '../../src/catalog/series.ts'
-import { resolveSettings } from '../../src/config/settings.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { requestRow } from '../../src/ledger/requests.ts'
-import { openSpool } from '../../src/ledger/sweep.ts'
-import type { Answered } from '../../src/metrics/answered.ts'
-import { batchBytes } from '../../src/metrics/ask-all.ts'
-import { commitBatch } from '../../src/metrics/batch.ts'
-import type { BatchContext } from '../../src/metrics/convert-batch.ts'
-import type { Ask } from '../../src/metrics/plan.ts'
-import { planOn } from '../../src/metrics/prepare.ts'
-import { type MetricsInput, withMetrics } from '../../src/metrics/run.ts'
-import { mega } from '../../src/kinds.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { keepMemory } from '../../src/store/memory.ts'
-import { end } from '../../src/time.ts'
-import { finishRun } from '../../src/upkeep/finish.ts'
+import { resolveSettings } from '../../src/catalog/settings.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { requestRow } from '../../src/sources/http/request-rows.ts'
+import { openSpool } from '../../src/lake/ledger/sweep.ts'
+import type { Answered } from '../../src/sources/metrics/answered.ts'
+import { batchBytes } from '../../src/sources/metrics/ask-all.ts'
+import { commitBatch } from '../../src/sources/metrics/batch.ts'
+import type { BatchContext } from '../../src/sources/metrics/convert-batch.ts'
+import type { Ask } from '../../src/sources/metrics/plan.ts'
+import { planOn } from '../../src/sources/metrics/prepare.ts'
+import { type MetricsInput, withMetrics } from '../../src/sources/metrics/run.ts'
+import { mega } from '../../src/base/kinds.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
+import { keepMemory } from '../../src/lake/store/memory.ts'
+import { end } from '../../src/base/time.ts'
+import { finishRun } from '../../src/maintenance/upkeep/finish.ts'
 import { mostMemory } from './memory.ts'
 
 /*
@@ -173,7 +173,7 @@ function depsAt(now: number) {
       const since = timed()
       if (process.env['PITLAKE_SCALE_UNTOLD'] === undefined) await finishRun(done, { catalogue, deps, note: said })
       else {
-        const { mergeSmallFiles } = await import('../../src/upkeep/compact.ts')
+        const { mergeSmallFiles } = await import('../../src/maintenance/upkeep/compact.ts')
         await mergeSmallFiles(done.ledger, { threads: 1, ...deps }, done.run)
       }
       note(done.ledger.root, { points: 0, since, converting: since })

@@ -1,4 +1,4 @@
-import { quote, quoteList } from '../../src/store/engine.ts'
+import { quote, quoteList } from '../../src/lake/store/engine.ts'
 import { big, paths, rangeOf, until } from './scale-lake.ts'
 
 /** What the bench knows of a lake that it asks. */

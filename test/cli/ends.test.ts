@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandTable } from '../../src/commands/table.ts'
+import { commandTable } from '../../src/interfaces/commands/table.ts'
 import {
   commandsOfFiles,
   commandsOfTheLake,

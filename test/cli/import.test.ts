@@ -4,7 +4,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { tableFromArrays, tableToIPC } from 'apache-arrow'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { shareOf, turnOf } from '../helpers/shares.ts'
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { alarmReason, refusalWords, withdrawnReason } from '../../src/ledger/refusals.ts'
-import { lockJob } from '../../src/store/lock.ts'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { alarmReason, refusalWords, withdrawnReason } from '../../src/lake/ledger/refusals.ts'
+import { lockJob } from '../../src/lake/store/lock.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { commitDeps, coverageRow, draftOf, inFolder } from '../helpers/lakes.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { Engine, quote } from '../../src/store/engine.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { test } from '../helpers/lake-test.ts'
 import { makeLake } from '../helpers/views.ts'

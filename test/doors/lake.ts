@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seriesId } from '../../src/catalog/series.ts'
-import type { CoverageRow } from '../../src/ledger/entry.ts'
+import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
 import { trustTables } from '../helpers/trust-lake.ts'
 import { makeLake, makeViews, micros, type PointRow } from '../helpers/views.ts'
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'vitest'
-import type { Destination } from '../../src/publish/destination.ts'
+import type { Destination } from '../../src/maintenance/publish/destination.ts'
 import { need } from './needs.ts'
 import { s3Key, standIn } from './s3.ts'
 

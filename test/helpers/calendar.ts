@@ -1,4 +1,4 @@
-import type { Interval } from '../../src/time.ts'
+import type { Interval } from '../../src/base/time.ts'
 import { startAfter, startAt } from './time-twin.ts'
 
 // The twin of time in microseconds.

@@ -1,4 +1,4 @@
-import type { Interval } from '../../src/time.ts'
+import type { Interval } from '../../src/base/time.ts'
 import type { PointRow, Step } from './views.ts'
 
 // The lake that every case of test/views/cases is asked: what cases need is added here, under an asset of its own.

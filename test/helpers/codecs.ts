@@ -1,4 +1,4 @@
-import { type Engine, quote } from '../../src/store/engine.ts'
+import { type Engine, quote } from '../../src/lake/store/engine.ts'
 
 /** How the columns of a Parquet file are compressed. */
 export async function codecsOf(engine: Engine, path: string): Promise<unknown> {

@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dispatch } from '../../src/commands/cli.ts'
-import type { Deps } from '../../src/call/spec.ts'
-import { exitCode } from '../../src/errors.ts'
+import { dispatch } from '../../src/interfaces/commands/cli.ts'
+import type { Deps } from '../../src/interfaces/cli/spec.ts'
+import { exitCode } from '../../src/base/errors.ts'
 import { leaping } from './leaping.ts'
 
 /** How a command ended: exit code, what it printed, and the words of its refusal. */

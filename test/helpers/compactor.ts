@@ -1,6 +1,6 @@
-import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { rewriteDeps } from './merging.ts'
 
 // Merges, compacts and vacuums a lake: `node compactor.ts FOLDER`; made to be killed.

@@ -1,6 +1,6 @@
-import { copyLake } from '../../src/publish/lake-copy.ts'
-import { folderAt } from '../../src/publish/destination.ts'
-import { realDisk } from '../../src/store/disk.ts'
+import { copyLake } from '../../src/maintenance/publish/lake-copy.ts'
+import { folderAt } from '../../src/maintenance/publish/destination.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
 import { publishTo } from './delta.ts'
 import { pulled } from './mirrors.ts'
 

@@ -1,5 +1,5 @@
-import type { CoverageRow } from '../../src/ledger/entry.ts'
-import type { Ledger } from '../../src/ledger/ledger.ts'
+import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
+import type { Ledger } from '../../src/lake/ledger/ledger.ts'
 
 /** As much of a ledger as tells the live coverage of one series. */
 export function seriesLedger(id: string, rows: readonly CoverageRow[]): Ledger {

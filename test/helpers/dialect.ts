@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
-import { end, formatInstant, type Instant, type Interval, isInterval, weekdays } from '../../src/time.ts'
+import { end, formatInstant, type Instant, type Interval, isInterval, weekdays } from '../../src/base/time.ts'
 
 /** What the documents leave open. */
 const open = {

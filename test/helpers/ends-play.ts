@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ListedCommand, optionsOf } from '../../src/call/spec.ts'
-import { commandTable } from '../../src/commands/table.ts'
+import { type ListedCommand, optionsOf } from '../../src/interfaces/cli/spec.ts'
+import { commandTable } from '../../src/interfaces/commands/table.ts'
 import type { Row } from './ends-rows.ts'
 import { files, type Prepared } from './ends-words.ts'
 import { openStage, type Stage } from './ends-stage.ts'

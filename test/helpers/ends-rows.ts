@@ -1,4 +1,4 @@
-import type { exitMeanings } from '../../src/errors.ts'
+import type { exitMeanings } from '../../src/base/errors.ts'
 import type { Scene } from './ends-stage.ts'
 import { golden } from './golden-rows.ts'
 

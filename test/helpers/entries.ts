@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Entry } from '../../src/ledger/entry.ts'
-import { listJournal } from '../../src/ledger/journal.ts'
-import { checkpointFile, entryFile } from '../../src/store/layout.ts'
+import type { Entry } from '../../src/lake/ledger/entry.ts'
+import { listJournal } from '../../src/lake/ledger/journal.ts'
+import { checkpointFile, entryFile } from '../../src/lake/store/layout.ts'
 
 /** The journal's entries as they stand on disk, oldest first. */
 export function journalEntries(root: string): Entry[] {

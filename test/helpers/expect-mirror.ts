@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
-import { sha256File } from '../../src/ledger/commit.ts'
-import { liveFiles } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { sha256File } from '../../src/lake/ledger/commit.ts'
+import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { inLake } from '../../src/store/layout.ts'
+import { inLake } from '../../src/lake/store/layout.ts'
 import { dump } from './lakes.ts'
 import { answers } from './merging.ts'
 

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { end, type Interval, step } from '../../src/time.ts'
+import { end, type Interval, step } from '../../src/base/time.ts'
 import { iso } from './pit-oracle.ts'
 import { micros, type PointRow, type Step } from './views.ts'
 

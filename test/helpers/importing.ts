@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Engine, type Row } from '../../src/store/engine.ts'
+import { Engine, type Row } from '../../src/lake/store/engine.ts'
 import { type Ended, pitlake } from './command.ts'
 
 /** A folder with files of somebody's own, and the lake that takes them. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
-import { Engine, quote } from '../../src/store/engine.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { leaks } from './spellings.ts'
 
 /** Finds keys in folders; must be closed. */

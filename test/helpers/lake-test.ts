@@ -1,5 +1,5 @@
 import { test as base } from 'vitest'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { inFolder } from './lakes.ts'
 
 /** A test that may have a lake's folder of its own as `root`, and the lake in it open as `ledger`. */

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CommitDeps, Draft, StagedFile } from '../../src/ledger/commit.ts'
-import type { CoverageRow, RequestRow, SeriesRow, Violation } from '../../src/ledger/entry.ts'
-import { inLake, pointsFile } from '../../src/store/layout.ts'
-import type { Ledger } from '../../src/ledger/ledger.ts'
+import type { CommitDeps, Draft, StagedFile } from '../../src/lake/ledger/commit.ts'
+import type { CoverageRow, RequestRow, SeriesRow, Violation } from '../../src/lake/ledger/entry.ts'
+import { inLake, pointsFile } from '../../src/lake/store/layout.ts'
+import type { Ledger } from '../../src/lake/ledger/ledger.ts'
 
 /** A folder of its own that is removed afterwards. */
 export async function inFolder(work: (root: string) => Promise<void>): Promise<void> {

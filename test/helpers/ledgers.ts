@@ -1,7 +1,7 @@
-import { liveFiles } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { Engine, type Row } from '../../src/store/engine.ts'
-import { readPoints } from '../../src/views/relations.ts'
+import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { Engine, type Row } from '../../src/lake/store/engine.ts'
+import { readPoints } from '../../src/query/views/relations.ts'
 
 type Look<T> = (ledger: Ledger) => T | Promise<T>
 

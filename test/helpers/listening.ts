@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import type { Deps } from '../../src/call/spec.ts'
+import type { Deps } from '../../src/interfaces/cli/spec.ts'
 import { type Ended, pitlake } from './command.ts'
 import { until } from './processes.ts'
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Interval } from '../../src/time.ts'
+import type { Interval } from '../../src/base/time.ts'
 import { later, lengths } from './calendar.ts'
 import { micros, type PointRow } from './views.ts'
 

@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 
 /** Thrown at the step at which the power goes. */
 export class PowerCut extends Error {}

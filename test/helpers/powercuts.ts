@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 
 /*
  * What a power cut may leave of a folder. A job runs on a disk that is looked at before and after each of its steps:

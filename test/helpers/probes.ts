@@ -1,4 +1,4 @@
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { metrics } from './full-lake.ts'
 
 /*

@@ -1,4 +1,4 @@
--- The versions that follow from what polls observed, by window functions alone: a twin of src/registry/history.ts.
+-- The versions that follow from what polls observed, by window functions alone: a twin of src/sources/registry/history.ts.
 -- seen: poll, pos, kind (event, state), resource, id, hash (NULL: gone), product. states: poll, pos, resource.
 WITH known AS (
   SELECT resource, id, max(product) AS product FROM seen WHERE hash IS NOT NULL GROUP BY ALL

@@ -1,7 +1,13 @@
-import { type Fields, type Value } from '../../src/registry/json.ts'
-import { type RegistryChange, type Records, readPage, readSnapshot } from '../../src/registry/bodies.ts'
-import { fold, type HeldEntities, type HeldEntity, type HeldTexts, type Poll } from '../../src/registry/history.ts'
-import { addKey, type KnownKeys, noKeys } from '../../src/registry/keys.ts'
+import { type Fields, type Value } from '../../src/sources/registry/json.ts'
+import { type RegistryChange, type Records, readPage, readSnapshot } from '../../src/sources/registry/bodies.ts'
+import {
+  fold,
+  type HeldEntities,
+  type HeldEntity,
+  type HeldTexts,
+  type Poll,
+} from '../../src/sources/registry/history.ts'
+import { addKey, type KnownKeys, noKeys } from '../../src/sources/registry/keys.ts'
 import { catalogue } from './sandbox-client.ts'
 
 type Step = Parameters<Parameters<typeof fold>[2]>[0]

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Web } from '../../src/publish/destination.ts'
-import { signed } from '../../src/publish/s3-ask.ts'
+import type { Web } from '../../src/maintenance/publish/destination.ts'
+import { signed } from '../../src/maintenance/publish/s3-ask.ts'
 
 /** What a request meets instead of, or after, its answer. */
 export type Fault =

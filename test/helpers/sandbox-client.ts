@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { parseInstant } from '../../src/time.ts'
+import { parseInstant } from '../../src/base/time.ts'
 import type { Mount } from './mounts.ts'
 
 /** The built-in catalogue. */

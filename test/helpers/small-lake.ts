@@ -1,4 +1,4 @@
-import { Engine } from '../../src/store/engine.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 
 const cut = (clock: string): string =>
   `(getvariable('as_of') IS NULL OR ${clock} <= CAST(getvariable('as_of') AS TIMESTAMPTZ))`

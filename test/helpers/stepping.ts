@@ -1,4 +1,4 @@
-import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 
 /** The real disk, before each of whose steps something is done, and waited for: what it throws is what happens instead. */
 export function stepping(before: (step: number, kind: keyof Disk, path: string) => unknown): Disk {

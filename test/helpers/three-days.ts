@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Lake, openLake } from '../../src/index.ts'
-import type { Draft } from '../../src/ledger/commit.ts'
+import type { Draft } from '../../src/lake/ledger/commit.ts'
 import { trustTables } from './trust-lake.ts'
 import { makeLake, makeViews, type PointRow } from './views.ts'
 

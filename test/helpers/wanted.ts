@@ -1,9 +1,9 @@
 import type { Rule } from '../../src/catalog/availability.ts'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
-import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import type { plan } from '../../src/metrics/plan.ts'
-import { type Instant, intervals } from '../../src/time.ts'
+import type { WindowAnswer } from '../../src/lake/ledger/entry.ts'
+import type { plan } from '../../src/sources/metrics/plan.ts'
+import { type Instant, intervals } from '../../src/base/time.ts'
 import { lag600 } from './converting.ts'
 import { catalogue } from './sandbox-client.ts'
 

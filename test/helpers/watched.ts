@@ -2,8 +2,8 @@ import { openSync, readFileSync, readSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 
 enableCompileCache()
-const { dispatch } = await import('../../src/commands/cli.ts')
-const { exitCode } = await import('../../src/errors.ts')
+const { dispatch } = await import('../../src/interfaces/commands/cli.ts')
+const { exitCode } = await import('../../src/base/errors.ts')
 
 // A command line in a process of its own (`node watched.ts CLOCK …`): its clock is what stands in a file (eight bytes,
 // Unix seconds), and it asks whoever started it for every wait. With --expose-gc it tells hourly what it holds in memory.

@@ -6,35 +6,35 @@ import { codeOnly, importsOf } from './source.ts'
  * user names or what came with the program. All others ask the store.
  */
 const files = [
-  'src/store/',
-  'src/net/',
+  'src/lake/store/',
+  'src/sources/http/',
   'src/catalog/load.ts',
-  'src/config/settings.ts',
-  'src/call/context.ts',
-  'src/call/process.ts',
-  ...['catalog', 'desk', 'init', 'page', 'query', 'sandbox', 'sql'].map((name) => `src/commands/${name}.ts`),
+  'src/catalog/settings.ts',
+  'src/interfaces/cli/context.ts',
+  'src/interfaces/cli/process.ts',
+  ...['catalog', 'desk', 'init', 'page', 'query', 'sandbox', 'sql'].map((name) => `src/interfaces/commands/${name}.ts`),
 ]
 
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
 const owners: Readonly<Record<string, readonly string[]>> = {
-  http: ['src/sandbox/server.ts', 'src/door/listen.ts'],
+  http: ['src/sandbox/server.ts', 'src/interfaces/server/listen.ts'],
   https: [],
   http2: [],
   net: [],
   tls: [],
   dgram: [],
-  undici: ['src/net/http.ts'],
-  '@duckdb/node-api': ['src/store/engine.ts', 'src/store/arrow.ts'],
-  '@modelcontextprotocol/server': ['src/door/mcp.ts'],
-  sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
+  undici: ['src/sources/http/http.ts'],
+  '@duckdb/node-api': ['src/lake/store/engine.ts', 'src/lake/store/arrow.ts'],
+  '@modelcontextprotocol/server': ['src/interfaces/server/mcp.ts'],
+  sqlite: ['src/lake/store/database.ts', 'src/lake/ledger/ledger.ts'],
   fs: files,
-  timers: ['src/call/process.ts', 'src/index.ts', 'src/sandbox/'],
-  child_process: ['src/commands/hooks.ts', 'src/commands/desk.ts'],
+  timers: ['src/interfaces/cli/process.ts', 'src/index.ts', 'src/sandbox/'],
+  child_process: ['src/interfaces/commands/hooks.ts', 'src/interfaces/commands/desk.ts'],
   worker_threads: [],
   cluster: [],
-  process: ['src/main.ts', 'src/call/', 'src/commands/'],
-  console: ['src/main.ts', 'src/call/', 'src/commands/'],
-  perf_hooks: ['src/main.ts', 'src/call/', 'src/commands/'],
+  process: ['src/main.ts', 'src/interfaces/cli/', 'src/interfaces/commands/'],
+  console: ['src/main.ts', 'src/interfaces/cli/', 'src/interfaces/commands/'],
+  perf_hooks: ['src/main.ts', 'src/interfaces/cli/', 'src/interfaces/commands/'],
 }
 
 /** Imports of an I/O module outside its owner. */
@@ -52,11 +52,11 @@ export function ownerBreaches(files: Files): readonly string[] {
 
 /** What waits, ends a wait or draws a name, and the files that may. */
 const calls: Readonly<Record<string, readonly string[]>> = {
-  setTimeout: ['src/call/process.ts', 'src/index.ts', 'src/sandbox/'],
-  setInterval: ['src/call/', 'src/commands/', 'src/sandbox/'],
-  'AbortSignal.timeout': ['src/net/', 'src/call/', 'src/commands/'],
-  'Date.parse': ['src/time.ts', 'src/sandbox/'],
-  randomUUID: ['src/store/', 'src/call/', 'src/commands/'],
+  setTimeout: ['src/interfaces/cli/process.ts', 'src/index.ts', 'src/sandbox/'],
+  setInterval: ['src/interfaces/cli/', 'src/interfaces/commands/', 'src/sandbox/'],
+  'AbortSignal.timeout': ['src/sources/http/', 'src/interfaces/cli/', 'src/interfaces/commands/'],
+  'Date.parse': ['src/base/time.ts', 'src/sandbox/'],
+  randomUUID: ['src/lake/store/', 'src/interfaces/cli/', 'src/interfaces/commands/'],
 }
 
 /** Timers and drawn names outside their owners. */
@@ -72,7 +72,7 @@ export function callBreaches(files: Files): readonly string[] {
 }
 
 /** What hands values between two libraries whose types do not meet: from DuckDB's vectors to Arrow, and SQLite's rows. */
-const adapters = ['src/query/vectors.ts', 'src/query/arrow-columns.ts', 'src/ledger/ledger.ts']
+const adapters = ['src/query/vectors.ts', 'src/query/arrow-columns.ts', 'src/lake/ledger/ledger.ts']
 
 /** Casts that no compiler checks, outside the adapters: what comes from outside is validated where it is read. */
 export function castBreaches(files: Files): readonly string[] {
@@ -99,7 +99,7 @@ const ambient: Readonly<Record<string, RegExp>> = {
 /** The clock, chance, `process` or `console` outside main, calls and commands, which hand them on as arguments. */
 export function ambientBreaches(files: Files): readonly string[] {
   const pure = sources(files, 'src/').filter(
-    ([path]) => path !== 'src/main.ts' && !/^src\/(?:call|commands)\//.test(path),
+    ([path]) => path !== 'src/main.ts' && !/^src\/interfaces\/(?:cli|commands)\//.test(path),
   )
   return pure.flatMap(([path, text]) => {
     const code = codeOnly(text)
@@ -162,7 +162,7 @@ export function undocumentedCommands(files: Files): readonly string[] {
       .replace(/^pitlake\s+/, '')
       .trim(),
   )
-  return sources(files, 'src/commands/').flatMap(([path, text]) =>
+  return sources(files, 'src/interfaces/commands/').flatMap(([path, text]) =>
     [
       ...text.matchAll(
         /\bname:\s*'([^']+)',(?:\s*(?:asks: true|recorded: true|ends: \[[\d, ]*\]),)*\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g,

@@ -4,63 +4,23 @@ import { importsOf } from './source.ts'
 export type Files = ReadonlyMap<string, string>
 
 /**
- * The rooms from the ground up: a file imports from its own room and from lower ranks, never from a room of its own
- * rank. A file alone in `src/` is a room; what no line names has no place in the house.
+ * The floors of `src` from the ground up: a file imports from its own floor and from those before it in this list. The
+ * two entries, `src/main.ts` and `src/index.ts`, stand above all of them. The sandbox stands apart: it takes from `base`
+ * and `catalog` alone, and only commands know it.
  */
-export const ranks: Readonly<Record<string, number>> = {
-  'src/errors.ts': 0,
-  'src/json.ts': 0,
-  'src/shape.ts': 1,
-  'src/stopwatch.ts': 0,
-  'src/suggestion.ts': 0,
-  'src/time.ts': 0,
-  'src/visible.ts': 0,
-  'src/merkle/': 1,
-  'src/words/': 1,
-  'src/secrets/': 1,
-  'src/windows.ts': 1,
-  'src/intervals-sql.ts': 1,
-  'src/kinds.ts': 1,
-  'src/catalog/': 2,
-  'src/config/': 3,
-  'src/store/': 4,
-  'src/net/': 4,
-  'src/ledger/': 5,
-  'src/points/': 6,
-  'src/metrics/': 7,
-  'src/registry/': 7,
-  'src/heads/': 8,
-  'src/views/': 8,
-  'src/upkeep/': 9,
-  'src/preflight/': 8,
-  'src/own/': 8,
-  'src/query/': 10,
-  'src/lookahead/': 11,
-  'src/results/': 12,
-  'src/publish/': 10,
-  'src/certificate/': 13,
-  'src/report/': 13,
-  'src/features/': 14,
-  'src/watch/': 14,
-  'src/door/': 15,
-  'src/page/': 15,
-  'src/index.ts': 18,
-  'src/sandbox/': 3,
-  'src/commands/': 17,
-  'src/call/': 16,
-  'src/main.ts': 19,
-}
+export const floors = ['base', 'catalog', 'lake', 'sources', 'query', 'trust', 'maintenance', 'interfaces'] as const
 
-/** The room of a file: its folder in `src/`, or the file itself where it stands alone. */
-export function roomOf(path: string): string | undefined {
-  const room = /^src\/(?:[^/]+\/|[^/]+$)/.exec(path)?.[0]
-  return room !== undefined && room in ranks ? room : undefined
-}
+const entries: readonly string[] = ['src/main.ts', 'src/index.ts']
+const sandboxFolder = 'src/sandbox/'
+const commandFolder = 'src/interfaces/commands/'
+const catalogRank = floors.indexOf('catalog')
 
-/** The rank of a file; undefined for one that no room holds. */
+/** Position of a file in the order of floors; undefined for a file outside the plan, and for the sandbox. */
 export function rankOf(path: string): number | undefined {
-  const room = roomOf(path)
-  return room === undefined ? undefined : ranks[room]
+  if (entries.includes(path)) return floors.length
+  const folder = /^src\/([^/]+)\//.exec(path)?.[1]
+  const rank = floors.findIndex((floor) => floor === folder)
+  return rank === -1 ? undefined : rank
 }
 
 interface Step {
@@ -82,26 +42,29 @@ function resolve(from: string, target: string): string {
   return new URL(target, `file:///${from}`).pathname.slice(1)
 }
 
-/** Imports upwards, sideways between rooms, out of the house, and files without a room. */
+/** Imports from a higher floor, to or from the sandbox where they may not be, of missing files, and files outside the plan. */
 export function orderBreaches(files: Files): readonly string[] {
-  const homeless = [...files.keys()].filter((path) => /^src\/.*\.ts$/.test(path) && rankOf(path) === undefined)
+  const homeless = [...files.keys()].filter((path) => /^src\/.*\.ts$/.test(path) && !isPlaced(path))
   const breaches = steps(files).flatMap((step) => {
-    const why = breach(step, files)
-    return why === undefined ? [] : [`${step.from} imports ${step.to}: ${why}`]
+    const reason = reasonAgainst(step, files)
+    return reason === undefined ? [] : [`${step.from} imports ${step.to}: ${reason}`]
   })
-  return [...homeless.map((path) => `${path}: no room in test/house/order.ts`), ...breaches]
+  return [...homeless.map((path) => `${path}: outside the floors of test/house/order.ts`), ...breaches]
 }
 
-function breach({ from, to }: Step, files: Files): string | undefined {
-  const [own, other] = [rankOf(from), rankOf(to)]
+function isPlaced(path: string): boolean {
+  return path.startsWith(sandboxFolder) || rankOf(path) !== undefined
+}
+
+function reasonAgainst({ from, to }: Step, files: Files): string | undefined {
   if (!files.has(to)) return 'no such file'
-  if (own === undefined || other === undefined) return 'a file without a room'
-  const [home, guest] = [roomOf(from), roomOf(to)]
-  if (home === guest) return undefined
-  if (home === 'src/sandbox/' && other > 2) return 'the sandbox shares only time and the catalogue with the program'
-  if (other > own) return 'a step up'
-  if (guest === 'src/sandbox/' && home !== 'src/commands/') return 'only commands know the sandbox'
-  return other === own ? 'a step sideways' : undefined
+  if (!isPlaced(from) || !isPlaced(to)) return 'a file outside the floors'
+  if (from.startsWith(sandboxFolder)) {
+    const isShared = to.startsWith(sandboxFolder) || (rankOf(to) ?? Number.POSITIVE_INFINITY) <= catalogRank
+    return isShared ? undefined : 'the sandbox takes from base and catalog only'
+  }
+  if (to.startsWith(sandboxFolder)) return from.startsWith(commandFolder) ? undefined : 'only commands know the sandbox'
+  return (rankOf(to) ?? 0) > (rankOf(from) ?? 0) ? 'a higher floor' : undefined
 }
 
 /** The files of `src` that are loaded before the first line of a file runs, itself among them. */

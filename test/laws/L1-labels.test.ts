@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
-import { labelOf, openShadow, tableLabels } from '../../src/lookahead/proof/tables.ts'
-import { type Engine, quoteName } from '../../src/store/engine.ts'
-import { columnsOf } from '../../src/store/parquet.ts'
+import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
+import { labelOf, openShadow, tableLabels } from '../../src/trust/lookahead/proof/tables.ts'
+import { type Engine, quoteName } from '../../src/lake/store/engine.ts'
+import { columnsOf } from '../../src/lake/store/parquet.ts'
 import { arrivals, type FullLake, metrics, withFullLake } from '../helpers/full-lake.ts'
 import { withViews } from '../helpers/views.ts'
 

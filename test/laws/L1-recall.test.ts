@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tryFutures } from '../../src/lookahead/trial.ts'
-import { openWorlds, querySubject } from '../../src/lookahead/world.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import { tryFutures } from '../../src/trust/lookahead/trial.ts'
+import { openWorlds, querySubject } from '../../src/trust/lookahead/world.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { honest, leaks, makeLeakLake } from '../helpers/leaks.ts'
 import { turnOf } from '../helpers/shares.ts'
 

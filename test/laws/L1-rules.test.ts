@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import {
   endOf,
   type HandRule,

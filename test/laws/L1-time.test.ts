@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { type Line, type TimedLake, withTimedLake } from '../helpers/timed-lake.ts'
 import { endOf, historyAfter, type Spell, startAfter, type Told } from '../helpers/time-twin.ts'
 import { withViews } from '../helpers/views.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Engine, Row } from '../../src/store/engine.ts'
+import type { Engine, Row } from '../../src/lake/store/engine.ts'
 import {
   type ArchiveLake,
   knownAt,

@@ -1,13 +1,13 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { LakeError } from '../../src/errors.ts'
+import { LakeError } from '../../src/base/errors.ts'
 import { refused } from '../../src/query/gate.ts'
 import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery, setMoment, setVariables } from '../../src/query/lake.ts'
 import { judgeQuestion, type Knowledge } from '../../src/query/question.ts'
 import { guarded } from '../../src/query/run.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { arrivals, type FullLake, withFullLake } from '../helpers/full-lake.ts'
 import { ledgerViews } from '../helpers/probes.ts'
 import { times } from '../helpers/shares.ts'
@@ -131,6 +131,8 @@ async function tryWalls(lake: FullLake, cutFolder: string): Promise<readonly str
     await truncated.cut({ at, rule: backfill === 'rule', registryBackfill: false, parts: false })
     await cutLedger(truncated.engine, at)
     await truncated.engine.run(`SET TimeZone = 'UTC'; SET VARIABLE backfill = '${backfill ?? 'strict'}'`)
+    // When a point was stored the door tells only as far as it stands; so does the lake that was cut.
+    await setMoment(truncated.engine, 'ledger_as_of', knowledge.asOf)
     const sides: Sides = { door, cut: truncated.engine, folder, cutFolder, knowledge }
     const grammar = new Grammar(random, { views, folder, files, asOf: `make_timestamptz(${at})` })
     // At first all of each, where something is known of it.

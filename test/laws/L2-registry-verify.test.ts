@@ -1,7 +1,7 @@
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { registryVerdict, type RegistryVerified } from '../../src/registry/verify.ts'
+import { registryVerdict, type RegistryVerified } from '../../src/sources/registry/verify.ts'
 import { exitOf } from '../helpers/looking.ts'
 import { contentOf, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { scratch } from '../helpers/scratch.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Disk } from '../../src/store/disk.ts'
+import type { Disk } from '../../src/lake/store/disk.ts'
 import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
 import { stepping } from '../helpers/stepping.ts'
 

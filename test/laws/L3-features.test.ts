@@ -1,9 +1,9 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import type * as values from '../../src/features/values.ts'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import type * as values from '../../src/trust/features/values.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { mortal } from '../helpers/mortal-steps.ts'
@@ -13,7 +13,7 @@ import { times, turn, turnOf } from '../helpers/shares.ts'
 
 const between = vi.hoisted(() => ({ done: 0, work: async (_n: number): Promise<void> => undefined }))
 
-vi.mock('../../src/features/values.ts', async (original) => {
+vi.mock('../../src/trust/features/values.ts', async (original) => {
   const real = await original<typeof values>()
   const valuesOf: typeof real.valuesOf = async (...args) => {
     const computed = await real.valuesOf(...args)

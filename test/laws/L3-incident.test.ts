@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { heldViolations, summary } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { heldViolations, summary } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { fetchKey, type Rig, withRig } from '../helpers/fetching.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))

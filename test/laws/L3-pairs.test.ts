@@ -1,7 +1,7 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import type { Ended } from '../helpers/command.ts'
 import { harms, type Lakes, makeLakes, others, placeOf } from '../helpers/damages.ts'

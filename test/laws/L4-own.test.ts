@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Engine } from '../../src/store/engine.ts'
-import { namesIn } from '../../src/store/disk.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
+import { namesIn } from '../../src/lake/store/disk.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 
 /** Several row groups, which threads of the engine take by turns. */

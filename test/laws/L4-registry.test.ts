@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
-import { parseInstant } from '../../src/time.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
+import { parseInstant } from '../../src/base/time.ts'
 import { contentOf, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'

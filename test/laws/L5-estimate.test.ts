@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { preparePlan } from '../../src/metrics/prepare.ts'
+import { preparePlan } from '../../src/sources/metrics/prepare.ts'
 import { settingsAt, withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 

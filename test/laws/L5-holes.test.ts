@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { check, readStanding } from '../../src/report/status.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { check, readStanding } from '../../src/interfaces/report/status.ts'
 import { settingsAt, trying } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { inWindow } from '../helpers/days.ts'

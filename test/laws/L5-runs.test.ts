@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { withProvider } from '../helpers/provider.ts'
 

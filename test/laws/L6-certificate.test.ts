@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { heldMembers } from '../../src/ledger/state-tree.ts'
-import { readKey, signedNote, signedText } from '../../src/merkle/note.ts'
-import { namedLeaves } from '../../src/merkle/state.ts'
-import { rangeProof } from '../../src/merkle/tree.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { heldMembers } from '../../src/lake/ledger/state-tree.ts'
+import { readKey, signedNote, signedText } from '../../src/base/merkle/note.ts'
+import { namedLeaves } from '../../src/base/merkle/state.ts'
+import { rangeProof } from '../../src/base/merkle/tree.ts'
 import { certifiedOfFile, checked, checkers } from '../helpers/certified.ts'
 
 const withCertified = certifiedOfFile()

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto'
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { encodeEntry, type Entry } from '../../src/ledger/entry.ts'
-import { foldJournal } from '../../src/ledger/fold.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { encodeEntry, type Entry } from '../../src/lake/ledger/entry.ts'
+import { foldJournal } from '../../src/lake/ledger/fold.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { certifiedOfFile, checked, checkers, digesting } from '../helpers/certified.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { writing } from '../helpers/ledgers.ts'
@@ -210,7 +210,7 @@ test('L6: a stranger finds changed tables, another figure, and what a result was
       .map(String)
       .filter((name) => name.endsWith('.parquet'))
     const whole = readFileSync(join(folder, path))
-    const { Engine, quote } = await import('../../src/store/engine.ts')
+    const { Engine, quote } = await import('../../src/lake/store/engine.ts')
     for (const change of [
       "UPDATE p SET v = v + 1 WHERE t = (SELECT max(t) FROM p WHERE metric = 'supply/current_pit')",
       "INSERT INTO p SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS observed_at) FROM p WHERE metric = 'supply/current_pit' LIMIT 1",

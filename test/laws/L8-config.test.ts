@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseConfig } from '../../src/config/config.ts'
-import { LakeError } from '../../src/errors.ts'
-import { resolveSettings } from '../../src/config/settings.ts'
+import { parseConfig } from '../../src/catalog/config.ts'
+import { LakeError } from '../../src/base/errors.ts'
+import { resolveSettings } from '../../src/catalog/settings.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 // L8 at the door: a key comes from the environment or a file named there, and is never shown.

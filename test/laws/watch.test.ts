@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { requestTotals } from '../../src/ledger/held-runs.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { requestTotals } from '../../src/lake/ledger/held-runs.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import {
   begin,

@@ -1,5 +1,5 @@
-import type { StatusPage } from '../../src/report/status-page.ts'
-import type { LakeStanding } from '../../src/report/status.ts'
+import type { StatusPage } from '../../src/interfaces/report/status-page.ts'
+import type { LakeStanding } from '../../src/interfaces/report/status.ts'
 
 type EndpointFacts = StatusPage['endpoints'][number]
 

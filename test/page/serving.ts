@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { type BrowserContext, chromium, type Page as Tab } from 'playwright-core'
-import { Engine, quote } from '../../src/store/engine.ts'
-import { inLake, places } from '../../src/store/layout.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
+import { inLake, places } from '../../src/lake/store/layout.ts'
 
 /** How Chromium is started: no window, nobody asked but whom the page asks. */
 export const chromiumFlags = [

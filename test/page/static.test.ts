@@ -2,9 +2,9 @@ import { JSDOM } from 'jsdom'
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { lagAt, toneOf } from '../../src/report/page/endpoints.ts'
-import { html, inlineJson } from '../../src/report/page/html.ts'
-import { statusPage } from '../../src/report/page/page.ts'
+import { lagAt, toneOf } from '../../src/interfaces/report/page/endpoints.ts'
+import { html, inlineJson } from '../../src/interfaces/report/page/html.ts'
+import { statusPage } from '../../src/interfaces/report/page/page.ts'
 import { emptyPage, hostile, page } from './facts.ts'
 
 const text = statusPage(page())
@@ -117,7 +117,7 @@ describe('words', () => {
 })
 
 test('the scripts of the page of serve stay within 1,500 lines', () => {
-  const lines = globSync('src/page/{browser,shared}/*.js').map(
+  const lines = globSync('src/interfaces/page/{browser,shared}/*.js').map(
     (path) => readFileSync(path, 'utf8').split('\n').length - 1,
   )
   expect(lines.length).toBeGreaterThan(10)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { chooseFiles } from '../../src/upkeep/adopt-points.ts'
+import { chooseFiles } from '../../src/maintenance/upkeep/adopt-points.ts'
 
 describe('choosing files', () => {
   const chosen = (count: number, ...shared: readonly (readonly number[])[]): string => {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type alarmsOf, newAlarms } from '../../src/report/freshness.ts'
+import { type alarmsOf, newAlarms } from '../../src/interfaces/report/freshness.ts'
 import { test } from '../helpers/lake-test.ts'
 
 type Stale = Awaited<ReturnType<typeof alarmsOf>>['stale'][number]

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { Answerer, type Said, type AnswererCall } from '../../src/door/answerer.ts'
+import { Answerer, type Said, type AnswererCall } from '../../src/interfaces/server/answerer.ts'
 
 /** A process that does what a test says. */
 class Actor {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type Asker, type AskEvent, createAsker } from '../../src/net/ask.ts'
-import type { Http, Reply } from '../../src/net/http.ts'
-import type { Headers } from '../../src/net/governor.ts'
-import { classify, type Outcome } from '../../src/net/outcome.ts'
-import { usualRetries } from '../../src/net/retry.ts'
+import { type Asker, type AskEvent, createAsker } from '../../src/sources/http/ask.ts'
+import type { Http, Reply } from '../../src/sources/http/http.ts'
+import type { Headers } from '../../src/sources/http/governor.ts'
+import { classify, type Outcome } from '../../src/sources/http/outcome.ts'
+import { usualRetries } from '../../src/sources/http/retry.ts'
 
 const start = 1_700_000_000_000
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readAssets } from '../../src/metrics/assets.ts'
+import { readAssets } from '../../src/sources/metrics/assets.ts'
 
 const ids = (value: unknown): unknown => readAssets(JSON.stringify(value))?.map(({ id }) => id) ?? null
 

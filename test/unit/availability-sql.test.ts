@@ -9,9 +9,9 @@ import {
   ruleRows,
   trustedSql,
 } from '../../src/catalog/availability-sql.ts'
-import { endSql, stepSql } from '../../src/intervals-sql.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { end, floor, type Interval, intervals, step } from '../../src/time.ts'
+import { endSql, stepSql } from '../../src/base/intervals-sql.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
+import { end, floor, type Interval, intervals, step } from '../../src/base/time.ts'
 
 let engine: Engine
 beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))

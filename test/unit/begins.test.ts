@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { beforeFirst } from '../../src/ledger/coverage.ts'
-import { beginsLater } from '../../src/metrics/tally.ts'
-import { historyStart } from '../../src/metrics/plan.ts'
+import { beforeFirst } from '../../src/lake/ledger/coverage.ts'
+import { beginsLater } from '../../src/sources/metrics/tally.ts'
+import { historyStart } from '../../src/sources/metrics/plan.ts'
 import { coverageRow } from '../helpers/lakes.ts'
 
 const day = 86_400

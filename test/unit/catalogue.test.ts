@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { exportCatalogue } from '../../src/catalog/export.ts'
 import { loadCatalogue, parseCatalogue } from '../../src/catalog/load.ts'
 import { describeRule } from '../../src/catalog/rule-kinds.ts'
-import { LakeError } from '../../src/errors.ts'
+import { LakeError } from '../../src/base/errors.ts'
 
 const numbered = (stem: string, n: number) => Array.from({ length: n }, (_, i) => `${stem}_${i + 1}`)
 

@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
-import { heldCoverage } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { passingFacts } from '../../src/registry/staging.ts'
-import { inLake, places } from '../../src/store/layout.ts'
-import { checkClock, clockNote, mendClock } from '../../src/upkeep/clock-ahead.ts'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { heldCoverage } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { passingFacts } from '../../src/sources/registry/staging.ts'
+import { inLake, places } from '../../src/lake/store/layout.ts'
+import { checkClock, clockNote, mendClock } from '../../src/maintenance/upkeep/clock-ahead.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
 
 const now = Date.UTC(2026, 0, 2) * 1000

@@ -1,27 +1,27 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { afterEach, expect, vi } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { resolveSettings } from '../../src/config/settings.ts'
-import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
-import type { Draft } from '../../src/ledger/draft.ts'
-import { liveFiles } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Destination, folderAt } from '../../src/publish/destination.ts'
-import { copyLake } from '../../src/publish/lake-copy.ts'
-import { openDatabase, removeDatabase, replaceDatabase } from '../../src/store/database.ts'
-import type * as Disk from '../../src/store/disk.ts'
-import { realDisk } from '../../src/store/disk.ts'
-import type * as Files from '../../src/store/files.ts'
-import { checkpointFile, entryFile, inLake, places } from '../../src/store/layout.ts'
-import { type Lock, lockCommit, tryLock } from '../../src/store/lock.ts'
-import { mirrorMarker } from '../../src/store/marker.ts'
-import { buildViews } from '../../src/views/build.ts'
-import { readStanding } from '../../src/report/status.ts'
-import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/findings.ts'
-import { checkJournal, checkRuns } from '../../src/upkeep/damage-journal.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
-import { isLakeLost } from '../../src/upkeep/judgement.ts'
+import { resolveSettings } from '../../src/catalog/settings.ts'
+import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
+import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
+import type { Draft } from '../../src/lake/ledger/draft.ts'
+import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { type Destination, folderAt } from '../../src/maintenance/publish/destination.ts'
+import { copyLake } from '../../src/maintenance/publish/lake-copy.ts'
+import { openDatabase, removeDatabase, replaceDatabase } from '../../src/lake/store/database.ts'
+import type * as Disk from '../../src/lake/store/disk.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
+import type * as Files from '../../src/lake/store/files.ts'
+import { checkpointFile, entryFile, inLake, places } from '../../src/lake/store/layout.ts'
+import { type Lock, lockCommit, tryLock } from '../../src/lake/store/lock.ts'
+import { mirrorMarker } from '../../src/lake/store/marker.ts'
+import { buildViews } from '../../src/query/views/build.ts'
+import { readStanding } from '../../src/interfaces/report/status.ts'
+import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/maintenance/upkeep/findings.ts'
+import { checkJournal, checkRuns } from '../../src/maintenance/upkeep/damage-journal.ts'
+import { examine } from '../../src/maintenance/upkeep/doctor.ts'
+import { isLakeLost } from '../../src/maintenance/upkeep/judgement.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 
@@ -49,7 +49,7 @@ const other = vi.hoisted(() => ({
   },
 }))
 
-vi.mock('../../src/store/disk.ts', async (original) => {
+vi.mock('../../src/lake/store/disk.ts', async (original) => {
   const real = await original<typeof Disk>()
   const entriesIn: typeof real.entriesIn = async (path) => {
     const listed = await real.entriesIn(path)
@@ -71,7 +71,7 @@ vi.mock('../../src/store/disk.ts', async (original) => {
   return { ...real, entriesIn, namesIn, statOf, isWritable }
 })
 
-vi.mock('../../src/store/files.ts', async (original) => {
+vi.mock('../../src/lake/store/files.ts', async (original) => {
   const real = await original<typeof Files>()
   const sizeNow: typeof real.sizeNow = (path) => {
     const size = real.sizeNow(path)

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { convert } from '../../src/points/convert.ts'
-import type { Body, ConvertPart } from '../../src/points/conversion.ts'
-import { quote } from '../../src/store/engine.ts'
+import { convert } from '../../src/sources/points/convert.ts'
+import type { Body, ConvertPart } from '../../src/sources/points/conversion.ts'
+import { quote } from '../../src/lake/store/engine.ts'
 import { Converting, lag600, micros, series } from '../helpers/converting.ts'
 
 const hour = 3600

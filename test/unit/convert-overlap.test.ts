@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { day } from '../../src/time.ts'
+import { day } from '../../src/base/time.ts'
 import { convert, type Converted, Converting, daily, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting

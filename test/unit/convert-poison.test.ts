@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Body, BodyResult } from '../../src/points/conversion.ts'
-import { day } from '../../src/time.ts'
+import type { Body, BodyResult } from '../../src/sources/points/conversion.ts'
+import { day } from '../../src/base/time.ts'
 import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
-import { day } from '../../src/time.ts'
+import { day } from '../../src/base/time.ts'
 import { codecsOf } from '../helpers/codecs.ts'
 import { at, convert, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { day } from '../../src/time.ts'
+import { day } from '../../src/base/time.ts'
 import { Converting, t1 } from '../helpers/converting.ts'
 
 let made: Converting

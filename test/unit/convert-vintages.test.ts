@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { day } from '../../src/time.ts'
+import { day } from '../../src/base/time.ts'
 import { at, convert, Converting, daily, lag600, micros, t1 } from '../helpers/converting.ts'
 import { randomOf } from '../helpers/full-lake.ts'
 

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { day } from '../../src/time.ts'
+import { day } from '../../src/base/time.ts'
 import { at, convert, Converting, t1 } from '../helpers/converting.ts'
 
 let made: Converting

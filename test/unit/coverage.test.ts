@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { alreadySaid, askedAgain, layOver } from '../../src/ledger/coverage.ts'
-import type { CoverageRow } from '../../src/ledger/entry.ts'
+import { alreadySaid, askedAgain, layOver } from '../../src/lake/ledger/coverage.ts'
+import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
 import { coverageRow } from '../helpers/lakes.ts'
 
 const span = 40

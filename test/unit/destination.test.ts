@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Destination } from '../../src/publish/destination.ts'
-import { destinationOf } from '../../src/publish/s3.ts'
-import { realDisk } from '../../src/store/disk.ts'
+import type { Destination } from '../../src/maintenance/publish/destination.ts'
+import { destinationOf } from '../../src/maintenance/publish/s3.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
 import { powerDisk } from '../helpers/power.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 

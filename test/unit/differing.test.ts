@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { RequestRow, Violation } from '../../src/ledger/entry.ts'
-import type { Answered, Brought } from '../../src/metrics/answered.ts'
-import { doubted, manyAtOnce } from '../../src/metrics/convert-batch.ts'
+import type { RequestRow, Violation } from '../../src/lake/ledger/entry.ts'
+import type { Answered, Brought } from '../../src/sources/metrics/answered.ts'
+import { doubted, manyAtOnce } from '../../src/sources/metrics/convert-batch.ts'
 import { seriesRow } from '../helpers/lakes.ts'
 
 const answer = (id: string, more: Partial<Answered> = {}): Answered =>

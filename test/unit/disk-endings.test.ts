@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
-import { diskError } from '../../src/store/disk.ts'
+import { exitCode } from '../../src/base/errors.ts'
+import { diskError } from '../../src/lake/store/disk.ts'
 
 const failure = (code: string): Error => Object.assign(new Error(code), { code, path: '/data/points/x' })
 

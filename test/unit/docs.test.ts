@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { commandPages, commandPagesFile } from '../../scripts/command-pages.ts'
 import { readmeNow } from '../../scripts/readme.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { configSchema } from '../../src/config/config.ts'
+import { configSchema } from '../../src/catalog/config.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const pages = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { compareListing } from '../../src/catalog/drift.ts'
 import { readListing } from '../../src/catalog/listing.ts'
-import { findDrift } from '../../src/metrics/drift.ts'
+import { findDrift } from '../../src/sources/metrics/drift.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
-import { resolveSettings } from '../../src/config/settings.ts'
+import { resolveSettings } from '../../src/catalog/settings.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Engine, quote, quoteList } from '../../src/store/engine.ts'
+import { Engine, quote, quoteList } from '../../src/lake/store/engine.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 let engine: Engine

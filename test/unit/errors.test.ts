@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ErrorKind, exitCode, gravest, LakeError, usage } from '../../src/errors.ts'
+import { type ErrorKind, exitCode, gravest, LakeError, usage } from '../../src/base/errors.ts'
 
 test.each<[ErrorKind, number]>([
   ['unexpected', 1],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { folded } from '../../src/results/folded.ts'
+import { folded } from '../../src/trust/results/folded.ts'
 import { panelSql, type PanelSpec, specOf } from '../../src/query/panel.ts'
-import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { currentRate, governor, type Headers, newGovernor, nextSlot, parked } from '../../src/net/governor.ts'
+import { currentRate, governor, type Headers, newGovernor, nextSlot, parked } from '../../src/sources/http/governor.ts'
 import { fixedWindow, type Limiter, simulate, slidingWindow, tokenBucket } from './limiters.ts'
 
 type Governor = Parameters<typeof nextSlot>[0]

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { lateFor, usualCheck } from '../../src/config/health.ts'
-import { applySettings, resolveSettings, type Settings } from '../../src/config/settings.ts'
+import { lateFor, usualCheck } from '../../src/catalog/health.ts'
+import { applySettings, resolveSettings, type Settings } from '../../src/catalog/settings.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
 const hour = 3600

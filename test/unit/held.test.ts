@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import { LakeError } from '../../src/errors.ts'
-import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
-import { toState } from '../../src/ledger/archive.ts'
+import { LakeError } from '../../src/base/errors.ts'
+import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
+import { toState } from '../../src/lake/ledger/archive.ts'
 import {
   archivedState,
   heldAnswers,
@@ -12,14 +12,14 @@ import {
   liveFiles,
   mergedFrom,
   summary,
-} from '../../src/ledger/held.ts'
-import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/points/datings.ts'
-import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/ledger/held-runs.ts'
-import { readEntry } from '../../src/ledger/journal.ts'
-import { rowsAs } from '../../src/ledger/row.ts'
-import { count, listOf, orNull, real, shape, text } from '../../src/shape.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+} from '../../src/lake/ledger/held.ts'
+import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/sources/points/datings.ts'
+import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/held-runs.ts'
+import { readEntry } from '../../src/lake/ledger/journal.ts'
+import { rowsAs } from '../../src/lake/ledger/row.ts'
+import { count, listOf, orNull, real, shape, text } from '../../src/base/shape.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { withHooks } from '../../src/commands/frame.ts'
-import type { Deps, Input } from '../../src/call/spec.ts'
-import { LakeError, usage } from '../../src/errors.ts'
+import { withHooks } from '../../src/interfaces/commands/frame.ts'
+import type { Deps, Input } from '../../src/interfaces/cli/spec.ts'
+import { LakeError, usage } from '../../src/base/errors.ts'
 import { test } from '../helpers/lake-test.ts'
 
 test('the end of a job is told with its exit code; a call that was refused before it began has none', async ({

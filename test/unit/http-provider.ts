@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { createHttp, type Http, type Reply } from '../../src/net/http.ts'
+import { createHttp, type Http, type Reply } from '../../src/sources/http/http.ts'
 
 type HttpRequest = Parameters<Http['get']>[0]
 

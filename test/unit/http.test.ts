@@ -4,7 +4,7 @@ import { type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import type { createHttp, Reply } from '../../src/net/http.ts'
+import type { createHttp, Reply } from '../../src/sources/http/http.ts'
 import { body, key, type Handler, provider } from './http-provider.ts'
 
 const { answer, base, folder, get, http, seen } = provider()

@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
-import { heldPassing, heldSeries, heldViolations } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { violationId } from '../../src/ledger/entry.ts'
-import { inLake, places } from '../../src/store/layout.ts'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { heldPassing, heldSeries, heldViolations } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { violationId } from '../../src/lake/ledger/entry.ts'
+import { inLake, places } from '../../src/lake/store/layout.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow, violationRow } from '../helpers/lakes.ts'
 
 const deps = commitDeps({ sleep: async () => undefined })

@@ -1,8 +1,17 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countSql, endSql, fitsSql, lengthSql, micros, onGridSql, startSql, stepSql } from '../../src/intervals-sql.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { count, floor, type Interval, intervals, step, weekdayAt, weekdays } from '../../src/time.ts'
+import {
+  countSql,
+  endSql,
+  fitsSql,
+  lengthSql,
+  micros,
+  onGridSql,
+  startSql,
+  stepSql,
+} from '../../src/base/intervals-sql.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
+import { count, floor, type Interval, intervals, step, weekdayAt, weekdays } from '../../src/base/time.ts'
 
 let engine: Engine
 beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))

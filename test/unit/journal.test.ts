@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { realDisk } from '../../src/store/disk.ts'
-import { canonical, decodeEntry, type Entry, encodeEntry, vintagesSchema } from '../../src/ledger/entry.ts'
-import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
-import { entryFile, inLake } from '../../src/store/layout.ts'
-import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
+import { canonical, decodeEntry, type Entry, encodeEntry, vintagesSchema } from '../../src/lake/ledger/entry.ts'
+import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/lake/ledger/journal.ts'
+import { entryFile, inLake } from '../../src/lake/store/layout.ts'
+import { appendFacts, readFacts } from '../../src/lake/ledger/run-facts.ts'
 import { inFolder } from '../helpers/lakes.ts'
 
 function entry(version: number, previous: string | null, more: Record<string, unknown> = {}): Entry {

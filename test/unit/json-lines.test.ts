@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runScript } from '../../src/query/run.ts'
 import { jsonForm } from '../../src/query/projection.ts'
 import { writeTo } from '../../src/query/write.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 
 let engine: Engine
 beforeAll(async () => (engine = await Engine.open()))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { jsonOf, jsonText, repeatedKey } from '../../src/json.ts'
+import { jsonOf, jsonText, repeatedKey } from '../../src/base/json.ts'
 
 test.each<[string, string | undefined]>([
   ['{"a":1,"a":2}', 'a'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { parseCommand } from '../../src/call/parse.ts'
-import { commandTable } from '../../src/commands/table.ts'
-import { kindOf, kinds } from '../../src/kinds.ts'
+import { parseCommand } from '../../src/interfaces/cli/parse.ts'
+import { commandTable } from '../../src/interfaces/commands/table.ts'
+import { kindOf, kinds } from '../../src/base/kinds.ts'
 
 const read = async (name: string, ...words: string[]) => {
   const entry = commandTable.find((one) => one.name === name)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readLagStats } from '../../src/metrics/lag-stats.ts'
+import { readLagStats } from '../../src/sources/metrics/lag-stats.ts'
 
 test.each([
   ['{"p50":200,"p95":900}', { usual: 200, late: 900 }],

@@ -12,7 +12,7 @@ import {
   pointsFile,
   rawFile,
   registryFile,
-} from '../../src/store/layout.ts'
+} from '../../src/lake/store/layout.ts'
 
 const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 18 }).filter((s) => s.isWellFormed())
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { leakSentence } from '../../src/lookahead/sentence.ts'
+import { leakSentence } from '../../src/trust/lookahead/sentence.ts'
 
 const leak = {
   as_of: '2024-03-02T09:30:00.000000Z',

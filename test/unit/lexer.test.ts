@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { isNested, isNumbers, kindBits, lexBody } from '../../src/points/lexer.ts'
+import { isNested, isNumbers, kindBits, lexBody } from '../../src/sources/points/lexer.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const folder = scratch('lexer')

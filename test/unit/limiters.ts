@@ -1,4 +1,4 @@
-import { governor, type Headers, newGovernor, nextSlot } from '../../src/net/governor.ts'
+import { governor, type Headers, newGovernor, nextSlot } from '../../src/sources/http/governor.ts'
 
 /** A provider's limiter on a virtual clock: decides at the arrival of a request. */
 export type Limiter = (at: number) => { allowed: boolean; headers: Record<string, string> }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listen, type Shown, type Shows } from '../../src/door/listen.ts'
+import { listen, type Shown, type Shows } from '../../src/interfaces/server/listen.ts'
 
 const secrets = ['a-key-of-the-provider', 'another-key-0987654321']
 

@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect } from 'vitest'
-import { holderOf, isFree, lockCommit, lockJob, tryLock, waitForLock } from '../../src/store/lock.ts'
-import { inLake, lockFile } from '../../src/store/layout.ts'
+import { holderOf, isFree, lockCommit, lockJob, tryLock, waitForLock } from '../../src/lake/store/lock.ts'
+import { inLake, lockFile } from '../../src/lake/store/layout.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { test as it } from '../helpers/lake-test.ts'
 
 const holder = { pid: 7, host: 'here', command: 'pitlake fetch', since: 1_700_000_000_000_000 }
 
 async function heldByChild(root: string): Promise<ChildProcess> {
-  const module = new URL('../../src/store/lock.ts', import.meta.url).href
+  const module = new URL('../../src/lake/store/lock.ts', import.meta.url).href
   const code = `const { lockJob } = await import(${JSON.stringify(module)})
     await lockJob(${JSON.stringify(root)}, 'metrics', { pid: process.pid, host: 'h', command: 'child', since: 1 })
     console.log('held'); setInterval(() => {}, 1000)`
@@ -44,7 +44,7 @@ describe('locks', () => {
   })
   it('are not refused to a job because somebody looks whether they are free', async ({ root }) => {
     await (await lockJob(root, 'metrics', holder)).release()
-    const module = new URL('../../src/store/database.ts', import.meta.url).href
+    const module = new URL('../../src/lake/store/database.ts', import.meta.url).href
     const code = `const { holdFile } = await import(${JSON.stringify(module)})
         const hold = holdFile(${JSON.stringify(inLake(root, lockFile('metrics')))})
         console.log('held')

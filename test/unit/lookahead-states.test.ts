@@ -6,11 +6,17 @@ import {
   strayInstants,
   suspectStates,
   unmovedStates,
-} from '../../src/lookahead/holes.ts'
-import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from '../../src/lookahead/states.ts'
-import { hiddenWorld, querySubject, seesWorlds } from '../../src/lookahead/world.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { betweenEdges } from '../../src/views/template.ts'
+} from '../../src/trust/lookahead/holes.ts'
+import {
+  chooseStates,
+  instantsOf,
+  numberStates,
+  rowlessInstants,
+  type States,
+} from '../../src/trust/lookahead/states.ts'
+import { hiddenWorld, querySubject, seesWorlds } from '../../src/trust/lookahead/world.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
+import { betweenEdges } from '../../src/query/views/template.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 

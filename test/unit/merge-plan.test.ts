@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { portionRows } from '../../src/points/files.ts'
-import { historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/upkeep/merge-plan.ts'
+import { portionRows } from '../../src/sources/points/files.ts'
+import { historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/maintenance/upkeep/merge-plan.ts'
 
 interface File {
   readonly rows: number

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { liveFiles } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { mergeRecentFiles } from '../../src/upkeep/merge-recent.ts'
-import { withRewriting } from '../../src/upkeep/rewrite.ts'
+import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { mergeRecentFiles } from '../../src/maintenance/upkeep/merge-recent.ts'
+import { withRewriting } from '../../src/maintenance/upkeep/rewrite.ts'
 import { test } from '../helpers/lake-test.ts'
 import { metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 

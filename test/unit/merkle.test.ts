@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { consistencyProof, inclusionProof, leafHash, rangeProof, treeRoot } from '../../src/merkle/tree.ts'
+import { consistencyProof, inclusionProof, leafHash, rangeProof, treeRoot } from '../../src/base/merkle/tree.ts'
 
 const nodeHash = (left: string, right: string): string =>
   createHash('sha256')

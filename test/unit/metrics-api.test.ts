@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import type { Series } from '../../src/catalog/series.ts'
-import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/metrics/api.ts'
+import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/sources/metrics/api.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const { wire } = catalogue

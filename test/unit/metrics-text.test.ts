@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { metricsText } from '../../src/report/metrics.ts'
+import { metricsText } from '../../src/interfaces/report/metrics.ts'
 import { madeAt, standing } from '../page/facts.ts'
 import { pitlake } from '../helpers/command.ts'
 import { withRig } from '../helpers/fetching.ts'

@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { commit, migration } from '../../src/ledger/commit.ts'
-import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { encodeEntry, journalSchema, sha256, vintagesSchema } from '../../src/ledger/entry.ts'
-import { heldState, heldVersions } from '../../src/ledger/held.ts'
-import { readEntry } from '../../src/ledger/journal.ts'
-import { realDisk } from '../../src/store/disk.ts'
-import { checkpointFile, entryFile, inLake, places } from '../../src/store/layout.ts'
-import { textsIn } from '../../src/store/sql.ts'
-import { checkJournal } from '../../src/upkeep/damage-journal.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { commit, migration } from '../../src/lake/ledger/commit.ts'
+import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
+import { encodeEntry, journalSchema, sha256, vintagesSchema } from '../../src/lake/ledger/entry.ts'
+import { heldState, heldVersions } from '../../src/lake/ledger/held.ts'
+import { readEntry } from '../../src/lake/ledger/journal.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
+import { checkpointFile, entryFile, inLake, places } from '../../src/lake/store/layout.ts'
+import { textsIn } from '../../src/lake/store/sql.ts'
+import { checkJournal } from '../../src/maintenance/upkeep/damage-journal.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
@@ -150,10 +150,10 @@ test('an index of another shape is made anew by many at once, and none is in the
 })
 
 test('an index of another shape has another number', () => {
-  const statements = textsIn(new URL('../../src/ledger/sql/', import.meta.url)).map(([, text]) =>
+  const statements = textsIn(new URL('../../src/lake/ledger/sql/', import.meta.url)).map(([, text]) =>
     text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim(),
   )
-  const source = readFileSync(new URL('../../src/ledger/ledger.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../../src/lake/ledger/ledger.ts', import.meta.url), 'utf8')
   const number = /^const indexSchema = (\d+)$/m.exec(source)?.[1]
   expect({ number, shape: sha256(statements.join('\n')).slice(0, 16) }, 'raise indexSchema, then say so here').toEqual({
     number: '9',

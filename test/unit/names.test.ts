@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { joinOptions, knowledgeOptions, panelOptions } from '../../src/query/options.ts'
-import { intervals, measureOf } from '../../src/time.ts'
+import { intervals, measureOf } from '../../src/base/time.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')

@@ -4,8 +4,16 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { attach, headNote, keptHead, storedHeads, storeHead } from '../../src/heads/head.ts'
-import { publicText, readKey, readSigned, secretText, signedNote, signedText, isSigned } from '../../src/merkle/note.ts'
+import { attach, headNote, keptHead, storedHeads, storeHead } from '../../src/trust/heads/head.ts'
+import {
+  publicText,
+  readKey,
+  readSigned,
+  secretText,
+  signedNote,
+  signedText,
+  isSigned,
+} from '../../src/base/merkle/note.ts'
 
 // The note that the Go package of the format documents.
 const secret = 'PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { governor, type Headers, newGovernor, nextSlot, parked, readLimits } from '../../src/net/governor.ts'
+import { governor, type Headers, newGovernor, nextSlot, parked, readLimits } from '../../src/sources/http/governor.ts'
 import {
   classify,
   clockOf,
@@ -8,7 +8,7 @@ import {
   namedParameter,
   type Outcome,
   startBytes,
-} from '../../src/net/outcome.ts'
+} from '../../src/sources/http/outcome.ts'
 
 const at = 1_700_000_000_000
 const secret = 'sk-Zq7/+"tail=='

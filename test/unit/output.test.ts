@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { outFile, putOut } from '../../src/store/output.ts'
+import { outFile, putOut } from '../../src/lake/store/output.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''

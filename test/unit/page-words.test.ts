@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { brief, bytes, instant, monthName, percent, several, span } from '../../src/words/figures.ts'
+import { brief, bytes, instant, monthName, percent, several, span } from '../../src/base/figures.ts'
 
 test.each<[number, number, string]>([
   [1, 0, 'none'],

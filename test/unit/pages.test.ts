@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Desk } from '../../src/door/desk.ts'
-import { pageBytes, Pages } from '../../src/door/pages.ts'
-import { Engine } from '../../src/store/engine.ts'
+import type { Desk } from '../../src/interfaces/server/desk.ts'
+import { pageBytes, Pages } from '../../src/interfaces/server/pages.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 
 type AnswerPage = Awaited<ReturnType<Pages['first']>>
 

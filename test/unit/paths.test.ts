@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import type { Desk } from '../../src/door/desk.ts'
-import type { Shows } from '../../src/door/listen.ts'
-import { pathsOf } from '../../src/door/paths.ts'
+import type { Desk } from '../../src/interfaces/server/desk.ts'
+import type { Shows } from '../../src/interfaces/server/listen.ts'
+import { pathsOf } from '../../src/interfaces/server/paths.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const folder = scratch('paths')

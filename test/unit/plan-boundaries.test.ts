@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
 import type { Selection, Wanted } from '../../src/catalog/series.ts'
-import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import { type Plan, plan, toleranceOf } from '../../src/metrics/plan.ts'
-import { day, type Instant } from '../../src/time.ts'
+import type { WindowAnswer } from '../../src/lake/ledger/entry.ts'
+import { type Plan, plan, toleranceOf } from '../../src/sources/metrics/plan.ts'
+import { day, type Instant } from '../../src/base/time.ts'
 import { answered, heldOf, wantedOf } from '../helpers/wanted.ts'
 
 const since = Date.UTC(2010, 0, 1) / 1000

@@ -2,9 +2,19 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
-import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import { type Plan, plan } from '../../src/metrics/plan.ts'
-import { day, end, floor, hour, type Instant, type Interval, intervals, longestSeconds, step } from '../../src/time.ts'
+import type { WindowAnswer } from '../../src/lake/ledger/entry.ts'
+import { type Plan, plan } from '../../src/sources/metrics/plan.ts'
+import {
+  day,
+  end,
+  floor,
+  hour,
+  type Instant,
+  type Interval,
+  intervals,
+  longestSeconds,
+  step,
+} from '../../src/base/time.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { answered, heldOf, lagOf, rulesOf, wantedOf } from '../helpers/wanted.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { PartJob } from '../../src/points/conversion.ts'
-import { contradictsConvention } from '../../src/points/convert.ts'
+import type { PartJob } from '../../src/sources/points/conversion.ts'
+import { contradictsConvention } from '../../src/sources/points/convert.ts'
 
 const day = 86_400_000_000
 const part = (timestamp: PartJob['timestamp']): PartJob => ({ interval: '24h', timestamp }) as PartJob

@@ -1,12 +1,12 @@
 import { dirname } from 'node:path'
 import { mkdirSync } from 'node:fs'
 import { expect } from 'vitest'
-import { Engine, quote } from '../../src/store/engine.ts'
-import type { FileEntry } from '../../src/ledger/entry.ts'
-import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
-import { isRecent, partitionSql, partitionsOf, sharesMeta, sharesOf } from '../../src/points/files.ts'
-import { bodyAt } from '../../src/points/conversion.ts'
-import type { Interval } from '../../src/time.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
+import type { FileEntry } from '../../src/lake/ledger/entry.ts'
+import { inLake, pointsFile, recentFile } from '../../src/lake/store/layout.ts'
+import { isRecent, partitionSql, partitionsOf, sharesMeta, sharesOf } from '../../src/sources/points/files.ts'
+import { bodyAt } from '../../src/sources/points/conversion.ts'
+import type { Interval } from '../../src/base/time.ts'
 import { test } from '../helpers/lake-test.ts'
 
 const columns = `NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network, now() AS t, now() AS available_at,

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { mergeYaml } from '../../src/preflight/finding.ts'
-import type { HeardAnswer } from '../../src/preflight/hear.ts'
-import { keysFrom, nextKeys, spelling, wrongKeys } from '../../src/preflight/keys.ts'
-import { metricsJudges, rateHolds, resetHolds } from '../../src/preflight/metrics-rows.ts'
-import { registryJudges } from '../../src/preflight/registry.ts'
-import { isUnfinished, meaningOf } from '../../src/preflight/timestamp.ts'
+import { mergeYaml } from '../../src/sources/provider-check/finding.ts'
+import type { HeardAnswer } from '../../src/sources/provider-check/hear.ts'
+import { keysFrom, nextKeys, spelling, wrongKeys } from '../../src/sources/provider-check/keys.ts'
+import { metricsJudges, rateHolds, resetHolds } from '../../src/sources/provider-check/metrics-rows.ts'
+import { registryJudges } from '../../src/sources/provider-check/registry.ts'
+import { isUnfinished, meaningOf } from '../../src/sources/provider-check/timestamp.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 type Keys = Parameters<typeof spelling>[0]

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { number } from '../../src/words/figures.ts'
+import { number } from '../../src/base/figures.ts'
 import { expand } from '../../src/catalog/series.ts'
-import { fetchProgress } from '../../src/commands/fetch.ts'
-import type { IngestDeps } from '../../src/metrics/run.ts'
-import { type Ask, plan } from '../../src/metrics/plan.ts'
+import { fetchProgress } from '../../src/interfaces/commands/fetch.ts'
+import type { IngestDeps } from '../../src/sources/metrics/run.ts'
+import { type Ask, plan } from '../../src/sources/metrics/plan.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const now = Date.UTC(2026, 2, 4) / 1000

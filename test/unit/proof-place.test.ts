@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 import { onGrid, proofRules } from '../helpers/proof-rules.ts'
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
+import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import { statementsOf } from '../../src/query/statements.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 
 let lake: Engine

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { realDisk } from '../../src/store/disk.ts'
-import { firstChanged, noteProved } from '../../src/views/manifest.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
+import { firstChanged, noteProved } from '../../src/query/views/manifest.ts'
 import { test } from '../helpers/lake-test.ts'
 
 const checksum = (text: string): string => createHash('sha256').update(text).digest('hex')

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { keepingProven } from '../../src/metrics/verify-findings.ts'
-import { layOver } from '../../src/ledger/coverage.ts'
-import type { CoverageRow } from '../../src/ledger/entry.ts'
+import { keepingProven } from '../../src/sources/metrics/verify-findings.ts'
+import { layOver } from '../../src/lake/ledger/coverage.ts'
+import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
 import { seriesLedger } from '../helpers/coverage-ledger.ts'
 import { wantedOf } from '../helpers/wanted.ts'
 

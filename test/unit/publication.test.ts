@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { launchOf, publicationOf } from '../../src/sandbox/world/points.ts'
-import { end } from '../../src/time.ts'
+import { end } from '../../src/base/time.ts'
 
 test('what is computed at the very launch of a metric is not of the batch that came before it', () => {
   const path = 'indicators/asol_pit'

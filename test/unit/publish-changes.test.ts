@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Add, noTable } from '../../src/publish/log.ts'
-import { changeOf, type Target } from '../../src/publish/changes.ts'
-import { tagsOf } from '../../src/publish/ranges.ts'
-import { columnsFor, type Writing } from '../../src/publish/write.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { type Add, noTable } from '../../src/maintenance/publish/log.ts'
+import { changeOf, type Target } from '../../src/maintenance/publish/changes.ts'
+import { tagsOf } from '../../src/maintenance/publish/ranges.ts'
+import { columnsFor, type Writing } from '../../src/maintenance/publish/write.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
 const mark = (version: number) => ({ version, at: version * 1000 })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { actionsOf, noTable, type TableState } from '../../src/publish/log.ts'
-import { lastMark, requireFit } from '../../src/publish/commit.ts'
-import type { Destination } from '../../src/publish/destination.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { actionsOf, noTable, type TableState } from '../../src/maintenance/publish/log.ts'
+import { lastMark, requireFit } from '../../src/maintenance/publish/commit.ts'
+import type { Destination } from '../../src/maintenance/publish/destination.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 
 let engine: Engine
 beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))

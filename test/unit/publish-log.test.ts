@@ -10,10 +10,10 @@ import {
   readTable,
   requireOwn,
   type TableState,
-} from '../../src/publish/log.ts'
-import { destinationOf } from '../../src/publish/s3.ts'
-import { realDisk } from '../../src/store/disk.ts'
-import { Engine } from '../../src/store/engine.ts'
+} from '../../src/maintenance/publish/log.ts'
+import { destinationOf } from '../../src/maintenance/publish/s3.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''

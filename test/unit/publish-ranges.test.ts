@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { beginning, type Mark, pieceOf, type Portions, rewriting, tagsOf } from '../../src/publish/ranges.ts'
+import {
+  beginning,
+  type Mark,
+  pieceOf,
+  type Portions,
+  rewriting,
+  tagsOf,
+} from '../../src/maintenance/publish/ranges.ts'
 
 type HeldPiece = Parameters<typeof rewriting>[0][number]
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { publishedTables } from '../../src/publish/tables.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { publishedTables } from '../../src/maintenance/publish/tables.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const mark = { version: 4, at: 1_000_000_000_000_000 }

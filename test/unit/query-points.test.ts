@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PointsFilter, pointsSql, standardsOf } from '../../src/query/points.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 
 let engine: Engine
 beforeAll(async () => {

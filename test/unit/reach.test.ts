@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../src/net/outcome.ts'
-import { newReach, type Reach } from '../../src/net/reach.ts'
+import type { Outcome } from '../../src/sources/http/outcome.ts'
+import { newReach, type Reach } from '../../src/sources/http/reach.ts'
 
 const head = { at: 0, date: null, age: 0, requestMs: 5, etag: null, requestId: null, sandbox: null }
 const words = { words: 'said', code: null, ...head }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { digestOfSum } from '../../src/ledger/month-digests.ts'
-import { monthSums } from '../../src/points/month-sums.ts'
-import { rowsSql } from '../../src/points/sql.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { digestOfSum } from '../../src/lake/ledger/month-digests.ts'
+import { monthSums } from '../../src/sources/points/month-sums.ts'
+import { rowsSql } from '../../src/sources/points/sql.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 import { bases, type HeldPoint, stepsOf } from '../helpers/record-twin.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 

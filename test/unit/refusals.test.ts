@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { isTriedAgain, type StandingRefusal } from '../../src/ledger/refusals.ts'
-import type { Ask } from '../../src/metrics/plan.ts'
-import { halve, settleRefusal } from '../../src/metrics/settle.ts'
+import { isTriedAgain, type StandingRefusal } from '../../src/lake/ledger/refusals.ts'
+import type { Ask } from '../../src/sources/metrics/plan.ts'
+import { halve, settleRefusal } from '../../src/sources/metrics/settle.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { coverageRow } from '../helpers/lakes.ts'
 

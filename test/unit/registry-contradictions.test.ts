@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
-import type { HeldEntity } from '../../src/registry/history.ts'
-import { stateOf } from '../../src/registry/verify-plan.ts'
-import { registryVerdict, type RegistryVerified } from '../../src/registry/verify.ts'
+import { exitCode } from '../../src/base/errors.ts'
+import type { HeldEntity } from '../../src/sources/registry/history.ts'
+import { stateOf } from '../../src/sources/registry/verify-plan.ts'
+import { registryVerdict, type RegistryVerified } from '../../src/sources/registry/verify.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import {
   countSchemaChanges,
   findingLine,
@@ -9,9 +9,9 @@ import {
   readHeld,
   readKeys,
   readLastEvents,
-} from '../../src/registry/status.ts'
-import { Engine, quote } from '../../src/store/engine.ts'
-import { inLake, registryFile } from '../../src/store/layout.ts'
+} from '../../src/sources/registry/status.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
+import { inLake, registryFile } from '../../src/lake/store/layout.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'
 
 /** A lake whose registry tables hold these rows, each table's in two files. */

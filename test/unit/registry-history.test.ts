@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Engine, quote } from '../../src/store/engine.ts'
-import type { RegistryChange } from '../../src/registry/bodies.ts'
-import { newPoll, observeEvent, observeState, type Poll } from '../../src/registry/history.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
+import type { RegistryChange } from '../../src/sources/registry/bodies.ts'
+import { newPoll, observeEvent, observeState, type Poll } from '../../src/sources/registry/history.ts'
 import { Memory, type Outcome, outcomeOf, SmallWorld } from '../helpers/registry-world.ts'
 
 const replay = readFileSync(new URL('../helpers/registry-replay.sql', import.meta.url), 'utf8')

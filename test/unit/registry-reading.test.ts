@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readPage, readSnapshot } from '../../src/registry/bodies.ts'
-import { cutApart, cutBody } from '../../src/registry/cut.ts'
-import { isFields, sortedText, type Value } from '../../src/registry/json.ts'
-import { withMissing } from '../../src/registry/history.ts'
-import { isSame, learnKeys, noKeys } from '../../src/registry/keys.ts'
-import { readRecord, typedFields } from '../../src/registry/record.ts'
+import { readPage, readSnapshot } from '../../src/sources/registry/bodies.ts'
+import { cutApart, cutBody } from '../../src/sources/registry/cut.ts'
+import { isFields, sortedText, type Value } from '../../src/sources/registry/json.ts'
+import { withMissing } from '../../src/sources/registry/history.ts'
+import { isSame, learnKeys, noKeys } from '../../src/sources/registry/keys.ts'
+import { readRecord, typedFields } from '../../src/sources/registry/record.ts'
 import { resources } from '../helpers/registry-world.ts'
 
 const json: fc.Arbitrary<Value> = fc.jsonValue({ maxDepth: 5 }) as fc.Arbitrary<Value>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { HeldEntity } from '../../src/registry/history.ts'
-import { chooseChecks, filterFields, type Holding, narrowestList } from '../../src/registry/verify-plan.ts'
+import type { HeldEntity } from '../../src/sources/registry/history.ts'
+import { chooseChecks, filterFields, type Holding, narrowestList } from '../../src/sources/registry/verify-plan.ts'
 import { resources } from '../helpers/registry-world.ts'
 
 const found = resources.get('issuers')

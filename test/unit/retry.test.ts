@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../src/net/outcome.ts'
-import { afterTry, noTries, type RetryPolicy, usualRetries } from '../../src/net/retry.ts'
+import type { Outcome } from '../../src/sources/http/outcome.ts'
+import { afterTry, noTries, type RetryPolicy, usualRetries } from '../../src/sources/http/retry.ts'
 
 const policy: RetryPolicy = {
   attempts: 4,

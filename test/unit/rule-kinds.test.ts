@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ruleKinds } from '../../src/catalog/rule-kinds.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { day, intervals } from '../../src/time.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
+import { day, intervals } from '../../src/base/time.ts'
 
 /** From noon on, so many days after the day in which the interval ended: a kind that the program does not have. */
 const noons = {
@@ -47,7 +47,7 @@ test('a kind of rule is one row of the table: written, read, told and exported',
 })
 
 test('so it is in the configuration', async () => {
-  const { parseConfig } = await import('../../src/config/config.ts')
+  const { parseConfig } = await import('../../src/catalog/config.ts')
   const parse = (rule: string) => parseConfig('a.yaml', `metrics: { availability: { own/noon: { ${rule} } } }`)
   expect(parse('noons: 3, 24h: { noons: 1, trust: rule }').config.metrics?.availability).toEqual({
     'own/noon': { noons: 3, '24h': { noons: 1, trust: 'rule' } },
@@ -61,7 +61,7 @@ test('so it is in the configuration', async () => {
 test('and what it says in SQL, fixed or in columns, is what it says here', async () => {
   const { availableAt } = await import('../../src/catalog/availability.ts')
   const { availableSql, rowInstantSql, ruleRows } = await import('../../src/catalog/availability-sql.ts')
-  const { endSql } = await import('../../src/intervals-sql.ts')
+  const { endSql } = await import('../../src/base/intervals-sql.ts')
   const { timeOf } = await import('../../src/catalog/rule-kinds.ts')
   const frame = { basis: 'assumed', quote: null, reason: null, until: null, trust: 'provider' } as const
   const written: object = { noons: 1, shift: 60 }
@@ -80,7 +80,7 @@ test('and what it says in SQL, fixed or in columns, is what it says here', async
 })
 
 test('joins tell the holes of series that are dated so', async () => {
-  const { unsettledText } = await import('../../src/views/joins-beyond.ts')
+  const { unsettledText } = await import('../../src/query/views/joins-beyond.ts')
   const sources = { weekStart: 'monday', coverage: 'c', uncovered: 'u' } as const
   const [, behind] = unsettledText(sources, 'rules', 'unit', false)
   expect(behind.split("WHEN ''noons'' THEN ")).toHaveLength(3)

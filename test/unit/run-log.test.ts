@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
-import { gatherLogs, openRunLog, readLogs } from '../../src/ledger/run-facts.ts'
-import { realDisk } from '../../src/store/disk.ts'
-import { inLake, places } from '../../src/store/layout.ts'
+import { gatherLogs, openRunLog, readLogs } from '../../src/lake/ledger/run-facts.ts'
+import { realDisk } from '../../src/lake/store/disk.ts'
+import { inLake, places } from '../../src/lake/store/layout.ts'
 import { test } from '../helpers/lake-test.ts'
 
 const before = Date.UTC(2026, 0, 20, 12) * 1000

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { exchangesWith } from '../../src/net/http.ts'
-import type { askS3 } from '../../src/publish/s3-ask.ts'
-import { putParts } from '../../src/publish/s3.ts'
+import type { exchangesWith } from '../../src/sources/http/http.ts'
+import type { askS3 } from '../../src/maintenance/publish/s3-ask.ts'
+import { putParts } from '../../src/maintenance/publish/s3.ts'
 
 type S3Asking = ReturnType<typeof askS3>
 

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
-import { readS3 } from '../../src/publish/s3-ask.ts'
+import { exitCode } from '../../src/base/errors.ts'
+import { readS3 } from '../../src/maintenance/publish/s3-ask.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const home = scratch('aws')

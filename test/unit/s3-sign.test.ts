@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { percentEncoded } from '../../src/net/http.ts'
-import { emptyPayload, signed } from '../../src/publish/s3-ask.ts'
+import { percentEncoded } from '../../src/sources/http/http.ts'
+import { emptyPayload, signed } from '../../src/maintenance/publish/s3-ask.ts'
 
 // The four examples that Amazon's description of signature version 4 for S3 works out by hand.
 const id = 'AKIAIOSFODNN7EXAMPLE'

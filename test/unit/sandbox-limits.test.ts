@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LakeError } from '../../src/errors.ts'
+import { LakeError } from '../../src/base/errors.ts'
 import { admitRequest, defaultLimits, httpDate, limitHeaders, parseLimit, unused } from '../../src/sandbox/limits.ts'
 
 type ApiLimit = Parameters<typeof admitRequest>[0]

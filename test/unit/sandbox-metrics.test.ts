@@ -5,7 +5,7 @@ import { answerMetrics } from '../../src/sandbox/metrics.ts'
 import { worldAssets } from '../../src/sandbox/world/assets.ts'
 import { assetHas } from '../../src/sandbox/world/points.ts'
 import { ask, at, base, catalogue, endpoints, now, type Point, points } from './sandbox-metrics-ask.ts'
-import { floor, formatInstant, type Interval } from '../../src/time.ts'
+import { floor, formatInstant, type Interval } from '../../src/base/time.ts'
 
 async function refusal(...args: Parameters<typeof ask>): Promise<string> {
   const response = ask(...args)

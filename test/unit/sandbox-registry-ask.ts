@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { answerRegistry } from '../../src/sandbox/registry/handler.ts'
-import { parseInstant } from '../../src/time.ts'
+import { parseInstant } from '../../src/base/time.ts'
 
 type RegistryEnv = Parameters<typeof answerRegistry>[1]
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseFault, pick } from '../../src/sandbox/faults.ts'
 import type { answerRegistry } from '../../src/sandbox/registry/handler.ts'
 import { tables } from '../../src/sandbox/registry/state.ts'
-import { day, parseInstant } from '../../src/time.ts'
+import { day, parseInstant } from '../../src/base/time.ts'
 import { type Json, ask, autumn, body, env, refused } from './sandbox-registry-ask.ts'
 import { addedFields, registryStateAt } from '../helpers/registry-truth.ts'
 

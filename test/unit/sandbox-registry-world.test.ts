@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isinCheckDigit } from '../../src/sandbox/registry/entities.ts'
 import { viewAt } from '../../src/sandbox/registry/state.ts'
 import { worldAssets } from '../../src/sandbox/world/assets.ts'
-import { day, floor, formatInstant, hour, parseInstant } from '../../src/time.ts'
+import { day, floor, formatInstant, hour, parseInstant } from '../../src/base/time.ts'
 import { addedFields, registryStateAt } from '../helpers/registry-truth.ts'
 
 type State = ReturnType<typeof registryStateAt>

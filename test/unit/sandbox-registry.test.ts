@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { answerRegistry } from '../../src/sandbox/registry/handler.ts'
 import { tables } from '../../src/sandbox/registry/state.ts'
-import { day } from '../../src/time.ts'
+import { day } from '../../src/base/time.ts'
 import { type Json, ask, autumn, body, env, refused } from './sandbox-registry-ask.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
 

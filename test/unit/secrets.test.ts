@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRedactor, redact, redactBytes, shortestKey, withoutHalfKey } from '../../src/secrets/secrets.ts'
+import { createRedactor, redact, redactBytes, shortestKey, withoutHalfKey } from '../../src/base/secrets.ts'
 import { base64, each, jsonEscape, leaks, percentEscape } from '../helpers/spellings.ts'
 
 type RedactionKind = Parameters<typeof createRedactor>[1]

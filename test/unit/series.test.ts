@@ -9,8 +9,8 @@ import {
   type Series,
   seriesId,
 } from '../../src/catalog/series.ts'
-import { LakeError } from '../../src/errors.ts'
-import { intervals } from '../../src/time.ts'
+import { LakeError } from '../../src/base/errors.ts'
+import { intervals } from '../../src/base/time.ts'
 import { type Meant, meant } from '../helpers/series-twin.ts'
 
 const catalogue = loadCatalogue()

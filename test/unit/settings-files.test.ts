@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { resolveSettings } from '../../src/config/settings.ts'
+import { resolveSettings } from '../../src/catalog/settings.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const folder = scratch('settings-files')

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
-import type { CoverageRow } from '../../src/ledger/entry.ts'
-import { type AskedAt, settleBody, settleFailure, settleWhole } from '../../src/metrics/settle.ts'
-import type { BodyResult } from '../../src/points/conversion.ts'
-import { type Ask, toleranceOf } from '../../src/metrics/plan.ts'
-import { parseInstant } from '../../src/time.ts'
+import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
+import { type AskedAt, settleBody, settleFailure, settleWhole } from '../../src/sources/metrics/settle.ts'
+import type { BodyResult } from '../../src/sources/points/conversion.ts'
+import { type Ask, toleranceOf } from '../../src/sources/metrics/plan.ts'
+import { parseInstant } from '../../src/base/time.ts'
 import { wantedOf } from '../helpers/wanted.ts'
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN

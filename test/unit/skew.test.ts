@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { LakeError } from '../../src/errors.ts'
-import type { Headers } from '../../src/net/governor.ts'
-import type { Outcome } from '../../src/net/outcome.ts'
-import { describeSkew, watchSkew } from '../../src/net/skew.ts'
+import { LakeError } from '../../src/base/errors.ts'
+import type { Headers } from '../../src/sources/http/governor.ts'
+import type { Outcome } from '../../src/sources/http/outcome.ts'
+import { describeSkew, watchSkew } from '../../src/sources/http/skew.ts'
 
 /** When the answers of this file were sent, by the provider: 2024-03-01T00:00:00Z. */
 const sent = 1_709_251_200

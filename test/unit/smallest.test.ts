@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { smallestPart } from '../../src/results/explain-text.ts'
+import { smallestPart } from '../../src/trust/results/explain-text.ts'
 
 test('of a list the part is found that all of it is needed, in a number of tries that grows with its logarithm', async () => {
   for (const size of [1, 2, 3, 1000, 4096]) {

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { spacingsOf, weekdayOf } from '../../src/points/spacing.ts'
-import { Engine, type Row } from '../../src/store/engine.ts'
-import { weekdays } from '../../src/time.ts'
+import { spacingsOf, weekdayOf } from '../../src/sources/points/spacing.ts'
+import { Engine, type Row } from '../../src/lake/store/engine.ts'
+import { weekdays } from '../../src/base/time.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const folder = scratch('spacing')

@@ -30,7 +30,7 @@ test('every module of the program is the file, and of the kind, that Node itself
     import { registerHooks } from 'node:module'
     const seen = []
     registerHooks({ load(url, context, next) { seen.push(url + ' ' + context.format); return next(url, context) } })
-    const commands = ${JSON.stringify(join(root, 'src/commands/'))}
+    const commands = ${JSON.stringify(join(root, 'src/interfaces/commands/'))}
     for (const name of readdirSync(commands).filter((name) => name.endsWith('.ts'))) await import(commands + name)
     console.log(JSON.stringify(seen.toSorted()))`
   const [quick, plain] = (['program', 'plain'] as const).map((as) => JSON.parse(printed(script, as)) as string[])

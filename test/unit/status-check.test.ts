@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { type Check, usualCheck } from '../../src/config/health.ts'
-import { lateOf, type SeriesStanding } from '../../src/report/freshness.ts'
-import { reasonsOf, trustOf } from '../../src/report/trust.ts'
-import { check, type LakeStanding } from '../../src/report/status.ts'
+import { type Check, usualCheck } from '../../src/catalog/health.ts'
+import { lateOf, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'
+import { reasonsOf, trustOf } from '../../src/interfaces/report/trust.ts'
+import { check, type LakeStanding } from '../../src/interfaces/report/status.ts'
 import { madeAt as now, standing } from '../page/facts.ts'
 
 const quiet = standing()

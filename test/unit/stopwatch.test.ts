@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { stopwatch } from '../../src/stopwatch.ts'
+import { stopwatch } from '../../src/base/stopwatch.ts'
 
 test('what goes on at once counts once, for what is nearest to the end', async () => {
   let now = 500

@@ -7,7 +7,7 @@ import {
   longestBorne,
   movedShare,
   type StressRun,
-} from '../../src/results/stress-verdict.ts'
+} from '../../src/trust/results/stress-verdict.ts'
 
 const lag = (seconds: number, falls: boolean): StressRun => ({
   kind: 'lag',

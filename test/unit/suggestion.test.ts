@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { didYouMean, nearPaths, suggestion } from '../../src/suggestion.ts'
-import { intervals } from '../../src/time.ts'
+import { didYouMean, nearPaths, suggestion } from '../../src/base/suggestion.ts'
+import { intervals } from '../../src/base/time.ts'
 
 const paths = [...loadCatalogue().endpoints.keys()]
 

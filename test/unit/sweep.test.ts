@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { expect } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { sweep } from '../../src/ledger/sweep.ts'
-import { inLake, instantName, places } from '../../src/store/layout.ts'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { sweep } from '../../src/lake/ledger/sweep.ts'
+import { inLake, instantName, places } from '../../src/lake/store/layout.ts'
 import { commitDeps, draftOf } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 

@@ -21,7 +21,7 @@ import {
   step,
   weekdayAt,
   weekdays,
-} from '../../src/time.ts'
+} from '../../src/base/time.ts'
 import { startAfter, startAt } from '../helpers/time-twin.ts'
 
 const at = (text: string) => parseInstant(text) ?? Number.NaN

@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Desk } from '../../src/door/desk.ts'
-import { serveMcp } from '../../src/door/mcp.ts'
-import { pageBytes, type Pages } from '../../src/door/pages.ts'
-import { type Tool, toolsOf } from '../../src/door/tools.ts'
+import type { Desk } from '../../src/interfaces/server/desk.ts'
+import { serveMcp } from '../../src/interfaces/server/mcp.ts'
+import { pageBytes, type Pages } from '../../src/interfaces/server/pages.ts'
+import { type Tool, toolsOf } from '../../src/interfaces/server/tools.ts'
 import type { Note } from '../../src/query/note.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 
 type AnswerPage = Awaited<ReturnType<Pages['first']>>
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { archiveFile } from '../../src/store/layout.ts'
-import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { archiveFile } from '../../src/lake/store/layout.ts'
+import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { commitDeps, draftOf, stage } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { sightsOf } from '../../src/points/value-types.ts'
-import { Engine, quote } from '../../src/store/engine.ts'
+import { sightsOf } from '../../src/sources/points/value-types.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { exitCode, gravestOf, LakeError } from '../../src/errors.ts'
-import { type IngestSummary, verdict } from '../../src/metrics/tally.ts'
-import { type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
+import { exitCode, gravestOf, LakeError } from '../../src/base/errors.ts'
+import { type IngestSummary, verdict } from '../../src/sources/metrics/tally.ts'
+import { type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 
 const quiet: IngestSummary = {
   run: 'r',

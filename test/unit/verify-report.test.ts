@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { reportOf, toldOf } from '../../src/commands/verify.ts'
-import type { Difference } from '../../src/metrics/verify-findings.ts'
-import type { VerifySummary } from '../../src/upkeep/verify.ts'
+import { reportOf, toldOf } from '../../src/interfaces/commands/verify.ts'
+import type { Difference } from '../../src/sources/metrics/verify-findings.ts'
+import type { VerifySummary } from '../../src/maintenance/upkeep/verify.ts'
 
 const summary: VerifySummary = {
   ok: true,

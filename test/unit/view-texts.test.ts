@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Compiled } from '../../src/views/compile.ts'
-import { partOf } from '../../src/views/template.ts'
-import { changedObjects, scriptText } from '../../src/views/script.ts'
+import type { Compiled } from '../../src/query/views/compile.ts'
+import { partOf } from '../../src/query/views/template.ts'
+import { changedObjects, scriptText } from '../../src/query/views/script.ts'
 
 const view = (n: number, name: string, sql = 'SELECT 1 AS a'): Compiled => ({
   name,
@@ -28,5 +28,5 @@ test.each([
 ])('%s: all of them are made', (_, objects) => expect(changedObjects(objects, scriptOf(three))).toBeUndefined())
 
 test('a part that is not there is named', () => {
-  expect(() => partOf('none_such')).toThrow('src/views/sql/parts/ has no none_such.sql')
+  expect(() => partOf('none_such')).toThrow('src/query/views/sql/parts/ has no none_such.sql')
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { vintageWords } from '../../src/views/joins-vintages.ts'
-import { lastVintagesIn } from '../../src/views/points-vintages.ts'
-import { readObjects } from '../../src/views/template.ts'
+import { vintageWords } from '../../src/query/views/joins-vintages.ts'
+import { lastVintagesIn } from '../../src/query/views/points-vintages.ts'
+import { readObjects } from '../../src/query/views/template.ts'
 
 test('a lake without revisable series has the texts of one that knows of no vintages', () => {
   const own = vintageWords([])

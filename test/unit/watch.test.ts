@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Wanted } from '../../src/catalog/series.ts'
-import { day, end, floor, hour, type Instant, type Interval, minute, step } from '../../src/time.ts'
-import { paced } from '../../src/watch/budget.ts'
-import type { NextPoint } from '../../src/watch/due.ts'
-import { nextAction, restAfter } from '../../src/watch/next.ts'
+import { day, end, floor, hour, type Instant, type Interval, minute, step } from '../../src/base/time.ts'
+import { paced } from '../../src/maintenance/watch/budget.ts'
+import type { NextPoint } from '../../src/maintenance/watch/due.ts'
+import { nextAction, restAfter } from '../../src/maintenance/watch/next.ts'
 import { begin, Place, series, usual } from '../helpers/watch-place.ts'
 
 type WatchState = Parameters<typeof nextAction>[0]

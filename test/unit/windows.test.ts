@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bridge, intersect, minus, union, type Window } from '../../src/windows.ts'
+import { bridge, intersect, minus, union, type Window } from '../../src/base/windows.ts'
 
 const span = 64
 const windows = fc.array(

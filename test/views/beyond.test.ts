@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { begin, later } from '../helpers/calendar.ts'
 import { type AskedWindow, withJoins } from '../helpers/joins.ts'
 import {

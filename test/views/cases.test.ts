@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import type { Engine, Row } from '../../src/store/engine.ts'
+import type { Engine, Row } from '../../src/lake/store/engine.ts'
 import { caseSteps } from '../helpers/case-lake.ts'
 import { makeLake, makeViews, withViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'

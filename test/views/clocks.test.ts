@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'
 import { turnOf } from '../helpers/shares.ts'

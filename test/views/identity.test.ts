@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { revisableKey } from '../../src/ledger/draft.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import { revisableKey } from '../../src/lake/ledger/draft.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import {
   day,
   type History,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test as base } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { type HeldPoint, withJoins } from '../helpers/joins.ts'
 
 const plain = 'indicators/sopr_adjusted_pit'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Engine, quote, type Row } from '../../src/store/engine.ts'
-import type { Interval } from '../../src/time.ts'
+import { type Engine, quote, type Row } from '../../src/lake/store/engine.ts'
+import type { Interval } from '../../src/base/time.ts'
 import {
   commits,
   decisionsFor,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test as base } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
-import type { Interval } from '../../src/time.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
+import type { Interval } from '../../src/base/time.ts'
 import { withJoins } from '../helpers/joins.ts'
 import { makeLake, makeViews, multiset, type PointRow, withViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'

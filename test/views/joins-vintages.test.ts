@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Engine, quote, type Row } from '../../src/store/engine.ts'
+import { type Engine, quote, type Row } from '../../src/lake/store/engine.ts'
 import { randomOf } from '../helpers/full-lake.ts'
 import { withJoins } from '../helpers/joins.ts'
 import {

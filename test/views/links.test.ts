@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { Link } from '../../src/catalog/schema.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'

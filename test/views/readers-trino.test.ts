@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Cell, Engine, quote, quoteList, type Row } from '../../src/store/engine.ts'
+import { type Cell, Engine, quote, quoteList, type Row } from '../../src/lake/store/engine.ts'
 import { deltaFiles, publishTo } from '../helpers/delta.ts'
 import { goldenFacts, goldenStages } from '../helpers/golden-lake.ts'
 import { type OraclePoint, owed, type Question } from '../helpers/pit-oracle.ts'

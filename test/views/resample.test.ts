@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
-import type { Interval } from '../../src/time.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
+import type { Interval } from '../../src/base/time.ts'
 import { begin, later } from '../helpers/calendar.ts'
 import { type HeldPoint, withJoins } from '../helpers/joins.ts'
 

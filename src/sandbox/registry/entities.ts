@@ -1,5 +1,5 @@
 import tables from './entities.json' with { type: 'json' }
-import { formatDate, formatInstant, hour } from '../../time.ts'
+import { formatDate, formatInstant, hour } from '../../base/time.ts'
 import type { EntityRow } from './store.ts'
 import { hashText, unit } from '../world/noise.ts'
 

@@ -1,5 +1,5 @@
 import tables from './entities.json' with { type: 'json' }
-import { day, formatDate, formatInstant } from '../../time.ts'
+import { day, formatDate, formatInstant } from '../../base/time.ts'
 import {
   address,
   assetClass,

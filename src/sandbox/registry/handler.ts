@@ -4,7 +4,7 @@ import { invalidParameter, notFound, readLimit, readQuery, RefusedRequest } from
 import { recordOf, recordsOf, shownRow, tables, viewAt } from './state.ts'
 import { createdSeq, type createStore, type EntityRow, type EntityType, firstFrom, idsOf, lastRow } from './store.ts'
 import { assetClasses, laterVenueType, venueTypes } from './entities.ts'
-import { formatInstant } from '../../time.ts'
+import { formatInstant } from '../../base/time.ts'
 import { hashText } from '../world/noise.ts'
 
 type RegistryView = ReturnType<typeof viewAt>

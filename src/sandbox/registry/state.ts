@@ -14,7 +14,7 @@ import {
   rates,
 } from './growth.ts'
 import { createStore, type EntityRow, type EntityType, entityTypes, idsOf, rowAt, rowNow, seqAt } from './store.ts'
-import { day, floor, hour } from '../../time.ts'
+import { day, floor, hour } from '../../base/time.ts'
 import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
 import { assetRow, chance, slug } from './entities.ts'
 

@@ -1,5 +1,5 @@
 import world from './world.json' with { type: 'json' }
-import { day, hour, minute } from '../../time.ts'
+import { day, hour, minute } from '../../base/time.ts'
 import { type AssetFamily, dateAt, type WorldAsset, worldAssets } from './assets.ts'
 import { type Curve, hashText, octave, octaves } from './noise.ts'
 

@@ -1,6 +1,6 @@
 import world from './world.json' with { type: 'json' }
 import type { Endpoint } from '../../catalog/catalogue.ts'
-import { ceil, day, end, floor, hour, type Interval, minute } from '../../time.ts'
+import { ceil, day, end, floor, hour, type Interval, minute } from '../../base/time.ts'
 import { dateAt, type WorldAsset } from './assets.ts'
 import { bodiesOf, nullBody } from './values.ts'
 import { familyOf } from './families.ts'

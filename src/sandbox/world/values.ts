@@ -1,4 +1,4 @@
-import { day, hour } from '../../time.ts'
+import { day, hour } from '../../base/time.ts'
 import { dateAt } from './assets.ts'
 import { familyOf } from './families.ts'
 import { type AssetMarket, chainHeight } from './market.ts'

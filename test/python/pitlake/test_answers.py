@@ -202,3 +202,32 @@ def bits(table):
     rows = table.to_pylist()
     assert len(rows) == 543
     return table.column_names, [[struct.pack(">d", cell) if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows]
+
+
+def test_an_answer_knows_its_length_its_columns_and_its_first_rows(lake):
+    answer = lake.points(SUPPLY)
+    assert len(answer) == 3 and len(lake.points(SUPPLY, since="2024-03-02")) == 2 and answer
+    assert answer["v"].tolist() == [1, 2, 3] and list(answer[["asset", "v"]].columns) == ["asset", "v"]
+    assert answer.head(2).df()["v"].tolist() == [1, 2] and len(answer.head()) == 3
+    assert [row.v for row in answer] == [1, 2, 3] and len(list(answer)) == 3
+    empty = lake.points(SUPPLY, since="2024-04-01")
+    assert len(empty) == 0 and empty, "an answer without rows is an answer"
+
+
+@pytest.mark.parametrize(("ask", "words"), [
+    (lambda answer: answer.to_pandas(), "has no to_pandas; take answer.df()"),
+    (lambda answer: answer.to_polars, "take answer.pl()"),
+    (lambda answer: answer.iloc[0], r"take answer.df\(\).iloc \(pandas\)"),
+    (lambda answer: answer.v, r"take answer\['v'\]"),
+    (lambda answer: answer[0], r"answer\[…\]: expected one of the columns metric, .*, got 0; rows are in .df\(\).iloc"),
+    (lambda answer: answer["w"], "got 'w'"),
+    (lambda answer: answer.head(0), "head: n: expected how many rows, 1 or more, got 0"),
+])
+def test_what_an_answer_does_not_have_is_refused_with_the_call_that_gives_it(lake, ask, words):
+    with pytest.raises((AttributeError, pitlake.LakeError), match=words):
+        ask(lake.points(SUPPLY))
+
+
+def test_the_head_of_an_answer_without_rows_is_noted(lake):
+    with pytest.warns(pitlake.LakeWarning, match="did you mean 'BTC'"):
+        assert len(lake.points(SUPPLY, "btc").head().df()) == 0

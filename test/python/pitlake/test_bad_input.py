@@ -40,10 +40,10 @@ def test_no_lake(tmp_path, own):
 
 
 def test_newer_layout(own):
-    assert pitlake.lake.LAYOUT == int((ROOT / "src/ledger/entry.ts").read_text().split("vintagesSchema = ")[1].split("\n")[0])
+    assert pitlake.lake.LAYOUT == int((ROOT / "src/lake/ledger/entry.ts").read_text().split("vintagesSchema = ")[1].split("\n")[0])
     (own / "journal" / "0000000002.json").write_text('{"schema_version": 99, "version": 2}')
     said = refused(lambda: pitlake.open(own))
-    assert "layout 99" in said and "pip install --upgrade pitlake" in said
+    assert "layout 99" in said and "run `pip install --upgrade ./python` in a newer checkout" in said
 
 
 @pytest.mark.dear

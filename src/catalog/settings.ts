@@ -1,0 +1,386 @@
+import { type Stats, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Rule } from './availability.ts'
+import type { Catalogue, Endpoint, Resource } from './catalogue.ts'
+import type { Wire } from './wire.ts'
+import { globTest } from './globs.ts'
+import { type PlacedRule, resolveRules } from './rules.ts'
+import { utf8Text } from './document.ts'
+import { readBounded, readSettingsFile } from './user-file.ts'
+import { isTimed, timeOf } from './rule-kinds.ts'
+import { type Selection, seriesId } from './series.ts'
+import { type Config, type Override, parseConfig } from './config.ts'
+import { LakeError, unreadable, usage } from '../base/errors.ts'
+import { checkLate, healthOf, refuseUnmatched } from './health.ts'
+import { sizeText } from '../base/kinds.ts'
+import { shortestKey } from '../base/secrets.ts'
+import { hint } from '../base/suggestion.ts'
+import { type Interval, intervals } from '../base/time.ts'
+
+/** Where a setting came from, strongest first. */
+type Origin = 'flag' | 'environment' | 'file' | 'default'
+
+/** One effective setting, for `plan -v`. */
+interface Setting {
+  readonly name: string
+  readonly value: string
+  readonly origin: Origin
+}
+
+/** Everything that a command needs to know of flags, environment and config file together. */
+export type Settings = Readonly<ReturnType<typeof resolveSettings>>
+
+interface Sources {
+  readonly flags: {
+    readonly config?: string | undefined
+    readonly data?: string | undefined
+    readonly memory?: number | undefined
+  }
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+}
+
+/** A map without prototype: names that a provider gives are looked up in it, `constructor` among them. */
+function bare<T>(map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+  return Object.assign(Object.create(null) as Record<string, T>, map)
+}
+
+/** What the config file says by names, and of days. */
+function namesOf({
+  credits,
+  paths,
+  exchanges,
+  query_keys,
+  metadata,
+  availability,
+  timestamp = 'interval_start',
+  week_start: weekStart = 'monday',
+}: NonNullable<Config['metrics']> = {}) {
+  return {
+    timestamp,
+    /** The day on which the provider's weeks begin. */
+    weekStart,
+    credits: bare(credits ?? { BTC: 1, '*': 2 }),
+    paths: bare(paths ?? {}),
+    exchanges: bare(exchanges ?? {}),
+    queryKeys: query_keys ?? {},
+    /** What of the catalogue's `metadata` is spelt otherwise; false: they are not asked for. */
+    metadata: (metadata ?? {}) as false | Readonly<Partial<NonNullable<Wire['metadata']>>>,
+    availability: bare(availability ?? {}),
+  }
+}
+
+/** Of settings that were said in several places the strongest; null where none was. */
+type Choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]) => string | null
+
+/** What the process may hold, in bytes. */
+function memoryOf(flag: number | undefined, file: number | undefined, choose: Choose) {
+  const said = (bytes: number | undefined) => (bytes === undefined ? undefined : sizeText(bytes))
+  choose('memory', [
+    ['flag', said(flag)],
+    ['file', said(file)],
+  ])
+  return { memoryBytes: flag ?? file ?? null }
+}
+
+/** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
+export function resolveSettings({ flags, env, cwd }: Sources) {
+  const file = readConfig(flags.config, cwd)
+  const config: Partial<Config> = file?.config ?? {}
+  const base = file === undefined ? cwd : dirname(file.path)
+  const effective: Setting[] = []
+  const choose: Choose = (name, candidates) => {
+    const [origin, value] = candidates.find(([, v]) => v !== undefined && v !== '') ?? ['default', undefined]
+    effective.push({ name, value: value ?? 'not set', origin })
+    return value ?? null
+  }
+  const number = (name: string, given: number | undefined, standard: number): number => {
+    effective.push({ name, value: String(given ?? standard), origin: given === undefined ? 'default' : 'file' })
+    return given ?? standard
+  }
+  const data = choose('data', [
+    ['flag', flags.data],
+    ['environment', env['PITLAKE_DATA']],
+    ['file', config.data && resolve(base, config.data)],
+    ['default', 'data'],
+  ])
+  const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
+  /** One API as it will be asked: `url` without a trailing slash; a `smallestRate` of 0: any pace will do. */
+  const api = (name: 'metrics' | 'registry') => {
+    const variable = `PITLAKE_${name.toUpperCase()}`
+    const url = choose(`${name}.url`, [
+      ['environment', env[`${variable}_URL`]],
+      ['file', config[name]?.url],
+    ])
+    const key = readKey(`${variable}_KEY`, env)
+    choose(`${name}.key`, [['environment', key === null ? undefined : 'set']])
+    const smallestRate = number(`${name}.smallest_rate`, config[name]?.smallest_rate, 1000)
+    return { url: checkUrl(env[`${variable}_URL`] ? `${variable}_URL` : where([name, 'url']), url), key, smallestRate }
+  }
+  choose('config', [[flags.config === undefined ? 'default' : 'flag', file?.path]])
+  return {
+    data: checkFolder(resolve(cwd, data ?? 'data'), effective.find((s) => s.name === 'data')?.origin ?? 'default'),
+    metrics: {
+      ...api('metrics'),
+      requestsPerMinute: number('metrics.requests_per_minute', config.metrics?.requests_per_minute, 600),
+      concurrency: number('metrics.concurrency', config.metrics?.concurrency, 8),
+      ...namesOf(config.metrics),
+    },
+    registry: {
+      ...api('registry'),
+      pageLimit: number('registry.page_limit', config.registry?.page_limit, 500),
+      shrinkLimit: number('registry.shrink_limit', config.registry?.shrink_limit, 0.2),
+      rawDays: number('registry.raw_days', config.registry?.raw_days, 90),
+      keys: config.registry?.keys ?? {},
+      fields: config.registry?.fields ?? {},
+    },
+    ...memoryOf(flags.memory, config.memory, choose),
+    /** Whether the daily run takes away superseded files. */
+    daily: { vacuum: config.daily?.vacuum ?? false },
+    ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
+    /** What whoever reads over HTTP has to know; null: only this machine may. */
+    token: readKey('PITLAKE_TOKEN', env),
+    /** Absolute paths of the user's catalogue files. */
+    catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
+    select: (config.select ?? []) as readonly Selection[],
+    /** Every key that this process was given, whichever API it is for: none of them may be written. */
+    secrets: givenKeys(env) as readonly string[],
+    /** Where a key of the config file stands: `pitlake.yaml:12: metrics.paths`. */
+    where,
+    /** In the order of the documentation, with their origins; no secrets. */
+    effective: effective as readonly Setting[],
+  }
+}
+
+/** The catalogue as this configuration changes it: query keys and availability overrides. */
+export function applySettings(catalogue: Catalogue, settings: Settings): Catalogue {
+  const overrides = Object.entries(settings.metrics.availability).flatMap(([pattern, row]): PlacedRule[] => {
+    const where = settings.where(['metrics', 'availability', pattern])
+    refuseUnmatched(pattern, catalogue, where)
+    const patterns = [{ text: pattern, matches: globTest(pattern) }]
+    const own = intervals.flatMap((interval): PlacedRule[] => {
+      const rule = row[interval]
+      return rule === undefined ? [] : [{ rule: overrideRule(rule), intervals: [interval], patterns, where }]
+    })
+    if (!isTimed(row)) return own
+    return [{ rule: overrideRule(row), intervals: row.intervals ?? null, patterns, where }, ...own]
+  })
+  checkLate(settings.check, catalogue, settings.where)
+  checkPaths(catalogue, settings)
+  checkExchanges(catalogue, settings)
+  const endpoints = new Map<string, Endpoint>()
+  for (const [path, endpoint] of catalogue.endpoints)
+    endpoints.set(path, { ...endpoint, rules: overridden(path, endpoint.rules, overrides) })
+  const { metadata, queryKeys } = settings.metrics
+  const wire = {
+    ...catalogue.wire,
+    queryKeys: { ...catalogue.wire.queryKeys, ...queryKeys },
+    metadata:
+      metadata === false || catalogue.wire.metadata === null ? null : { ...catalogue.wire.metadata, ...metadata },
+  }
+  return { ...catalogue, endpoints, wire, resources: namedResources(catalogue, settings) }
+}
+
+/** Whether the address is on this machine. */
+export function isLoopback(url: string): boolean {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** The override that names the endpoint most exactly wins; where it ends early the next one, then the catalogue's. */
+function overridden(path: string, rules: Endpoint['rules'], overrides: readonly PlacedRule[]): Endpoint['rules'] {
+  const mine = resolveRules(path, overrides, ({ first, second, interval }) => {
+    throw usage(second.where, {
+      expected: `one pattern of its rank for ${path} at ${interval}`,
+      got: `an overlap with ${first.where}`,
+    })
+  })
+  const merged = intervals.map((interval) => {
+    const last = mine[interval].at(-1)
+    const until = last === undefined ? Number.NEGATIVE_INFINITY : (last.until ?? Infinity)
+    return [interval, [...mine[interval], ...rules[interval].filter((rule) => (rule.until ?? Infinity) > until)]]
+  })
+  return Object.fromEntries(merged) as Record<Interval, readonly Rule[]>
+}
+
+function overrideRule(row: Omit<Override, 'intervals' | Interval>): Rule {
+  const frame = {
+    basis: 'override' as const,
+    quote: null,
+    reason: 'set in the configuration',
+    until: row.until ?? null,
+    trust: row.trust ?? 'provider',
+  }
+  return { ...frame, ...timeOf(row) }
+}
+
+/** The resources as a provider names them; where a record has both names, the provider's own holds. */
+function namedResources({ resources }: Catalogue, settings: Settings): Catalogue['resources'] {
+  const { keys, fields } = settings.registry
+  for (const [name, own] of Object.entries(fields)) {
+    const known = resources.get(name)?.fields
+    if (!known) throw unknownName(settings, ['registry', 'fields', name], 'a resource', [...resources.keys()])
+    const strange = Object.keys(own).find((field) => !Object.hasOwn(known, field))
+    if (strange !== undefined)
+      throw unknownName(settings, ['registry', 'fields', name, strange], `a field of ${name}`, Object.keys(known))
+  }
+  const renamed = ({ name, fields: usual }: Resource): Resource['fields'] =>
+    Object.fromEntries(
+      Object.entries(usual).map(([field, spec]) => {
+        const own = fields[name]?.[field]
+        return [field, own === undefined ? spec : { ...spec, keys: [...new Set([own, ...spec.keys])] }]
+      }),
+    )
+  return new Map([...resources].map(([name, own]) => [name, { ...own, keys, fields: renamed(own) }]))
+}
+
+/** Mapped paths exist in the catalogue, and no two of its endpoints ask the provider for one path. */
+function checkPaths(catalogue: Catalogue, settings: Settings): void {
+  const { paths } = settings.metrics
+  const owners = new Map<string, string>()
+  const nowhere = { asset: '', interval: null, currency: null, exchange: null, network: null }
+  const request = (ask: string, params: Endpoint['params']) => seriesId({ ...nowhere, metric: ask, params })
+  for (const { path, ask, params } of catalogue.endpoints.values())
+    if (paths[path] === undefined) owners.set(request(ask, params), path)
+  for (const [name, real] of Object.entries(paths)) {
+    const endpoint = catalogue.endpoints.get(name)
+    const place = ['metrics', 'paths', name]
+    if (!endpoint) throw unknownName(settings, place, 'a path', [...catalogue.endpoints.keys()])
+    refuseTwin(settings, place, real, owners.get(request(real, endpoint.params)))
+    owners.set(request(real, endpoint.params), name)
+  }
+}
+
+/** Mapped exchanges exist in the catalogue, and no endpoint has two names for one exchange. */
+function checkExchanges(catalogue: Catalogue, settings: Settings): void {
+  const { exchanges } = settings.metrics
+  const sets = new Set([...catalogue.endpoints.values()].map((endpoint) => endpoint.exchanges))
+  const known = [...new Set([...sets].flat())]
+  for (const name of Object.keys(exchanges))
+    if (!known.includes(name)) throw unknownName(settings, ['metrics', 'exchanges', name], 'an exchange', known)
+  for (const set of sets) {
+    const owners = new Map(set.filter((name) => exchanges[name] === undefined).map((name) => [name, name]))
+    for (const name of set.filter((id) => exchanges[id] !== undefined)) {
+      const real = exchanges[name] ?? ''
+      refuseTwin(settings, ['metrics', 'exchanges', name], real, owners.get(real))
+      owners.set(real, name)
+    }
+  }
+}
+
+function refuseTwin(settings: Settings, path: readonly string[], real: string, owner: string | undefined): void {
+  if (owner === undefined) return
+  const got = owner === real ? `${real}, a name of the catalogue` : `${real}, which ${owner} is mapped to already`
+  throw usage(settings.where(path), { expected: 'a real name of its own', got })
+}
+
+function unknownName(settings: Settings, path: readonly string[], what: string, known: readonly string[]): LakeError {
+  const name = path.at(-1) ?? ''
+  const next = hint(name, known)
+  return usage(settings.where(path), { expected: `${what} of the catalogue`, got: name, next })
+}
+
+function readConfig(flag: string | undefined, cwd: string) {
+  const path = resolve(cwd, flag ?? 'pitlake.yaml')
+  const name = flag ?? 'pitlake.yaml'
+  let bytes: Buffer
+  try {
+    bytes = readSettingsFile(path, name, 'a readable config file')
+  } catch (error) {
+    const { cause } = error as { readonly cause?: NodeJS.ErrnoException }
+    if (flag === undefined && cause?.code === 'ENOENT') return undefined
+    throw error
+  }
+  return { ...parseConfig(name, utf8Text(name, bytes)), path }
+}
+
+function checkUrl(name: string, url: string | null): string | null {
+  if (url === null) return null
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed || !/^https?:$/.test(parsed.protocol))
+    throw usage(name, { expected: 'an https address', got: parsed ? parsed.protocol : 'no address' })
+  if (parsed.username !== '' || parsed.password !== '' || parsed.search !== '' || parsed.hash !== '')
+    throw usage(name, {
+      expected: 'a plain base address',
+      got: 'one with credentials or a query',
+      next: 'keys go into the variable that ends in _KEY',
+    })
+  if (parsed.protocol === 'http:' && !isLoopback(url))
+    throw usage(name, { expected: 'https (http only to loopback)', got: `http://${parsed.host}` })
+  return url.replace(/\/+$/, '')
+}
+
+function readKey(name: string, env: Sources['env']): string | null {
+  const direct = env[name]?.trim()
+  if (direct) return checkKey(name, direct)
+  const file = env[`${name}_FILE`]
+  if (!file) return null
+  try {
+    return checkKey(`${name}_FILE`, readBounded(file, longestKeyFile, `${name}_FILE`).trim())
+  } catch (cause) {
+    if (cause instanceof LakeError) throw cause
+    throw unreadable(`${name}_FILE`, 'a readable file', cause)
+  }
+}
+
+/** Every key that the environment holds or names the file of, for whatever must not show one; reads what it can. */
+export function givenKeys(env: Sources['env']): string[] {
+  const found = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY', 'PITLAKE_TOKEN'].flatMap((name) => {
+    const file = env[`${name}_FILE`]
+    return [env[name]?.trim() ?? '', file ? readQuietly(file).trim() : '']
+  })
+  const aws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'].map((name) => env[name]?.trim() ?? '')
+  return [...new Set([...found, ...aws].filter((key) => key !== ''))]
+}
+
+/** Bytes of a file with a key. */
+const longestKeyFile = 65_536
+
+function readQuietly(file: string): string {
+  try {
+    return readBounded(file, longestKeyFile, 'a key')
+  } catch {
+    return ''
+  }
+}
+
+/** A key is sent as a header value: visible ASCII only; a short one could not be told from data by chance. */
+function checkKey(name: string, key: string): string {
+  if (key.length > 0 && key.length < shortestKey)
+    throw usage(name, { expected: `a key of at least ${shortestKey} characters`, got: String(key.length) })
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw usage(name, {
+      expected: 'a key of visible ASCII characters',
+      got: key === '' ? 'nothing' : 'other characters',
+    })
+  return key
+}
+
+function checkFolder(path: string, origin: Origin): string {
+  const names: Readonly<Record<Origin, string>> = {
+    flag: '--data',
+    environment: 'PITLAKE_DATA',
+    file: 'data',
+    default: 'data',
+  }
+  // DuckDB takes what follows for options of its own.
+  if (path.includes('?'))
+    throw usage(names[origin], {
+      expected: 'a folder without ? in its path',
+      got: path,
+      next: 'rename it, or name another',
+    })
+  for (let at = path; ; at = dirname(at)) {
+    const stats = look(names[origin], at)
+    if (stats && !stats.isDirectory()) throw usage(names[origin], { expected: 'a folder', got: `the file ${at}` })
+    if (stats || dirname(at) === at) return path
+  }
+}
+
+function look(name: string, path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw unreadable(name, 'a folder that can be read', cause)
+  }
+}

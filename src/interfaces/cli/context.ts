@@ -1,0 +1,153 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Catalogue, dimensions } from '../../catalog/catalogue.ts'
+import { loadCatalogue } from '../../catalog/load.ts'
+import { readBounded } from '../../catalog/user-file.ts'
+import type { Selection } from '../../catalog/series.ts'
+import { LakeError, usage } from '../../base/errors.ts'
+import { applySettings, resolveSettings, type Settings } from '../../catalog/settings.ts'
+import { refuseSlips } from '../../sources/metrics/assets.ts'
+import { heldSelections } from '../../sources/metrics/prepare.ts'
+import { kinds } from '../../base/kinds.ts'
+import { formatInstant, type Instant, intervals } from '../../base/time.ts'
+import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
+import { keepMemory } from '../../lake/store/memory.ts'
+import { ownMemory } from './memory.ts'
+
+/** The flags that select series; the same for `plan` and `fetch`. */
+export const selectionOptions = {
+  '--paths LIST': 'endpoints, by comma, `*` as a glob',
+  '--assets LIST': 'asset ids, by comma',
+  '--intervals LIST': [`${intervals.join(', ')} or '*' (default: 24h, else the coarsest)`, kinds.list(intervals)],
+  '--currencies LIST': ["native, usd or '*' (default: native)", kinds.list(['native', 'usd'])],
+  '--exchanges LIST': "exchange ids or '*' (default: aggregated, else the first)",
+  '--networks LIST': "networks or '*' (default: eth)",
+  '--since TIME': 'first t to bring, a date or an instant, UTC',
+  '--until TIME': 'end of the range of t, exclusive',
+} as const
+
+/** And those that bound what is asked of them. */
+export const boundingOptions = {
+  '--max-requests N': 'stop after so many requests',
+  '--gaps': 'ask only for known gaps',
+} as const
+
+type Selecting = OptionValues<typeof selectionOptions>
+
+/** What flags, environment and config file say together; from here on the process keeps to the memory that they name. */
+export function settingsOf({ options, env, cwd }: Placed): Settings {
+  const settings = resolveSettings({ flags: options, env, cwd })
+  const { memoryBytes, where } = settings
+  keepMemory(memoryBytes ?? ownMemory(), options.memory === undefined ? where(['memory']) : '--memory')
+  return settings
+}
+
+/** A command line where it was typed. */
+type Placed = Input & Pick<Deps, 'env' | 'cwd'>
+
+/** Whether to say more. */
+export const isVerbose = ({ options, env }: Typed): boolean => options.verbose || env['PITLAKE_LOG'] === 'debug'
+
+/** The instant of a call, in Unix seconds. */
+export const instantNow = ({ now }: Pick<Deps, 'now'>): Instant => Math.floor(now() / 1000)
+
+/** A call with its settings and catalogue. */
+export async function readContext<Own extends Placed>(call: Own): Promise<Own & CommandContext> {
+  const settings = settingsOf(call)
+  return { ...call, settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs, settings), settings) }
+}
+
+/**
+ * The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has; and what of
+ * own data a lake holds.
+ */
+export async function checkedCatalogue(files: readonly string[], lake?: Pick<Settings, 'data'>): Promise<Catalogue> {
+  const catalogue = loadCatalogue(files)
+  if (files.length > 0) (await import('../../query/views/clashes.ts')).refuseClashes(catalogue)
+  return lake === undefined
+    ? catalogue
+    : (await import('../../sources/points/own-rows.ts')).withOwnOf(catalogue, lake.data)
+}
+
+/** The range of t that `--since` and `--until` name. */
+export function rangeOf({ since, until }: Pick<Selecting, 'since' | 'until'>): Pick<Selecting, 'since' | 'until'> {
+  if (since === undefined || until === undefined || since < until) return { since, until }
+  const got = `${formatInstant(since)} and ${formatInstant(until)}`
+  throw usage('--since', { expected: 'an instant before --until', got })
+}
+
+/** What ends a run: a signal, or `--timeout`, in seconds. */
+export function withinTime({ options, signal, sleep }: Typed<typeof timeoutOption>): Pick<Deps, 'signal' | 'sleep'> {
+  return { signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeout * 1000)]), sleep }
+}
+
+/** How long a command that runs stamped queries may take. */
+export const timeoutOption = { '--timeout SECONDS': ['give up after so long', '3600'] } as const
+
+/**
+ * What the flags and the config file select: flags for paths, assets or dimensions make a selection of
+ * their own, without them `select` holds, without that what the lake holds; since and until only narrow it.
+ */
+export async function selectionsOf(call: Call<typeof selectionOptions>): Promise<readonly Selection[]> {
+  const { options, settings, catalogue } = call
+  const { since, until } = rangeOf(options)
+  const { assets } = options
+  const named = (['paths', ...dimensions.map(({ many }) => many)] as const).map((key) => [key, options[key]] as const)
+  if (assets !== undefined) await refuseSlips(settings.data, assets)
+  const lists = [assets, ...named.map(([, list]) => list)]
+  const exact = assets !== undefined && !lists.some((list) => list?.includes('*'))
+  const own = lists.every((list) => list === undefined)
+    ? settings.select
+    : [{ ...Object.fromEntries(named), assets: assets ?? assetsOf(settings), exact }]
+  const base = own.length > 0 ? own : await heldSelections(settings, catalogue)
+  const next = 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml'
+  if (base.length === 0) throw usage('nothing is selected', { next })
+  return base.map((one) => ({
+    ...one,
+    since: since === undefined ? one.since : Math.max(since, one.since ?? since),
+    until: until === undefined ? one.until : Math.min(until, one.until ?? until),
+  }))
+}
+
+/** Flags that name no assets take those of the config file. */
+function assetsOf(settings: Settings): readonly string[] {
+  const assets = [...new Set(settings.select.flatMap((selection) => selection.assets))]
+  const next = 'for example `--assets BTC,ETH`'
+  if (assets.length === 0) throw usage('--assets', { expected: 'asset ids', got: 'none', next })
+  return assets
+}
+
+/** Bytes of a file that is named on a command line: SQL, decisions, a certificate. */
+const longestGiven = 256_000_000
+
+/** The text of a file that the user names, `-` for standard input; `subject` is what named it. */
+export function readGiven({ cwd }: Pick<Deps, 'cwd'>, file: string, expected: string, subject = file): string {
+  try {
+    return readBounded(file === '-' ? 0 : resolve(cwd, file), longestGiven, subject)
+  } catch (cause) {
+    if (cause instanceof LakeError) throw cause
+    const { code } = cause as NodeJS.ErrnoException
+    throw usage(subject, { expected, got: code === 'ENOENT' ? 'no such file' : (code ?? String(cause)), cause })
+  }
+}
+
+/** The path of a stamped result that the user names. */
+export function stampedPath({ cwd }: Pick<Deps, 'cwd'>, file: string): string {
+  const path = resolve(cwd, file)
+  if (existsSync(path)) return path
+  throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+}
+
+/** The error of a verdict on a file, null for a good one: undecided is unfinished, a bad one contradicts. */
+export function judged(
+  file: string,
+  { verdict, reason }: { readonly verdict: string; readonly reason: string | null },
+  { good, bad, next, command }: Readonly<Record<'good' | 'bad' | 'next' | 'command', string>>,
+): LakeError | null {
+  if (verdict === good) return null
+  const got = reason ?? undefined
+  const mend = `mend what the reason names, then run pitlake ${command} again`
+  return verdict === 'undecided'
+    ? new LakeError('incomplete', { subject: `${file} is undecided`, got, next: mend })
+    : new LakeError('integrity', { subject: `${file} ${bad}`, got, next })
+}

@@ -1,0 +1,181 @@
+import type { LakeError } from '../../base/errors.ts'
+import type { Teller } from '../../base/progress.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { Settings } from '../../catalog/settings.ts'
+import { type Kind, kindOf, type NamedKinds, kinds } from '../../base/kinds.ts'
+
+/** One option or argument, where its flags do not say all of it. */
+export interface OptionSpec {
+  readonly about: string
+  /** What it takes; without one what its flags name: a text, or nothing. */
+  readonly kind?: Kind
+  readonly default?: string
+  readonly repeatable?: true
+}
+
+/** The same said shortly: what it is for, then its kind, its default, or both. */
+type ShortSpec = readonly [about: string, kindOrDefault: Kind | string, usual?: string]
+
+/**
+ * Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for: drives `--help`, parser and reference.
+ * Arguments likewise: `<file>`, `[id...]`.
+ */
+export type OptionTable = Readonly<Record<string, string | ShortSpec | OptionSpec>>
+
+type Camel<Text extends string> = Text extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<Camel<Rest>>}`
+  : Text
+type FirstWord<Text extends string> = Text extends `${infer Word} ${string}` ? Word : Text
+type NameOf<Flags> = Flags extends `${string}--no-${infer Rest}`
+  ? Camel<FirstWord<Rest>>
+  : Flags extends `${string}--${infer Rest}`
+    ? Camel<FirstWord<Rest>>
+    : never
+type TakenBy<Flags, Spec> = Spec extends
+  | { readonly kind: Kind<infer Value> }
+  | readonly [string, Kind<infer Value>, string?]
+  ? Value
+  : Flags extends `${string}--${string} ${infer Word}`
+    ? Word extends keyof NamedKinds
+      ? ReturnType<NamedKinds[Word]['read']>
+      : string
+    : boolean
+type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
+  ? readonly TakenBy<Flags, Spec>[]
+  : Spec extends { readonly default: string } | readonly [string, string] | readonly [string, Kind, string]
+    ? TakenBy<Flags, Spec>
+    : TakenBy<Flags, Spec> extends boolean
+      ? boolean
+      : TakenBy<Flags, Spec> | undefined
+
+/** What a command line said of a table of options: by their names in camelCase, each value as its kind reads it. */
+export type OptionValues<Table> = { readonly [Flags in keyof Table as NameOf<Flags>]: ValueOf<Flags, Table[Flags]> }
+
+/** What reaches a command from the outside world; `main` gives the real ones. */
+export interface Deps extends Teller {
+  /** Milliseconds that only go on, whatever the clock is set to. */
+  readonly elapsed: () => number
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  readonly random: () => number
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Text for people and JSON documents; signs that a terminal would act on are spelt out, as in `stderr`. */
+  readonly stdout: (text: string) => void
+  /** Aborted on the first SIGINT or SIGTERM. */
+  readonly signal: AbortSignal
+  readonly cwd: string
+}
+
+/** Shows a line that passes, where there is a terminal to show it on. */
+export function showLive({ isTerminal, live }: Deps, line: string): void {
+  if (isTerminal) live(line)
+}
+
+/** The parsed command line of one command. */
+export interface Input<Table = unknown> {
+  readonly args: readonly string[]
+  readonly options: OptionValues<typeof commonOptions> & OptionValues<Table>
+}
+
+/** Settings and catalogue of a call. */
+export type CommandContext = Readonly<{ settings: Settings; catalogue: Catalogue }>
+
+/** A command line in its world. */
+export type Typed<Table = unknown> = Input<Table> & Deps
+
+/** The same with what its settings say. */
+export type Call<Table = unknown> = Typed<Table> & CommandContext
+
+/** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
+export interface CommandAnswer<Document = unknown> {
+  readonly document: Document
+  readonly words: () => string
+  /** Thrown once that is said. */
+  readonly error?: LakeError | null
+  /** An exit code without an error. */
+  readonly code?: number
+}
+
+/** What every command says of itself; its row of the table of commands names it. */
+interface CommandHead<Table> {
+  readonly args?: OptionTable
+  readonly options?: Table
+  /** A longer explanation under the option list. */
+  readonly details?: string
+  /** It asks a provider: where none is set and the lake is synthetic, a sandbox answers while it runs. */
+  readonly asks?: true
+  /** Its runs are on record, and the hooks of the config run at their end. */
+  readonly recorded?: true
+}
+
+/** A command that ends in an answer; it has the option `--json`. */
+export interface AnsweringSpec<Table = OptionTable, Said extends CommandAnswer = CommandAnswer>
+  extends CommandHead<Table> {
+  answer(call: Call<Table>): Promise<Said>
+}
+
+/** One that says what it has to say itself; an exit code where one is said without an error. */
+export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
+  run(call: Typed<Table>, tell: (document: unknown) => void): Promise<number | void>
+}
+
+/** One command (or subcommand: `catalog list`). */
+export type CommandSpec = AnsweringSpec | TalkingSpec
+
+/** A command with its row of the table of commands: `ends` are the exit codes that it may end with beside 0, 1 and 2. */
+export type ListedCommand = CommandSpec & Pick<CommandEntry, 'name' | 'summary'> & { readonly ends: readonly number[] }
+
+/** One line of `pitlake --help`; the command itself is loaded only when it runs. */
+export interface CommandEntry {
+  readonly name: string
+  /** One sentence; where it is long the overview ends it before its first colon or semicolon. */
+  readonly summary: string
+  /** What it is for, in the overview. */
+  readonly task: string
+  readonly load: () => Promise<ListedCommand>
+}
+
+/** A command that answers; its table says of which type each option is. */
+export const answering = <const Table extends OptionTable, Said extends CommandAnswer>(
+  spec: AnsweringSpec<Table, Said>,
+): AnsweringSpec<Table, Said> => spec
+
+/** A command that talks itself, likewise. */
+export const talking = <const Table extends OptionTable>(spec: TalkingSpec<Table>): TalkingSpec<Table> => spec
+
+/** The options that every command has. */
+const commonOptions = {
+  '--config FILE': 'config file (default: pitlake.yaml if it is there)',
+  '--data DIR': 'folder of the lake (default: data)',
+  '--memory SIZE': { kind: kinds.size, about: "what the process may hold: 2GB (default: a quarter of the machine's)" },
+  '-v, --verbose': 'say more, on stderr',
+} as const
+
+/** An option or argument with all that is told of it. */
+type OptionRow = OptionSpec & { readonly flags: string; readonly kind: Kind }
+
+/** All options of a command. */
+export function optionsOf(spec: CommandSpec): readonly OptionRow[] {
+  const json = 'run' in spec ? {} : { '--json': 'one JSON document on stdout' }
+  return optionRows({ ...spec.options, ...json, ...commonOptions })
+}
+
+/** What is told of each option or argument of a table. */
+export function optionRows(table: OptionTable): readonly OptionRow[] {
+  return Object.entries(table).map(([flags, told]) => {
+    if (typeof told === 'string') return { flags, kind: kindOf(flags), about: told }
+    if ('about' in told) return { flags, kind: kindOf(flags), ...told }
+    const [about, first, second] = told
+    const [kind, usual] = typeof first === 'string' ? [kindOf(flags), first] : [first, second]
+    return { flags, kind, about, ...(usual !== undefined && { default: usual }) }
+  })
+}
+
+/** The long name of an option: `--out`. */
+export const longOf = (flags: string): string => /--[a-z-]+/.exec(flags)?.[0] ?? flags
+
+/** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
+export function documentText(value: unknown): string {
+  const plain = (_: string, held: unknown): unknown =>
+    typeof held !== 'bigint' ? held : Number.isSafeInteger(Number(held)) ? Number(held) : String(held)
+  return `${JSON.stringify(value, plain, 2)}\n`
+}

@@ -1,0 +1,91 @@
+import { randomUUID as draw } from 'node:crypto'
+import { flushCompileCache } from 'node:module'
+import { tmpdir } from 'node:os'
+import type { AnswererCall, Said } from '../server/answerer.ts'
+import { Desk, type DeskMeans } from '../server/desk.ts'
+import { Pages } from '../server/pages.ts'
+import { pathsOf } from '../server/paths.ts'
+import { toldRefusal } from '../server/refusal.ts'
+import { keepMemory } from '../../lake/store/memory.ts'
+import { type Tool, toolsOf } from '../server/tools.ts'
+import { explained } from './frame.ts'
+import { leave, ownWorld } from '../cli/process.ts'
+import { watchMemory } from '../cli/memory.ts'
+
+/*
+ * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then asks,
+ * and ends it; it ends itself when nobody can ask any more.
+ */
+
+/** What is asked of it: a path, or a tool. */
+export type DoorQuestion =
+  | {
+      readonly path: string
+      readonly method: string
+      readonly query: string
+      readonly headers: Readonly<Record<string, string | undefined>>
+      readonly body: string
+    }
+  | { readonly tool: string; readonly args: unknown; readonly standing: object }
+
+/** What it answers: what a path shows, with a file where one was written, or what a tool gives. */
+export type MadeAnswer = Awaited<ReturnType<ReturnType<typeof pathsOf>[string]>> | Awaited<ReturnType<Tool['call']>>
+
+const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
+
+const { elapsed, sleep } = ownWorld()
+
+async function begin(means: DeskMeans): Promise<void> {
+  keepMemory(means.memory, '--memory')
+  const askers = new Map<number, AbortController>()
+  const begun = (gone: AbortSignal): void => {
+    for (const [id, { signal }] of askers) if (signal === gone) tell({ id, begun: true })
+  }
+  const desk = new Desk(means, { sleep, draw, begun })
+  // A lake that cannot be opened is told before anybody asks.
+  const seat = await desk.sit({})
+  seat[Symbol.dispose]()
+  const pages = new Pages(desk, { elapsed, draw })
+  const paths = pathsOf({ desk, scratch: tmpdir(), draw })
+  const toolsWith = (standing: object): readonly Tool[] => toolsOf({ desk, pages, standing: async () => standing })
+  const answerTo = async (question: DoorQuestion, gone: AbortSignal): Promise<MadeAnswer> => {
+    if ('tool' in question) {
+      const tool = toolsWith(question.standing).find(({ name }) => name === question.tool)
+      if (tool === undefined) throw new RangeError(`no tool ${question.tool}`)
+      return await tool.call(question.args, gone)
+    }
+    const { path, query, body, ...asked } = question
+    const show = paths[path]
+    if (show === undefined) throw new RangeError(`no path ${path}`)
+    return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, gone })
+  }
+  const heard = async (told: AnswererCall<DoorQuestion>): Promise<void> => {
+    const { id } = told
+    if ('gone' in told) return askers.get(id)?.abort()
+    const asker = new AbortController()
+    askers.set(id, asker)
+    try {
+      tell({ id, answer: await answerTo(told.question, asker.signal) })
+    } catch (error) {
+      tell({ id, refused: toldRefusal(error) })
+    } finally {
+      askers.delete(id)
+    }
+  }
+  process.on('message', (told: AnswererCall<DoorQuestion>) => void heard(told))
+  watchMemory(means.memory, () => tell({ full: true }))
+  // What it says of itself: its tools.
+  const heads = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
+  tell({ ready: heads })
+  // Whoever is killed leaves no compiled code for the next one at its end.
+  flushCompileCache()
+}
+
+// A terminal stops every process; this one is ended by whoever started it.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
+process.on('disconnect', () => leave(0))
+process.once('message', (means: DeskMeans) => {
+  begin(means).catch(async (error: unknown) => {
+    tell({ failed: toldRefusal(await explained(error, 'serve', means.folder)) })
+  })
+})

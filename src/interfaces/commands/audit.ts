@@ -1,0 +1,69 @@
+import { LakeError } from '../../base/errors.ts'
+import { auditAvailability, isBroken, type judgeRule } from '../../trust/availability-audit.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { span, table } from '../../base/figures.ts'
+import { instantNow } from '../cli/context.ts'
+import { answering } from '../cli/spec.ts'
+
+type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
+
+export const auditAvailabilityCommand = answering({
+  options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
+  details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
+than two known arrivals in a hundred break is disproved (exit 4), or only imprecise (exit 0) where at least 95 in a hundred
+came less than five minutes after its instant; one without any known arrival is unproven.
+Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
+The proposed block holds a rule for each disproved or imprecise interval; below it stands what it would change. There is none where
+late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
+  answer: async ({ settings, catalogue, options: { paths, all }, now }) => {
+    using ledger = await Ledger.openToRead(settings.data)
+    const overrides = settings.metrics.availability
+    const report = await auditAvailability(ledger, { catalogue, paths, overrides, now: instantNow({ now }) })
+    const { disproved, next } = report
+    const wrong = disproved > 0 && next !== null && { subject: `${disproved} availability rules disproved`, next }
+    const error = wrong ? new LakeError('integrity', wrong) : null
+    return { document: report, words: () => inWords(report, all), error }
+  },
+})
+
+function inWords(report: AuditReport, all: boolean): string {
+  const { rows, disproved, imprecise, unproven, proposal, changes, next } = report
+  const order = ['disproved', 'imprecise', 'conservative', 'unproven', 'kept']
+  const listed = rows
+    .filter((row) => all || isBroken(row))
+    .toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.metric.localeCompare(b.metric))
+  const named = ({ metric, interval }: ReturnType<typeof judgeRule>): string => `${metric} ${interval}`
+  const latest = listed.flatMap((row) => {
+    const { asset, t, arrived_at, rule_at } = row.worst ?? {}
+    return t === undefined ? [] : [`${named(row)}: ${asset} ${t} arrived ${arrived_at}, rule ${rule_at}`]
+  })
+  const silent = rows.filter((row) => isBroken(row) && row.proposed_lag === null).map(named)
+  const cells = listed.map(({ verdict, metric, interval, observations, late, p50, p95, p99, max, rule }) => {
+    const lags = [p50, p95, p99, max].map((lag) => (lag === null ? null : span(lag)))
+    return [verdict, metric, interval, observations, late, ...lags, rule]
+  })
+  return [
+    `${rows.length} rules: ${disproved} disproved, ${imprecise} imprecise, ${unproven} unproven\n`,
+    listed.length === 0 ? '' : `\n${table(header, cells)}`,
+    section('the latest arrivals:', latest),
+    section('late, but the arrivals do not say by how much; nothing is proposed:', silent),
+    proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`,
+    section('what that would change:', changes.map(effect)),
+    // Where a rule is disproved the refusal says it.
+    disproved > 0 || next === null ? '' : `\nnext: ${next}\n`,
+  ].join('')
+}
+
+function section(head: string, lines: readonly string[]): string {
+  return lines.length === 0 ? '' : `\n${head}\n${lines.map((line) => `  ${line}\n`).join('')}`
+}
+
+function effect(change: AuditReport['changes'][number]): string {
+  const { metric, interval, lag, redated, newest_before: before, newest_after: after } = change
+  const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
+  const due =
+    before === after ? `the newest point due stays ${after}` : `the newest point due goes from ${before} to ${after}`
+  return `${metric} ${interval}: end of interval + ${lag}; ${points}, ${due}`
+}
+
+const header = ['verdict', 'metric', 'interval', 'known', 'late', 'p50', 'p95', 'p99', 'max', 'rule']

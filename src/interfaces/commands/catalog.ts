@@ -1,0 +1,288 @@
+import { resolve } from 'node:path'
+import { Document, stringify } from 'yaml'
+import { type Catalogue, dimensions, type Endpoint, type Resource, standardRule } from '../../catalog/catalogue.ts'
+import { exampleRequest, exampleSeries, exportCatalogue } from '../../catalog/export.ts'
+import { describeRule } from '../../catalog/rule-kinds.ts'
+import type { Rule } from '../../catalog/availability.ts'
+import type { Link } from '../../catalog/schema.ts'
+import { expand, knownValues, matchPaths, refuseUnknown } from '../../catalog/series.ts'
+import { LakeError, usage } from '../../base/errors.ts'
+import { heldSelections } from '../../sources/metrics/prepare.ts'
+import { putOut } from '../../lake/store/output.ts'
+import { didYouMean, nearPaths, suggestion } from '../../base/suggestion.ts'
+import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../../base/time.ts'
+import { dbtSources } from '../../query/views/dbt.ts'
+import { kinds } from '../../base/kinds.ts'
+import { checkedCatalogue, readContext, readGiven, settingsOf } from '../cli/context.ts'
+import { labelled, type LabelledRow, several, table } from '../../base/figures.ts'
+import { answering, type Call, type CommandContext, documentText, talking } from '../cli/spec.ts'
+import { existsSync } from 'node:fs'
+import { importedRow, readListing } from '../../catalog/listing.ts'
+import { loadCatalogue } from '../../catalog/load.ts'
+import type { compareListing } from '../../catalog/drift.ts'
+import { findDrift } from '../../sources/metrics/drift.ts'
+import { besideWorld } from '../cli/world.ts'
+
+type Drift = ReturnType<typeof compareListing>
+
+const listOptions = {
+  '--group LIST': 'first part of the path, by comma',
+  '--intervals LIST': { kind: kinds.list(intervals), about: 'those that take one of these intervals' },
+  '--currencies LIST': { kind: kinds.list(['native', 'usd']), about: 'those that take one of these currencies' },
+  '--exchanges LIST': 'those that take one of these exchanges',
+  '--networks LIST': 'those that take one of these networks',
+} as const
+
+export const catalogListCommand = answering({
+  args: { '[glob...]': { kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`' } },
+  options: listOptions,
+  answer: async (call) => {
+    const { catalogue, stderr } = call
+    const found = filtered(call)
+    const words = (): string => {
+      stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
+      const rows = found.map((one) => {
+        const rule = standardRule(one)
+        return [one.path, one.intervals.join(' '), extras(one), `${describeRule(rule)} (${rule.basis})`]
+      })
+      return table(['path', 'intervals', 'takes', 'available'], rows)
+    }
+    const paths = new Set(found.map((endpoint) => endpoint.path))
+    return { document: exportCatalogue(catalogue).filter((row) => paths.has(row.path)), words }
+  },
+})
+
+export const catalogShowCommand = answering({
+  args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
+  answer: async ({ args: [path = ''], catalogue }) => {
+    const resource = catalogue.resources.get(path)
+    if (resource) return { document: resource, words: () => describeResource(resource) }
+    const endpoint = pick(catalogue, path)
+    const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
+    const document = { ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
+    return { document, words: () => description(catalogue, endpoint) }
+  },
+})
+
+export const catalogExportCommand = talking({
+  options: {
+    '--json': 'the form without --dbt; accepted for symmetry',
+    '--dbt': 'a sources.yml for dbt 1.10 and later instead',
+    '-o, --out FILE': 'write it to a file, which appears whole',
+  },
+  details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
+endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees;
+for own data, too, without one.
+The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
+  run: async (call) => {
+    const { options, cwd, settings, catalogue, stdout } = await readContext(call)
+    const { dbt, out: file, json } = options
+    if (dbt && json) throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
+    const text = dbt ? await dbtText({ settings, catalogue }) : documentText(exportCatalogue(catalogue))
+    if (file === undefined) stdout(text)
+    else await putOut(resolve(cwd, file), text, settings.data, '--out')
+  },
+})
+
+async function dbtText({ settings, catalogue }: CommandContext): Promise<string> {
+  const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
+  const sources = await dbtSources(catalogue, expand(catalogue, selections))
+  const document = new Document(sources, { aliasDuplicateObjects: false, schema: 'yaml-1.1' })
+  document.commentBefore = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
+  return document.toString({ lineWidth: 0 })
+}
+
+export const catalogCheckCommand = answering({
+  args: { '[file...]': 'further catalogue files to check' },
+  answer: async ({ args, settings, cwd }) => {
+    const files = args.map((file) => resolve(cwd, file))
+    const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
+    expand(catalogue, settings.select)
+    const stated_rules = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
+    const [endpoints, resources] = [catalogue.endpoints.size, catalogue.resources.size]
+    const links = catalogue.links.map(describeLink)
+    const found = `${endpoints} endpoints (${stated_rules} with a stated availability rule), ${resources} registry resources`
+    return {
+      document: { endpoints, stated_rules, resources, links, digest: catalogue.digest },
+      words: () => `${links.map((link) => `link ${link}\n`).join('')}${found}, no problems\n`,
+    }
+  },
+})
+
+function describeLink(link: Link): string {
+  const target = link.productId ?? `${link.chainId} ${link.address}`
+  const from = link.from === null ? '' : ` from ${formatInstant(link.from)}`
+  return `${link.metricAsset} = ${target}${from}${link.until === null ? '' : ` until ${formatInstant(link.until)}`}`
+}
+
+function filtered({ catalogue, args, options }: Call<typeof listOptions>): Endpoint[] {
+  const { endpoints } = catalogue
+  const groupOf = ({ path }: Endpoint): string => path.split('/')[0] ?? ''
+  const tests = [
+    { name: 'group', known: [...new Set([...endpoints.values()].map(groupOf))], of: (one: Endpoint) => [groupOf(one)] },
+    ...dimensions.map(({ many }) => {
+      return { name: many, known: knownValues(catalogue, many), of: (one: Endpoint): readonly string[] => one[many] }
+    }),
+  ] as const
+  for (const { name, known } of tests) refuseUnknown(`--${name}`, options[name] ?? [], known)
+  return matchPaths(catalogue, args.length > 0 ? args : ['*']).filter((endpoint) =>
+    tests.every(({ name, of }) => options[name]?.some((value) => of(endpoint).includes(value)) ?? true),
+  )
+}
+
+function pick({ endpoints, resources }: Catalogue, path: string): Endpoint {
+  const endpoint = endpoints.get(path)
+  if (endpoint) return endpoint
+  const resource = suggestion(path, [...resources.keys()])
+  const near = resource === undefined ? nearPaths(path, [...endpoints.keys()]) : [resource]
+  const next = didYouMean(near, 'see `pitlake catalog list`')
+  throw usage(`catalog show ${path}`, { expected: 'a path of the catalogue', got: path, next })
+}
+
+function extras(endpoint: Endpoint): string {
+  const parts = dimensions.flatMap(({ one, many }) => (one !== 'interval' && endpoint[many].length > 0 ? [one] : []))
+  return [...parts, ...(endpoint.since && endpoint.until ? [] : ['whole series'])].join(' ')
+}
+
+function description(catalogue: Catalogue, endpoint: Endpoint): string {
+  const { defaults, placeholders, tolerance, since, until, format } = endpoint
+  const takes = Object.entries({ since, until, format, 'timestamp format': endpoint.timestampFormat })
+  const taken = takes.flatMap(([name, is]) => (is ? [name] : []))
+  const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
+  const mapped = endpoint.exchanges.some((id) => catalogue.placeholderExchanges.has(id))
+  return `${endpoint.path}\n${indented([
+    ['about', endpoint.about],
+    endpoint.intervals.length === 0 && ['intervals', 'none; the whole series comes each time'],
+    ...dimensions
+      .filter(({ many }) => endpoint[many].length > 0)
+      .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
+    ['takes', taken.join(', ')],
+    ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
+    ...ruleLines(endpoint),
+    placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
+    mapped && ['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'],
+    ['overlap', `${endpoint.overlap}${endpoint.revisable ? '; another value is a further vintage (revisable)' : ''}`],
+    ['tolerance', tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(tolerance)],
+    ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
+    ['series', exampleSeries(endpoint)],
+    ['request', exampleRequest(catalogue, endpoint)],
+    ['from', endpoint.source],
+  ])}`
+}
+
+function indented(rows: readonly LabelledRow[]): string {
+  const inside = rows.map((row): LabelledRow => row && [`  ${row[0]}`, row[1]])
+  return labelled(inside, 15)
+}
+
+function describeResource(resource: Resource): string {
+  const fields = Object.entries(resource.fields).map(([name, { keys, values, open, to, kind }]) => {
+    const under = keys.length === 1 && keys[0] === name ? '' : `, found under ${keys.join(' or ')}`
+    const of = values.length === 0 ? '' : `: ${values.join(', ')}${open ? ' (can grow)' : ''}`
+    return `    ${name.padEnd(20)} ${to === null ? kind : `reference to ${to}`}${of}${under}\n`
+  })
+  const embeds = Object.entries({ ...resource.holds, ...resource.embeds }).map(([key, table]) => `${key} -> ${table}`)
+  return `${resource.name}\n${indented([
+    ['entity', resource.entity],
+    ['list', `${resource.path}${resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'}`],
+    ['filters', resource.filters.join(', ')],
+    ['embeds', embeds.join(', ') || 'nothing'],
+    ['from', resource.source],
+  ])}  fields\n${fields.join('')}`
+}
+
+/** One line per distinct rule, with the intervals that it holds for. */
+function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
+  const own: readonly Interval[] = endpoint.intervals.length === 0 ? [unshownInterval] : endpoint.intervals
+  const all = own.flatMap((interval) => endpoint.rules[interval].map((rule) => ({ interval, text: ruleText(rule) })))
+  const lines = Map.groupBy(all, ({ text }) => text)
+  return [...lines].map(([text, of]) => {
+    return ['available', lines.size === 1 ? text : `${of.map(({ interval }) => interval).join(', ')}: ${text}`]
+  })
+}
+
+function ruleText(rule: Rule): string {
+  const until = rule.until === null ? '' : `, for t before ${formatInstant(rule.until)}`
+  return `${describeRule(rule)}${until} [${rule.basis}: ${rule.quote === null ? rule.reason : `"${rule.quote}"`}]`
+}
+
+export const catalogImportCommand = talking({
+  args: { '<file>': 'the listing' },
+  options: {
+    '--out FILE': ['the user catalogue file to write', 'my-endpoints.yaml'],
+    '--all': 'also paths that do not end in _pit',
+    '--force': 'overwrite the file',
+    // Not an answer: the file that it overwrites may be one that the config names, and broken.
+    '--json': 'one JSON document on stdout',
+  },
+  details:
+    'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
+  run: async (call) => {
+    const { options, cwd, stdout } = call
+    const [file = ''] = call.args
+    const { out, all, force, json } = options
+    const target = resolve(cwd, out)
+    if (existsSync(target) && !force)
+      throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    const settings = settingsOf(call)
+    const others = settings.catalogs.filter((path) => path !== target)
+    const { endpoints } = loadCatalogue(others)
+    const listed = readListing(file, readGiven(call, file, 'a readable listing'))
+    const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
+    const fresh = pit.filter((row) => !endpoints.has(row.path))
+    const [known, added, skipped] = [pit.length - fresh.length, fresh.length, listed.length - pit.length]
+    if (added > 0) {
+      const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
+      const text =
+        header + stringify({ endpoints: fresh.map(importedRow) }, { lineWidth: 0, aliasDuplicateObjects: false })
+      loadCatalogue(others, undefined, [{ name: out, text }])
+      await putOut(target, text, settings.data, '--out')
+    }
+    const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
+    const document = { listed: listed.length, known, added, skipped, file: added > 0 ? out : null }
+    stdout(json ? documentText(document) : `${words}${added > 0 ? ` to ${out}` : ''}\n`)
+  },
+})
+
+export const catalogDriftCommand = answering({
+  options: {
+    '--file FILE': 'a saved listing, instead of asking the provider',
+    '--path PATH': ['where below /v1/metrics/ the provider lists its endpoints', 'endpoints'],
+    '--all': 'also listed paths that do not end in _pit',
+    '--strict': 'exit code 4 when anything differs',
+  },
+  details:
+    'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    const { file, path, all, strict } = options
+    const text = file === undefined ? '' : readGiven(call, file, 'a readable listing', `--file ${file}`)
+    const listing = file === undefined ? null : { name: file, text }
+    const drift = await findDrift({ settings, catalogue, file: listing, path, all }, besideWorld(call))
+    return { document: drift, words: () => driftInWords(drift), error: strict ? driftVerdict(drift) : null }
+  },
+})
+
+const countDrift = ({ gone, changed, ...rest }: Drift): number => rest.new.length + gone.length + changed.length
+
+function driftVerdict(drift: Drift): LakeError | null {
+  const count = countDrift(drift)
+  if (count === 0) return null
+  const subject = `the provider's listing differs in ${several(count, 'endpoint')}`
+  return new LakeError('integrity', { subject, next: 'see the report; `pitlake catalog import` adds new ones' })
+}
+
+function driftInWords(drift: Drift): string {
+  const { listed, catalogued, gone, changed, unmapped } = drift
+  const differing = changed.flatMap(({ path, changes }) =>
+    changes.map(({ parameter, added, removed }) => {
+      const parts = [...added.map((value) => `+${value}`), ...removed.map((value) => `-${value}`)]
+      return `${path}: ${parameter} ${parts.join(' ')}`
+    }),
+  )
+  const unnamed = `${unmapped.length} placeholders have no real name yet (metrics.paths)`
+  const rows = { new: drift.new, gone, changed: differing, unmapped: unmapped.length > 0 ? [unnamed] : [] }
+  const lines = Object.entries(rows).flatMap(([label, own]) => own.map((text) => [label, text] as const))
+  const none = countDrift(drift) === 0 ? 'no drift\n' : ''
+  return `${listed} listed, ${catalogued} in the catalogue\n${labelled(lines, 10)}${none}`
+}

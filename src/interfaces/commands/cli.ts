@@ -1,0 +1,204 @@
+import { exitCode, exitMeanings, LakeError, usage } from '../../base/errors.ts'
+import { refusalIn } from '../server/refusal.ts'
+import { NotWhereNamed } from '../../query/refusal.ts'
+import { hint } from '../../base/suggestion.ts'
+import { visible, visibleLines } from '../../base/visible.ts'
+import { wrapped } from '../../base/figures.ts'
+import { leave, ownWorld, programVersion } from '../cli/process.ts'
+import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../cli/spec.ts'
+import { commandTable } from './table.ts'
+import { join } from 'node:path'
+import { temporaryFolder, writePrivate } from '../../lake/store/files.ts'
+
+/** Runs one command line with the real world behind it; returns the exit code. */
+export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  const stop = new AbortController()
+  const onStop = stopCounter(stop)
+  const onSignal = () => onStop(1)
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  heedLauncher(onStop)
+  process.stdout.on('error', quietPipe)
+  // Nobody reads the log any more: no reason to give up the work.
+  process.stderr.on('error', () => undefined)
+  let printed = false
+  const deps: Deps = {
+    ...ownWorld(),
+    stdout: (text) => {
+      printed ||= text !== ''
+      process.stdout.write(visibleLines(text))
+    },
+    stderr: (text) => void process.stderr.write(visibleLines(text)),
+    live: (text) => void process.stderr.write(`\r\u001b[K${visible(text)}`),
+    isTerminal: process.stderr.isTTY && !process.env['NO_COLOR'],
+    signal: stop.signal,
+  }
+  try {
+    return (await dispatch(argv, deps)) ?? 0
+  } catch (error) {
+    const { redact } = await import('../../base/secrets.ts')
+    const { givenKeys } = await import('../../catalog/settings.ts')
+    const clean = (text: string): string => redact(text, givenKeys(deps.env))
+    for (const line of clean(wordsOf(error, deps)).split('\n')) deps.stderr(`pitlake: ${line}\n`)
+    const { kind, complaints } = refusalIn(error)
+    const document = { error: { kind, exit_code: exitCode(error), complaints } }
+    if (argv.includes('--json') && !printed) deps.stdout(clean(documentText(document)))
+    return exitCode(error)
+  } finally {
+    process.off('SIGINT', onSignal)
+    process.off('SIGTERM', onSignal)
+  }
+}
+
+/** The first stop ends the work in good order, the second at once. */
+function stopCounter(stop: AbortController): (own: number, told?: number) => void {
+  const seen = { own: 0, told: 0 }
+  return (own, told = 0) => {
+    seen.own += own
+    seen.told = Math.max(seen.told, told)
+    // A terminal stops the launcher and this process, a kill often the launcher alone: that is one stop, not two.
+    const stops = Math.max(seen.own, seen.told)
+    if (stops > 1) leave(5)
+    if (stops > 0) stop.abort()
+  }
+}
+
+/** A launcher tells how often it was stopped; one that is gone counts as a stop. */
+function heedLauncher(onStop: (own: number, told: number) => void): void {
+  if (process.channel === undefined) return
+  process.on('message', (message: { stops?: unknown } | null) => {
+    if (typeof message?.stops === 'number') onStop(0, message.stops)
+  })
+  process.on('disconnect', () => onStop(0, 1))
+  process.channel?.unref()
+}
+
+/** Finds the command, parses its options by its own table, runs it. */
+export async function dispatch(argv: readonly string[], deps: Deps): Promise<number | void> {
+  const [first = '--help', second] = argv
+  if (first === '--version' || first === '-V') return deps.stdout(`${programVersion()}\n`)
+  if (first === '--help' || first === '-h' || first === 'help') {
+    const topic = first === 'help' ? argv.slice(1).join(' ') : ''
+    if (topic === '') return deps.stdout(overview())
+    return dispatch([...argv.slice(1), '--help'], deps)
+  }
+  if (second === '--help' || second === '-h') {
+    const group = commandTable.filter((entry) => entry.name.startsWith(`${first} `))
+    if (group.length > 0) return deps.stdout(listing(`Usage: pitlake ${first} <command> [options]`, group))
+  }
+  const entry = findEntry(first, second)
+  const rest = argv.slice(entry.name.split(' ').length)
+  const command = await entry.load()
+  const { helpText, parseCommand } = await import('../cli/parse.ts')
+  const flags = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length)
+  if (flags.includes('--help') || flags.includes('-h')) return deps.stdout(helpText(command))
+  const typed = { ...parseCommand(command, rest), ...deps }
+  if (command.asks !== true) return perform(command, typed)
+  const { withProvider } = await import('./frame.ts')
+  return withProvider(typed, async (own) => perform(command, own))
+}
+
+async function perform(command: ListedCommand, typed: Typed): Promise<number | void> {
+  try {
+    if (command.recorded !== true) return await answered(command, typed, () => undefined)
+    const { withHooks } = await import('./frame.ts')
+    return await withHooks(command.name, typed, async (tell) => await answered(command, typed, tell))
+  } catch (error) {
+    if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
+    const [{ explained }, { settingsOf }] = await Promise.all([import('./frame.ts'), import('../cli/context.ts')])
+    throw await explained(error, command.name, settingsOf(typed).data)
+  }
+}
+
+async function answered(command: ListedCommand, typed: Typed, tell: (document: unknown) => void) {
+  if ('run' in command) return command.run(typed, tell)
+  const { readContext } = await import('../cli/context.ts')
+  const { document, words, error = null, code } = await command.answer(await readContext(typed))
+  tell(document)
+  typed.stdout('json' in typed.options && typed.options.json === true ? documentText(document) : words())
+  if (error !== null) throw error
+  return code
+}
+
+function findEntry(first: string, second: string | undefined): CommandEntry {
+  const named = (name: string): CommandEntry | undefined => commandTable.find((entry) => entry.name === name)
+  const exact = named(`${first} ${second ?? ''}`) ?? named(first)
+  if (exact) return exact
+  const words = commandTable.map((entry) => entry.name.split(' '))
+  const group = words.flatMap(([one, two]) => (one === first && two !== undefined ? [two] : []))
+  if (group.length > 0) {
+    const got = second === undefined || second.startsWith('-') ? 'nothing' : second
+    throw usage(`pitlake ${first}`, { expected: `one of ${group.join(', ')}`, got, next: hint(second ?? '', group) })
+  }
+  const names = [...new Set(words.map(([one = '']) => one))]
+  const next = hint(first, names) ?? 'see `pitlake --help`'
+  throw usage(`pitlake ${first}`, { expected: `a command (${names.join(', ')})`, got: first, next })
+}
+
+function listing(usageLine: string, entries: readonly CommandEntry[]): string {
+  const width = Math.max(...entries.map((entry) => entry.name.length))
+  const line = ({ name, summary }: CommandEntry): string => {
+    const whole = summary.replace(/\.$/, '')
+    return `  ${name.padEnd(width)}  ${whole.length + width <= 76 ? whole : whole.replace(/[:;].*$/, '')}\n`
+  }
+  const groups = Map.groupBy(entries, ({ task }) => task)
+  return [`${usageLine}\n`, ...[...groups].map(([task, own]) => `${task}:\n${own.map(line).join('')}`)].join('\n')
+}
+
+function overview(): string {
+  const codes = `Exit codes: ${Object.entries(exitMeanings)
+    .map(([code, means]) => `${code} ${means}`)
+    .join('; ')}.`
+  return [
+    'pitlake: a research data lake that cannot lie about time',
+    '',
+    listing('Usage: pitlake <command> [options]', commandTable),
+    'Every command has --help, --config FILE and --data DIR.',
+    ...wrapped(codes, 12),
+    '',
+  ].join('\n')
+}
+
+function wordsOf(error: unknown, { env }: Deps): string {
+  if (!(error instanceof Error)) return String(error)
+  return error instanceof LakeError && env['PITLAKE_LOG'] !== 'debug' ? error.message : (error.stack ?? error.message)
+}
+
+/** A reader that closed the pipe (`| head`) is no error. */
+function quietPipe(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(0)
+  throw error
+}
+
+/** What a program says to a command. */
+interface Asking extends Pick<Deps, 'signal' | 'sleep'> {
+  readonly folder: string
+  /** What the process may hold, where somebody said it. */
+  readonly memory: string | undefined
+  /** Ends that are answers, too, beside 0. */
+  readonly ends?: readonly number[]
+}
+
+/** The document that a command prints with `--json`, for a program that asks it. */
+export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {
+  const said: string[] = []
+  const { sleep, signal, memory } = asking
+  const bound = memory === undefined ? [] : ['--memory', memory]
+  const silent = { stderr: () => undefined, live: () => undefined, isTerminal: false }
+  const deps = { ...ownWorld(), ...silent, stdout: (text: string) => void said.push(text), sleep, signal }
+  try {
+    await dispatch([...line, ...bound, '--data', asking.folder, '--json'], deps)
+  } catch (error) {
+    if (said.length === 0 || asking.ends?.includes(exitCode(error)) !== true) throw error
+  }
+  return JSON.parse(said.join('')) as Document
+}
+
+/** The same about a query, which stands in a file while it is asked about. */
+export async function askAbout<Document>(line: readonly string[], query: string, asking: Asking): Promise<Document> {
+  const [name = '', ...options] = line
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'query.sql')
+  await writePrivate(file, query)
+  return await askCommand([name, file, ...options], asking)
+}

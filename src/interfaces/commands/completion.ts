@@ -1,0 +1,115 @@
+import { price } from '../../query/points.ts'
+import { heldSeries } from '../../lake/ledger/held.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { type Kind, kinds } from '../../base/kinds.ts'
+import { textsIn } from '../../lake/store/sql.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { readContext } from '../cli/context.ts'
+import { type CommandEntry, type CommandSpec, longOf, optionRows, optionsOf, talking, type Typed } from '../cli/spec.ts'
+
+const shells = ['bash', 'zsh', 'fish'] as const
+
+/**
+ * `completion`: a script that has a shell complete the command lines of these commands, and the words that it asks for. Each
+ * asks the program itself what may follow, and has its own way of showing it; `:file` and `:folder` it knows.
+ */
+export function completions(commands: readonly CommandEntry[]) {
+  const completionCommand = talking({
+    args: {
+      '<shell>': { about: 'bash, zsh or fish: its script', kind: kinds.choice(shells) },
+      '[typed...]': 'the words behind `pitlake`, as the script gives them: what the last may become',
+    },
+    details: `  bash  eval "$(pitlake completion bash)"      in ~/.bashrc
+  zsh   eval "$(pitlake completion zsh)"       in ~/.zshrc, behind compinit
+  fish  pitlake completion fish | source       in ~/.config/fish/config.fish
+
+Commands and options are those of this program, metrics those of the catalogue, assets those of which the lake holds
+points (--data, PITLAKE_DATA or pitlake.yaml say which lake). Nobody is asked.`,
+    run: async (call) => {
+      const [shell = '', ...typed] = call.args
+      const own = kinds.choice(shells).read('pitlake completion', shell)
+      const script = textsIn(new URL('shells/', import.meta.url), own)[0]?.[1] ?? ''
+      if (typed.length === 0) return call.stdout(script)
+      call.stdout((await wordsFor(commands, typed, call)).map((word) => `${word}\n`).join(''))
+    },
+  })
+  return { completionCommand }
+}
+
+/** What a word may become; behind a space, what that is. */
+type Words = readonly string[]
+
+async function wordsFor(commands: readonly CommandEntry[], typed: Words, call: Typed): Promise<Words> {
+  const [last = ''] = typed.slice(-1).map((word) => (word === '=' ? '' : word))
+  const given = typed.slice(0, -1).filter((word) => word !== '=')
+  const before = given[0] === 'help' ? given.slice(1) : given
+  const found = ({ name }: CommandEntry): boolean => `${before.join(' ')} `.startsWith(`${name} `)
+  const command = commands.find((one) => one.name.includes(' ') && found(one)) ?? commands.find(found)
+  if (command === undefined) return fitting(namesBehind(commands, before.join(' ')), last)
+  if (given !== before) return []
+  const words = before.slice(command.name.split(' ').length)
+  return await wordsOf(await command.load(), words, last, { ...call, options: lakeOf(words) })
+}
+
+function namesBehind(commands: readonly CommandEntry[], begun: string): Words {
+  const behind = commands.filter(({ name }) => begun === '' || name.startsWith(`${begun} `))
+  const next = behind.map(({ name, summary }) => {
+    const [word = '', ...more] = name.slice(begun === '' ? 0 : begun.length + 1).split(' ')
+    return more.length > 0 ? word : `${word} ${summary}`
+  })
+  return [...new Set(begun === '' ? [...next, 'help'] : next)]
+}
+
+async function wordsOf(spec: CommandSpec, before: Words, last: string, call: Typed): Promise<Words> {
+  const options = optionsOf(spec)
+  const named = (word = '') => options.find(({ flags }) => / [A-Z]/.test(flags) && flags.split(/[ ,]+/).includes(word))
+  const [, long, value = ''] = /^(--[a-z-]+)=(.*)$/s.exec(last) ?? []
+  const own = named(long) ?? named(before.at(-1))
+  const values = own && (await valuesOf(own, long === undefined ? last : value, call))
+  // A shell completes a path behind a sign of its own only where it stands alone.
+  if (long !== undefined) return (values ?? []).flatMap((word) => (word.startsWith(':') ? [] : [`${long}=${word}`]))
+  if (values !== undefined) return values
+  const free = options.filter((one) => one.repeatable === true || !before.includes(longOf(one.flags)))
+  const told = [...free.map((one) => `${longOf(one.flags)} ${one.about}`), '--help this text']
+  if (last.startsWith('-')) return fitting(told, last)
+  const place = before.filter((word, n) => !word.startsWith('-') && named(before[n - 1]) === undefined).length
+  const args = optionRows(spec.args ?? {})
+  const arg = args[place] ?? args.findLast(({ flags }) => flags.includes('...'))
+  const words = arg === undefined ? [] : await valuesOf(arg, last, call)
+  return words.length > 0 || last !== '' ? words : told
+}
+
+function lakeOf(before: Words): Typed['options'] {
+  const value = (name: string): string | undefined =>
+    before.find((_, n) => before[n - 1] === name) ??
+    before.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1)
+  return { config: value('--config'), data: value('--data'), memory: undefined, verbose: false }
+}
+
+/** What a value may become; of a list its last part. */
+async function valuesOf({ kind, flags }: { kind: Kind; flags: string }, text: string, call: Typed): Promise<Words> {
+  const { name, words = [] } = kind
+  if (name === 'file' || name === 'folder') return [`:${name}`]
+  const head = name === 'list' ? text.slice(0, text.lastIndexOf(',') + 1) : ''
+  const known = typeof words === 'string' ? await namesIn(words, longOf(flags), call) : words
+  const taken = head.split(',')
+  const free = known.flatMap((word) => (taken.includes(word) ? [] : [`${head}${word}`]))
+  return fitting(free, text)
+}
+
+/** Metrics or resources of the catalogue, or assets of the lake; none where that cannot be read. */
+async function namesIn(what: Kind['words'] & string, option: string, call: Typed): Promise<Words> {
+  try {
+    const { settings, catalogue } = await readContext(call)
+    if (what === 'resources') return [...catalogue.resources.keys()]
+    if (what === 'metrics') return [...(option === '--metrics' ? [price] : []), ...catalogue.endpoints.keys()]
+    if (!isBegun(settings.data)) return []
+    using ledger = await Ledger.openToRead(settings.data)
+    const held = [...heldSeries(ledger).values()].filter((one) => one.first_t !== null)
+    return [...new Set(held.map(({ asset }) => asset))].toSorted()
+  } catch {
+    return []
+  }
+}
+
+const fitting = (words: Words, begun: string): Words => words.filter((word) => word.startsWith(begun))

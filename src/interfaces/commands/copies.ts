@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import { publish } from '../../maintenance/publish/publish.ts'
+import { destinationOf } from '../../maintenance/publish/s3.ts'
+import type { Destination, Web } from '../../maintenance/publish/destination.ts'
+import { vacuumPublished } from '../../maintenance/publish/vacuum.ts'
+import { bytes, filesInWords, several, table } from '../../base/figures.ts'
+import { realDisk } from '../../lake/store/disk.ts'
+import { formatDuration } from '../../base/time.ts'
+import { answering, type Call, type Deps, showLive } from '../cli/spec.ts'
+import { besideWorld, lakeWorld, openedLake } from '../cli/world.ts'
+import { kinds } from '../../base/kinds.ts'
+import { backup, pull } from '../../maintenance/publish/lake.ts'
+import type { CopyDeps } from '../../maintenance/publish/lake-copy.ts'
+
+export const publishCommand = answering({
+  recorded: true,
+  args: { '<dest>': 'a folder, or s3://bucket/prefix' },
+  options: {
+    '--lake': 'also copy journal, stamps and files to DEST/lake, for pitlake pull',
+    '--verify': 'also read what is there and compare its checksums, not only names and sizes',
+    '--vacuum': 'instead, say which published files no kept version of a table needs',
+    '--keep DURATION': ['with --vacuum: versions that were the newest within this time can be read afterwards', '7d'],
+    '--yes': 'with --vacuum: really remove them',
+  },
+  details:
+    'Each table becomes visible by one commit, `versions` last: it says which version of each table belongs to which\nversion of the lake. Killed at any instant, the same command goes on. docs/publish.md has the tables and who reads them.',
+  answer: async (call) => {
+    const { args, settings, catalogue, options } = call
+    const { lake: withLake, verify, vacuum, keep: keepSeconds, yes: really } = options
+    await openedLake(call)
+    const what = { root: settings.data, catalogue, to: destinationNamed(args[0], call) }
+    const world = lakeWorld(call, 'publish')
+    if (!vacuum) {
+      const summary = await publish({ ...what, withLake, verify }, world)
+      return { document: summary, words: () => publishedInWords(summary) }
+    }
+    const freed = await vacuumPublished({ ...what, keepSeconds, really }, world)
+    const verb = freed.dry_run ? 'would be freed; run it with --yes' : 'freed'
+    const kept = `kept: what was in use within ${formatDuration(keepSeconds)}`
+    return { document: freed, words: () => `${filesInWords(freed)} ${verb}; ${kept}\n` }
+  },
+})
+
+/** The real world behind what asks a bucket. */
+const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
+
+/** The destination of that name, as this call reaches it. */
+export function destinationNamed(name = '', deps: Deps): Destination {
+  return destinationOf(name, { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) })
+}
+
+function publishedInWords(published: Awaited<ReturnType<typeof publish>>): string {
+  const { lake_copy: copy, lost, destination, version, tables } = published
+  const { missing, changed } = lost
+  const found = [
+    ...(missing > 0 ? [`${several(missing, 'file')} missing or cut`] : []),
+    ...(changed > 0 ? [`${several(changed, 'file')} changed`] : []),
+  ]
+  const rows = Object.entries(tables).map(([name, { delta_version, files_added, files_removed, bytes_added }]) => {
+    return [name, delta_version, files_added, files_removed, bytes(bytes_added)]
+  })
+  const header = ['table', 'delta version', 'files added', 'files removed', 'bytes']
+  const again = found.length > 0 ? `found there: ${found.join(', ')}; all were brought again\n` : ''
+  const told = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
+  const here = rows.length > 0 ? told : `${destination} tells of version ${version} already\n`
+  return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
+}
+
+export const pullCommand = answering({
+  args: { '<source>': ['what publish --lake wrote (a folder or s3://bucket/prefix), or a lake', kinds.folder] },
+  options: { '--thorough': 'read what is here already, too, and bring anew what is damaged' },
+  details: `Asks no provider. The mirror stands in --data, which must be empty or a mirror of the same lake. Every file is checked
+against the digest that the journal holds for it; killed at any instant, the same command goes on. Results that were
+stamped where the lake is replay here. A mirror is read-only: every command that writes, but pull and views, refuses it.`,
+  answer: async (call) => await brought(call, { own: false, thorough: call.options.thorough }),
+})
+
+export const restoreCommand = answering({
+  args: { '<source>': ['what backup wrote (a folder or s3://bucket/prefix), or a lake or mirror', kinds.folder] },
+  details: `Asks no provider. The lake stands in --data, which must be empty or a mirror of that lake, which then becomes a lake of
+its own. Every file is checked against the digest that the journal holds for it; what does not fit is named (exit 4).
+Killed at any instant, the same command goes on; until all of it is there the folder is a mirror, which nothing writes to.
+Let one lake alone go on: what two copies of it bring apart cannot be joined again.`,
+  answer: async (call) => await brought(call, { own: true, thorough: true }),
+})
+
+async function brought(call: Call, how: { readonly own: boolean; readonly thorough: boolean }) {
+  const { cwd, catalogue } = call
+  const { data } = call.settings
+  const [source = ''] = call.args
+  const deps = { ...lakeWorld(call, how.own ? 'restore' : 'pull'), web: webOf(call), onFile: fileProgress(call) }
+  const pulled = await pull({ root: data, source, cwd, catalogue, ...how }, deps)
+  return { document: pulled, words: () => `${data} ${pulledInWords(pulled, how.own)}\n` }
+}
+
+function fileProgress(deps: Deps): CopyDeps['onFile'] & object {
+  return (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`)
+}
+
+function pulledInWords(pulled: Awaited<ReturnType<typeof pull>>, own: boolean): string {
+  const { source, version, before, files, stamps, rewritten } = pulled
+  const of = `${own ? 'is' : 'mirrors'} version ${version} of ${source}`
+  if (own) return `${of}: ${filesInWords(pulled)} came, every file is as its journal says`
+  if (version === before && files + stamps === 0 && !rewritten) return `${of} already`
+  const anew = rewritten ? `; version ${before} was written anew there, and so it was here` : ''
+  return `${of}: ${filesInWords(pulled)} came${anew}`
+}
+
+export const backupCommand = answering({
+  recorded: true,
+  args: { '<dest>': 'a folder, or s3://bucket/prefix' },
+  options: { '--thorough': 'read what stands there already, too, and bring anew what is damaged' },
+  details: `Writes journal, runs, stamps and the files of the newest version to DEST/lake, each file checked against the digest
+that the journal holds for it, and takes away there what that version and the stamped results do not need. One copy answers
+for every instant: observed_as_of is a filter on rows. What publish --lake wrote goes on as a backup, and pull mirrors it.
+The configuration and the user's own catalogue are not part of a lake.`,
+  answer: async (call) => {
+    const { settings, args, options } = call
+    await openedLake(call)
+    const what = { root: settings.data, to: destinationNamed(args[0], call), thorough: options.thorough }
+    const done = await backup(what, { ...lakeWorld(call, 'backup'), onFile: fileProgress(call) })
+    return { document: done, words: () => backedUp(done) }
+  },
+})
+
+function backedUp(done: Awaited<ReturnType<typeof backup>>): string {
+  const { destination, version, before, files, stamps, removed } = done
+  const of = `${destination} holds version ${version}`
+  if (version === before && files + stamps + removed === 0) return `${of} already\n`
+  return `${of}: ${filesInWords(done)} came${removed > 0 ? `, ${several(removed, 'file')} went` : ''}\n`
+}

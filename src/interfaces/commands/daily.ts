@@ -1,0 +1,193 @@
+import { join } from 'node:path'
+import { exitCode, gravest } from '../../base/errors.ts'
+import { explained } from './frame.ts'
+import { dueMerges, mergeDue, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
+import type { RunEnd } from '../../lake/ledger/job.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { buildViews } from '../../query/views/build.ts'
+import { redact } from '../../base/secrets.ts'
+import { refuseMirror } from '../../lake/store/marker.ts'
+import { givenKeys } from '../../catalog/settings.ts'
+import { readContext } from '../cli/context.ts'
+import { featuresCommand, summed } from './features.ts'
+import { fetchCommand } from './fetch.ts'
+import { headMade } from './head.ts'
+import { keyGiven, keyVariable } from './head-check.ts'
+import {
+  type AnsweringSpec,
+  type Call,
+  type CommandAnswer,
+  documentText,
+  type OptionTable,
+  talking,
+} from '../cli/spec.ts'
+import { answerPlan, planCommand } from './plan.ts'
+import { bytes, whole } from '../../base/figures.ts'
+import { parseCommand } from '../cli/parse.ts'
+import { registrySyncCommand } from './registry.ts'
+import { statusCommand } from './status.ts'
+import { vacuumCommand } from './upkeep.ts'
+import { usualBudget, verifyCommand } from './verify.ts'
+import { lakeWorld, noProvider, providersOf, requireLake } from '../cli/world.ts'
+
+/** What became of one step: a line without its name, and the document of the command behind it; null where it has none. */
+type StepEnd = Readonly<{ code: number; line: string; report: unknown }>
+
+/** Superseded files are kept for so long: whoever copies or reads an older version has that time. */
+const vacuumKeep = '30d'
+
+export const dailyCommand = talking({
+  recorded: true,
+  asks: true,
+  options: {
+    '--dry-run': 'say what each step would do; asks nobody, writes nothing',
+    // Not an answer: each line is said when its step is done.
+    '--json': 'one JSON document on stdout',
+  },
+  details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
+pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
+  run: async (typed, tell) => {
+    const { dryRun: dry, json } = typed.options
+    const call = await readContext(typed)
+    const absent = absentIn(call)
+    await refuseMirror(call.settings.data)
+    const told: ({ readonly step: string; readonly exit_code: number } & Omit<StepEnd, 'code'>)[] = []
+    for (const step of steps(call, dry)) {
+      const { code, line, report } = call.signal.aborted ? interrupted : await take(call, step, { dry, absent })
+      told.push({ step: step[0], exit_code: code, line, report })
+      if (!json) call.stdout(`${step[0].padEnd(14)} ${code}  ${line}\n`)
+    }
+    const document = { exit_code: gravest(told.map((one) => one.exit_code)), steps: told }
+    tell(document)
+    if (json) call.stdout(documentText(document))
+    return document.exit_code
+  },
+})
+
+const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
+
+/** APIs that are neither set up nor in the lake, with the variable that is missing. */
+function absentIn({ settings }: Call): ReadonlyMap<Api, string> {
+  const known = providersOf(settings.data)
+  const missing = (['metrics', 'registry'] as const).filter(
+    (api) => settings[api].url === null && settings[api].key === null && !known.has(api),
+  )
+  if (missing.length === 2) throw noProvider('pitlake daily')
+  return new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`]))
+}
+
+/** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
+type Step = readonly [name: string, api: Api | null, would: string | null, work: () => Promise<StepEnd>]
+type Api = 'metrics' | 'registry'
+type Due = Readonly<{ dry: boolean; absent: ReadonlyMap<Api, string> }>
+
+function steps(call: Call, dry: boolean): Step[] {
+  const { settings } = call
+  const page = join(settings.data, 'status.html')
+  const key = call.env[keyVariable]
+  // What follows a fetch by itself has a step of its own here.
+  const apart = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
+  const fetched = typedAs(apart, fetchCommand, [], ({ points_added, requests, version }) => {
+    return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
+  })
+  const planned = typedAs(call, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
+    return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
+  })
+  const synced = typedAs(apart, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
+    return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
+  })
+  const computed = typedAs(call, featuresCommand, [], ({ features }) => summed(features))
+  const verified = typedAs(call, verifyCommand, [], (report) => {
+    if ('head' in report) return report.reason
+    const { checked, windows, registry } = report
+    const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
+    return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
+  })
+  const paged = typedAs(call, statusCommand, ['--html', page], ({ trust }) => `${page} written; trust: ${trust}`)
+  const really = dry ? [] : ['--yes']
+  const vacuumed = typedAs(call, vacuumCommand, ['--keep', vacuumKeep, ...really], ({ data, journal, exports }) => {
+    return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
+  })
+  return [
+    ['fetch', 'metrics', null, dry ? planned : fetched],
+    ['registry sync', 'registry', 'follow the change feed', synced],
+    ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
+    ...(call.catalogue.features.size === 0 ? [] : [['features', null, 'compute what is due', computed] as const]),
+    ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
+    ['verify', null, `compare within ${usualBudget} credits`, verified],
+    ...(key === undefined ? [] : [['head', null, 'write the head of the log', async () => headed(call)] as const]),
+    ['status page', null, `write ${page}`, paged],
+    ...(settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
+  ]
+}
+
+/** A failure is a line, too: the next step does not wait for anybody to read it. */
+async function take(call: Call, [, api, would, work]: Step, { dry, absent }: Due): Promise<StepEnd> {
+  const variable = api === null ? undefined : absent.get(api)
+  if (variable !== undefined) return { code: 0, line: `skipped: ${variable} is not set`, report: null }
+  if (dry && would !== null) return { code: 0, line: `would ${would}`, report: null }
+  try {
+    return await work()
+  } catch (thrown) {
+    return await failed(call, thrown)
+  }
+}
+
+async function failed({ settings, env }: Call, thrown: unknown, report: unknown = null): Promise<StepEnd> {
+  const error = await explained(thrown, 'daily', settings.data)
+  const text = error instanceof Error ? error.message : String(error)
+  return { code: exitCode(error), line: redact(text, givenKeys(env)).replaceAll('\n', '; '), report }
+}
+
+/** Has a command answer as if it had been typed with these flags; its document, or its complaint, becomes the line. */
+function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
+  call: Call,
+  spec: AnsweringSpec<Table, Said>,
+  flags: readonly string[],
+  line: (report: Said['document']) => string,
+): () => Promise<StepEnd> {
+  const { config, data, verbose } = call.options
+  const stderr = (part: string): void => void ((verbose || part.startsWith('note: ')) && call.stderr(part))
+  const same = Object.entries({ config, data }).flatMap(([name, value]) => (value ? [`--${name}=${value}`] : []))
+  return async () => {
+    const typed = parseCommand({ ...spec, name: 'daily' }, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
+    const own = { ...call, ...typed, stderr, live: () => undefined, isTerminal: false }
+    const { document, error = null, code = 0 } = await spec.answer(own)
+    // Also a run that ends with a complaint has its document by then.
+    return error === null ? { code, line: line(document), report: document } : await failed(call, error, document)
+  }
+}
+
+async function viewed(call: Call): Promise<StepEnd> {
+  const { settings, catalogue } = call
+  requireLake(settings.data)
+  using ledger = await Ledger.open(settings.data)
+  const built = await buildViews(ledger, { catalogue, deps: lakeWorld(call, 'daily') })
+  return { code: 0, line: `of version ${built.version}`, report: built }
+}
+
+async function merged(call: Call): Promise<StepEnd> {
+  const { settings, catalogue } = call
+  requireLake(settings.data)
+  const deps = lakeWorld(call, 'daily')
+  const atEnd = async ({ ledger, commits }: RunEnd): Promise<void> => {
+    if (commits > 0) await buildViews(ledger, { catalogue, deps })
+  }
+  const report = await mergeDue(settings.data, { ...deps, atEnd })
+  const error = mergeVerdict(report)
+  if (error !== null) throw error
+  const { partitions, files_removed, files_added } = report
+  const line = partitions === 0 ? 'nothing due' : `${whole(files_removed)} files became ${whole(files_added)}`
+  return { code: 0, line, report }
+}
+
+async function headed(call: Call): Promise<StepEnd> {
+  const { document } = await headMade(call, await keyGiven(call))
+  return { code: 0, line: `of version ${document.version} in ${document.file ?? 'no file'}`, report: document }
+}
+
+async function dueNow(call: Call): Promise<StepEnd> {
+  using ledger = await Ledger.openToRead(call.settings.data)
+  const due = dueMerges(ledger)
+  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${whole(due)} partitions`, report: null }
+}

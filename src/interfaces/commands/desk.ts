@@ -1,0 +1,132 @@
+import { fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { getCompileCacheDir } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Answerer, type Said } from '../server/answerer.ts'
+import { type DeskMeans, lateSettings } from '../server/desk.ts'
+import type { Shown } from '../server/listen.ts'
+import { toldRefusal } from '../server/refusal.ts'
+import type { Tool } from '../server/tools.ts'
+import { kinds, mega } from '../../base/kinds.ts'
+import { realDisk } from '../../lake/store/disk.ts'
+import { keptMemory, requireMemory } from '../../lake/store/memory.ts'
+import { formatDuration } from '../../base/time.ts'
+import type { DoorQuestion, MadeAnswer } from './answering.ts'
+import { keylessOf } from './hooks.ts'
+import { beforeLeaving } from '../cli/process.ts'
+import type { Call } from '../cli/spec.ts'
+
+const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now'
+
+/** The options of every command that answers many questions. */
+export const deskOptions = (timeout: string) =>
+  ({
+    '--timeout TIME': ['cancel an answer that takes longer: 90s, 10m', kinds.span('90s or 10m', true), timeout],
+    '--spill SIZE': ['what DuckDB may put on the disk beside it, for all answers together', kinds.size, '16GB'],
+    '--threads N': 'threads of DuckDB (default: all cores)',
+    '--allow LIST': {
+      kind: kinds.listOf(kinds.choice(lateSettings)),
+      about: 'settings that show later facts behind as_of, for questions that name them (default: none)',
+    },
+    '--ledger WHEN': [ledgerAbout, kinds.choice(['as_of', 'now']), 'as_of'],
+  }) as const
+
+/** Whoever answers the questions of a command. */
+export type Answers = Answerer<DoorQuestion, DoorAnswer>
+
+/** What the process that takes the questions holds. */
+const asker = 128 * mega
+/** With less neither it nor the process that answers has room to work. */
+const leastOfBoth = 512 * mega
+
+/**
+ * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is where
+ * answers on their way lie.
+ */
+export function openAnswers(
+  call: Call<ReturnType<typeof deskOptions>>,
+  scratch: string,
+  limit: Pick<DeskMeans, 'wall' | 'limited'>,
+): Answers {
+  const { settings, options, env, sleep, stderr } = call
+  const { timeout: seconds, spill, threads, ledger, allow: allowed = [] } = options
+  requireMemory(leastOfBoth, keptMemory(), 'the memory of whoever answers')
+  const ledgerNow = ledger === 'now'
+  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow, allowed, ...limit }
+  const start = startingAnswers(means, scratch, keylessOf(env, settings.secrets))
+  const note = (words: string): void => stderr(`note: ${words}\n`)
+  return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })
+}
+
+const { url } = import.meta
+/** Packed it is JavaScript. */
+const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : './answering.js', url))
+
+/** What is answered: as it is shown at a path, or what a tool gives. */
+type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
+
+type StartAnswers = ConstructorParameters<typeof Answerer<DoorQuestion, DoorAnswer>>[1]['start']
+
+/**
+ * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. Each has
+ * a folder of its own in `scratch`, gone with it; what it hands over is brought up there.
+ */
+function startingAnswers(means: DeskMeans, scratch: string, env: Readonly<Record<string, string>>): StartAnswers {
+  return (heard, ended) => {
+    const home = join(scratch, randomUUID())
+    mkdirSync(home, { mode: 0o700 })
+    const compiled = getCompileCacheDir()
+    const child = fork(program, [], {
+      env: { ...env, TMPDIR: home, TEMP: home, TMP: home, ...(compiled && { NODE_COMPILE_CACHE: dirname(compiled) }) },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    let over = false
+    const kill = (): void => {
+      over = true
+      child.kill('SIGKILL')
+    }
+    const forget = beforeLeaving(kill)
+    const end = (how: string): void => {
+      over = true
+      forget()
+      rmSync(home, { recursive: true, force: true })
+      ended(how)
+    }
+    // What it said last may come after its end, when its folder is gone.
+    child.on('message', (said: Said<MadeAnswer>) => over || heard(broughtUp(said, scratch)))
+    child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
+    child.on('error', ({ message }) => {
+      if (child.pid === undefined) end(message)
+    })
+    const send = (message: object): void => void child.send(message, () => undefined)
+    send(means)
+    return { send, kill }
+  }
+}
+
+/** So many bytes of an answer are read at once. */
+const small = 65_536
+
+/** What was said; the file of an answer is read if it is small, else it goes to where it outlives the process. */
+function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
+  if (!('answer' in said)) return said
+  const { id, answer } = said
+  if (typeof answer === 'string') return { id, answer }
+  const { body } = answer
+  try {
+    if (typeof body === 'string') return { id, answer: { ...answer, body } }
+    if (body.bytes <= small) {
+      const bytes = readFileSync(body.path)
+      rmSync(body.path)
+      return { id, answer: { ...answer, body: bytes } }
+    }
+    const path = join(scratch, basename(body.path))
+    renameSync(body.path, path)
+    const sent = { path, bytes: body.bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
+    return { id, answer: { ...answer, body: sent } }
+  } catch (error) {
+    return { id, refused: toldRefusal(error) }
+  }
+}

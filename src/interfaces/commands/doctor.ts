@@ -1,0 +1,109 @@
+import { damageVerdict } from '../../maintenance/upkeep/findings.ts'
+import { type Diagnosis, examine } from '../../maintenance/upkeep/doctor.ts'
+import { againInWords, type ObservedAgain } from '../../lake/ledger/lost.ts'
+import { isLoopback, type Settings } from '../../catalog/settings.ts'
+import { gravestOf, LakeError, usage } from '../../base/errors.ts'
+import { checkProvider } from '../../sources/provider-check/check.ts'
+import { spaceAt } from '../../lake/store/disk.ts'
+import { buildViews } from '../../query/views/build.ts'
+import { bytes, several, whole } from '../../base/figures.ts'
+import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
+import { besideWorld, lakeWorld } from '../cli/world.ts'
+
+type Preflight = Awaited<ReturnType<typeof checkProvider>>
+
+export const doctorCommand = answering({
+  options: {
+    '--rebuild-ledger': 'make the ledger anew from the journal',
+    '--repair': 'mend whatever can be mended without losing anything',
+    '--adopt': 'make the journal anew from the data files of a lake that lost it; what does not fit is moved',
+    '--forget-lost': 'go on without damaged files: the loss is written down, fetch asks again',
+    '--quick': 'look at names and sizes only, read no checksums',
+    '--provider':
+      'ask the provider instead: which assumptions hold for it, with the YAML to paste (at most 10 requests)',
+  },
+  details:
+    'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/assumptions.md holds, is contradicted (exit code 4)\nor cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = options
+    if (provider) {
+      if (quick || rebuildLedger || repair || forgetLost || adopt)
+        throw usage('--provider', { expected: 'no other flag of doctor', got: 'one that is about a lake' })
+      return await askProvider(call)
+    }
+    const means = adopt ? { catalogue, synthetic: madeUp(settings) } : null
+    const how = { data: settings.data, thorough: !quick, rebuildLedger, repair, forgetLost, adopt: means }
+    const deps = lakeWorld(call, 'doctor')
+    const views: Parameters<typeof examine>[1]['views'] = async (ledger) =>
+      await buildViews(ledger, { catalogue, deps, force: true })
+    const diagnosis = await examine(how, { ...deps, resources: catalogue.resources, views, space: spaceAt })
+    const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
+    const document = { ok: damages.length === 0, ...diagnosis }
+    return { document, words: () => inWords(diagnosis), error: damageVerdict(damages) }
+  },
+})
+
+/** The other doctor: of a provider, not of a lake. */
+async function askProvider(call: Call): Promise<CommandAnswer> {
+  const { error, ...found } = await checkProvider(call, besideWorld(call))
+  const against = found.rows.filter(({ verdict }) => verdict === 'contradicted')
+  const document = { ok: against.length === 0 && error === null, ...found }
+  return { document, words: () => providerInWords(found), error: gravestOf([contradiction(against), error]) }
+}
+
+function contradiction(against: Preflight['rows']): LakeError | null {
+  if (against.length === 0) return null
+  const subject = `${several(against.length, 'assumption')} contradicted: ${against.map((row) => row.assumption).join(', ')}`
+  const helps = against.some(({ yaml }) => yaml !== null)
+  const next = helps
+    ? 'put the YAML above into pitlake.yaml and run it again'
+    : 'no setting mends it: see docs/assumptions.md'
+  return new LakeError('integrity', { subject, next })
+}
+
+function providerInWords({ requests, rows, yaml }: Omit<Preflight, 'error'>): string {
+  const verdicts = { holds: 'holds', contradicted: 'CONTRADICTED', unknown: 'cannot be told' } as const
+  const lines = (['metrics', 'registry'] as const).flatMap((api) => [
+    `${api} API`,
+    ...rows
+      .filter((row) => row.api === api)
+      .map(({ verdict, assumption, evidence }) => `  ${verdicts[verdict].padEnd(14)}  ${assumption}: ${evidence}`),
+  ])
+  const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length
+  const counts = Object.entries(verdicts).map(([verdict, word]) => `${count(verdict)} ${word.toLowerCase()}`)
+  lines.push(`${several(requests, 'request')}: ${counts.join(', ')}`)
+  if (yaml !== null) lines.push('', '# for pitlake.yaml', yaml.trimEnd())
+  return `${lines.join('\n')}\n`
+}
+
+/** Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured. */
+function madeUp({ metrics, registry }: Settings): boolean | null {
+  const own = [metrics.url, registry.url].flatMap((url) => (url === null ? [] : [isLoopback(url)]))
+  const [first = null] = own
+  return own.every((loopback) => loopback === first) ? first : null
+}
+
+const shown = 10
+
+/** What was lost and observed again, for people. */
+export function againLines(again: readonly ObservedAgain[]): string[] {
+  const more = again.length - shown
+  const lines = again.slice(0, shown).map((one) => `again     ${againInWords(one)}`)
+  return more > 0 ? [...lines, `          and ${whole(more)} more months: see --json`] : lines
+}
+
+function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
+  const { files = [], points = 0, series = [] } = forgotten ?? {}
+  const lost = `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`
+  const how = checked.thorough ? 'every byte read' : 'sizes only'
+  return [
+    ...mended.map((text) => `mended    ${text}`),
+    ...(files.length > 0 ? [lost, ...files.map((path) => `          ${path}`)] : []),
+    ...findings.map((one) => `${one.severity.padEnd(9)} ${one.path}: ${one.found}\n          remedy: ${one.remedy}`),
+    ...againLines(again),
+    `checked   version ${version}, ${checked.files} files, ${bytes(checked.bytes)}, ${how}`,
+    ...(findings.length === 0 ? ['healthy   nothing is wrong'] : []),
+    '',
+  ].join('\n')
+}

@@ -1,0 +1,53 @@
+import { LakeError } from '../../base/errors.ts'
+import { checkFeatures, type FeatureChecked } from '../../trust/features/check.ts'
+import { bringFeatures, type FeatureTold } from '../../trust/features/features.ts'
+import { several, whole } from '../../base/figures.ts'
+import { timeoutOption, withinTime } from '../cli/context.ts'
+import { answering } from '../cli/spec.ts'
+import { requireLake, viewingWorld } from '../cli/world.ts'
+
+export const featuresCommand = answering({
+  recorded: true,
+  args: { '[name...]': 'features of the catalogue; all unless named' },
+  options: {
+    '--check': 'compute all again, each with what the lake held when it was computed, and compare bit for bit',
+    ...timeoutOption,
+  },
+  details: `A feature is a query that a catalogue declares under \`features:\`; it becomes the series feature/NAME. It is accepted
+only if it looks nowhere ahead: proved from its plan, or tested, in which case every value is computed as of its own instant.
+Exit 4: it looks ahead, and the row that gives it away is told. Exit 6: that cannot be decided. The same again adds nothing.`,
+  answer: async (call) => {
+    const { args: names, settings, catalogue } = call
+    requireLake(settings.data)
+    if (call.options.check) {
+      const features = await checkFeatures(settings.data, names, withinTime(call))
+      const [wrong] = features.filter(({ differing }) => differing > 0)
+      const next = 'pitlake doctor proves the files; after a change of rules, declare another version'
+      const subject = wrong && `${wrong.differing} values of ${wrong.name} v${wrong.version} are others now`
+      const error = subject === undefined ? null : new LakeError('integrity', { subject, next })
+      return { document: { features }, words: () => features.map(checkedInWords).join(''), error }
+    }
+    const input = { root: settings.data, catalogue, names, within: withinTime(call) }
+    const { told, error } = await bringFeatures(input, viewingWorld(call, 'features'))
+    return { document: { features: told }, words: () => told.map(inWords).join(''), error }
+  },
+})
+
+function checkedInWords({ name, version, rows, differing }: FeatureChecked): string {
+  const found = differing === 0 ? 'the same bit for bit' : `${whole(differing)} differ`
+  return `${name} v${version}: ${whole(rows)} rows, ${found}\n`
+}
+
+/** What all of them came to, as daily and watch tell it. */
+export function summed(told: readonly (FeatureTold | FeatureChecked)[]): string {
+  const rows = told.reduce((sum, one) => sum + ('rows_added' in one ? one.rows_added : 0), 0)
+  return `${whole(rows)} rows of ${several(told.length, 'feature')} added`
+}
+
+/** How a feature stands, a line. */
+export function inWords({ name, version, status, reason, rows_added, until, waits_for }: FeatureTold): string {
+  const added = `${whole(rows_added)} rows added${until === null ? '' : `, until ${until}`}`
+  const bad = status !== 'proved' && status !== 'tested'
+  const parts = [bad ? null : added, reason, waits_for && `waits for ${waits_for}`].filter(Boolean)
+  return `${name} v${version}: ${status}${parts.map((part) => `, ${part}`).join('')}\n`
+}

@@ -1,0 +1,175 @@
+import { withFeatures } from './follow.ts'
+import { fetchSeries } from '../../sources/metrics/fetch.ts'
+import { beginsInWords, type IngestSummary, verdict } from '../../sources/metrics/tally.ts'
+import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from '../cli/context.ts'
+import type { IngestDeps } from '../../sources/metrics/run.ts'
+import { answering } from '../cli/spec.ts'
+import { askingWorld, spareHeap } from '../cli/world.ts'
+import { stopwatch } from '../../base/stopwatch.ts'
+import { whole, labelled, bytes, span } from '../../base/figures.ts'
+import { passingLine, type Teller } from '../../base/progress.ts'
+import { describeSkew } from '../../sources/http/skew.ts'
+
+type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
+
+export const fetchCommand = answering({
+  recorded: true,
+  asks: true,
+  options: {
+    ...selectionOptions,
+    ...boundingOptions,
+    '--provider-moved': 'the provider has a new address: accept it for this lake',
+  },
+  details:
+    'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).\nDeclared features that are due are computed afterwards.',
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    const { gaps: gapsOnly, maxRequests = null, providerMoved } = options
+    spareHeap()
+    const verbose = isVerbose(call)
+    const progress = fetchProgress(call, verbose)
+    const { during, spent } = stopwatch(call.elapsed)
+    const [selections, now] = [await selectionsOf(call), instantNow(call)]
+    const summary = await fetchSeries(
+      { settings, catalogue, selections, gapsOnly, now, maxRequests, providerMoved },
+      { ...askingWorld(call, 'fetch'), onEvent: progress.onEvent, detailedLog: verbose, during },
+    ).finally(progress.end)
+    const seconds = spent()
+    if (verbose) call.stderr(inSeconds(seconds))
+    const said = { document: { ...summary, seconds }, words: () => inWords(summary), error: verdict(summary) }
+    return await withFeatures(call, said)
+  },
+})
+
+const shown = 3
+
+/** Where the time went, to a tenth of a second, in the order in which a run begins with it. */
+function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): string {
+  const parts = Object.entries(seconds).map(([part, took]) => `${part} ${took.toFixed(1)}`)
+  const whole = Object.values(seconds).reduce((sum, took) => sum + took, 0)
+  return `took ${whole.toFixed(1)} s: ${parts.toReversed().join(', ')}\n`
+}
+
+function inWords(summary: IngestSummary): string {
+  const { windows, incidents, gaps, accepted, violations, points_added: points, begins_later: later } = summary
+  const revised = summary.vintages_added === 0 ? '' : `, ${whole(summary.vintages_added)} revised`
+  const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
+  const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
+  const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
+  return labelled([
+    ['version', String(summary.version)],
+    ['requests', whole(summary.requests)],
+    ['points', `${whole(points)} added${revised} in ${summary.files_added} files`],
+    ['windows', `${states.join(', ')}${unasked}`],
+    gaps !== 0 && ['gaps', `${whole(gaps)} windows in which points are missing: pitlake sql "FROM gaps"`],
+    // Where history begins later than it was asked for.
+    ...later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const),
+    later.length > shown && ['begins later', `${whole(later.length - shown)} more series: see --json`],
+    ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
+  ])
+}
+
+const minuteMs = 60_000
+/** The time left is reckoned from what was settled within so long. */
+const paceMs = 2 * minuteMs
+/** At least so many tell a pace. */
+const fewSettled = 8
+
+/** Shows a fetch on stderr. */
+export function fetchProgress(deps: Teller, verbose: boolean) {
+  const count = counting(deps.now)
+  const { say, show, end } = passingLine(deps)
+  const onEvent = (event: IngestEvent): void => {
+    count.add(event)
+    if (event.kind === 'planned') for (const line of planned(event)) say(line)
+    if (event.kind === 'beyond') {
+      const of = `${whole(event.points)} new points of ${event.series.replaceAll('|', ' ').trim()}`
+      say(`note: ${of} are integers that a double does not hold; their text is in extra`)
+    }
+    if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
+    if (verbose) for (const line of detail(event)) say(line)
+    const told = news(event)
+    if (told !== null) show(() => count.line(told), event.kind === 'committed' || told.startsWith('waiting'))
+  }
+  return { onEvent, end }
+}
+
+/** What is behind, what lies ahead. */
+function counting(now: () => number) {
+  const left = new Map<string, number>()
+  const [sentAt, settledAt]: [number[], number[]] = [[], []]
+  let [series, asks, points, requests, credits, begun] = [0, 0, 0, 0, 0, 0]
+  const add = (event: IngestEvent): void => {
+    if (event.kind === 'planned') {
+      for (const ask of event.plan.asks) left.set(ask.series.id, (left.get(ask.series.id) ?? 0) + 1)
+      ;[series, asks, begun] = [left.size, event.plan.asks.length, now()]
+    } else if (event.kind === 'settled') {
+      settledAt.push(now())
+      const { id } = event.ask.series
+      const more = (left.get(id) ?? 1) - 1
+      if (more > 0) left.set(id, more)
+      else left.delete(id)
+    } else if (event.kind === 'committed') points += event.points
+    else if (event.kind === 'answered') credits += event.ask.credits
+    else if (event.kind === 'asking' && event.event.kind === 'sent') {
+      requests = event.event.sent
+      sentAt.push(now())
+    }
+  }
+  /** Requests a minute over the last minute, or since the beginning while that is shorter. */
+  const rate = (): number => {
+    const within = Math.min(minuteMs, Math.max(1_000, now() - begun))
+    return (countSince(sentAt, now() - minuteMs + 1) * minuteMs) / within
+  }
+  const ahead = (): string[] => {
+    if (settledAt.length === 0 || settledAt.length >= asks) return []
+    // What was settled lately tells the pace that holds now, which may have changed since the beginning.
+    const few = settledAt.at(-fewSettled) ?? begun
+    const from = Math.max(begun, Math.min(now() - paceMs, few))
+    const each = (now() - from) / 1000 / Math.max(1, countSince(settledAt, from))
+    return [`about ${span(each * (asks - settledAt.length))} left`]
+  }
+  const line = (what: string): string => {
+    const done = `${whole(series - left.size)}/${whole(series)} series`
+    const asked = `${whole(requests)} requests, ${Math.round(rate())}/min`
+    return [done, `${whole(points)} points`, asked, `${whole(credits)} credits`, ...ahead(), what].join('  ')
+  }
+  return { add, line }
+}
+
+/** How many of these ascending instants are not before another. */
+const countSince = (ascending: readonly number[], from: number): number =>
+  ascending.length - 1 - ascending.findLastIndex((at) => at < from)
+
+/** The words at the end of the line; null for what changes nothing there. */
+function news(event: IngestEvent): string | null {
+  if (event.kind === 'answered') return event.ask.series.metric
+  if (event.kind === 'committed') return `version ${event.version} committed`
+  if (event.kind === 'asking' && event.event.kind === 'waiting') {
+    const { waitMs, why } = event.event
+    return `waiting ${span(waitMs / 1000)} (${why === 'slot' ? 'rate limit' : 'before trying again'})`
+  }
+  return null
+}
+
+function planned({ plan: { totals, notes, blocked } }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
+  const size = `about ${whole(totals.points)} points (${bytes(totals.bytes)})`
+  const line = `plan: ${whole(totals.requests)} requests, ${whole(totals.credits)} credits, ${size}, about ${span(totals.seconds)}`
+  const reasons = [...new Set(blocked.map(({ reason }) => reason))]
+  const more = reasons.length > 3 ? [`and ${reasons.length - 3} more`] : []
+  const why = [...reasons.slice(0, 3), ...more].join('; ')
+  const kept = blocked.length === 0 ? [] : [`note: ${whole(blocked.length)} windows are not asked: ${why}`]
+  return [line, ...notes.map((note) => `note: ${note}`), ...kept]
+}
+
+function detail(event: IngestEvent): string[] {
+  if (event.kind === 'asking' && event.event.kind === 'answered') {
+    const { id, attempt, outcome, perMinute } = event.event
+    const status = 'status' in outcome && outcome.status !== null ? ` ${outcome.status}` : ''
+    return [`${id} try ${attempt}: ${outcome.kind}${status}, pace ${Math.round(perMinute)} a minute`]
+  }
+  if (event.kind === 'request') return [`${event.id} asks ${event.ask.series.id}`]
+  if (event.kind === 'listing') return [`assets: ${event.assets ?? event.outcome}, ${event.fresh} new`]
+  if (event.kind === 'metadata') return [`metadata: ${event.read} of ${event.asked} paths`]
+  return []
+}

@@ -1,0 +1,70 @@
+import { gravestOf, LakeError } from '../../base/errors.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { hour } from '../../base/time.ts'
+import { instantNow } from '../cli/context.ts'
+import type { Call, CommandAnswer } from '../cli/spec.ts'
+import { viewingWorld } from '../cli/world.ts'
+
+/**
+ * What a command said that brought something, and then what became of the features that it makes due, as in the step of
+ * `daily`. Where none is due that costs a look at the ledger, without features nothing.
+ */
+export async function withFeatures<Document extends object>(call: Call, said: CommandAnswer<Document>) {
+  const names = await due(call)
+  if (names.length === 0) return said
+  const { told, error } = await broughtFeatures(call, names)
+  const busy = error?.kind === 'busy'
+  if (busy) call.stderr(`note: features wait: ${error.message}\n`)
+  const { inWords } = await import('./features.ts')
+  return {
+    ...said,
+    document: { ...said.document, features: told },
+    words: () => [said.words(), ...told.map(inWords)].join(''),
+    error: gravestOf([said.error ?? null, busy ? null : error]),
+  }
+}
+
+/** Features in a process that goes on: what waits is tried again within the hour, what is refused no more. */
+export function followingFeatures(call: Call, say: (words: string) => void) {
+  const refused = new Set<string>()
+  let tried = ''
+  const left = async () => {
+    const names = (await due(call)).filter((name) => !refused.has(`feature/${name}`))
+    if (names.length === 0) return { names, key: tried }
+    using ledger = await Ledger.openToRead(call.settings.data)
+    return { names, key: [ledger.head().version, Math.floor(instantNow(call) / hour), ...names].join(' ') }
+  }
+  return {
+    due: async () => (await left()).key !== tried,
+    bring: async () => {
+      const { names, key } = await left()
+      tried = key
+      if (names.length === 0) return
+      const { told, error } = await broughtFeatures(call, names)
+      for (const { name, status } of told) if (status === 'refused' || status === 'failed') refused.add(name)
+      if (told.length > 0) say((await import('./features.ts')).summed(told))
+      if (error !== null) for (const line of error.message.split('\n')) say(line)
+    },
+  }
+}
+
+async function due(call: Call): Promise<readonly string[]> {
+  const { settings, catalogue, signal } = call
+  if (catalogue.features.size === 0 || signal.aborted) return []
+  const { dueFeatures } = await import('../../trust/features/features.ts')
+  return await dueFeatures({ root: settings.data, catalogue }, instantNow(call))
+}
+
+/** What was brought is there: a mistake in a feature is none of a command that has finished its own work. */
+async function broughtFeatures(call: Call, names: readonly string[]) {
+  const { settings, catalogue, signal, sleep } = call
+  const { bringFeatures } = await import('../../trust/features/features.ts')
+  const input = { root: settings.data, catalogue, names, within: { signal, sleep } }
+  const done = await bringFeatures(input, viewingWorld(call, 'features')).catch((error: unknown) => {
+    if (error instanceof LakeError) return { told: [], error }
+    throw error
+  })
+  if (done.error?.kind !== 'usage') return done
+  const mended = done.error.complaints.map((one) => ({ ...one, next: one.next ?? 'mend it, then pitlake features' }))
+  return { ...done, error: new LakeError('incomplete', mended) }
+}

@@ -1,0 +1,53 @@
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../../base/errors.ts'
+import { adoptLog, checkHead } from '../../trust/heads/check.ts'
+import { type KeptHead, keptHead, keyFrom } from '../../trust/heads/head.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import type { NoteKey } from '../../base/merkle/note.ts'
+import { readGiven } from '../cli/context.ts'
+import type { Call } from '../cli/spec.ts'
+import { lakeWorld } from '../cli/world.ts'
+
+/** The variable that names the file of the key. */
+export const keyVariable = 'PITLAKE_HEAD_KEY_FILE'
+
+/** The option that names a key. */
+export const keyOption = { '--key FILE': `the key that signs (default: what ${keyVariable} names)` } as const
+
+/** The key of a call; undefined where none is named. */
+export async function keyGiven({ env, cwd }: Call, given = env[keyVariable]): Promise<NoteKey | undefined> {
+  return given === undefined || given === '' ? undefined : await keyFrom(given, resolve(cwd, given))
+}
+
+/** A head that a file holds. */
+export function headGiven(call: Call, file: string, flag: string): KeptHead {
+  const kept = keptHead(readGiven(call, file, 'a head as pitlake head prints it', flag))
+  if (kept !== undefined) return kept
+  throw usage(flag, { expected: 'a head as pitlake head prints it', got: file })
+}
+
+/** The flags of `verify` that compare a lake with a head that was kept. */
+export const headFlags = {
+  '--head FILE': 'only compare the lake with a head that was kept elsewhere; asks nobody',
+  '--key PUBLIC': 'the public key, or its file, whose signature the head must bear',
+  '--adopt': 'with --head: begin a new log where the head is of another history',
+} as const
+
+/** Compares the lake with a head, and begins a new log where that is asked for. */
+export async function headVerified(call: Call<typeof headFlags>) {
+  const { head: file = '', adopt, key } = call.options
+  const kept = headGiven(call, file, '--head')
+  using ledger = await (adopt ? Ledger.open : Ledger.openToRead)(call.settings.data)
+  const found = await checkHead(ledger, kept, await keyGiven(call, key))
+  const begins = adopt && (found.verdict === 'fork' || found.verdict === 'behind')
+  const log = begins ? await adoptLog(ledger, kept, lakeWorld(call, 'verify')) : null
+  const anew = log && { verdict: 'adopted', reason: `${found.reason}; a new log begins: ${log.origin}` }
+  const document: Awaited<ReturnType<typeof checkHead>> = { ...found, ...anew }
+  const { verdict, reason, signed } = document
+  const note = signed === null ? 'note: nobody looked at its signature; name the public key with --key\n' : ''
+  const next = 'docs/proof.md tells what to do; --adopt begins a new log, and says so'
+  const kind = verdict === 'behind' ? 'incomplete' : 'integrity'
+  const good = verdict === 'extends' || verdict === 'adopted'
+  const error = good ? null : new LakeError(kind, { subject: 'the lake', got: reason, next })
+  return { document, words: () => `${verdict}: ${reason}\n${note}`, error }
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto'
+import { relative, resolve } from 'node:path'
+import { usage } from '../../base/errors.ts'
+import { attach, headNote, headOf, originOf, storeHead } from '../../trust/heads/head.ts'
+import { nameTry } from '../../trust/heads/tries.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { type NoteKey, publicText, readKey, secretText, signedText } from '../../base/merkle/note.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { isThere, realPath, writePrivate } from '../../lake/store/files.ts'
+import { outFile } from '../../lake/store/output.ts'
+import { readGiven } from '../cli/context.ts'
+import { keyGiven, keyOption, keyVariable } from './head-check.ts'
+import { tellHead } from './hooks.ts'
+import { answering, type Call } from '../cli/spec.ts'
+import { lakeWorld, openedLake } from '../cli/world.ts'
+
+export const keyNewCommand = answering({
+  options: {
+    '--out FILE': `where the key goes, outside of the lake (default: what ${keyVariable} names)`,
+    '--name NAME': 'what it is called (default: the log of the lake)',
+  },
+  details: `The file is for its owner alone and is never written over; whoever has it can sign heads of the lake. What is printed is
+the public key, to give away: checkers take it as --key.`,
+  answer: async ({ options, settings: { data }, cwd, env }) => {
+    const { out = env[keyVariable] ?? '' } = options
+    if (out === '') throw usage('--out', { expected: 'the file of the key', got: 'nothing' })
+    const path = resolve(cwd, out)
+    outFile(path, data).discard()
+    if (!relative(realPath(data), path).startsWith('..'))
+      throw usage('--out', { expected: 'a file outside the lake', got: path })
+    if (isThere(path)) throw usage('--out', { expected: 'a new file', got: path, next: 'a key is never written over' })
+    using held = isBegun(data) ? await Ledger.openToRead(data) : undefined
+    const name = options.name ?? originOf(held?.head().lake ?? 'new')
+    const text = secretText(name, randomBytes(32))
+    const key = readKey(text)
+    if (key === undefined) throw usage('--name', { expected: 'a name without spaces and +', got: name })
+    await writePrivate(path, text)
+    const document = { name, file: path, public: publicText(key) }
+    return { document, words: () => `${document.public}\n` }
+  },
+})
+
+export const headCommand = answering({
+  options: {
+    ...keyOption,
+    '--attach FILE': 'keep what others say of a kept head: a note with more signatures, or a time stamp (RFC 3161)',
+  },
+  details: `Some 200 bytes over every version that the lake ever had (C2SP signed-note and tlog-checkpoint, Ed25519). Put them where
+you cannot change them later: a tag, a mail, a witness; pitlake verify --head compares the lake with them. Without a key they
+are printed unsigned and not kept under heads/. docs/proof.md tells what a head proves and what it does not.`,
+  answer: async (call) => {
+    await openedLake(call)
+    const { options, settings, cwd } = call
+    if (options.attach === undefined) return await headMade(call, await keyGiven(call, options.key))
+    const document = await attach(settings.data, resolve(cwd, options.attach))
+    const { path, signatures, check } = document
+    const kept = check === null ? `bears ${signatures.join(', ')}` : `is kept:\n${check}`
+    return { document, words: () => `${path} ${kept}\n` }
+  },
+})
+
+/** Tells the head of a lake, and keeps it there where somebody signs. */
+export async function headMade(call: Call, key: NoteKey | undefined) {
+  const { data } = call.settings
+  using ledger = await Ledger.openToRead(data)
+  const head = headOf(ledger)
+  const note = headNote(head, key)
+  const file = note.signatures.length === 0 ? null : await storeHead(data, note)
+  const document = { ...head, version: ledger.head().version, note: signedText(note), file }
+  if (file !== null) await tellHead(call, document)
+  return { document, words: () => document.note }
+}
+
+export const tryCommand = answering({
+  args: { '<file>': 'the query, as it will be stamped; `-`: standard input' },
+  details: `Makes a version that names the query by the SHA-256 of its text, before anybody sees its result: certificates tell how
+many queries were named, and whether theirs was. The text itself is not written down.`,
+  answer: async (call) => {
+    await openedLake(call)
+    const [file = ''] = call.args
+    using ledger = await Ledger.open(call.settings.data)
+    const document = await nameTry(ledger, readGiven(call, file, 'a file with a query'), lakeWorld(call, 'try'))
+    const { version, count, sha256 } = document
+    return { document, words: () => `named in version ${version} as one of ${count} (${sha256})\n` }
+  },
+})

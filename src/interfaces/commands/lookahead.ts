@@ -1,0 +1,253 @@
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { LakeError, usage } from '../../base/errors.ts'
+import { jsonOf, jsonText } from '../../base/json.ts'
+import { givenThat } from '../../trust/lookahead/assumed.ts'
+import { folded } from '../../trust/results/folded.ts'
+import { bringOwn } from '../../trust/lookahead/own-files.ts'
+import type { TrialInput } from '../../trust/lookahead/runs.ts'
+import { changedPoints, openWorlds } from '../../trust/lookahead/world.ts'
+import { kinds } from '../../base/kinds.ts'
+import { gone, proveFunction, Raised } from '../../trust/lookahead/function.ts'
+import { type Difference, type LookaheadProof, proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
+import { leakSentence } from '../../trust/lookahead/sentence.ts'
+import { openAltered } from '../../query/altered.ts'
+import { carryFile } from '../../query/beside.ts'
+import { guarded, type RunDeps, runScript } from '../../query/run.ts'
+import { noteOf } from '../../trust/results/stamp.ts'
+import type { StampNote } from '../../trust/results/stamped.ts'
+import { realDisk } from '../../lake/store/disk.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { temporaryFolder } from '../../lake/store/files.ts'
+import { judged, readGiven, stampedPath, withinTime } from '../cli/context.ts'
+import { setOption, variablesOf } from './query.ts'
+import { answering, type Deps, showLive, type Typed } from '../cli/spec.ts'
+
+type OwnFile = Parameters<typeof bringOwn>[1][number]
+
+const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
+
+export const lookaheadCommand = answering({
+  args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input' },
+  options: {
+    '--ts COL': ['the column with the instant of each row', 'ts'],
+    '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
+    '--cutoffs N': 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
+    '--tolerance X': ['relative difference of doubles that counts as none', tolerated, '0'],
+    '--explain': 'tell every reason of a proof from the plan, however many',
+    '--function': 'FILE is the name of a function, whose program is on standard input and output',
+    '--own NAME=FILE': {
+      kind: kinds.pair('a name and its file, such as signal=signal.csv', /^[a-z]\w*$/i),
+      about:
+        'a file of your own that the query names: rows with available_at are known from then on, all others are given',
+      repeatable: true,
+    },
+    ...setOption,
+    '--timeout SECONDS': ['give up after so long', '600'],
+  },
+  details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
+must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
+that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
+reasons; otherwise the expression that stands in the way is named, and the query also runs with another future: later
+points with larger or smaller values, or some of them missing. Of a leak it is said whether it turns on the values of
+later points, on their existence, or on the registry. Statements before it may set variables and make temporary tables:
+what panel --explain prints is such a script. Exit 0: clean. Exit 4: a row or value that was not
+knowable, with its instant and both values. Exit 6: undecided, because the query has no instant, too few rows, or is not
+deterministic.
+
+With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
+and lookahead in TypeScript do.`,
+  answer: async (call) => {
+    const { options, settings } = call
+    const [file = ''] = call.args
+    const { ts, labels = [], cutoffs, tolerance, explain, own } = options
+    const files = own.map(([name, path]): OwnFile => [name, resolve(call.cwd, path)])
+    const within = withinTime(call)
+    const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)
+    // Unless somebody says how often, what is proved runs a few times only.
+    const often = cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
+    const trial: TrialInput = { ts, labels, ...often, tolerance, onCutoff }
+    const proof = options.function
+      ? await proveTold(settings.data, trial, { ...call, ...within }, files)
+      : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
+    return { document: proof, words: () => inWords(proof, file, explain), error: judged(file, proof, outcome) }
+  },
+})
+
+async function proveQuery(
+  { text, set }: Awaited<ReturnType<typeof givenQuery>>,
+  trial: TrialInput,
+  run: RunDeps,
+  files: readonly OwnFile[] = [],
+): Promise<LookaheadProof> {
+  using first = await openWorlds(run.folder, { set })
+  await bringOwn(first, files)
+  const { sql, sets } = await singleQuery(first, text, run)
+  const open = async (threads: number | undefined): Promise<Engine> => {
+    if (threads === undefined) return first
+    const session = await openWorlds(run.folder, { threads, set })
+    await bringOwn(session, files)
+    for (const one of sets) await session.run(one)
+    return session
+  }
+  return await proveNoLookahead(open, { ...trial, sql }, run)
+}
+
+/** The same of a stamped result, for a certificate. */
+export async function proveStamped(
+  folder: string,
+  { query, variables }: StampNote,
+  cutoffs: number,
+  within: Pick<Deps, 'signal' | 'sleep'>,
+): Promise<LookaheadProof> {
+  const set = Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
+  const trial = { ts: 'ts', labels: [], cutoffs, tolerance: 0 }
+  return await proveQuery({ text: query, set }, trial, { folder, ...within })
+}
+
+const outcome = {
+  good: 'clean',
+  command: 'lookahead',
+  bad: 'looks ahead',
+  next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
+} as const
+
+/** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
+async function givenQuery(call: Typed<typeof setOption>, file: string) {
+  const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
+    ? await noteOf(stampedPath(call, file))
+    : { query: readGiven(call, file, 'a file with a query'), variables: {} }
+  const set = Object.entries({ ...variables, ...variablesOf(call) }).filter(([name]) => name.toLowerCase() !== 'as_of')
+  return { text: query, set: Object.fromEntries(set) as StampNote['variables'] }
+}
+
+/** The one SELECT that a text amounts to, proved to be readable by this lake and to write nothing; what sets its variables, which are set. */
+async function singleQuery(engine: Engine, text: string, run: RunDeps) {
+  const next = 'a proof needs the rows of one query'
+  const expected = 'one SELECT, behind SET VARIABLE and CREATE TEMP TABLE … AS'
+  const one = folded(text)
+  if (one === undefined) throw usage('SQL', { expected, got: 'other statements', next })
+  const sets = one.sets.filter((words) => !/^SET\s+VARIABLE\s+"?as_of\b/i.test(words))
+  for (const words of sets) {
+    const ready = await runScript(engine, words, run)
+    await guarded(engine, ready.text, run, async () => engine.run(ready.text))
+  }
+  const { kind } = await runScript(engine, one.sql, run)
+  if (kind === 'SELECT') return { sql: one.sql, sets }
+  throw usage('SQL', { expected: 'one SELECT', got: kind, next })
+}
+
+/** So many reasons are told without being asked for. */
+const short = 6
+
+const sides: Readonly<Record<Difference['future'], string>> = {
+  cut: 'as it was knowable  ',
+  'other values': 'had other values come  ',
+  'other points': 'had other points come  ',
+}
+
+const turns: Readonly<Record<string, string>> = {
+  values: 'the values of later points',
+  existence: 'whether later points are there',
+  registry: 'what the registry said later',
+}
+
+function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
+  const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved, depends_on } = proof
+  const given = givenThat(proof.assumes, rows)
+  const always = proved && given === '' ? ', proved for every lake and every instant' : proved ? ', proved' : ''
+  const others = changed === 0 ? '' : ` and ${changed} with another future`
+  const tried = `${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`
+  return [
+    `${file}: ${verdict}${always}${given === '' ? '' : `, ${given}`}${reason === null ? '' : `, ${reason}`}`,
+    ...differences.slice(0, 1).map(leakSentence),
+    ...(verdict === 'undecided' ? [] : [tried]),
+    ...(depends_on.length > 0
+      ? [
+          `it turns on ${depends_on.map((one) => turns[one] ?? `later rows of ${one.slice(4)}, which are your own`).join(', and on ')}`,
+        ]
+      : []),
+    ...notes.map((note) => `note: ${note}`),
+    ...argued(proof, whole),
+    ...differences.flatMap(({ as_of, row, column, full, truncated, future }) => {
+      const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
+      const said = (value: unknown): string =>
+        column !== null ? text(value) : value === null ? 'no such row' : 'the row is there'
+      return [
+        `\nas of ${as_of}`,
+        `  row        ${key.join(' ')}`,
+        `  differs in ${column ?? 'the whole row'}`,
+        `  with the future     ${said(full)}`,
+        `  ${sides[future]}${said(truncated)}`,
+      ]
+    }),
+    '',
+  ].join('\n')
+}
+
+function argued({ verdict, proved, chain, unproved }: LookaheadProof, whole: boolean): readonly string[] {
+  const left = whole ? 0 : Math.max(0, chain.length - short)
+  const shown = chain.slice(0, chain.length - left).map((line) => `  ${line}`)
+  if (proved) return ['because', ...shown, ...(left === 0 ? [] : [`  and ${left} more (--explain)`])]
+  if (verdict !== 'clean' || !unproved) return []
+  const { what, line, column, why } = unproved
+  return [`tested, not proved: ${line === null ? '' : `line ${line} column ${column}, `}${what}: ${why}`]
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : jsonText(value))
+
+/*
+ * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`, which
+ * names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it opens this
+ * throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows to that Parquet
+ * file and says `{"done": true}`, with the `notes` of the answers that it asked for, or `{"raised": "why"}`. At the end stands what came of it.
+ */
+
+const opening = z.object({ text: z.string() })
+const reply = z.union([
+  z.object({ done: z.literal(true), notes: z.array(z.string()).default([]) }),
+  z.object({ raised: z.string() }),
+])
+
+/** Tries a function whose program is on the other side of standard input and output. */
+async function proveTold(
+  folder: string,
+  input: TrialInput,
+  { stdout, signal }: Deps,
+  files: readonly OwnFile[],
+): Promise<LookaheadProof> {
+  const lines = createInterface({ input: process.stdin, signal })[Symbol.asyncIterator]()
+  const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
+    const line = await lines.next()
+    if (signal.aborted) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
+    const said = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
+    if (said !== undefined) return said
+    const got = line.done === true ? 'the end of standard input' : line.value.slice(0, 80)
+    throw usage('lookahead --function', { expected: 'a line of JSON from the program that runs the function', got })
+  }
+  await using scratch = await temporaryFolder()
+  const database = join(scratch.path, 'lake.duckdb')
+  const made = await openAltered(folder, changedPoints, { into: database, threads: 1 })
+  made.close()
+  using engine = await openWorlds(folder)
+  // Their program reads them; here it is when they arrive that counts.
+  await bringOwn(engine, files)
+  const { text } = await heard(opening)
+  let runs = 0
+  try {
+    return await proveFunction(engine, text, input, async (table, world) => {
+      const rows = join(scratch.path, `${runs++}.parquet`)
+      stdout(`${JSON.stringify({ database, variables: gone(world), rows })}\n`)
+      const said = await heard(reply)
+      if ('raised' in said) throw new Raised(said.raised, world)
+      await carryFile(rows, engine, table)
+      await realDisk.remove(rows)
+      return said.notes
+    })
+  } finally {
+    await lines.return?.()
+    // Whoever waits for the end of this program holds the other end of it.
+    process.stdin.destroy()
+  }
+}

@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { serveMcp } from '../server/mcp.ts'
+import type { Tool } from '../server/tools.ts'
+import { readContext } from '../cli/context.ts'
+import { type Answers, deskOptions, openAnswers } from './desk.ts'
+import { wallOf, wallOption } from './serve.ts'
+import { standingNow } from './status.ts'
+import { check } from '../report/status.ts'
+import { type Call, talking } from '../cli/spec.ts'
+import { programVersion } from '../cli/process.ts'
+import { withScratch } from './query.ts'
+import { untilStopped } from '../cli/world.ts'
+
+export const mcpCommand = talking({
+  options: { ...wallOption, ...deskOptions('60s') },
+  details: `Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is
+mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the
+lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL
+that ran; it comes as text and as an object (structuredContent), at most 20,000 bytes a page.
+
+It ends when standard input does. In the configuration of an agent:
+  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}`,
+  run: async (typed) => {
+    const call = await readContext(typed)
+    const { settings, signal: stopped, stderr } = call
+    await withScratch(async (scratch) => {
+      await using answers = openAnswers(call, scratch, { wall: wallOf(typed.options), limited: true })
+      const heads = (await answers.ready()) as readonly Omit<Tool, 'call'>[]
+      if (stopped.aborted) return
+      const close = await serveMcp({
+        tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, call) })),
+        version: programVersion(),
+        secrets: settings.secrets,
+        input: process.stdin,
+        output: process.stdout,
+        note: (text) => stderr(`note: ${text}\n`),
+      })
+      const ended = new AbortController()
+      const { signal } = ended
+      const ends = [once(process.stdin, 'end', { signal }), once(process.stdin, 'close', { signal })]
+      await Promise.race([...ends, untilStopped(call)]).catch(() => undefined)
+      ended.abort()
+      await close()
+    })
+  },
+})
+
+/** Has a tool called; how the lake stands is read here, where the settings are. */
+function calling(tool: string, answers: Answers, call: Call): Tool['call'] {
+  return async (args, gone) => {
+    const now = tool === 'status' ? await standingNow(call) : null
+    const standing = now === null ? {} : { check: check(now).lines.join('\n'), ...now }
+    const answer = await answers.ask({ tool, args, standing }, gone)
+    if (typeof answer !== 'string') throw new RangeError(`${tool} was answered as a path`)
+    return answer
+  }
+}

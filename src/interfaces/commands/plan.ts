@@ -1,0 +1,154 @@
+import { ruleFor } from '../../catalog/availability.ts'
+import { usage } from '../../base/errors.ts'
+import type { Plan } from '../../sources/metrics/plan.ts'
+import { preparePlan } from '../../sources/metrics/prepare.ts'
+import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
+import { type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
+import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
+import { bytes, labelled, type LabelledRow, span, table, whole, wrapped } from '../../base/figures.ts'
+import { boundingOptions, instantNow, selectionOptions, selectionsOf } from '../cli/context.ts'
+import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
+import { besideWorld, lakeWorld } from '../cli/world.ts'
+
+const planOptions = {
+  ...selectionOptions,
+  ...boundingOptions,
+  '--requests': 'list every request',
+  '--offline': "plan by the provider's metadata that the lake holds, and ask nobody",
+} as const
+
+export const planCommand = answering({
+  options: {
+    ...planOptions,
+    '--due': 'instead, what comes next of each series, and when; asks nobody',
+    '--at TIME': 'with --due: as seen at this instant instead of now',
+  },
+  details:
+    "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
+    'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
+    '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
+  answer: async (call) => {
+    const { due, at, requests, offline, gaps, maxRequests } = call.options
+    if (!due) {
+      if (at !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
+      return await answerPlan(call)
+    }
+    // What speaks of requests has no say in what is due.
+    const beside = Object.entries({ requests, offline, gaps, 'max-requests': maxRequests }).find(([, value]) => value)
+    if (beside !== undefined)
+      throw usage('--due', { expected: 'no flag that is about requests', got: `--${beside[0]}` })
+    return await answerDue(call, at ?? instantNow(call))
+  },
+})
+
+/** What a fetch would ask, as `plan` says it. */
+export async function answerPlan(call: Call<typeof planOptions>): Promise<CommandAnswer<Plan['totals']>> {
+  const { settings, catalogue, options, stderr } = call
+  const { maxRequests: most, offline, gaps: gapsOnly, requests, verbose } = options
+  const selections = await selectionsOf(call)
+  const wanted = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
+  const world = offline ? null : { ...besideWorld(call), ...lakeWorld(call, 'plan') }
+  const { plan, metadata } = await preparePlan(wanted, world)
+  const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
+  if (verbose) stderr(table(['setting', 'value', 'from'], effective))
+  if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
+  const asks = plan.asks.map(({ series, window, points, credits }) => {
+    return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
+  })
+  const beside = { not_asked: plan.blocked.length, metadata: { ...metadata, offline } }
+  const document = { ...plan.totals, ...beside, ...(requests && { asks }) }
+  const { paths, asked } = metadata
+  const words = (): string => {
+    const { totals, blocked, notes } = plan
+    const cut = most !== undefined && most < totals.requests
+    const early = cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []
+    for (const note of [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]) stderr(`note: ${note}\n`)
+    const list = requests ? `${requestTable(plan)}\n` : ''
+    return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
+  }
+  return { document, words }
+}
+
+function requestTable({ asks }: Plan): string {
+  const rows = asks.map(({ series, window, points, credits }) => {
+    const extra = [series.currency, series.exchange, series.network].filter((part) => part !== null).join(' ')
+    const range = window === null ? 'whole series' : `${formatDate(window.since)} .. ${formatDate(window.until)}`
+    return [series.metric, series.asset, series.interval ?? '', extra, range, points, credits]
+  })
+  return table(['endpoint', 'asset', 'interval', 'dimensions', 'range', 'points', 'credits'], rows)
+}
+
+function inWords({ totals, blocked }: Plan, metadata: string): string {
+  const { series, windows, requests, credits } = totals
+  const rows: readonly LabelledRow[] = [
+    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, whole(n)] as const),
+    ['points', `about ${whole(totals.points)}`],
+    ['bytes', `about ${bytes(totals.bytes)}`],
+    ['duration', `about ${span(totals.seconds)}`],
+    blocked.length > 0 && ['not asked', `${whole(blocked.length)} windows`],
+    ['metadata', metadata],
+  ]
+  return labelled(rows, 11)
+}
+
+/** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
+async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
+  const { settings, catalogue } = call
+  const { data, metrics } = settings
+  const { wanted, held, registryPolled } = await lakeNow(data, catalogue, await selectionsOf(call), at)
+  const learnt = await lagsNow(data, catalogue, wanted)
+  const points = nextPoints(wanted, { held, learnt, weekStart: metrics.weekStart, at })
+  const registry = registryPolled === null ? null : registryDue(registryPolled, at)
+  // What comes next, and when: names are relied on by scripts.
+  const document = {
+    at: formatInstant(at),
+    series: wanted.length,
+    overdue: points.filter(({ due }) => due < at).length,
+    due: points.map((point) => rowOf(point, at)),
+    registry: registry === null ? null : formatInstant(registry),
+  }
+  return { document, words: () => dueInWords(points, registry, at) }
+}
+
+/** One series of the list: instants as ISO text, the basis of the rule in force, and when `watch` asks for it. */
+function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: NextPoint, at: Instant) {
+  const { metric, asset, currency, exchange, network } = series
+  const { basis } = ruleFor(endpoint.rules[interval], t ?? Infinity)
+  const instants = { due: formatInstant(due), t: t === null ? null : formatInstant(t), poll: formatInstant(poll) }
+  const overdue = due < at
+  return { ...instants, overdue, metric, asset, interval, currency, exchange, network, by, basis, observations }
+}
+
+const reasons: Readonly<Record<NextPoint['by'], string>> = {
+  rule: 'by the rule',
+  told: 'by the lag that the provider tells',
+  learnt: 'by the lag learnt',
+  new: 'never asked',
+  quiet: 'nothing comes, asked daily',
+  refused: 'refused, asked again',
+}
+
+/** A line for each instant with what is due then, and below it the metrics with their assets. */
+function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: Instant): string {
+  const headed = Map.groupBy(points, ({ due, interval, t, by }) => {
+    return `${when(due, at)} ${t === null ? interval : `${interval} of ${short(t)}`}, ${reasons[by]}`
+  })
+  const lines = [...headed].flatMap(([head, own]) => {
+    const metrics = Map.groupBy(own, ({ series }) => series.metric)
+    const below = [...metrics].flatMap(([metric, all]) => {
+      const assets = [...new Set(all.map(({ series }) => series.asset))].join(', ')
+      const line = `  ${metric}  ${assets}`
+      return line.length <= 80 ? [line] : [`  ${metric}`, ...wrapped(`      ${assets}`, 6)]
+    })
+    return [head, ...below]
+  })
+  return [...lines, ...(registry === null ? [] : [`${when(registry, at)} registry`])].map((one) => `${one}\n`).join('')
+}
+
+const short = (instant: Instant): string => `${formatInstant(instant).slice(0, 16).replace('T', ' ')}Z`
+
+function when(due: Instant, at: Instant): string {
+  const after = due - at
+  const away = after < 0 ? `${span(-after)} ago` : after === 0 ? 'now' : `in ${span(after)}`
+  return `${short(due)}  ${away.padEnd(12)}`
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { LakeError, usage } from '../../base/errors.ts'
+import { type OutFile, outFile } from '../../lake/store/output.ts'
+import { openQuery, type SessionOptions, type VariableValue } from '../../query/lake.ts'
+import type { RunDeps } from '../../query/run.ts'
+import { endings, formatFacts, formatOf, formats, sendFile, writeFile, writeTo } from '../../query/write.ts'
+import { formatDuration } from '../../base/time.ts'
+import { visibleLines } from '../../base/visible.ts'
+import { type Kind, kinds } from '../../base/kinds.ts'
+import { settingsOf } from '../cli/context.ts'
+import { beforeLeaving, leave } from '../cli/process.ts'
+import type { Deps, Input, OptionSpec, OptionTable, Typed } from '../cli/spec.ts'
+import { type AskedQuestion, judgeQuestion, type Knowledge } from '../../query/question.ts'
+import { type Note, noteTexts } from '../../query/note.ts'
+import { camel, knowledgeOptions, type Options } from '../../query/options.ts'
+import { readOptions } from '../../query/read-options.ts'
+import { engineMemory, keptMemory } from '../../lake/store/memory.ts'
+import { spareHeap } from '../cli/world.ts'
+import { look, watchMemory } from '../cli/memory.ts'
+
+/** The flags of a table of options; what is a session variable on a command line has none. */
+export function flagsOf(table: Options): OptionTable {
+  const rows = Object.entries(table).flatMap(([name, { flag, set, about, kind, choices }]): [string, OptionSpec][] => {
+    if (set === true) return []
+    const flags = `--${name.replaceAll('_', '-')}${flag === undefined ? '' : ` ${flag}`}`
+    if (flag === undefined) return [[flags, { about }]]
+    const many = kind === 'list' || kind === 'choices' || kind === 'metrics'
+    const words: Kind['words'] = name === 'assets' || name === 'metrics' ? name : choices
+    // Read with the others, in the words of every door; here it is told what may be offered.
+    const offered = { ...kinds.text, name: many ? 'list' : words ? 'choice' : 'text', ...(words && { words }) } as const
+    return [[flags, { about, kind: offered, ...(many && { repeatable: true }) }]]
+  })
+  return Object.fromEntries(rows)
+}
+
+/** What a command line said of a table of options: texts, for whoever reads them. */
+export function givenOptions(table: Options, said: object): Readonly<Record<string, unknown>> {
+  const options = new Map(Object.entries(said))
+  return Object.fromEntries(
+    Object.keys(table).map((name) => {
+      const given: unknown = options.get(camel(name))
+      return [camel(name), Array.isArray(given) ? (given.length === 0 ? undefined : given.join(',')) : given]
+    }),
+  )
+}
+
+/** Session variables, each by its name. */
+export const setOption = {
+  '--set NAME=VALUE': {
+    kind: kinds.pair('name=value', /^[A-Za-z_]\w*$/),
+    about: 'a session variable: backfill=rule, registry_backfill=true',
+    repeatable: true,
+  },
+} as const
+
+/** The flags of a state of knowledge. */
+export const knowledgeFlags = { ...flagsOf(knowledgeOptions), ...setOption }
+
+/** The state of knowledge that flags name. */
+export function knowledgeOf({ options }: Input): Knowledge {
+  return readOptions(knowledgeOptions, givenOptions(knowledgeOptions, options), 'terminal')
+}
+
+/** The options of every command that runs SQL on a lake. */
+export const queryOptions = {
+  '--format FORMAT': [`${formats.join(', ')} (default: by the name of --out, else table)`, kinds.choice(formats)],
+  '--out FILE': 'write the result to a file; it appears whole or not at all',
+  '--compat': 'Parquet for small readers: plain pages and types',
+  '--safe-csv': "CSV for spreadsheets: ' before a text that one would run as a formula",
+  ...knowledgeFlags,
+  '--rows N': ['rows of a table to show; 0 shows all', kinds.count(0, 'a whole number, 0 for all'), '100'],
+  '--width N': 'places on a line of a table (default: the terminal, else 80)',
+  '--timeout TIME': ['cancel the query after 90s, 10m …', kinds.span('90s or 10m', true)],
+  '--threads N': 'threads of DuckDB (default: all cores)',
+} as const
+
+/** A call of such a command. */
+type Querying = Typed<typeof queryOptions>
+
+/** The lake's folder of this call. */
+export const dataFolder = (call: Typed): string => resolve(call.cwd, settingsOf(call).data)
+
+/** The state of knowledge and the means that the options ask for. */
+export function sessionOptions(call: Querying): SessionOptions {
+  return { ...knowledgeOf(call), set: variablesOf(call), threads: call.options.threads }
+}
+
+/** The session variables that `--set` names. */
+export function variablesOf({ options: { set } }: Input<typeof setOption>): Record<string, VariableValue> {
+  return Object.fromEntries(set.map(([name, text]) => [name, settingOf(text)]))
+}
+
+function settingOf(text: string): VariableValue {
+  if (text === 'true' || text === 'false') return text === 'true'
+  if (text === 'null') return null
+  const number = Number(text)
+  // Only what a number says exactly as it was typed; dates and versions stay texts.
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
+}
+
+/** Reads and checks the options of the output. */
+function outputOf({ options, cwd }: Querying) {
+  const { out, format, compat, safeCsv: safe } = options
+  if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
+  const chosen =
+    format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : safe ? 'csv' : 'table')
+  if (compat && chosen !== 'parquet') throw usage('--compat', { expected: '--format parquet', got: chosen })
+  if (safe && chosen !== 'csv') throw usage('--safe-csv', { expected: '--format csv', got: chosen })
+  const binary = chosen === 'arrow' || chosen === 'parquet'
+  if (binary && out === undefined && process.stdout.isTTY)
+    throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
+  const width = options.width ?? process.stdout.columns
+  const path = out === undefined ? undefined : resolve(cwd, out)
+  return { format: chosen, compat, safe, out: path, width: width >= 20 ? width : 80, rows: options.rows || Infinity }
+}
+
+/** A name that asks for no format would be written as a table that is cut. */
+export function checkEnding(out: string, wanted: readonly string[] = endings): void {
+  if (wanted.some((ending) => out.toLowerCase().endsWith(ending))) return
+  const next = wanted === endings ? 'name the format with --format' : undefined
+  throw usage('--out', { expected: `a name that ends in ${wanted.join(', ')}`, got: out, next })
+}
+
+/** Opens the file for the result: `--out`, or for Parquet to standard output one in the scratch folder. */
+function targetOf(output: ReturnType<typeof outputOf>, folder: string, scratch: string): OutFile | undefined {
+  if (output.out !== undefined) return outFile(output.out, folder)
+  if (output.format !== 'parquet') return undefined
+  return { path: join(scratch, 'result.parquet'), finish: async () => undefined, discard: () => undefined }
+}
+
+/** Standard output that waits for its reader. A pipe or file gets every byte; on a terminal nothing may act on it. */
+async function standardOutput(data: string | Uint8Array): Promise<void> {
+  process.stdout.write(typeof data === 'string' && process.stdout.isTTY ? visibleLines(data) : data)
+  if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
+}
+
+/** Does work with a folder of its own that is gone afterwards. */
+export async function withScratch<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = join(tmpdir(), `pitlake-out-${randomUUID()}`)
+  mkdirSync(folder, { mode: 0o700 })
+  const clean = (): void => rmSync(folder, { recursive: true, force: true })
+  const forget = beforeLeaving(clean)
+  try {
+    return await work(folder)
+  } finally {
+    forget()
+    clean()
+  }
+}
+
+/** Runs work that Ctrl-C and `--timeout` cancel. */
+async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
+  const { sleep, options } = call
+  const { timeout: seconds } = options
+  spareHeap()
+  const over = seconds === undefined ? undefined : AbortSignal.timeout(seconds * 1000)
+  const signal = AbortSignal.any([call.signal, ...(over ? [over] : [])])
+  const unwatch = watch(call, signal)
+  try {
+    return await work({ folder, signal, sleep })
+  } catch (cause) {
+    if (seconds === undefined || over?.aborted !== true) throw cause
+    const subject = `the query took longer than ${formatDuration(seconds)}`
+    throw new LakeError('stopped', { subject, next: 'raise --timeout', cause })
+  } finally {
+    unwatch()
+  }
+}
+
+/** Milliseconds that a cancelled query has to end. */
+const grace = 2000
+
+/** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
+function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
+  let waited = 0
+  const end = (words: string): void => {
+    stderr(`error: ${words}\n`)
+    leave(5)
+  }
+  const tooMuch = () => end('the query took more memory than it may; raise --memory, or ask for less at once')
+  return watchMemory(keptMemory(), tooMuch, () => {
+    if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
+  })
+}
+
+/** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
+export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise<void> {
+  const output = outputOf(call)
+  const folder = dataFolder(call)
+  const tell = (notes: readonly Note[]): void => {
+    for (const text of noteTexts(notes, 'terminal')) call.stderr(`note: ${text}\n`)
+  }
+  await withScratch(async (scratch) =>
+    withLimit(call, folder, async (run) => {
+      const target = targetOf(output, folder, scratch)
+      if (target !== undefined) beforeLeaving(target.discard)
+      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are, too.
+      const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in asked ? 1 : 1 / 2)
+      const query = 'sql' in asked ? asked.sql : ''
+      using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })
+      const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
+      tell(notes)
+      const answer = { engine, ready, options: { ...output, by }, deps: run }
+      const written = await (target === undefined
+        ? writeTo(answer, standardOutput)
+        : writeFile(answer, target, output.out ?? target.path))
+      if (target !== undefined && output.out === undefined) await sendFile(target.path, standardOutput)
+      if (written.more)
+        call.stderr(`the first ${written.rows} rows; --rows 0 shows all, --format and --out write all\n`)
+      tell(await doubts(written))
+    }),
+  )
+}

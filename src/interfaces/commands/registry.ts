@@ -1,0 +1,251 @@
+import { withFeatures } from './follow.ts'
+import { describeOutcome } from '../../sources/http/outcome.ts'
+import { readFeedAhead, registryStatus } from '../../sources/registry/status.ts'
+import { registrySnapshot, registrySync } from '../../sources/registry/snapshot-and-sync.ts'
+import { type RegistryDeps, type RegistrySummary, verdictOf } from '../../sources/registry/run.ts'
+import { registryState } from '../../sources/registry/staging.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { isVerbose } from '../cli/context.ts'
+import { counted, cut, labelled, span, table, whole } from '../../base/figures.ts'
+import { answering, type Call, type Typed } from '../cli/spec.ts'
+import { askingWorld, besideWorld, spareHeap } from '../cli/world.ts'
+import { kinds } from '../../base/kinds.ts'
+import type { Resource } from '../../catalog/catalogue.ts'
+import { LakeError, usage } from '../../base/errors.ts'
+import type { Filters } from '../../sources/registry/reading.ts'
+import { endedBy } from '../../sources/http/request-rows.ts'
+import type { Value } from '../../sources/registry/json.ts'
+import { askLook, type RecordBeside, withHeldSide } from '../../sources/registry/look.ts'
+import { hint } from '../../base/suggestion.ts'
+
+const jobOptions = {
+  '--accept-shrink': 'apply a snapshot even if it loses a resource or many records',
+  '--max-requests N': 'stop after so many requests',
+  '--provider-moved': 'the provider has a new address: accept it for this lake',
+}
+
+export const registrySnapshotCommand = answering({
+  recorded: true,
+  asks: true,
+  options: jobOptions,
+  details:
+    'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
+  answer: async (call) => await asked(call, 'snapshot', registrySnapshot),
+})
+
+export const registrySyncCommand = answering({
+  recorded: true,
+  asks: true,
+  options: jobOptions,
+  details:
+    'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
+  answer: async (call) => {
+    spareHeap()
+    return await asked(call, 'sync', registrySync)
+  },
+})
+
+export const registryStatusCommand = answering({
+  options: { '--offline': 'do not ask the provider how far its feed has gone' },
+  details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
+  answer: async (call) => {
+    const { settings, options, catalogue, now } = call
+    using ledger = await Ledger.openToRead(settings.data)
+    const { cursor } = registryState(ledger)
+    const behind = options.offline || cursor === null ? null : await isBehind(call, cursor)
+    const status = await registryStatus(ledger, catalogue, now(), behind)
+    return { document: status, words: () => inWords(status) }
+  },
+})
+
+/** What only a job is told. */
+const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
+
+async function asked(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
+  const { options, settings, catalogue } = call
+  const { acceptShrink, maxRequests = null, providerMoved } = options
+  const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }
+  const summary = await run(own, { ...askingWorld(call, `registry ${job}`), onEvent: registryProgress(call) })
+  return await withFeatures(call, { document: summary, words: () => summaryText(summary), error: verdictOf(summary) })
+}
+
+/** Says on stderr what happens on the way. */
+export function registryProgress(call: Typed): (event: Parameters<RegistryDeps['onEvent']>[0]) => void {
+  const say = (line: string): void => call.stderr(`${line}\n`)
+  return (event) => {
+    if (event.kind === 'note') say(`note: ${event.text}`)
+    if (event.kind === 'committed') say(`committed version ${event.version}, ${event.files} files`)
+    if (event.kind === 'asking' && event.event.kind === 'waiting')
+      say(`waiting ${span(event.event.waitMs / 1000)} (${event.event.why})`)
+    if (event.kind === 'answered' && isVerbose(call)) say(`${event.ask.path}: ${describeOutcome(event.outcome)}`)
+  }
+}
+
+/** Whether the provider's feed goes on after a cursor; null where it is not set up or does not answer. */
+async function isBehind(call: Call, cursor: string): Promise<boolean | null> {
+  const { settings, stderr } = call
+  const { url, key } = settings.registry
+  if (url === null || key === null || !isBegun(settings.data)) return null
+  const asked = await readFeedAhead({ ...call, ...noJob }, besideWorld(call), cursor)
+  if (asked.kind !== 'stopped') return asked.ahead
+  stderr(`note: the provider's feed was not read: ${asked.words}\n`)
+  return null
+}
+
+function summaryText(summary: RegistrySummary): string {
+  const { records, unknown, findings, schema_changes: changes, snapshot_date: date } = summary
+  const all = Object.values(unknown).reduce((sum, count) => sum + count, 0)
+  const odd = all === 0 ? '' : `, ${all} of unknown types`
+  const counts = Object.entries(records).map(([name, count]) => `${count} ${name}`)
+  return labelled([
+    ['version', String(summary.version)],
+    ['requests', String(summary.requests)],
+    ['snapshot', date === null ? 'none added' : `${date}, from the ${summary.source}`],
+    ['feed', `${summary.events} events in ${summary.pages} pages${odd}`],
+    ['history', `${summary.opened} opened, ${summary.updated} updated, ${summary.closed} closed`],
+    ['records', counts.join(', ')],
+    findings !== 0 && ['findings', `${findings} (table registry_findings)`],
+    changes !== 0 && ['schema', `${changes} changes (view schema_changes)`],
+  ])
+}
+
+function inWords(status: Awaited<ReturnType<typeof registryStatus>>): string {
+  const { limits, feed_at, behind, first_snapshot: first, last_snapshot: last } = status
+  const lists = status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''
+  const read = `read to its tail at ${feed_at}, ${span(status.cursor_age ?? 0)} ago`
+  const room = (most: number | null, left: number | null, unit: string): string =>
+    `${most ?? '-'} ${unit} (${left ?? '-'} left)`
+  const minute = room(limits.per_minute, limits.per_minute_remaining, 'a minute')
+  const ahead = behind === true ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'
+  const lines = labelled([
+    ['snapshots', `first ${first ?? '-'}, last ${last ?? '-'}${lists}`],
+    ['epoch', String(status.epoch)],
+    ['feed', feed_at === null ? 'never read to its tail' : read],
+    ['behind', behind === null ? 'not known' : ahead],
+    ['limits', `${minute}, ${room(limits.daily, limits.daily_remaining, 'a day')}`],
+    limits.snapshots_from !== null && ['', `snapshots are refused until ${limits.snapshots_from}`],
+    ['schema', `${status.schema_changes} changes since the first snapshot (view schema_changes)`],
+    ['304', `${status.not_modified} answers`],
+  ])
+  const rows = Object.entries(status.records).map(([name, open]) => [name, open, status.versions[name] ?? 0])
+  const events = status.events.map((one) => [`${one.type}${one.known ? '' : ' (unknown)'}`, one.op, one.events])
+  const more = events.length === 0 ? '' : `\n${table(['entity type', 'op', 'events'], events)}`
+  return `${lines}${table(['table', 'records', 'versions'], rows)}${more}`
+}
+
+const resourceAbout = 'issuers, products or another one that `registry status` lists'
+const resourceArg = { '<RESOURCE>': [resourceAbout, kinds.list('resources')] } as const
+
+export const registryGetCommand = answering({
+  asks: true,
+  args: { ...resourceArg, '<ID>': 'id of the record' },
+  details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
+  answer: async (call) => {
+    const resource = resourceOf(call)
+    const [, id = ''] = call.args
+    const { address, records } = await looked(call, resource, { id })
+    using ledger = await heldLake(call)
+    return await withHeldSide(ledger, resource, async ({ entities, beside }) => {
+      const [record] = await beside(new Map([[id, records.get(id) ?? null]]))
+      const expected = `an id of ${resource.name}`
+      const got = `${id}, which neither the provider nor the lake knows`
+      if (!record || (record.held === null && record.offered === null))
+        throw usage('registry get', { expected, got, next: hint(id, [...entities.keys()]) })
+      return { document: { resource: resource.name, address, ...record }, words: () => recordText(address, record) }
+    })
+  },
+})
+
+const filter = kinds.pair('KEY=VALUE')
+
+export const registryListCommand = answering({
+  asks: true,
+  args: resourceArg,
+  options: {
+    '--filter KEY=VALUE': { kind: filter, about: 'only what fits; several must all fit', repeatable: true },
+  },
+  details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
+only, and so does what is laid beside it.`,
+  answer: async (call) => {
+    const resource = resourceOf(call)
+    const filters = filtersOf(call.options.filter, resource)
+    const { address, records: shown } = await looked(call, resource, { filters })
+    using ledger = await heldLake(call)
+    return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
+      const ids = [...new Set([...shown.keys(), ...fitting(filters)])].toSorted()
+      const records = await beside(new Map(ids.map((id) => [id, shown.get(id) ?? null])))
+      const count = (mark: string): number => records.filter((record) => record.mark === mark).length
+      const counts = Object.fromEntries(Object.keys(marks).map((mark) => [mark, count(mark)]))
+      const document = { resource: resource.name, filters, address, counts, records }
+      return { document, words: () => listText(address, counts, records) }
+    })
+  },
+})
+
+function resourceOf({ args: [name = ''], catalogue: { resources } }: Call): Resource {
+  const found = resources.get(name)
+  if (found) return found
+  const known = [...resources.keys()]
+  throw usage('RESOURCE', { expected: known.join(', '), got: name, next: hint(name, known) })
+}
+
+function filtersOf(pairs: readonly (readonly [string, string])[], { name, filters }: Resource): Filters {
+  const read = new Map<string, string>()
+  for (const [key, value] of pairs) {
+    const expected = `a filter of ${name}: ${filters.join(', ')}`
+    if (!filters.includes(key)) throw usage('--filter', { expected, got: key, next: hint(key, filters) })
+    if (read.has(key)) throw usage('--filter', { expected: 'each filter once', got: `${key} twice` })
+    read.set(key, value)
+  }
+  return Object.fromEntries(read)
+}
+
+async function looked(call: Call, resource: Resource, what: { id: string } | { filters: Filters }) {
+  const got = await askLook({ ...call, ...noJob }, besideWorld(call), { resource, what })
+  if (got.kind === 'shown') return got
+  if (got.kind === 'refused')
+    throw usage('--filter', { expected: 'values that the provider takes', got: JSON.stringify(what) })
+  throw verdictOf(endedBy(got)) ?? new LakeError('unexpected', { subject: got.words })
+}
+
+async function heldLake({ settings: { data } }: Call): Promise<Ledger | null> {
+  return isBegun(data) ? await Ledger.openToRead(data) : null
+}
+
+const marks = {
+  same: [' ', 'the same on both sides'],
+  differs: ['*', 'differs'],
+  only_held: ['-', 'only in the lake'],
+  only_upstream: ['+', 'only upstream'],
+} as const
+
+const width = 80
+
+function recordText(address: string, record: RecordBeside): string {
+  const { mark, differences, held, offered } = record
+  const names = [...new Set([...Object.keys(held ?? {}), ...Object.keys(offered ?? {})])]
+  const first = Math.min(24, Math.max(6, ...names.map((name) => name.length)))
+  const each = Math.floor((width - 2 - first - 4) / 2)
+  const line = (sign: string, name: string, here: string, there: string): string =>
+    `${sign} ${cut(name, first).padEnd(first)}  ${cut(here, each).padEnd(each)}  ${cut(there, each)}`.trimEnd()
+  const rows = names.map((name) =>
+    line(differences.includes(name) ? '*' : ' ', name, textOf(held?.[name]), textOf(offered?.[name])),
+  )
+  const what = mark === 'differs' ? `differs in ${differences.length} of ${names.length} members` : marks[mark][1]
+  return `${[cut(`${address}: ${what}`, width), line(' ', 'member', 'held', 'provider now'), ...rows].join('\n')}\n`
+}
+
+function listText(address: string, counts: Readonly<Record<string, number>>, records: readonly RecordBeside[]): string {
+  const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
+  const lines = records.map(({ id, mark, differences }) => {
+    const [sign, words] = marks[mark]
+    return `${sign} ${cut(id, first).padEnd(first)}  ${words}${mark === 'differs' ? ` in ${differences.join(', ')}` : ''}`
+  })
+  const head = `${address}: ${whole(records.length)} records, ${counted(counts) || 'none'}`
+  return [head, ...lines].map((line) => `${cut(line, width)}\n`).join('')
+}
+
+function textOf(value: Value | undefined): string {
+  return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+}

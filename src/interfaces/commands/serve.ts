@@ -1,0 +1,85 @@
+import { listen, listenAt, type Shows } from '../server/listen.ts'
+import { pathNames, posts } from '../server/paths.ts'
+import { refusedOverHttp } from '../server/refusal.ts'
+import { usage } from '../../base/errors.ts'
+import { kinds } from '../../base/kinds.ts'
+import { pageShows } from '../page/files.ts'
+import { knowledgeOptions } from '../../query/options.ts'
+import { readOption } from '../../query/read-options.ts'
+import { readContext } from '../cli/context.ts'
+import { type Answers, deskOptions, openAnswers } from './desk.ts'
+import { withScratch } from './query.ts'
+import { showsOf } from './status.ts'
+import { type OptionValues, talking } from '../cli/spec.ts'
+import { untilStopped } from '../cli/world.ts'
+
+/** What a server does not tell beyond. */
+export const wallOption = { '--as-of TIME': ['the limit: what was known later is not answered', kinds.text] } as const
+
+const options = {
+  '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
+  ...wallOption,
+  ...deskOptions('5m'),
+} as const
+
+export const serveCommand = talking({
+  options,
+  details: `/         a page for people, which asks the paths below: docs/page.md
+/query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of
+/panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON
+/metrics  the catalogue's metrics; numbers for Prometheus are at \`pitlake status --listen\`
+/lookahead  whether a query looks ahead: GET ?sql=… or POST of JSON; not behind --as-of
+/explain  why a stamped result is another one now: POST of JSON; not behind --as-of
+/healthz  the judgement of \`status --check\`; not behind --as-of
+
+JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON: docs/serve.md. Each answer bears version and
+digest of the lake in its head. A question names no files and sets nothing.
+
+Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'`,
+  run: async (typed) => {
+    const { listen: address } = typed.options
+    if (address === undefined)
+      throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
+    const call = await readContext(typed)
+    const at = listenAt(address, call.settings)
+    const wall = wallOf(typed.options)
+    await withScratch(async (scratch) => {
+      await using answers = openAnswers(call, scratch, { wall, limited: wall !== undefined })
+      await answers.ready()
+      const { '/healthz': healthz } = showsOf(call)
+      const page = await pageShows()
+      const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
+      const shows = { ...page, ...asking, ...(healthz && wall === undefined && { '/healthz': healthz }) }
+      const open = Object.keys(page)
+      await using door = await listen(at, call.settings, shows, { readers, posts, linked: open, free: open })
+      call.stderr(`listening at ${door.url}\n`)
+      await untilStopped(call)
+    })
+  },
+})
+
+/** Where the wall stands. */
+export function wallOf({ asOf, ledger }: Pick<OptionValues<typeof options>, 'asOf' | 'ledger'>): string | undefined {
+  if (asOf === undefined) return undefined
+  if (ledger === 'now') throw usage('--ledger now', { expected: 'no --as-of beside it', got: `--as-of ${asOf}` })
+  return String(readOption(knowledgeOptions.as_of, '--as-of', asOf))
+}
+
+/** So many readers are let in; most of them wait. */
+const readers = 512
+
+/** Has what is asked at a path answered, or refused in words. */
+function showing(path: string, answers: Answers): Shows[string] {
+  return async ({ method, query, headers, body, gone }) => {
+    try {
+      const { accept, 'content-type': type } = headers
+      const text = method === 'POST' ? await body() : ''
+      const question = { path, method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
+      const answer = await answers.ask(question, gone)
+      if (typeof answer === 'string') throw new RangeError(`${path} was answered as a tool`)
+      return answer
+    } catch (error) {
+      return refusedOverHttp(error)
+    }
+  }
+}

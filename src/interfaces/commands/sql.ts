@@ -1,0 +1,86 @@
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { text as readAll } from 'node:stream/consumers'
+import { existsSync } from 'node:fs'
+import { usage } from '../../base/errors.ts'
+import { openQuery } from '../../query/lake.ts'
+import { dataFolder, flagsOf, givenOptions, queryOptions, sessionOptions, writeAnswer } from './query.ts'
+import { readGiven } from '../cli/context.ts'
+import { talking, type Typed } from '../cli/spec.ts'
+import { gridOptions, panelOptions } from '../../query/options.ts'
+import { panelSpec, panelSql } from '../../query/panel.ts'
+
+export const sqlCommand = talking({
+  args: { '[query]': 'the query; without it and -f a session, or the script on standard input' },
+  options: {
+    '-f, --file FILE': 'a script; the result of its last statement is written',
+    ...queryOptions,
+    '--history FILE': 'where a session keeps what was typed (default: ~/.pitlake_history)',
+  },
+  details: `The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.
+Only tables are cut (--rows); every other format holds the whole result, without loss.
+
+Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = 'BTC' ORDER BY t DESC LIMIT 5"
+Example: pitlake sql -f query.sql --out result.parquet`,
+  run: async (call) => {
+    const sql = await scriptOf(call, call.args[0], call.options.file)
+    await (sql === undefined ? session(call, call.options.history) : writeAnswer(call, { sql }))
+  },
+})
+
+/** The text to run; undefined when a person sits there and gave none. */
+async function scriptOf(call: Typed, query: string | undefined, file: string | undefined): Promise<string | undefined> {
+  const wrong = (expected: string, got: string, next?: string) => usage('pitlake sql', { expected, got, next })
+  if (query !== undefined && file !== undefined) throw wrong('a query or -f FILE', 'both')
+  if (query !== undefined && /^\S+\.sql$/i.test(query))
+    throw wrong('a query', 'the name of a file', `-f ${query} runs it`)
+  if (query !== undefined) return query
+  if (file === undefined && process.stdin.isTTY) return undefined
+  return file === undefined || file === '-'
+    ? readAll(process.stdin)
+    : readGiven(call, file, 'a file that can be read', `-f ${file}`)
+}
+
+async function session(
+  call: Parameters<typeof writeAnswer>[0],
+  history = join(homedir(), '.pitlake_history'),
+): Promise<void> {
+  const { runSession } = await import('../server/session.ts')
+  const folder = dataFolder(call)
+  using engine = await openQuery(folder, sessionOptions(call))
+  await runSession(engine, folder, {
+    input: process.stdin,
+    output: process.stdout,
+    terminal: process.stdout.isTTY,
+    size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
+    now: call.elapsed,
+    sleep: call.sleep,
+    historyFile: resolve(call.cwd, history),
+  })
+}
+
+const describedOptions = { ...gridOptions, ...panelOptions }
+
+export const panelCommand = talking({
+  options: {
+    '--decisions FILE':
+      'CSV or Parquet with the columns asset and ts (only ts with --universe); all its columns are kept',
+    ...flagsOf(describedOptions),
+    '--explain': 'print the SQL instead of running it',
+    ...queryOptions,
+  },
+  details: `A zone-less ts is UTC. Each decision comes back once, in the order of the file.
+
+Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet`,
+  run: async (call) => {
+    const { decisions, explain } = call.options
+    const given = givenOptions(describedOptions, call.options)
+    const path = resolve(call.cwd, decisions ?? '')
+    if (decisions !== undefined && !existsSync(path))
+      throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
+    const panel = panelSpec(given, 'terminal', decisions === undefined ? undefined : { kind: 'file', path })
+    const sql = panelSql(panel)
+    if (explain) return call.stdout(`${sql.decisions};\n${sql.query};\n`)
+    await writeAnswer(call, { panel })
+  },
+})

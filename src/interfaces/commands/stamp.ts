@@ -1,0 +1,170 @@
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../../base/errors.ts'
+import { givenThat } from '../../trust/lookahead/assumed.ts'
+import { noteTexts } from '../../query/note.ts'
+import { replay, type Replayed, stamp } from '../../trust/results/stamp.ts'
+import { outFile } from '../../lake/store/output.ts'
+import type { StampNote } from '../../trust/results/stamped.ts'
+import { readGiven, stampedPath, timeoutOption, withinTime } from '../cli/context.ts'
+import { checkEnding, knowledgeFlags, knowledgeOf, variablesOf } from './query.ts'
+import { answering, type Input, showLive } from '../cli/spec.ts'
+import { programName } from '../cli/process.ts'
+import { lakeWorld, openedLake } from '../cli/world.ts'
+import { kinds } from '../../base/kinds.ts'
+import { explainChange, type Explained } from '../../trust/results/explain-change.ts'
+import { formatInstant } from '../../base/time.ts'
+
+/** How the names of stamped files end. */
+export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
+
+export const stampCommand = answering({
+  args: { '<file>': 'the query; earlier statements of the file may set variables' },
+  options: { '--out FILE': 'the Parquet file to write', ...knowledgeFlags, ...timeoutOption },
+  details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
+The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
+that sums repeat bit for bit.`,
+  answer: async (call) => {
+    const { settings, catalogue, stderr } = call
+    const [file = ''] = call.args
+    const { out } = call.options
+    if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
+    checkEnding(out, stampEndings)
+    await openedLake(call)
+    const path = resolve(call.cwd, out)
+    outFile(path, settings.data).discard()
+    const query = readGiven(call, file, 'a file that can be read')
+    const what = { root: settings.data, catalogue, query, out: path, variables: allVariables(call) }
+    const stamped = await stamp(what, withinTime(call), lakeWorld(call, 'stamp'))
+    const { version, digest, noted = [] } = stamped
+    for (const note of noteTexts(noted, 'terminal')) stderr(`note: ${note}\n`)
+    const words = () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`
+    return { document: stamped, words }
+  },
+})
+
+export const replayCommand = answering({
+  args: { '<file>': 'a Parquet file that pitlake stamp wrote' },
+  options: { ...timeoutOption },
+  details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
+  answer: async (call) => {
+    const { settings, stderr } = call
+    const [file = ''] = call.args
+    const done = await replay(settings.data, stampedPath(call, file), withinTime(call), programName())
+    const { same, version, notes, noted = [] } = done
+    for (const note of [...noteTexts(noted, 'terminal'), ...notes]) stderr(`note: ${note}\n`)
+    const outcome = same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'
+    return { document: done, words: () => `${outcome}\n`, error: same ? null : differs(done, file) }
+  },
+})
+
+function rowsOf({ rows, assumes = [] }: StampNote): string {
+  const given = givenThat(assumes, rows)
+  return given === '' ? `${rows} rows` : `${rows} rows (${given})`
+}
+
+function differs({ difference }: Replayed, file: string): LakeError {
+  const place = difference === null ? 'the rows' : `row ${difference.row}, ${difference.column ?? 'the whole row'}`
+  return new LakeError('integrity', {
+    subject: `${file}: ${place}`,
+    expected: difference?.stamped ?? 'the stamped digest',
+    got: difference?.replayed ?? 'another',
+    next: 'run pitlake doctor to prove the files that it was made from',
+  })
+}
+
+/** The session variables that the options name, `as_of` and `observed_as_of` among them. */
+export function allVariables(call: Input<typeof knowledgeFlags>): StampNote['variables'] {
+  const { asOf, observedAsOf } = knowledgeOf(call)
+  const moments = { ...(asOf && { as_of: asOf }), ...(observedAsOf && { observed_as_of: observedAsOf }) }
+  return { ...variablesOf(call), ...moments }
+}
+
+export const explainChangeCommand = answering({
+  args: {
+    '<from>': { kind: kinds.file, about: 'a Parquet file that pitlake stamp wrote' },
+    '[to]': ['another one of the same query; without it the query on the lake as it stands', kinds.file],
+  },
+  options: { '--tries N': ['so many runs may narrow the points down', '300'], ...timeoutOption },
+  details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it
+gives the earlier rows and after which it does not. Then as few of the points and records of that commit as make the first
+row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
+they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
+that the lake holds says why. Exit 6: results of two different queries.`,
+  answer: async (call) => {
+    const { args, options, settings } = call
+    const [from = '', to = null] = args.map((file) => stampedPath(call, file))
+    const onRun = ({ runs, about }: { runs: number; about: string }) => showLive(call, `run ${runs}: ${about}`)
+    const what = { root: settings.data, from, to, tries: options.tries, program: programName(), onRun }
+    const found = await explainChange(what, withinTime(call))
+    showLive(call, '')
+    return { document: found, words: () => explainedInWords(found), error: doubtOn(found) }
+  },
+})
+
+function doubtOn({ verdict, reason, from }: Explained): LakeError | null {
+  const got = reason ?? undefined
+  const subject = `${from.file} differs, and nothing that the lake holds says why`
+  const doubt = { subject, got, next: 'run pitlake replay on it, then pitlake doctor' }
+  if (verdict === 'unexplained') return new LakeError('integrity', doubt)
+  const next = 'stamp the same query again, then compare those'
+  const others = { subject: 'two results of different queries', got, next }
+  return verdict === 'other query' ? new LakeError('incomplete', others) : null
+}
+
+function explainedInWords(found: Explained): string {
+  const { verdict, reason, from, to, versions, runs, text, commit, row, points, records, minimal, notes } = found
+  const names = `version ${from.version} and ${to.file === null ? 'now, version' : 'version'} ${to.version}`
+  const lines = [`${names}: ${verdict}${verdict === 'other query' ? '' : `, ${runs} runs over ${versions} commits`}`]
+  if (reason !== null) lines.push(`note: ${reason}`)
+  for (const note of notes) lines.push(`note: ${note}`)
+  if (text !== null) {
+    lines.push(`the views tell the same data otherwise: ${text.objects.join(', ') || 'which of them is not known'}`)
+    for (const one of text.catalogue) lines.push(`  ${one.path} ${one.field}: ${said(one.from)} -> ${said(one.to)}`)
+  }
+  if (commit !== null) {
+    const { version, job, committed_at } = commit
+    lines.push(`version ${version} changed it: ${job}, ${instant(committed_at)}, ${commit.points_added} points came`)
+    if (commit.rules.length > 0) lines.push(`  with other availability rules for ${commit.rules.join(', ')}`)
+    if (commit.further) lines.push('  later commits changed it further')
+  }
+  if (row !== null)
+    lines.push(`row ${row.row}, ${row.column ?? 'the whole row'}: ${side(row, 'from')} -> ${side(row, 'to')}`)
+  if (points.length + records.length > 0)
+    lines.push(minimal ? 'made by these, of which none can be left out' : 'made by some of these (more: --tries)')
+  lines.push(...points.slice(0, most).map(pointLine), ...records.slice(0, most).map(recordLine))
+  const more = Math.max(0, points.length - most) + Math.max(0, records.length - most)
+  if (more > 0) lines.push(`  and ${more} more (--json)`)
+  return `${lines.join('\n')}\n`
+}
+
+const most = 20
+
+function pointLine({
+  metric,
+  asset,
+  interval,
+  currency,
+  exchange,
+  network,
+  t,
+  from,
+  to,
+}: Explained['points'][number]): string {
+  const series = [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
+  const pointText = (point: Explained['points'][number]['from']): string =>
+    point === null ? 'not there' : `${point.o ?? String(point.v)} known ${point.available_at} (${point.basis})`
+  const came = (to ?? from)?.observed_at ?? ''
+  return `  ${series} t=${t}: ${pointText(from)} -> ${pointText(to)}, came ${came}`
+}
+
+function recordLine({ table, id, what, at, fields }: Explained['records'][number]): string {
+  const changes = fields.map(({ field, from, to }) => `${field} ${said(from)} -> ${said(to)}`)
+  return `  ${table} ${id} ${what} ${at}${changes.length === 0 ? '' : `: ${changes.join(', ')}`}`
+}
+
+function side(row: NonNullable<Explained['row']>, which: 'from' | 'to'): string {
+  return row[which] ?? (row.column === null ? 'no such row' : 'NULL')
+}
+
+const said = (value: unknown): string => JSON.stringify(value)
+const instant = (micros: number): string => formatInstant(Math.floor(micros / 1_000_000))

@@ -1,0 +1,218 @@
+import pLimit from 'p-limit'
+import { usage } from '../../base/errors.ts'
+import { instantOf } from '../../base/time.ts'
+import { dirname, relative, resolve, sep } from 'node:path'
+import type { Check } from '../../catalog/health.ts'
+import { restsOn } from '../report/trust.ts'
+import { check, judgedReasons, type LakeStanding, readStanding } from '../report/status.ts'
+import { metricsText } from '../report/metrics.ts'
+import { readStatusPage } from '../report/status-page.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+import { putOut } from '../../lake/store/output.ts'
+import { statusPage } from '../report/page/page.ts'
+import { brief, bytes, counted, labelled, moment, percent, several, span, whole, wrapped } from '../../base/figures.ts'
+import { kinds } from '../../base/kinds.ts'
+import { listen, listenAt, type Shown, type Shows } from '../server/listen.ts'
+import { instantNow } from '../cli/context.ts'
+import { answering, type Call, type CommandAnswer, type CommandContext, type Deps, documentText } from '../cli/spec.ts'
+import { programName } from '../cli/process.ts'
+import { untilStopped } from '../cli/world.ts'
+import { patience } from '../report/freshness.ts'
+import type { StatusInput } from '../report/facts.ts'
+
+const [age, any] = [kinds.span('6h or 3d'), kinds.count(0)]
+
+export const statusCommand = answering({
+  options: {
+    '--html FILE': 'also write a self-contained page with pictures',
+    '--metrics FILE': 'also write the numbers as text for Prometheus',
+    '--check': 'a line for each kind of reason, and an exit code that judges: 0, 4 or 6',
+    '--listen ADDRESS': 'show page, /metrics and /healthz over HTTP until stopped',
+    '--max-late TIME': { kind: kinds.span('30m or 2h'), about: 'how long a point may have been due' },
+    '--max-feed-age TIME': { kind: age, about: 'how long ago the registry may have been polled (3d)' },
+    '--max-violations N': { kind: any, about: 'how many stored values may differ upstream (0)' },
+    '--max-findings N': { kind: any, about: 'how many records of the registry may contradict (0)' },
+    '--max-failed N': { kind: any, about: 'how many windows may have failed (0)' },
+    '--max-gaps N': { kind: any, about: 'in how many windows points may be missing for good' },
+  },
+  details:
+    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
+  answer: async (given) => {
+    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = given.options
+    const settings = { ...given.settings, check: checkOf(maxLate, limits, given.settings.check) }
+    const call = { ...given, settings }
+    const { catalogue, cwd, stderr } = call
+    if (address !== undefined) {
+      const beside = Object.entries({ check: checks, html: file, metrics, json: 'json' in limits && limits.json })
+      const [flag] = beside.find(([, value]) => value !== undefined && value !== false) ?? []
+      if (flag !== undefined) throw usage('--listen', { expected: 'no other output beside it', got: `--${flag}` })
+      return await listening(call, address)
+    }
+    const { data } = settings
+    using ledger = await Ledger.openToRead(data)
+    const asked = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
+    const full = file === undefined ? asked : { ...asked, arrivals: true }
+    const judged = await readStanding(ledger, full)
+    if (file !== undefined) {
+      const path = resolve(cwd, file)
+      const stamps = relative(dirname(path), inLake(resolve(data), places.stamps))
+        .split(sep)
+        .map(encodeURIComponent)
+      const page = await readStatusPage(ledger, full, judged, programName(), stamps.join('/'))
+      await putOut(path, statusPage(page), data, '--html')
+    }
+    if (metrics !== undefined) await putOut(resolve(cwd, metrics), metricsText(judged, asked.now), data, '--metrics')
+    if (file !== undefined) stderr(`page written to ${file}\n`)
+    const { lines, code } = checks ? check(judged.standing) : { lines: null, code: 0 }
+    const words = () => (lines === null ? statusInWords(judged.standing, data) : `${lines.join('\n')}\n`)
+    return { document: judged.standing, words, code }
+  },
+})
+
+/** Shows the lake until it is told to stop; says nothing else. */
+async function listening(call: Call, address: string): Promise<CommandAnswer<LakeStanding>> {
+  const at = listenAt(address, call.settings)
+  const standing = await standingNow(call)
+  await using door = await listen(at, call.settings, showsOf(call))
+  call.stderr(`listening at ${door.url}\n`)
+  await untilStopped(call)
+  return { document: standing, words: () => '' }
+}
+
+/** What is still well: flags win over the config file. */
+function checkOf(late: number | undefined, limits: object, check: Check): Check {
+  const given = Object.entries(limits).filter(([name, value]) => Object.hasOwn(check, name) && value !== undefined)
+  const maxLate = late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }]
+  return { ...check, maxLate, ...Object.fromEntries(given) }
+}
+
+const verdicts = { look: 'look first', no: 'NO' } as const
+
+/** The status for people, at most 80 columns wide. */
+export function statusInWords(standing: LakeStanding, data: string): string {
+  const { coverage, freshness, windows, requests, verified, committed_at, schema_changes: changes } = standing
+  const { against, looked } = restsOn(standing)
+  const at = committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
+  const { fresh, awaited, behind, overdue_seconds, stopped } = freshness
+  const late = behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
+  const states = (['covered', 'empty', 'unsupported', 'failed', 'not_asked'] as const).map(
+    (state) => `${whole(windows[state])} ${state.replace('_', ' ')}`,
+  )
+  const asked = `${whole(requests.total)}, ${whole(requests.credits)} credits`
+  const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
+  const lines = labelled([
+    ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
+    standing.mirror_of !== null && ['mirror of', standing.mirror_of],
+    ['provider', standing.provider ?? 'none yet'],
+    ['version', at],
+    ['trust', standing.trust === 'yes' ? `yes: ${against}; ${looked}` : verdicts[standing.trust]],
+    ...standing.reasons.map(({ text, next }) => ['', `- ${text}${next === null ? '' : `: ${next}`}`] as const),
+    ['coverage', `${percent(coverage.held, coverage.due)} of ${whole(coverage.due)} due points`],
+    ['fresh', `${whole(fresh)} series, ${whole(awaited)} awaited, ${late}, ${whole(stopped)} stopped`],
+    ['newest', standing.newest ?? 'none'],
+    ['gaps', `${several(standing.gaps, 'window')}, ${whole(standing.awaiting)} awaited`],
+    ['windows', states.join(', ')],
+    ['violations', violationsLine(standing)],
+    changes !== 0 && ['schema', `${several(changes, 'change')} of values (view schema_changes)`],
+    [
+      'verified',
+      verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
+    ],
+    ['requests', `${asked}; last 24 h ${whole(requests.day)}, ${whole(requests.day_credits)} credits`],
+    ['rate', `busiest minute ${whole(requests.busiest_minute)} of ${whole(requests.per_minute)} allowed`],
+    ['registry', registryLine(standing)],
+    ['stored', `${brief(standing.points)} points, ${stored}`],
+    standing.running.length > 0 && ['at work', standing.running.join(', ')],
+  ])
+  const parts = lines
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => wrapped(line, line.startsWith(' ') ? 15 : 13))
+  return parts.map((part) => `${part}\n`).join('')
+}
+
+function violationsLine({ violations, incidents, accepted, passed }: LakeStanding): string {
+  const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
+  const more = [counted({ accepted }), counted({ passed })].filter((words) => words !== '')
+  return [`${whole(violations)}${of}`, ...more].join(', and ')
+}
+
+function registryLine({ registry }: LakeStanding): string {
+  const { first_snapshot, last_snapshot, feed_at, records, schema_changes, findings } = registry
+  const total = Object.values(records).reduce((a, b) => a + b, 0)
+  if (first_snapshot === null && total === 0) return 'no snapshot yet'
+  return [
+    `${whole(total)} records`,
+    `snapshots ${first_snapshot} .. ${last_snapshot}`,
+    feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`,
+    ...(schema_changes ? [`${whole(schema_changes)} schema changes`] : []),
+    ...(findings ? [several(findings, 'contradiction')] : []),
+  ].join(', ')
+}
+
+/** How the lake stands now, as a door tells it. */
+export async function standingNow(
+  { settings, catalogue, now }: CommandContext & Pick<Deps, 'now'>,
+  how: Pick<StatusInput, 'patience'> = {},
+): Promise<LakeStanding> {
+  using ledger = await Ledger.openToRead(settings.data)
+  const asked = { settings, catalogue, now: instantNow({ now }), arrivals: false, ...how }
+  return (await readStanding(ledger, asked)).standing
+}
+
+/** An answer is shown again for so many times as long as it took to make, and at least for so many milliseconds. */
+const share = 20
+const least = { check: 1000, metrics: 5000, page: 10_000 }
+
+/**
+ * The numbers (with what a watch may spend a UTC day; null: any number), the judgement and the page of a lake, each made when
+ * somebody asks. One is made at a time and shown to all who ask meanwhile, so that readers take a twentieth of the process
+ * at most; a lake is only read, without its locks.
+ */
+export function showsOf(
+  { settings, catalogue, now, elapsed }: CommandContext & Pick<Deps, 'now' | 'elapsed'>,
+  creditsPerDay: number | null = null,
+): Shows {
+  const turn = pLimit(1)
+  const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<Shown>) => {
+    let made: { readonly shown: Promise<Shown>; until: number } | null = null
+    return async (): Promise<Shown> => {
+      if (made !== null && elapsed() < made.until) return await made.shown
+      const begin = async (): Promise<Shown> => {
+        const begun = elapsed()
+        try {
+          using ledger = await Ledger.openToRead(settings.data)
+          return await make(ledger, { settings, catalogue, now: instantNow({ now }) })
+        } finally {
+          own.until = elapsed() + Math.max(atLeast, share * (elapsed() - begun))
+        }
+      }
+      const own = { shown: turn(begin), until: Infinity }
+      made = own
+      return await own.shown
+    }
+  }
+  return {
+    '/': shared(least.page, async (ledger, input) => {
+      const asked = { ...input, arrivals: true }
+      const page = await readStatusPage(ledger, asked, await readStanding(ledger, asked), programName())
+      // A page that stays open shows how the lake is.
+      return { status: 200, type: 'text/html', body: statusPage(page), headers: { refresh: '60' } }
+    }),
+    '/metrics': shared(least.metrics, async (ledger, input) => {
+      const body = metricsText(await readStanding(ledger, input), input.now, creditsPerDay)
+      return { status: 200, type: 'text/plain; version=0.0.4', body }
+    }),
+    '/healthz': shared(least.check, async (ledger, input) => {
+      const { standing } = await readStanding(ledger, { ...input, arrivals: false, patience })
+      const { lines, code } = check(standing)
+      const { version, committed_at, trust, synthetic } = standing
+      const [text = ''] = lines
+      const [word = ''] = text.split(':')
+      const reasons = judgedReasons(standing.reasons)
+      const document = { ok: code === 0, word, text, version, committed_at, trust, synthetic, reasons }
+      return { status: code === 0 ? 200 : 503, type: 'application/json', body: documentText(document) }
+    }),
+  }
+}

@@ -1,0 +1,185 @@
+import { resolve } from 'node:path'
+import { usage } from '../../base/errors.ts'
+import { kinds } from '../../base/kinds.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { seenLags } from '../../trust/availability-audit.ts'
+import { stressPicture } from '../report/page/stress.ts'
+import { stamp } from '../../trust/results/stamp.ts'
+import { type Quantile, quantiles } from '../../trust/results/stress-delays.ts'
+import { sourceOfQuery, sourceOfStamp } from '../../trust/results/stress-source.ts'
+import { withVintages } from '../../trust/results/stress-stamp.ts'
+import { briefFigure, inWords as condition, type StressRun } from '../../trust/results/stress-verdict.ts'
+import { stress, type Stressed, type StressInput, type StressSource } from '../../trust/results/stress.ts'
+import { outFile, putOut } from '../../lake/store/output.ts'
+import { formatDuration, parseDuration } from '../../base/time.ts'
+import { table, whole } from '../../base/figures.ts'
+import { judged, readGiven, stampedPath, timeoutOption, withinTime } from '../cli/context.ts'
+import { checkEnding, knowledgeFlags } from './query.ts'
+import { answering, type Call, showLive } from '../cli/spec.ts'
+import { allVariables, stampEndings } from './stamp.ts'
+import { lakeWorld, openedLake } from '../cli/world.ts'
+
+const part = kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000)
+const later = kinds.listOf({ name: 'span', read: lagOf })
+const toAct = kinds.listOf({ name: 'span', read: (flag, text) => timeOf(flag, text) })
+const lags = `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`
+
+const stressOptions = {
+  '--figure SQL': 'one number over the rows, which are the table result: avg(r) / stddev(r)',
+  '--lag LIST': [lags, later, `${quantiles.join(',')},30m,1h`],
+  '--latency LIST': ['how much more time is needed to act: 15m,1h', toAct],
+  '--vintages N': ['how many earlier versions of the lake to try', kinds.count(0), '3'],
+  '--within SHARE': ['the part of itself by which the figure may move', part, '0.5'],
+  ...knowledgeFlags,
+  '--out FILE': 'also stamp the outcome into a Parquet file, which pitlake replay tries again',
+  '--plot FILE': 'also draw the figures, as SVG',
+  ...timeoutOption,
+} as const
+
+type Stressing = Call<typeof stressOptions>
+
+export const stressCommand = answering({
+  args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
+  options: stressOptions,
+  details: `Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
+--within; the metric that moves it most is named, and the shortest lag that is enough. Exit 6: undecided, because the figure
+is no number, or the query is not deterministic. Earlier versions are told and do not judge. Only --out writes: its file, and what pins the version beside the lake's stamps.
+
+Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
+  answer: async (call) => {
+    const { options, catalogue, cwd } = call
+    const [file = ''] = call.args
+    const { data } = call.settings
+    const { figure = '', lag: lags, latency: latencies = [], within, out, plot } = options
+    const expected = "SQL of one number over the table result, such as 'avg(r) / stddev(r)'"
+    if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
+    await openedLake(call)
+    using ledger = await Ledger.openToRead(data)
+    const seen: StressInput['seen'] = async (metrics) => await seenLags(ledger, catalogue, metrics)
+    const onRun = (done: number) => showLive(call, `${done} runs`)
+    const asked: StressInput = { figure, lags, latencies, within, seen, onRun }
+    const given = givenIn(call, file)
+    const done = await (out === undefined
+      ? stress(await sourceOf(call, ledger, given), asked, { folder: data, ...withinTime(call) })
+      : stamped(call, given, resolve(cwd, out), asked)
+    ).finally(() => showLive(call, ''))
+    if (plot !== undefined) await putOut(resolve(cwd, plot), stressPicture(done, file), data, '--plot')
+    return { document: done, words: () => inWords(done, file), error: judged(file, done, outcome) }
+  },
+})
+
+const outcome = {
+  good: 'holds',
+  command: 'stress',
+  bad: 'falls apart',
+  next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
+} as const
+
+/** A query, or the path of a stamped result, which has variables of its own. */
+type Given = string | { readonly stamped: string }
+
+function givenIn(call: Stressing, file: string): Given {
+  if (!stampEndings.some((ending) => file.toLowerCase().endsWith(ending)))
+    return readGiven(call, file, 'a file with a query')
+  const path = { stamped: stampedPath(call, file) }
+  if (Object.keys(allVariables(call)).length === 0) return path
+  const got = '--as-of, --observed-as-of or --set'
+  throw usage('pitlake stress', { expected: 'a stamped result with its own variables', got })
+}
+
+/** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
+async function stamped(call: Stressing, query: Given, out: string, asked: StressInput): Promise<Stressed> {
+  const { catalogue, options } = call
+  const { data: root } = call.settings
+  checkEnding(out, stampEndings)
+  outFile(out, root).discard()
+  const variables = allVariables(call)
+  const what = { root, catalogue, query, out, variables, stress: { ...asked, vintages: options.vintages } }
+  const made = await stamp(what, withinTime(call), lakeWorld(call, 'stress'))
+  if (made.outcome === null) throw new RangeError('stamped without an outcome')
+  return made.outcome
+}
+
+async function sourceOf(call: Stressing, ledger: Ledger, given: Given): Promise<StressSource> {
+  const source = await (typeof given === 'string'
+    ? sourceOfQuery(ledger, given, allVariables(call))
+    : sourceOfStamp(ledger, given.stamped))
+  return withVintages(ledger, source, call.options.vintages)
+}
+
+function lagOf(flag: string, text: string): number | Quantile {
+  return quantiles.find((one) => one === text) ?? timeOf(flag, text, `, or ${quantiles.join(', ')}`)
+}
+
+const longest = 366 * 86_400
+
+function timeOf(flag: string, text: string, beside = ''): number {
+  const seconds = parseDuration(text)
+  if (seconds !== undefined && seconds <= longest) return seconds
+  throw usage(flag, { expected: `times such as 30m or ${formatDuration(86_400)}${beside}`, got: `"${text}"` })
+}
+
+/** The outcome for people: the verdict, every run with a bar of its figure, and what each metric does alone. */
+function inWords({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
+  const said = verdict === 'falls' ? 'falls apart' : verdict
+  const head = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
+  const parts = [head.map((line) => `${line}\n`).join('')]
+  if (figure === null) return parts.join('')
+  const judged = runs.filter(({ kind }) => kind !== 'version')
+  const bar = barOf([figure, ...judged.map((run) => run.figure)])
+  const as = ['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)]
+  const tried = judged.map((run) => [
+    label(run),
+    text(run.figure),
+    share(run.moved),
+    whole(run.changed),
+    bar(run.figure),
+  ])
+  parts.push(table(['known', 'figure', 'moved', 'rows changed', ''], [as, ...tried]))
+  const alone = metrics.map((one) => [one.metric, text(one.figure), share(one.moved), percent(one.share)])
+  if (delay !== null && alone.length > 0)
+    parts.push(`of each metric alone, ${condition(delay)}:\n${table(['metric', 'figure', 'moved', 'share'], alone)}`)
+  const versions = runs.filter(({ kind }) => kind === 'version')
+  if (versions.length > 0)
+    parts.push(
+      `as it came out at earlier versions, beside what the lake says now that was knowable then:\n${earlier(versions)}`,
+    )
+  return parts.join('\n')
+}
+
+function earlier(versions: readonly StressRun[]): string {
+  const bar = barOf(versions.flatMap(({ figure, before }) => [figure, before]))
+  const rows = versions.map(({ name, at, figure, before, moved, changed }) => {
+    const of = `${(at ?? '').slice(0, 16).replace('T', ' ')}Z`
+    return [name, of, text(figure), text(before), share(moved), whole(changed), bar(figure)]
+  })
+  return table(['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', ''], rows)
+}
+
+function label({ kind, name }: StressRun): string {
+  if (kind === 'latency') return `${name} to act`
+  return /^(?:p\d+|max)$/.test(name) ? `as late as ${name}` : `${name} later`
+}
+
+const text = (figure: number | null): string => (figure === null ? 'none' : briefFigure(figure))
+const share = (moved: number | null): string => (moved === null ? '' : percent(moved))
+
+function percent(part: number): string {
+  return `${Math.abs(part) < 0.1 ? Math.round(part * 1000) / 10 : Math.round(part * 100)} %`
+}
+
+const places = 30
+
+/** Bars from one zero for all: to its left what is below it. */
+function barOf(figures: readonly (number | null)[]): (figure: number | null) => string {
+  const known = figures.filter((figure) => figure !== null)
+  const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)]
+  const unit = high === low ? 0 : places / (high - low)
+  const zero = Math.round(-low * unit)
+  return (figure) => {
+    if (figure === null) return ''
+    const length = Math.max(figure === 0 ? 0 : 1, Math.round(Math.abs(figure) * unit))
+    const below = figure < 0
+    return `${' '.repeat(Math.max(0, below ? zero - length : zero))}${(below ? '▒' : '█').repeat(length)}`
+  }
+}

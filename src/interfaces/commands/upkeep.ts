@@ -1,0 +1,138 @@
+import { inLake, places } from '../../lake/store/layout.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { buildViews } from '../../query/views/build.ts'
+import { bytes, filesInWords, labelled, table, whole } from '../../base/figures.ts'
+import { answering } from '../cli/spec.ts'
+import { lakeWorld, openedLake, requireLake, viewingWorld } from '../cli/world.ts'
+import { metricSizes } from '../../sources/points/sizes.ts'
+import { compact, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
+import { redate } from '../../maintenance/upkeep/redate.ts'
+import { vacuum } from '../../maintenance/upkeep/vacuum.ts'
+import { formatDuration, formatMicros } from '../../base/time.ts'
+import { versionChanges } from '../../lake/ledger/held-runs.ts'
+
+export const viewsCommand = answering({
+  details:
+    'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
+  answer: async (call) => {
+    const { catalogue } = call
+    const { data } = call.settings
+    requireLake(data)
+    using ledger = await Ledger.open(data)
+    const built = await buildViews(ledger, { catalogue, force: true, deps: lakeWorld(call, 'views') })
+    const { version, objects, files, bytes: size } = built
+    const made = [places.database, places.script].map((place) => `  ${inLake(data, place)}\n`)
+    const of = `${objects} objects over ${whole(files)} files of version ${version} (${bytes(size)})`
+    return { document: built, words: () => `${of}:\n${made.join('')}` }
+  },
+})
+
+export const compactCommand = answering({
+  recorded: true,
+  options: {
+    '--report': 'then print bytes per point and column of every metric',
+    '--redate': 'first date stored points by the availability rules of today, as a version of its own',
+  },
+  details:
+    'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
+  answer: async (call) => {
+    const { settings, options, catalogue } = call
+    await openedLake(call)
+    const redated = options.redate ? await redate(settings.data, catalogue, lakeWorld(call, 'compact')) : null
+    const merged = await compact(settings.data, viewingWorld(call, 'compact'))
+    const sizes = options.report ? await metricSizes(settings.data) : null
+    const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
+    const words = () => [redated ? dated(redated) : '', mergedInWords(merged), sizes ? sizeTable(sizes) : ''].join('')
+    return { document: report, words, error: mergeVerdict(merged) }
+  },
+})
+
+function mergedInWords(summary: Awaited<ReturnType<typeof compact>>): string {
+  const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
+  if (partitions === 0) return `nothing to merge (version ${version})\n`
+  return `version ${version}: ${whole(files_removed)} files of ${partitions} partitions became ${files_added}
+${whole(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
+`
+}
+
+function dated({ partitions, made, version, unknown }: Awaited<ReturnType<typeof redate>>): string {
+  const left = unknown.length === 0 ? '' : `not in the catalogue, dates kept: ${unknown.join(', ')}\n`
+  if (!made || partitions.length === 0) return `every point is dated by the rules of today\n${left}`
+  const rows = partitions.map(({ metric, interval, points, redated }) => [metric, interval, points, redated] as const)
+  return `version ${version}: points dated anew\n${table(['metric', 'interval', 'points', 'redated'], rows)}${left}`
+}
+
+/** The columns that cost anything, each with its bytes a point. */
+function sizeTable(sizes: Awaited<ReturnType<typeof metricSizes>>): string {
+  const points = sizes.reduce((sum, one) => sum + one.points, 0)
+  const size = sizes.reduce((sum, one) => sum + one.bytes, 0)
+  const rows = sizes.map(({ metric, points: own, bytes_per_point, columns }) => {
+    const dear = Object.entries(columns).map(([name, each]) => `${name} ${each.toFixed(each < 0.1 ? 3 : 2)}`)
+    return [metric, own, bytes_per_point.toFixed(2), dear.join('  ')] as const
+  })
+  const total = points === 0 ? 0 : size / points
+  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${whole(points)} points, ${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
+}
+
+export const vacuumCommand = answering({
+  options: {
+    '--keep DURATION': ['keep files that were in use within this time, such as 7d or 12h', '7d'],
+    '--keep-requests DURATION': ['keep requests, runs and their logs that are younger than this', '400d'],
+    '--yes': 'really remove them',
+  },
+  details:
+    'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    await openedLake(call)
+    const { keep: keepSeconds, keepRequests: keepRequestsSeconds, yes: really } = options
+    const deps = viewingWorld(call, 'vacuum')
+    const what = { root: settings.data, keepSeconds, keepRequestsSeconds, really }
+    const views: Parameters<typeof vacuum>[1]['buildViews'] = async (ledger) =>
+      await buildViews(ledger, { catalogue, deps })
+    const summary = await vacuum(what, { ...deps, buildViews: views })
+    return { document: summary, words: () => vacuumedInWords(summary, keepSeconds) }
+  },
+})
+
+function vacuumedInWords(summary: Awaited<ReturnType<typeof vacuum>>, keepSeconds: number): string {
+  const { dry_run, data, journal, exports, requests, stamped, version } = summary
+  const total = data.bytes + journal.bytes + exports.bytes
+  const rows = labelled(
+    [
+      ['superseded data files', filesInWords(data)],
+      ['folded journal entries', filesInWords(journal)],
+      ['old exports', filesInWords(exports)],
+      requests.files > 0 && ['old requests, runs, logs', filesInWords(requests)],
+      stamped.files > 0 && ['kept for stamped results', filesInWords(stamped)],
+    ],
+    26,
+  )
+  const verb = dry_run ? 'would be freed; run it with --yes' : `freed (version ${version})`
+  return `${rows}${bytes(total)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
+}
+
+export const versionsCommand = answering({
+  details:
+    'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
+  answer: async ({ settings }) => {
+    using ledger = await Ledger.openToRead(settings.data)
+    const versions = versionChanges(ledger).map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
+    const words = () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line)))
+    return { document: versions, words }
+  },
+})
+
+const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
+
+function line(
+  one: Omit<ReturnType<typeof versionChanges>[number], 'committed_at'> & { readonly committed_at: string },
+): (string | number)[] {
+  const { version, committed_at, job, points_added, added, replaced, removed } = one
+  const also = [
+    ...(['violations', 'stamps'] as const).flatMap((name) => (one[name] > 0 ? [`${one[name]} ${name}`] : [])),
+    ...(one.rules ? ['rules'] : []),
+  ]
+  const changes = [added, replaced, removed].map((change) => (change.files === 0 ? '' : filesInWords(change)))
+  return [version, committed_at, job, points_added, ...changes, also.join(', ')]
+}

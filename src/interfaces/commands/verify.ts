@@ -1,0 +1,317 @@
+import { resolve } from 'node:path'
+import { usage } from '../../base/errors.ts'
+import { isOwn } from '../../catalog/catalogue.ts'
+import { globTest } from '../../catalog/globs.ts'
+import { hint } from '../../base/suggestion.ts'
+import type { Damage } from '../../maintenance/upkeep/findings.ts'
+import {
+  isUnreadable,
+  verify,
+  type VerifySummary,
+  verifyVerdict,
+  withRegistryVerified,
+} from '../../maintenance/upkeep/verify.ts'
+import { type OwnVerified, verifyOwn } from '../../sources/user-files/verify.ts'
+import { type RegistryVerified, verifyRegistry } from '../../sources/registry/verify.ts'
+import { outFile, putOut } from '../../lake/store/output.ts'
+import { visibleLines } from '../../base/visible.ts'
+import { instantNow, isVerbose, rangeOf } from '../cli/context.ts'
+import { fetchProgress } from './fetch.ts'
+import { headFlags, headVerified } from './head-check.ts'
+import { registryProgress } from './registry.ts'
+import { answering, type Call, type Deps } from '../cli/spec.ts'
+import { askingWorld, providersOf, requireLake } from '../cli/world.ts'
+import type { Difference } from '../../sources/metrics/verify-findings.ts'
+import { againLines } from './doctor.ts'
+import { bytes, counted, cut, type LabelledRow, whole, wrapped } from '../../base/figures.ts'
+
+/** So many files of own data are compared unless all are wanted. */
+const usualFiles = 20
+/** The most credits that a verify spends unless it is told otherwise. */
+export const usualBudget = 300
+/** And the most requests that it sends to the registry. */
+const usualRequests = 60
+
+const verifyOptions = {
+  '--all': 'everything that the lake holds, whatever it costs',
+  '--budget N': `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
+  '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
+  '--assets LIST': 'only these assets, by comma, `*` as a glob',
+  '--since TIME': 'first t to compare, a date or an instant, UTC',
+  '--until TIME': 'end of the range of t, exclusive',
+  '--resources LIST': "only the registry: these resources, by comma, or '*'",
+  '--max-requests N': 'stop after so many requests',
+  '--report FILE': 'write a report for the provider, as Markdown',
+  ...headFlags,
+} as const
+
+export const verifyCommand = answering({
+  recorded: true,
+  asks: true,
+  options: verifyOptions,
+  details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
+applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
+feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
+Own data are compared with the files from which they were imported, ${usualFiles} of them (--all: all) and others with each day;
+assets and times leave them out.
+Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
+  answer: async (call) => {
+    const { settings, catalogue, options, cwd, stderr } = call
+    const { data } = settings
+    requireLake(data)
+    if (options.head !== undefined) return await headVerified(call)
+    const { all, budget: given, report, maxRequests = null } = options
+    if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
+    const { scope, names } = wantedOf(call)
+    // Said before anything is asked, not after it was paid for.
+    if (report !== undefined) outFile(resolve(cwd, report), data, '--report').discard()
+    const { onEvent, end } = fetchProgress(call, isVerbose(call))
+    stderr('reading every file of the lake\n')
+    const common = { settings, catalogue, providerMoved: false }
+    const world = askingWorld(call, 'verify')
+    const within = (usual: number): number | null => (all ? null : (given ?? usual))
+    const points = await verify(
+      { ...common, now: instantNow(call), scope, budget: within(usualBudget), maxRequests },
+      { ...world, onEvent, detailedLog: isVerbose(call), onDamage: toldAtOnce(call) },
+    ).finally(end)
+    const left = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
+    const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: left }
+    const summary =
+      names === undefined || points.stopped_by !== null || isUnreadable(points)
+        ? points
+        : withRegistryVerified(
+            points,
+            await verifyRegistry({ ...registry, names }, { ...world, onEvent: registryProgress(call) }),
+          )
+    if (report !== undefined) await putOut(resolve(cwd, report), visibleLines(reportOf(summary)), data, '--report')
+    const isLeft = options.resources !== undefined || options.assets !== undefined || options.since !== undefined
+    const whole = isLeft || isUnreadable(summary) ? summary : await withFiles(call, summary)
+    return { document: whole, words: () => toldOf(whole), error: verifyVerdict(whole) }
+  },
+})
+
+const ownMetrics = ({ endpoints }: Call<typeof verifyOptions>['catalogue']): readonly string[] =>
+  [...endpoints.values()].filter(isOwn).map(({ path }) => path)
+
+/** The same with what the files say from which own data came. */
+async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummary): Promise<VerifySummary> {
+  const { options, settings, catalogue, cwd } = call
+  const tests = options.paths?.map(globTest)
+  const isWanted = (metric: string): boolean => tests?.some((test) => test(metric)) ?? true
+  if (!ownMetrics(catalogue).some(isWanted)) return summary
+  const most = options.all ? null : usualFiles
+  const own = await verifyOwn({ root: settings.data, catalogue, isWanted, most, cwd }, askingWorld(call, 'verify'))
+  const ok = summary.ok && own.differences.length === 0 && own.incidents === 0
+  return { ...summary, own, version: own.version, ok }
+}
+
+/** Damage is told while the provider is still to be asked, which may take long. */
+function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
+  return (damage) => {
+    for (const { path, found, remedy } of damage.slice(0, 10)) stderr(`damage: ${path}: ${found}; ${remedy}\n`)
+    if (damage.length > 10) stderr(`damage: ${damage.length - 10} more\n`)
+  }
+}
+
+/**
+ * What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). Flags of one API
+ * alone leave the other out; without any both are asked, as far as the lake holds them.
+ */
+function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOptions>) {
+  const { since = null, until = null } = rangeOf(options)
+  const { paths = null, assets = null, resources } = options
+  const scope = { paths, assets, since, until }
+  const narrowed = Object.values(scope).some((value) => value !== null)
+  const names = resources && namesOf(resources, [...catalogue.resources.keys()])
+  if (names !== undefined) return { scope: narrowed ? scope : null, names }
+  const held = providersOf(settings.data)
+  const isAskable = held.has('metrics') || settings.metrics.url !== null || ownMetrics(catalogue).length === 0
+  if (narrowed || !held.has('registry')) return { scope: isAskable ? scope : null, names }
+  const { url, key } = settings.registry
+  if (url === null || key === null) {
+    stderr(`note: the registry is not asked: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
+    return { scope, names }
+  }
+  return { scope: isAskable ? scope : null, names: null }
+}
+
+/** Names of resources as typed; null: all. */
+export function namesOf(named: readonly string[], known: readonly string[]): readonly string[] | null {
+  if (named.includes('*')) return null
+  const unknown = named.find((name) => !known.includes(name))
+  if (unknown === undefined) return named
+  throw usage('--resources', { expected: known.join(', '), got: unknown, next: hint(unknown, known) })
+}
+
+const shown = 10
+
+/** What a person sees on the terminal, at most 80 columns. */
+export function toldOf(summary: VerifySummary): string {
+  const { checked, damage, windows, differences, failures, requests, credits, gaps, registry, results } = summary
+  const { incidents, accepted, points_added: added } = summary
+  const sound = damage.length === 0 ? 'all sound' : `${damage.length} findings`
+  const lists = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []]
+  const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
+  const lines = [
+    ...labels([
+      ['files', `${whole(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
+      ['contents', `${whole(checked.points)} points of ${whole(checked.series)} series, ${whole(gaps)} known gaps`],
+      ['windows', compared(windows, '')],
+      counted(results) !== '' && ['results', counted(results)],
+      counted(results) !== '' && added > 0 && ['appended', `${whole(added)} points`],
+      ['asked', `${whole(requests)} requests, ${whole(credits)} credits`],
+      incidents > 0 && ['incidents', `${whole(incidents)}, of very many points at once: see pitlake violations list`],
+      accepted > 0 && ['accepted', `${whole(accepted)} differences, not told again`],
+      windows.failed > 0 && ['failed', `${whole(windows.failed)} windows without a usable answer`],
+      windows.left > 0 && ['left', `${whole(windows.left)} windows for the next run`],
+    ]),
+    ...each(damage, ({ path, found, remedy }) => [`damage     ${path}: ${found}`, `           remedy: ${remedy}`]),
+    ...each(differences, differenceLines),
+    ...each(failures, ({ series, reason }) => [`failed     ${series}: ${reason}`]),
+    ...againLines(summary.observed_again).flatMap((line) => ['', ...wrapped(line)]),
+    ...(registry === null ? [] : ['', ...registryLines(registry)]),
+    ...(summary.own === null ? [] : ['', ...ownLines(summary.own)]),
+    ...(more > 0 ? ['', `and ${whole(more)} more: see --json or --report FILE`] : []),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>, what: string): string {
+  return `${whole(all.verified)} of ${whole(all.chosen)}${what} compared, ${whole(all.held)} held`
+}
+
+/** The first of a list, each below an empty line. */
+function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): string[] {
+  return list.slice(0, shown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
+}
+
+function labels(rows: readonly LabelledRow[]): string[] {
+  return rows.flatMap((row) => (row === false ? [] : wrapped(`${row[0].padEnd(11)}${row[1]}`)))
+}
+
+/** What the registry said, and the first findings with both records cut short. */
+function registryLines({
+  checks,
+  results,
+  ignored,
+  findings,
+  accepted,
+  failures,
+  requests,
+}: RegistryVerified): string[] {
+  return [
+    ...labels([
+      ['registry', compared(checks, ' addresses')],
+      ['results', counted(results)],
+      ['asked', `${whole(requests)} requests`],
+      ignored.length > 0 && ['filters', `not heeded by the provider: ${ignored.join(', ')}`],
+      accepted > 0 && ['accepted', `${whole(accepted)} contradictions, not told again`],
+      checks.left > 0 && ['left', `${whole(checks.left)} addresses for the next run`],
+    ]),
+    ...each(findings, ({ kind, resource, id, detail, held, offered }) => [
+      `${kind.replaceAll('_', ' ')}: ${resource} ${id}`,
+      `           ${detail}`,
+      `           held ${cut(held ?? 'nothing', beginning)}`,
+      `           offered ${cut(offered ?? 'nothing', beginning)}`,
+    ]),
+    ...each(failures, ({ address, reason }) => [`failed     ${address}: ${reason}`]),
+  ]
+}
+
+/** What the files of own data said. */
+function ownLines({ files, left, differences }: OwnVerified): string[] {
+  const states = Object.fromEntries(
+    Object.entries(Object.groupBy(files, ({ state }) => state)).map(([state, all]) => [state, all.length]),
+  )
+  const news = files.filter((one) => one.news > 0)
+  const lost = files.filter(({ state }) => state === 'gone' || state === 'unreadable')
+  return [
+    ...labels([
+      ['own data', `${whole(files.length)} files from which it came: ${counted(states)}`],
+      left > 0 && ['left', `${whole(left)} files for another day (--all: now)`],
+    ]),
+    ...each(differences, differenceLines),
+    ...each(lost, ({ state, metric, file, reason }) => [`${state.padEnd(10)} ${metric}: ${reason ?? file}`]),
+    ...each(news, ({ metric, file, news: rows }) => [`news       ${metric}: ${file} has ${whole(rows)} rows more`]),
+  ]
+}
+
+const beginning = 59
+
+function differenceLines(difference: Difference): string[] {
+  const { result, t, stored, offered, stored_at, offered_at, offered_request } = difference
+  return [
+    `${result.padEnd(10)} ${seriesName(difference)}, t ${t}`,
+    `           stored ${stored ?? 'nothing'} at ${stored_at ?? 'an unknown time'}`,
+    `           offered ${offered ?? 'nothing'} at ${offered_at}`,
+    `           request ${offered_request ?? 'unknown'}`,
+  ]
+}
+
+function seriesName({ metric, asset, interval, currency, exchange, network }: Difference): string {
+  return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
+}
+
+/** The report that a person can send to the provider: Markdown, no key in it. */
+export function reportOf(summary: VerifySummary): string {
+  const { run, version, provider, differences, damage, failures, windows, results, registry } = summary
+  const found = differences.length + failures.length + damage.length + (registry?.findings.length ?? 0)
+  const failed = failures.map(({ series, since, until, reason }) => `- \`${series}\`, ${since} to ${until}: ${reason}`)
+  const damages = damage.map(({ path, found, remedy }) => `- \`${path}\`: ${found}; ${remedy}`)
+  const lines = [
+    '# Verification of stored history',
+    '',
+    `- provider: ${provider ?? 'unknown'}`,
+    `- run: ${run ?? 'none'}, lake version ${version}`,
+    `- windows compared: ${windows.verified} of ${windows.chosen}`,
+    ...Object.entries(results).map(([name, count]) => `- ${name}: ${count}`),
+    '',
+    'All times are UTC. Values are compared bit for bit. `stored` is what an earlier answer said, `offered` what the',
+    'same address says now; nothing stored was changed.',
+    '',
+    ...differenceSections(differences),
+    ...(registry === null ? [] : registrySections(registry)),
+    ...(failed.length > 0 ? ['## Windows without a usable answer', '', ...failed, ''] : []),
+    ...(damages.length > 0 ? ['## Damage in this lake (not for the provider)', '', ...damages] : []),
+    ...(found === 0 ? ['Nothing differs.'] : []),
+  ]
+  return `${lines.join('\n').trimEnd()}\n`
+}
+
+function registrySections({ checks, findings }: RegistryVerified): string[] {
+  const rows = findings.map(({ kind, resource, id, address, detail, held, offered }) => {
+    return [`${resource} ${id}`, kind, address, detail, cell(held), cell(offered)]
+  })
+  const lines = ['## Registry', '', `Addresses compared: ${checks.verified} of ${checks.chosen}.`, '']
+  return [...lines, ...markdown(['record', 'what', 'address', 'detail', 'held', 'offered'], rows)]
+}
+
+/** One section a request, its differences as a table. */
+function differenceSections(differences: readonly Difference[]): string[] {
+  const requests = [...Map.groupBy(differences, ({ offered_request }) => offered_request)]
+  return requests.flatMap(([request, all]) =>
+    all.slice(0, 1).flatMap((first) => [
+      `## ${seriesName(first)}`,
+      '',
+      `- address: \`${first.address ?? 'unknown'}\``,
+      `- asked at ${first.offered_at}, request \`${request ?? 'unknown'}\`${first.provider_request === null ? '' : `, the provider's id \`${first.provider_request}\``}`,
+      '',
+      ...markdown(
+        ['t', 'what', 'stored', 'offered', 'stored at', 'stored by request'],
+        all.map(({ t, result, stored, offered, stored_at, stored_request }) => {
+          return [t, result, cell(stored), cell(offered), stored_at ?? '', stored_request ?? '']
+        }),
+      ),
+    ]),
+  )
+}
+
+/** A table of Markdown with an empty line below; none without rows. */
+function markdown(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return []
+  return [...[header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`), '']
+}
+
+function cell(value: string | null): string {
+  return value === null ? 'nothing' : `\`${value.replaceAll('|', '\\|').replaceAll(/[`\r\n]/g, ' ')}\``
+}

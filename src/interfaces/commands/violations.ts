@@ -1,0 +1,175 @@
+import { readableSeries } from '../../catalog/series.ts'
+import { usage } from '../../base/errors.ts'
+import { acceptViolations, listViolations } from '../../lake/ledger/violations.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { acceptedPrefix } from '../../sources/registry/columns.ts'
+import { listFindings } from '../../sources/registry/verify.ts'
+import type { UpstreamDifference } from '../report/freshness.ts'
+import { formatInstant, formatMillis, type Micros } from '../../base/time.ts'
+import { buildViews } from '../../query/views/build.ts'
+import { counted, table, whole } from '../../base/figures.ts'
+import { answering, type Call } from '../cli/spec.ts'
+import { namesOf } from './verify.ts'
+import { lakeWorld, requireLake } from '../cli/world.ts'
+
+const filterOptions = {
+  '--resources LIST': "only what the registry contradicts: these resources, by comma, or '*'",
+  '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
+  '--assets LIST': 'only these assets, by comma, `*` as a glob',
+  '--kinds LIST': 'only these kinds, by comma: changed, vanished, incident, refused …',
+  '--days LIST': 'only what was found on these days (UTC), by comma: 2026-03-02',
+} as const
+const filterNames = ['paths', 'assets', 'resources', 'kinds', 'days'] as const
+
+export const violationsListCommand = answering({
+  options: { '--all': 'also what was accepted, what passed, and what a snapshot has settled', ...filterOptions },
+  details:
+    'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows has passed. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
+  answer: async (call) => {
+    using ledger = await Ledger.openToRead(call.settings.data)
+    const all = await differing(call, ledger)
+    const shown = call.options.all ? all : all.filter(isOpen)
+    const states = Map.groupBy(all, statusOf)
+    const count = (status: Status): number => states.get(status)?.length ?? 0
+    const known = (['passed', 'settled'] as const).filter((one) => count(one) > 0)
+    const rest = (['accepted', ...known] as const).map((one) => `, ${whole(count(one))} ${one}`).join('')
+    const list = (): string => (shown.length > 0 ? table(header, shown.map(line)) : '')
+    const words = () => `${list()}${whole(count('open'))} not accepted${rest}\n`
+    return { document: { violations: shown.map(scripted) }, words }
+  },
+})
+
+export const violationsAcceptCommand = answering({
+  args: { '[id...]': 'ids of `pitlake violations list`' },
+  options: {
+    '--why TEXT': 'the reason, for whoever asks later',
+    ...filterOptions,
+    '--yes': 'really accept what --paths, --assets, --resources, --kinds and --days choose',
+  },
+  details:
+    'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
+  answer: async (call) => {
+    const { args, options, settings, catalogue } = call
+    requireLake(settings.data)
+    const why = options.why?.trim() ?? ''
+    if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
+    using ledger = await Ledger.open(settings.data)
+    const chosen = await chosenBy(call, ledger)
+    const groups = groupsOf(chosen ?? [])
+    if (chosen !== null && !options.yes) {
+      const none = { version: ledger.head().version, made: false, accepted: [], known: [], chosen: groups }
+      const rows = groups.map((one) => [one.day, one.kind, whole(one.count)])
+      const counted = rows.length === 0 ? '' : table(['day', 'kind', 'count'], rows)
+      return { document: none, words: () => `${counted}nothing was accepted: the same with --yes does\n` }
+    }
+    if (chosen !== null) refuseMixed(call, groups)
+    const ids = chosen?.map(({ id }) => id) ?? args
+    const deps = lakeWorld(call, 'violations accept')
+    const findings = await listFindings(ledger, null)
+    const accepted = findings.map(
+      ({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }] as const,
+    )
+    const done = await acceptViolations(ledger, { ids, why }, deps, new Map(accepted))
+    if (done.made) await buildViews(ledger, { catalogue, deps })
+    const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
+    return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
+  },
+})
+
+type Filtering = Call<typeof filterOptions>
+
+/** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
+async function differing(call: Filtering, ledger: Ledger, whole = false): Promise<UpstreamDifference[]> {
+  const { options, catalogue } = call
+  const { paths = null, assets = null, resources: named, kinds: ofKinds, days } = options
+  const ofPoints = paths !== null || assets !== null
+  const points = named !== undefined && !ofPoints ? [] : listViolations(ledger, { paths, assets, whole })
+  const names = named === undefined ? null : namesOf(named, [...catalogue.resources.keys()])
+  const findings = named === undefined && ofPoints ? [] : await listFindings(ledger, names)
+  return [...points, ...findings].filter(
+    (one) => (ofKinds?.includes(one.kind) ?? true) && (days?.includes(dayOf(one.found_at)) ?? true),
+  )
+}
+
+const dayOf = (at: Micros): string => formatMillis(at).slice(0, 10)
+
+type Status = 'open' | 'accepted' | 'passed' | 'settled'
+
+function statusOf(one: UpstreamDifference): Status {
+  if (one.accepted_at !== null) return 'accepted'
+  if ('settled' in one) return one.settled ? 'settled' : 'open'
+  return one.passed_at === null ? 'open' : 'passed'
+}
+
+const isOpen = (one: UpstreamDifference): boolean => statusOf(one) === 'open'
+
+/** What the filters choose; null where ids are typed: one without the other. */
+async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly UpstreamDifference[] | null> {
+  const filtered = filterNames.some((name) => call.options[name] !== undefined)
+  if (filtered !== call.args.length > 0) return filtered ? (await differing(call, ledger, true)).filter(isOpen) : null
+  const expected = 'ids, or --paths, --assets, --resources, --kinds and --days'
+  const got = filtered ? 'both' : 'neither'
+  throw usage('pitlake violations accept', { expected, got, next: 'see pitlake violations list' })
+}
+
+/** How many were found of which kind on which day, UTC. */
+function groupsOf(chosen: readonly UpstreamDifference[]) {
+  const groups = Map.groupBy(chosen, (one) => `${dayOf(one.found_at)} ${one.kind}`)
+  const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return sorted.flatMap(([, own]) =>
+    own.slice(0, 1).map((one) => ({ kind: one.kind, day: dayOf(one.found_at), count: own.length })),
+  )
+}
+
+/** What another kind or another day found is not taken along unless it is named. */
+function refuseMixed({ options }: Filtering, groups: ReturnType<typeof groupsOf>): void {
+  const several = (['kind', 'day'] as const).flatMap((name) => {
+    const all = [...new Set(groups.map((one) => one[name]))]
+    return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []
+  })
+  if (several.length === 0) return
+  const got = groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', ')
+  const next = 'name those that you have looked at'
+  throw usage('pitlake violations accept --yes', { expected: several.join(' and '), got, next })
+}
+
+/** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
+export function scripted(one: UpstreamDifference): object {
+  const { id, kind, accepted_at, why } = one
+  const accepted = accepted_at === null ? null : formatMillis(accepted_at)
+  const found_at = formatMillis(one.found_at)
+  const status = statusOf(one)
+  if ('record' in one) {
+    const { resource, record, detail, held: stored, offered, settled } = one
+    const about = { resource, record, detail, found_at, settled, status }
+    return { id, ...noSeries, t: null, kind, stored, offered, accepted, why, ...about }
+  }
+  const { series, t, stored, offered, passed_at, incident } = one
+  const about = { stored, offered, accepted, why, status, found_at, passed: passed_at && formatMillis(passed_at) }
+  if (incident === null) return { id, ...readableSeries(series), t: formatInstant(t), kind, ...about }
+  const { series: among, ...facts } = incident
+  const day = dayOf(one.found_at)
+  return { id, ...noSeries, t: null, kind, ...about, incident: { ...facts, day, series: among.length } }
+}
+
+const noSeries = { metric: null, asset: null, interval: null, currency: null, exchange: null, network: null }
+
+const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'status']
+
+function line(one: UpstreamDifference): (string | null)[] {
+  const { id, kind, why } = one
+  const status = statusOf(one)
+  const found = dayOf(one.found_at)
+  const at = one.accepted_at ?? ('passed_at' in one ? one.passed_at : null) ?? one.found_at
+  const state = `${status} ${status === 'open' ? 'since ' : ''}${dayOf(at)}${why === null ? '' : `: ${why}`}`
+  if ('record' in one) {
+    const { resource, record, detail } = one
+    return [id, kind, `${resource} ${record}`, found, null, detail, status === 'settled' ? status : state]
+  }
+  const { series, t, stored, offered, incident } = one
+  if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
+  const { endpoints, series: among, points, open, counts } = incident
+  const where = `${whole(among.length)} series of ${whole(endpoints.length)} endpoints`
+  const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
+  return [id, kind, where, found, null, `${counted(counts)}${left}`, state]
+}

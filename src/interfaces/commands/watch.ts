@@ -1,0 +1,164 @@
+import { hostname } from 'node:os'
+import { givenKeys } from '../../catalog/settings.ts'
+import { listen, listenAt } from '../server/listen.ts'
+import { usage } from '../../base/errors.ts'
+import { priceOf } from '../../sources/metrics/plan.ts'
+import { publish } from '../../maintenance/publish/publish.ts'
+import { redact } from '../../base/secrets.ts'
+import { lockJob } from '../../lake/store/lock.ts'
+import { refuseMirror } from '../../lake/store/marker.ts'
+import { formatInstant, hour, type Instant, minute } from '../../base/time.ts'
+import type { NextPoint } from '../../maintenance/watch/due.ts'
+import { jobsOn } from '../../maintenance/watch/jobs.ts'
+import { watch } from '../../maintenance/watch/watch.ts'
+import { whole } from '../../base/figures.ts'
+import { instantNow, readContext, selectionOptions, selectionsOf } from '../cli/context.ts'
+import { followingFeatures } from './follow.ts'
+import { openHooks } from './hooks.ts'
+import { hasHooks } from './frame.ts'
+import { destinationNamed } from './copies.ts'
+import { showsOf } from './status.ts'
+import { type Call, talking } from '../cli/spec.ts'
+import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from '../cli/world.ts'
+
+type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
+
+type WatchDeps = Parameters<typeof watch>[2]
+
+export const watchCommand = talking({
+  asks: true,
+  options: {
+    ...selectionOptions,
+    '--credits-per-day N': 'spend at most so many credits a UTC day, other jobs included',
+    '--reserve N': 'of these, leave so many to other jobs',
+    '--publish DEST': 'bring published tables up to date when idle, hourly at most',
+    '--listen ADDRESS': 'show page, /metrics and /healthz over HTTP',
+    '--json': 'a JSON document a line for whatever happens',
+  },
+  details: `One process a lake (a second one: exit 7); no lock is held between polls, so that other jobs may work beside it. \`plan
+--due\` lists what it waits for. SIGTERM or Ctrl-C ends it in good order: exit 0, or 4 where stored values differ upstream.
+Where the credits do not reach for every poll, the coarser intervals come first, and the polls of the finer ones are
+spread over the day. docs/watch.md has the rest.`,
+  run: async (typed) => {
+    spareHeap()
+    const call = await readContext(typed)
+    const { settings, catalogue, options, now, sleep, signal, stdout, stderr, env } = call
+    await refuseMirror(settings.data)
+    const creditsPerDay = budgetOf(options)
+    const at = options.listen === undefined ? null : listenAt(options.listen, settings)
+    const watches = { metrics: settings.metrics.url !== null, registry: settings.registry.url !== null }
+    if (!watches.metrics && !watches.registry) throw noProvider('pitlake watch')
+    const selections = watches.metrics ? await selectionsOf(call) : []
+    const version = await openedLake(call)
+    const since = Math.floor(now() * 1000)
+    const holder = { pid: process.pid, host: hostname(), command: 'pitlake watch', since }
+    await using _ = await lockJob(settings.data, 'watch', holder)
+    await using door = at === null ? null : await listen(at, settings, showsOf(call, creditsPerDay))
+    if (door !== null) stderr(`listening at ${door.url}\n`)
+    const tell = (kind: 'features' | 'hook') => (words: string) => log({ kind, at: instantNow(call), words })
+    const features = catalogue.features.size === 0 ? null : followingFeatures(call, tell('features'))
+    const own = { settings, catalogue, selections, watches, features, publish: publisher(call, options.publish) }
+    const jobs = jobsOn(own, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
+    const { credits, weekStart } = settings.metrics
+    const text = (event: WatchNews): string => (options.json ? JSON.stringify(plainly(event)) : lineOf(event))
+    const log = (event: WatchNews): void => stdout(redact(`${text(event)}\n`, givenKeys(env)))
+    const hooks = hasHooks(settings) ? await openHooks(call, 'watch', tell('hook')) : null
+    const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
+    const world = { now, sleep, signal, log }
+    const code = await watch({ weekStart, price, creditsPerDay }, jobs, hooks ? hooked(world, hooks, version) : world)
+    await hooks?.idle()
+    return code
+  },
+})
+
+/** The same world, whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
+function hooked(world: WatchDeps, hooks: Awaited<ReturnType<typeof openHooks>>, version: number): WatchDeps {
+  let seen = version
+  let looked = Number.NEGATIVE_INFINITY
+  const look = (): void => {
+    looked = world.now()
+    hooks.look()
+  }
+  const log = (event: WatchEvent): void => {
+    world.log(event)
+    const isTurn = event.kind === 'metrics' || event.kind === 'registry'
+    if (event.kind !== 'ended' && !(isTurn && event.version > seen)) return
+    if (isTurn) seen = event.version
+    look()
+    hooks.done({ event: plainly(event) })
+  }
+  const sleep: WatchDeps['sleep'] = async (ms, signal) => {
+    if (Math.abs(world.now() - looked) >= minute * 1000) look()
+    await world.sleep(ms, signal)
+  }
+  return { ...world, log, sleep }
+}
+
+type Budgeting = Readonly<Record<'creditsPerDay' | 'reserve', number | undefined>>
+
+function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | null {
+  if (credits === undefined) {
+    if (reserve > 0) throw usage('--reserve', { expected: '--credits-per-day with it', got: 'none' })
+    return null
+  }
+  if (reserve < credits) return credits - reserve
+  throw usage('--reserve', { expected: `less than the ${credits} credits of a day`, got: String(reserve) })
+}
+
+/** Publishes to the named destination, at most hourly; null where none is named. */
+function publisher(call: Call, name: string | undefined): Parameters<typeof jobsOn>[0]['publish'] {
+  if (name === undefined) return null
+  const { catalogue, now, signal } = call
+  const { data: root } = call.settings
+  const to = destinationNamed(name, call)
+  let last = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (signal.aborted || Math.abs(now() - last) < hour * 1000) return
+    await publish({ root, catalogue, to }, lakeWorld(call, 'watch'))
+    last = now()
+  }
+}
+
+/** What a watch says: what happens, what became of features, and hooks that failed. */
+type WatchNews = WatchEvent | { readonly kind: 'features' | 'hook'; readonly at: Instant; readonly words: string }
+
+/** An event under the names that scripts rely on, its instants as text. */
+function plainly(event: WatchNews): object {
+  const text = (key: string, value: unknown): unknown =>
+    instants.has(key) && typeof value === 'number' ? formatInstant(value) : value
+  return Object.fromEntries(Object.entries(event).map(([key, value]) => [key, text(key, value)]))
+}
+
+const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
+
+/** An event as a line for people. */
+function lineOf(event: WatchNews): string {
+  const [part, words] = wordsOf(event)
+  return `${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}`
+}
+
+function wordsOf(event: WatchNews): readonly [part: string, words: string] {
+  switch (event.kind) {
+    case 'metrics':
+    case 'registry': {
+      const { kind, brought, requests, version, error } = event
+      const came = kind === 'metrics' ? `new points, ${whole(event.series)} series due` : 'events'
+      const next = kind === 'metrics' && event.next !== null ? `; next ${formatInstant(event.next).slice(11, 16)}` : ''
+      const then = `${next}${error === null ? '' : `; ${error}`}`
+      return [kind, `${whole(brought)} ${came}, ${whole(requests)} requests, version ${version}${then}`]
+    }
+    case 'views':
+      return ['views', `of version ${event.version}`]
+    case 'trouble':
+      return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
+    case 'clock':
+      return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
+    case 'features':
+    case 'hook':
+      return [event.kind, event.words]
+    case 'ended':
+      return ['ended', event.code === 0 ? 'all that was brought is committed' : `with exit code ${event.code}`]
+    default:
+      return event satisfies never
+  }
+}

@@ -1,0 +1,163 @@
+import { type Instant, instantOf } from '../../base/time.ts'
+import type { HeldArrivals } from '../../trust/availability-audit.ts'
+import type { SeriesStanding } from './freshness.ts'
+import { jobLocks } from './facts.ts'
+import type { LakeStanding, readStanding } from './status.ts'
+
+type Labels = Readonly<Record<string, string>>
+type Sample = readonly [labels: Labels, value: number | null]
+
+/** One metric: all its samples stand together under one head. */
+interface Family {
+  readonly name: string
+  readonly help: string
+  readonly samples: readonly Sample[]
+}
+
+/**
+ * The standing of a lake in the text format of Prometheus; what nobody knows has no sample. `creditsPerDay`: what a watch
+ * may spend.
+ */
+export function metricsText(
+  { standing, series, arrivals }: Awaited<ReturnType<typeof readStanding>>,
+  now: Instant,
+  creditsPerDay: number | null = null,
+): string {
+  const families = [
+    ...ofLake(standing),
+    ...ofAsking(standing, now, creditsPerDay),
+    ...ofSeries(series),
+    ...ofLags(arrivals ?? []),
+  ]
+  return families.map(written).join('')
+}
+
+function written({ name, help, samples }: Family): string {
+  const told = samples.filter(([, value]) => value !== null)
+  if (told.length === 0) return ''
+  const lines = told.map(([labels, value]) => {
+    const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
+    return `pitlake_${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
+  })
+  return `# HELP pitlake_${name} ${help}\n# TYPE pitlake_${name} gauge\n${lines.join('')}`
+}
+
+const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+
+const one = (name: string, help: string, value: number | null): Family => ({ name, help, samples: [[{}, value]] })
+
+function by(name: string, help: string, label: string, values: Readonly<Record<string, number | null>>): Family {
+  return { name, help, samples: Object.entries(values).map(([key, value]) => [{ [label]: key }, value]) }
+}
+
+const instant = (text: string | null): number | null => (text === null ? null : instantOf(text))
+
+function ofLake(standing: LakeStanding): Family[] {
+  const { windows, freshness, coverage, trust } = standing
+  const { overdue_seconds, ...fresh } = freshness
+  return [
+    by('trust', 'Whether the lake can be trusted now: 1 at the word that holds.', 'word', {
+      yes: Number(trust === 'yes'),
+      look: Number(trust === 'look'),
+      no: Number(trust === 'no'),
+    }),
+    one('version', 'The newest version of the lake.', standing.version),
+    one('committed_timestamp_seconds', 'When it was committed, Unix time.', instant(standing.committed_at)),
+    one('synthetic', 'Whether the data are a sandbox.', Number(standing.synthetic)),
+    one('series', 'Series that the lake knows.', standing.series),
+    one('points', 'Stored points.', standing.points),
+    one('files', 'Live files.', standing.files),
+    one('bytes', 'Bytes of live files.', standing.bytes),
+    one('files_damaged', 'Live files that are lost or cut.', standing.files_damaged),
+    one('newest_t_seconds', 'The largest stored t, Unix time.', instant(standing.newest)),
+    by('windows', 'Windows by their state.', 'state', windows),
+    one('gaps', 'Windows in which points are missing for good.', standing.gaps),
+    one('awaiting', 'Windows in which a point may still come.', standing.awaiting),
+    by('violations', 'Stored values that differ upstream.', 'state', {
+      open: standing.violations,
+      accepted: standing.accepted,
+      passed: standing.passed,
+    }),
+    by('coverage_points', 'Intervals that are due, held, and verified.', 'what', {
+      due: coverage.due,
+      held: coverage.held,
+      verified: coverage.verified,
+    }),
+    by('fresh_series', 'Series by how far they are from what is due.', 'state', fresh),
+    one('overdue_seconds', 'How long the most overdue point nobody asked for has been due.', overdue_seconds),
+    one('rules_disproved', 'Availability rules that the arrivals disprove.', standing.rules?.disproved ?? null),
+  ]
+}
+
+function ofAsking(
+  { requests, registry, running, verified }: LakeStanding,
+  now: Instant,
+  creditsPerDay: number | null,
+): Family[] {
+  const feed = instant(registry.feed_at)
+  const left = creditsPerDay === null ? null : Math.max(0, creditsPerDay - requests.credits_today)
+  return [
+    one('requests', 'Requests sent so far.', requests.total),
+    one('credits', 'Credits spent so far.', requests.credits),
+    one('requests_day', 'Requests of the last 24 hours.', requests.day),
+    one('credits_day', 'Credits of the last 24 hours.', requests.day_credits),
+    one('credits_today', 'Credits spent since midnight UTC.', requests.credits_today),
+    one('credits_left', 'Credits that a watch may still spend until midnight UTC.', left),
+    {
+      name: 'requests_by_outcome',
+      help: 'Requests on record by how they ended.',
+      samples: requests.by_outcome.map(({ api, outcome, requests: value }) => [{ api, outcome }, value]),
+    },
+    one('requests_busiest_minute', 'Requests of the busiest minute of the last 24 hours.', requests.busiest_minute),
+    one('requests_per_minute_allowed', 'Requests a minute that the configuration allows.', requests.per_minute),
+    {
+      name: 'job_running',
+      help: 'Whether a job is at work that holds this lock.',
+      samples: jobLocks.map((job) => [{ job }, Number(running.includes(job))]),
+    },
+    by('registry_records', 'Open records of the registry by table.', 'table', registry.records),
+    by('registry_findings', 'Records of the registry that contradict what snapshot and feed gave.', 'state', {
+      open: registry.findings,
+      accepted: registry.findings_accepted,
+    }),
+    one('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
+    one('registry_feed_age_seconds', 'Seconds since the feed was read to its tail.', feed === null ? null : now - feed),
+    one('verified_windows', 'Windows that were asked again and compared.', verified.windows),
+  ]
+}
+
+/** By endpoint and interval: how many series are in each state, and how overdue the worst is. */
+function ofSeries(series: readonly SeriesStanding[]): Family[] {
+  const groups = Map.groupBy(series, ({ metric, interval }) => `${metric} ${interval}`)
+  const labelled = [...groups.values()].flatMap((own) =>
+    own.slice(0, 1).map(({ metric, interval }) => ({ labels: { metric, interval }, own })),
+  )
+  const newest = (own: readonly SeriesStanding[]): number | null => {
+    const known = own.flatMap((each) => each.newest ?? [])
+    return known.length === 0 ? null : Math.min(...new Set(known))
+  }
+  const overdue = (own: readonly SeriesStanding[]): number =>
+    own.reduce((most, each) => Math.max(most, each.overdue), 0)
+  return [
+    {
+      name: 'endpoint_overdue_seconds',
+      help: 'How long the most overdue point of an endpoint that nobody asked for has been due.',
+      samples: labelled.map(({ labels, own }) => [labels, overdue(own)]),
+    },
+    {
+      name: 'endpoint_newest_t_seconds',
+      help: 'The newest t of that series of an endpoint which is furthest behind, Unix time.',
+      samples: labelled.map(({ labels, own }) => [labels, newest(own)]),
+    },
+  ]
+}
+
+function ofLags(held: readonly HeldArrivals[]): Family[] {
+  const samples = held.flatMap(({ endpoint, interval, arrivals }) => {
+    const quantiles = { '0.5': arrivals.p50, '0.95': arrivals.p95, '0.99': arrivals.p99 }
+    return Object.entries(quantiles).map(
+      ([quantile, lag]): Sample => [{ metric: endpoint.path, interval, quantile }, lag],
+    )
+  })
+  return [{ name: 'endpoint_lag_seconds', help: 'How long after the end of its interval a point came.', samples }]
+}

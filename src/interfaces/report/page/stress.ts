@@ -1,0 +1,40 @@
+import type { Stressed } from '../../../trust/results/stress.ts'
+import { briefFigure, inWords } from '../../../trust/results/stress-verdict.ts'
+import { type Html, html } from './html.ts'
+
+const width = 760
+const row = 24
+const left = 300
+const right = 90
+
+/** The figures of all runs as bars from one zero, a picture of its own (SVG). */
+export function stressPicture({ figure, runs, verdict, reason }: Stressed, file: string): string {
+  const held = runs.filter(({ kind }) => kind !== 'version')
+  const bars = [
+    { words: 'as it is', figure, falls: false },
+    ...held.map((run) => ({ words: inWords(run), figure: run.figure, falls: run.falls })),
+    ...runs
+      .filter(({ kind }) => kind === 'version')
+      .map((run) => ({ words: inWords(run), figure: run.figure, falls: false })),
+  ]
+  const known = bars.flatMap((bar) => (bar.figure === null ? [] : [bar.figure]))
+  const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)]
+  const x = (value: number): number => left + ((value - low) / (high - low || 1)) * (width - left - right)
+  const line = ({ words, figure: value, falls }: (typeof bars)[number], i: number): Html => {
+    const y = 44 + i * row
+    const name = html`<text x="${left - 12}" y="${y + 15}" text-anchor="end">${words}</text>`
+    if (value === null) return html`${name}<text x="${left}" y="${y + 15}">none</text>`
+    const [from, to] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))]
+    return html`${name}<rect x="${from.toFixed(1)}" y="${y + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${row - 7}" fill="${falls ? '#bf4f3a' : '#2b6491'}"/>
+<text x="${(to + 6).toFixed(1)}" y="${y + 15}">${briefFigure(value)}</text>`
+  }
+  const height = 56 + bars.length * row
+  const title = `${file}: ${verdict}${reason === null ? '' : `, ${reason}`}`
+  return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12" fill="#22303c">
+<title>${title}</title><rect width="${width}" height="${height}" fill="white"/>
+<text x="12" y="24" font-weight="600">${file}: ${verdict === 'falls' ? 'falls apart' : verdict}</text>
+${bars.map(line)}
+<line x1="${x(0).toFixed(1)}" x2="${x(0).toFixed(1)}" y1="40" y2="${height - 8}" stroke="#22303c"/>
+</svg>
+`.markup
+}

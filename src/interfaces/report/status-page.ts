@@ -1,0 +1,254 @@
+import { z } from 'zod'
+import { availableAt, type Rule, ruleFor } from '../../catalog/availability.ts'
+import { readableSeries } from '../../catalog/series.ts'
+import { heldCoverage, heldSeries, heldStamps, heldVersions, heldWeekStart } from '../../lake/ledger/held.ts'
+import { heldRuns } from '../../lake/ledger/held-runs.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { listViolations } from '../../lake/ledger/violations.ts'
+import type { CoverageRow } from '../../lake/ledger/entry.ts'
+import { several } from '../../base/figures.ts'
+import { heldArrivals, type HeldArrivals } from '../../trust/availability-audit.ts'
+import {
+  count,
+  end,
+  floor,
+  type Instant,
+  type Interval,
+  monthIndex,
+  step,
+  unshownInterval,
+  type Weekday,
+} from '../../base/time.ts'
+import type { SeriesStanding } from './freshness.ts'
+import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
+import { universeSteps } from '../../sources/registry/status.ts'
+import { countFresh, runFact, type StatusInput } from './facts.ts'
+import type { readStanding } from './status.ts'
+import type { Window } from '../../base/windows.ts'
+
+type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
+
+const stampVerdict = z.union([
+  z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
+  z.object({ kind: z.literal('stress'), verdict: z.enum(['holds', 'falls', 'undecided']) }),
+])
+const shownViolations = 200
+const shownRuns = 12
+const shownStamps = 40
+const shownVersions = 400
+
+/** Everything that the page shows. */
+export type StatusPage = Awaited<ReturnType<typeof readStatusPage>>
+
+/** Everything that the status page shows, from the ledger and the live files. */
+export async function readStatusPage(
+  ledger: Ledger,
+  input: StatusInput,
+  { standing, series, arrivals, findings }: JudgedStanding,
+  program: string,
+  stampsAt: string | null = null,
+) {
+  const { now } = input
+  const starts = series.flatMap((one) => (one.due === null ? [] : [one.due.since]))
+  const firstMonth = starts.length === 0 ? monthIndex(now) : monthIndex(starts.reduce((a, b) => Math.min(a, b)))
+  const months = Math.max(1, monthIndex(now) - firstMonth + 1)
+  const { lags, bins, universe, readable } = await readFiles(ledger, input, arrivals)
+  return {
+    /** Unix seconds. */
+    madeAt: now,
+    program,
+    standing,
+    /** Months since 1970-01 of the first column. */
+    firstMonth,
+    months,
+    endpoints: endpointRows(series, {
+      firstMonth,
+      months,
+      weekStart: heldWeekStart(ledger),
+      lags,
+      order: [...input.catalogue.endpoints.keys()],
+    }),
+    silent: silentOf(ledger, series),
+    lagBins: bins,
+    /** Whether the data files could be read; if not, arrivals and universe are empty. */
+    readable,
+    universe,
+    violations: violationsOf(ledger, findings ?? []),
+    /** Newest first. */
+    runs: heldRuns(ledger, shownRuns).map(runFact),
+    versions: heldVersions(ledger)
+      .slice(-shownVersions)
+      .map(({ version, committed_at, job, points_added, files_added }) => {
+        return { version, committed_at, job, points_added, files_added }
+      }),
+    /** Newest first. */
+    stamps: heldStamps(ledger).slice(-shownStamps).toReversed().map(stampFact),
+    /** The address of the folder of their notes as seen from the page; null where nothing there can be opened. */
+    stampsAt,
+  }
+}
+
+/** What only the files tell. A damaged one takes these pictures away, not the page that has to say so. */
+async function readFiles(ledger: Ledger, input: StatusInput, held: JudgedStanding['arrivals']) {
+  try {
+    const arrivals = held ?? (await heldArrivals(ledger, input.catalogue, () => true))
+    return { ...lagsOf(arrivals, input.now), universe: await universeSteps(ledger), readable: true }
+  } catch {
+    return { ...lagsOf([], input.now), universe: [], readable: false }
+  }
+}
+
+interface Frame {
+  readonly firstMonth: number
+  readonly months: number
+  readonly weekStart: Weekday
+  readonly lags: ReadonlyMap<string, Lag>
+  /** The catalogue's order of endpoints. */
+  readonly order: readonly string[]
+}
+
+function endpointRows(series: readonly SeriesStanding[], frame: Frame) {
+  const judged = series.filter(({ due }) => due !== null)
+  const place = new Map(frame.order.map((metric, index) => [metric, index]))
+  return [...Map.groupBy(judged, ({ metric }) => metric)]
+    .map(([metric, own]) => endpointRow(metric, own, frame))
+    .toSorted(
+      (a, b) => (place.get(a.metric) ?? Infinity) - (place.get(b.metric) ?? Infinity) || (a.metric < b.metric ? -1 : 1),
+    )
+}
+
+/** By month, from the first one on: intervals due, held, and in failed windows; beside that freshness and lag. */
+function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame) {
+  const { overdue_seconds: overdue, ...fresh } = countFresh(own)
+  const byMonth = { due: zeros(frame.months), held: zeros(frame.months), failed: zeros(frame.months) }
+  for (const { due, held, failed, interval } of own) {
+    addByMonth(byMonth.due, due === null ? [] : [due], interval, frame)
+    addByMonth(byMonth.held, held, interval, frame)
+    addByMonth(byMonth.failed, failed, interval, frame)
+  }
+  const newest = own.reduce<Instant | null>((last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity), null)
+  const lag = frame.lags.get(metric) ?? null
+  return { metric, series: own.length, ...byMonth, fresh, overdue, newest, lag }
+}
+
+/** Adds the intervals of the windows to the months in which they start; months count from `firstMonth`. */
+function addByMonth(
+  months: number[],
+  windows: readonly Window[],
+  interval: Interval,
+  { firstMonth, weekStart }: { readonly firstMonth: number; readonly weekStart: Weekday },
+): void {
+  for (const window of windows) {
+    let since = window.since
+    while (since < window.until) {
+      const border = Math.min(window.until, step(floor(since, '1month'), '1month', 1))
+      const index = monthIndex(since) - firstMonth
+      if (index >= 0 && index < months.length)
+        months[index] = (months[index] ?? 0) + count(since, border, interval, weekStart)
+      since = border
+    }
+  }
+}
+
+const zeros = (length: number): number[] => Array.from({ length }, () => 0)
+
+/** Endpoints that were asked and of which nothing is stored. */
+function silentOf(ledger: Ledger, series: readonly SeriesStanding[]) {
+  const heard = new Set(series.filter((one) => one.due !== null).map((one) => one.metric))
+  const coverage = heldCoverage(ledger)
+  const silent = new Map<string, { metric: string } & Pick<CoverageRow, 'state' | 'reason'>>()
+  for (const [id, { metric }] of heldSeries(ledger)) {
+    if (heard.has(metric) || silent.has(metric)) continue
+    const [first] = coverage.get(id) ?? []
+    if (first) silent.set(metric, { metric, state: first.state, reason: first.reason })
+  }
+  return [...silent.values()]
+}
+
+const nowhere = { t: null as number | null, interval: null as string | null }
+
+/**
+ * Stored values that the provider contradicts, and records of the registry, which have no t nor interval: the newest first.
+ * `accepted` is why somebody did. What later answers no longer show, or a later state of the record has settled, is past.
+ */
+function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]) {
+  const values = listViolations(ledger, { paths: null, assets: null })
+    .filter(({ kind }) => kind !== 'refused')
+    .slice(-shownViolations)
+    .map((v) => {
+      const { metric, interval, asset, currency, exchange, network } = readableSeries(v.series)
+      const about = { kind: v.kind, stored: v.stored, offered: v.offered, accepted: v.why }
+      const when = { passed: v.passed_at !== null, offeredAt: v.found_at / 1_000_000 }
+      if (v.incident !== null) {
+        const { endpoints, points } = v.incident
+        const many = { metric: several(endpoints.length, 'endpoint'), series: several(points, 'point') }
+        return { ...many, ...nowhere, ...about, ...when }
+      }
+      const series = [asset, currency, exchange, network].filter((part) => part !== null).join(' ')
+      return { metric, series, t: v.t, interval: interval ?? unshownInterval, ...about, ...when }
+    })
+  const records = findings
+    .filter((one) => isOpenFinding(one) || one.accepted_at !== null)
+    .map(({ resource, record, kind, held, offered, why, found_at }) => ({
+      metric: `registry ${resource}`,
+      series: record,
+      ...nowhere,
+      kind,
+      stored: held,
+      offered,
+      accepted: why,
+      passed: false,
+      offeredAt: found_at / 1_000_000,
+    }))
+  return [...records, ...values]
+    .toSorted((a, b) => a.offeredAt - b.offeredAt)
+    .slice(-shownViolations)
+    .toReversed()
+}
+
+/** What its note says; those of an earlier program tell no verdict. */
+function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]) {
+  const { rows, verdict } = z
+    .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })
+    .parse(detail)
+  return { id, version, at: at / 1_000_000, file: path ?? id, rows, verdict }
+}
+
+/** Publication lag of the points whose arrival is known, in seconds after the end of their interval. */
+interface Lag {
+  readonly points: number
+  readonly p05: number
+  readonly p50: number
+  readonly p95: number
+  readonly p99: number
+  readonly max: number
+  /** The lag that the rule allows, in seconds; null where the catalogue has no rule for it. */
+  readonly rule: number | null
+  readonly basis: string
+  /** How many points came later than the rule says. */
+  readonly late: number
+}
+
+/** An endpoint stored in several intervals shows the one of which most arrivals are known. */
+function lagsOf(held: readonly HeldArrivals[], now: Instant) {
+  const lags = new Map<string, Lag>()
+  const bars = new Map<number, number>()
+  for (const { endpoint, interval, rules, arrivals } of held) {
+    const { p05, p50, p95, p99, max, late } = arrivals
+    for (const { bar, points } of arrivals.bars) bars.set(bar, (bars.get(bar) ?? 0) + points)
+    const points = arrivals.computed + arrivals.seenLate - arrivals.backfilled
+    if (points === 0 || points < (lags.get(endpoint.path)?.points ?? 0)) continue
+    const rule = ruleFor(rules, now)
+    const known = { p05: p05 ?? 0, p50: p50 ?? 0, p95: p95 ?? 0, p99: p99 ?? 0, max: max ?? 0 }
+    lags.set(endpoint.path, { points, ...known, rule: lagOf(rule, interval, now), basis: rule.basis, late })
+  }
+  const bins = [...bars].toSorted(([one], [other]) => one - other)
+  // Each bar holds lags divided by the rule's, from one ratio to the next on a logarithmic scale.
+  return { lags, bins: bins.map(([bar, points]) => ({ from: 10 ** (bar / 12), to: 10 ** ((bar + 1) / 12), points })) }
+}
+
+/** The rule as seconds after the end of an interval; a clock time counts from the interval's own length. */
+function lagOf(rule: Rule, interval: Interval, now: Instant): number {
+  const start = floor(now, '24h')
+  return availableAt([{ ...rule, until: null }], start, interval) - end(start, interval)
+}

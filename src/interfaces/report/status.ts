@@ -1,0 +1,77 @@
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { atOneInstant } from '../../lake/ledger/row.ts'
+import { readStatusFacts, type StatusInput } from './facts.ts'
+import { lateOf, type SeriesStanding } from './freshness.ts'
+import { type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
+import { percent, whole } from '../../base/figures.ts'
+import { isOnDisk, liveFiles } from '../../lake/ledger/held.ts'
+import { bytesProblem } from '../../lake/ledger/commit.ts'
+
+/** The standing of the lake together with the series it was judged from. */
+type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
+
+/** What `status --json` prints; names are relied on by scripts. */
+export type LakeStanding = JudgedStanding['standing']
+
+/**
+ * Whether the lake can be trusted now; only reads, also while a job writes. `arrivals` are null where they were not read,
+ * `findings` where they cannot be.
+ */
+export async function readStanding(ledger: Ledger, input: StatusInput) {
+  const damaged = await damagedFiles(ledger)
+  const { facts, ...from } = await atOneInstant(ledger, async () => await readStatusFacts(ledger, input, damaged))
+  const reasons = reasonsOf(facts, input.now, { check: input.settings.check, late: lateCount(from.series, input) })
+  return { standing: { ...facts, trust: trustOf(reasons), reasons }, ...from }
+}
+
+/** How many live files are not where they should be, or not as long; the bytes themselves are not read. */
+async function damagedFiles(ledger: Ledger): Promise<number> {
+  let damaged = 0
+  const live = new Map(liveFiles(ledger).map((file) => [file.path, file]))
+  // A vacuum that is at work meanwhile says what goes before it takes that away.
+  for (const file of live.values())
+    if ((await bytesProblem(ledger.root, file, false)) && isOnDisk(ledger, file.path)) damaged++
+  return damaged
+}
+
+function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput) {
+  const { late, stopped } = lateOf(series, settings.check, patience ?? null)
+  let [count, seconds] = [0, 0]
+  for (const one of late) {
+    count += one.series
+    seconds = Math.max(seconds, one.seconds)
+  }
+  return { series: count, seconds, stopped: patience === undefined ? stopped : 0 }
+}
+
+const checkCodes = { integrity: 4, stale: 6, look: 6 } as const
+const gravest = ['integrity', 'stale', 'look'] as const
+
+/** What is judged: the reasons that are no mere remark, the gravest first. */
+export function judgedReasons(reasons: readonly Reason[]): readonly Reason[] {
+  return gravest.flatMap((word) => reasons.filter((reason) => reason.word === word))
+}
+
+/** Remarks that are told all the same: data that are missing. */
+const missing: readonly Reason['kind'][] = ['gaps', 'begins']
+
+/** The judgement: a line for each kind of reason, the gravest first, with the command to type; one where all is well. */
+export function check(standing: LakeStanding): { readonly lines: readonly string[]; readonly code: number } {
+  const judged = judgedReasons(standing.reasons)
+  const notes = standing.reasons
+    .filter(({ level, kind }) => level === 'note' && missing.includes(kind))
+    .map(({ text, next }) => `note: ${text}; ${next ?? 'pitlake status'}`)
+  const [first] = judged
+  if (!first?.word) {
+    const { version, coverage } = standing
+    const share = percent(coverage.held, coverage.due)
+    const { against, looked } = restsOn(standing)
+    const line = `trusted: version ${whole(version)}, ${share} of what is due; ${against}; ${looked}`
+    return { lines: [line, ...notes], code: 0 }
+  }
+  const lines = judged.map(({ word, text, since, next }) => {
+    const oldest = since === null ? '' : ` (since ${since.slice(0, 16)}Z)`
+    return `${word}: ${text}${oldest}; ${next ?? 'pitlake status'}`
+  })
+  return { lines: [...lines, ...notes], code: checkCodes[first.word] }
+}

@@ -1,0 +1,246 @@
+import { beginsInWords } from '../../sources/metrics/tally.ts'
+import type { readStatusFacts } from './facts.ts'
+import type { Check } from '../../catalog/health.ts'
+import { percent, several } from '../../base/figures.ts'
+import { silenceOf } from './freshness.ts'
+import { day, formatDuration, formatInstant, hour, type Instant, minute } from '../../base/time.ts'
+
+type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
+
+/** What a reason not to trust the lake blindly is about. */
+type ReasonKind =
+  | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
+  | ('failed' | 'not_asked' | 'late' | 'stopped' | 'gaps' | 'begins' | 'feed' | 'published' | 'synthetic' | 'running')
+  | ('rules' | 'verified')
+
+/** One reason not to trust the lake blindly, and what to type. */
+export interface Reason {
+  /** What it is about; names are relied on by scripts. */
+  readonly kind: ReasonKind
+  /** `no` forbids, `look` wants a look, `note` is only said. */
+  readonly level: 'no' | 'look' | 'note'
+  /** What `status --check` says of it; null for what is only said. */
+  readonly word: 'integrity' | 'stale' | 'look' | null
+  /** How many of them there are, and since when there is the oldest (RFC 3339; null where nobody can say). */
+  readonly count: number
+  readonly since: string | null
+  readonly text: string
+  readonly next: string | null
+}
+
+/** What is judged beside the facts: what is still well, and how many series are late by it. */
+interface Judging {
+  readonly check: Check
+  readonly late: { readonly series: number; readonly seconds: number; readonly stopped: number }
+}
+
+/** Why the lake should not be trusted blindly now, the weightiest first. */
+export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Judging): Reason[] {
+  if (facts.version === 0)
+    return [
+      {
+        ...reasonAbout('nothing', 0),
+        level: 'no',
+        word: 'stale',
+        text: 'nothing has been committed yet',
+        next: 'pitlake fetch',
+      },
+    ]
+  const { maxFeedAge } = check
+  const reasons = [
+    ...damage(facts),
+    ...upstream(facts, check),
+    ...freshness(late, check, now),
+    ...holes(facts, check),
+    ...polled(facts, now, maxFeedAge),
+    ...kept(facts),
+    ...remarks(facts),
+  ]
+  const { mirror_of: source } = facts
+  if (source === null) return reasons
+  // What writes is for the lake that it came from.
+  return reasons.map((one) => (elsewhere.test(one.next ?? '') ? { ...one, next: `pitlake pull ${source}` } : one))
+}
+
+const elsewhere = /^pitlake (?:fetch|verify|registry|doctor)\b/
+
+/** The weightiest reason decides. */
+export function trustOf(reasons: readonly Reason[]): 'yes' | 'look' | 'no' {
+  if (reasons.some((reason) => reason.level === 'no')) return 'no'
+  return reasons.some((reason) => reason.level === 'look') ? 'look' : 'yes'
+}
+
+/** What speaks against what is held, and how far anybody looked: a good verdict rests on no more than that. */
+export function restsOn({
+  violations,
+  coverage,
+  rules,
+  gaps,
+}: Pick<StatusFacts, 'violations' | 'coverage' | 'rules' | 'gaps'>) {
+  const { disproved = 0 } = rules ?? {}
+  const looked = [
+    `${percent(coverage.verified, coverage.held)} was asked again`,
+    ...(rules === null ? ['the rules were not looked at'] : []),
+    ...(disproved > 0 ? [several(disproved, 'rule is disproved', 'rules are disproved')] : []),
+    ...(gaps > 0 ? [several(gaps, 'window has gaps', 'windows have gaps')] : []),
+  ]
+  const against = violations === 0 ? 'nothing contradicts it' : several(violations, 'tolerated difference')
+  return { against, looked: looked.join(', ') }
+}
+
+function reasonAbout(kind: Reason['kind'], count: number, since: string | null = null) {
+  return { kind, count, since }
+}
+
+function damage({ files_damaged }: StatusFacts): Reason[] {
+  if (files_damaged === 0) return []
+  const text = `${several(files_damaged, 'file of the lake is', 'files of the lake are')} lost or cut`
+  return [{ ...reasonAbout('damage', files_damaged), level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
+}
+
+type About = ReturnType<typeof reasonAbout>
+
+/** What wants a look; where it is within what is tolerated it is only said. */
+function look(about: About, word: NonNullable<Reason['word']>, text: string, next: string, tolerated = false): Reason {
+  return tolerated ? note(about, text, next) : { ...about, level: 'look', word, text, next }
+}
+
+function note(about: About, text: string, next: string | null): Reason {
+  return { ...about, level: 'note', word: null, text, next }
+}
+
+const list = 'pitlake violations list'
+
+function upstream(
+  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked }: StatusFacts,
+  { maxViolations, maxFindings, maxFailed }: Check,
+): Reason[] {
+  const found: Reason[] = []
+  if (refused.series > 0) {
+    const series = several(refused.series, 'series that has points is', 'series that have points are')
+    const about = reasonAbout('refused', refused.series, refused.since)
+    found.push(look(about, 'look', `${series} refused: ${refused.words}`, list))
+  }
+  if (refused.unaccepted > 0) {
+    const series = several(refused.unaccepted, 'series that has points was', 'series that have points were')
+    const text = `${series} withdrawn by the provider, and nobody took note`
+    found.push(look(reasonAbout('withdrawn', refused.unaccepted, oldest.withdrawn), 'look', text, list))
+  }
+  const alone = violations - incidents
+  if (alone > 0) {
+    const values = several(alone, 'stored value differs', 'stored values differ')
+    const text = `${values} upstream; both are kept, the stored one holds`
+    const about = reasonAbout('violations', alone, oldest.violations)
+    found.push(look(about, 'integrity', text, list, violations <= maxViolations))
+  }
+  if (incidents > 0) {
+    const text = `${several(incidents, 'incident')}: very many stored values differed or were missing upstream at once; the next fetch asks again`
+    const about = reasonAbout('incidents', incidents, oldest.incidents)
+    found.push(look(about, 'integrity', text, list, violations <= maxViolations))
+  }
+  const findings = registry.findings ?? 0
+  if (findings > 0) {
+    const records = several(findings, 'record of the registry contradicts', 'records of the registry contradict')
+    const text = `${records} what snapshot and feed gave`
+    const about = reasonAbout('findings', findings, oldest.findings)
+    found.push(look(about, 'integrity', text, `${list} --resources '*'`, findings <= maxFindings))
+  }
+  const failed = windows.failed - refused.windows
+  if (failed > 0) {
+    const about = reasonAbout('failed', failed, oldest.failed)
+    found.push(look(about, 'look', `${several(failed, 'window')} failed`, 'pitlake fetch', failed <= maxFailed))
+  }
+  if (unasked.series > 0) {
+    const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
+    found.push(look(reasonAbout('not_asked', unasked.series, unasked.since), 'look', text, 'pitlake fetch'))
+  }
+  return found
+}
+
+function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: Check, now: Instant): Reason[] {
+  const found: Reason[] = []
+  const why =
+    maxLate.length === 0
+      ? `${several(series, 'series has', 'series have')} points due that nobody asked for, for`
+      : `${several(series, 'series lacks', 'series lack')} a point that was not to be so late: due for`
+  const late = reasonAbout('late', series, formatInstant(Math.floor(now - seconds)))
+  if (series > 0) found.push(look(late, 'stale', `${why} up to ${roughly(seconds)}`, 'pitlake fetch'))
+  const quiet = `${several(stopped, 'series has', 'series have')} had no new point for longer than tolerated`
+  if (stopped > 0) found.push(look(reasonAbout('stopped', stopped), 'look', quiet, "pitlake sql 'FROM gaps'"))
+  return found
+}
+
+/** Holes of so many points are told where any number of them is tolerated. */
+const longHole = 10
+
+function holes({ gaps, oldest, holes: { longest, later, begins } }: StatusFacts, { maxGaps }: Check): Reason[] {
+  const told: Reason[] = []
+  if (begins !== null) {
+    const series = several(later, 'series begins', 'series begin')
+    const text = `${series} later than asked: ${beginsInWords(begins)}`
+    told.push(note(reasonAbout('begins', later, `${begins.asked_from}T00:00:00Z`), text, "pitlake sql 'FROM coverage'"))
+  }
+  if (maxGaps === null || gaps <= maxGaps) {
+    if (longest === null || longest.points < longHole) return told
+    const { metric, asset, points, since } = longest
+    const where = `${points} points of ${metric} ${asset} from ${since.slice(0, 10)} on`
+    const text = `points are missing in ${several(gaps, 'window')}, the most in a row: ${where}`
+    return [...told, note(reasonAbout('gaps', gaps, oldest.gaps), text, "pitlake sql 'FROM gaps'")]
+  }
+  const text = `points are missing for good in ${several(gaps, 'window')}, more than the ${maxGaps} that are tolerated`
+  return [...told, look(reasonAbout('gaps', gaps, oldest.gaps), 'look', text, "pitlake sql 'FROM gaps'")]
+}
+
+/** A registry that was followed once and is no longer. */
+function polled(facts: StatusFacts, now: Instant, maxFeedAge: number): Reason[] {
+  const silent = silenceOf(facts.registry, now)
+  if (silent <= Math.min(day, maxFeedAge)) return []
+  const text = `the registry was last polled ${roughly(silent)} ago`
+  const about = reasonAbout('feed', 1, formatInstant(Math.floor(now - silent)))
+  return [look(about, 'stale', text, 'pitlake registry sync', silent <= maxFeedAge)]
+}
+
+/** Destinations that did not get, or did not keep, what was published there last. */
+function kept({ published }: StatusFacts): Reason[] {
+  return published.flatMap(({ destination, at, exit_code, missing, changed }) => {
+    const lost = missing + changed
+    if (exit_code === 0 && lost === 0) return []
+    const text =
+      exit_code === 0
+        ? `${several(lost, 'published file was', 'published files were')} gone or changed at ${destination}, and brought again`
+        : `the last publish to ${destination} did not come to its end`
+    return [look(reasonAbout('published', lost, at), 'look', text, `pitlake publish --verify ${destination}`)]
+  })
+}
+
+function remarks(facts: StatusFacts): Reason[] {
+  const found: Reason[] = []
+  const say = (kind: Reason['kind'], count: number, text: string, next: string | null) =>
+    found.push(note(reasonAbout(kind, count), text, next))
+  if (facts.synthetic) say('synthetic', 1, 'the data are synthetic: for trying out, not for research', null)
+  const { length } = facts.running
+  if (length > 0) say('running', length, `a ${facts.running.join(' and a ')} job is at work`, null)
+  const withdrawn = facts.refused.withdrawn - facts.refused.unaccepted
+  const gone = `${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`
+  if (withdrawn > 0) say('withdrawn', withdrawn, gone, "pitlake sql 'FROM gaps'")
+  const { months, points: again } = facts.observed_again
+  const anew = `${several(again, 'point')} of ${several(months, 'month')} of series, lost with a file, are known from when they were observed again`
+  if (months > 0) say('observed_again', months, anew, 'pitlake doctor')
+  const { disproved = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
+  const rules = (count: number): string => several(count, 'availability rule is', 'availability rules are')
+  if (disproved > 0) say('rules', disproved, `${rules(disproved)} disproved`, 'pitlake audit availability')
+  // A point that tells computed_at has its own instant.
+  const early =
+    points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`
+  if (imprecise > 0) say('rules', imprecise, `${rules(imprecise)} imprecise${early}`, 'pitlake audit availability')
+  if (facts.coverage.held > 0 && facts.verified.windows === 0)
+    say('verified', 0, 'nothing was verified yet', 'pitlake verify')
+  return found
+}
+
+/** A span as people say it: rounded to minutes, hours or days. */
+function roughly(seconds: number): string {
+  if (seconds >= 2 * day) return `${Math.round(seconds / day)} days`
+  if (seconds >= 2 * hour) return `${Math.round(seconds / hour)} h`
+  return seconds >= minute ? `${Math.round(seconds / minute)} min` : formatDuration(Math.round(seconds))
+}

@@ -1,0 +1,268 @@
+import { LakeError } from '../../base/errors.ts'
+import { thrownBy } from './refusal.ts'
+
+type ToldRefusal = Parameters<typeof thrownBy>[0]
+
+/** What a process is told: a question, or that nobody waits for its answer any more. */
+export type AnswererCall<Question> =
+  | { readonly id: number; readonly question: Question }
+  | { readonly id: number; readonly gone: true }
+
+/** What it says: of itself, or of a question, the turn of which begins before it has an answer. */
+export type Said<Answer> =
+  | { readonly ready: unknown }
+  | { readonly failed: ToldRefusal }
+  | { readonly full: true }
+  | { readonly id: number; readonly begun: true }
+  | { readonly id: number; readonly answer: Answer }
+  | { readonly id: number; readonly refused: ToldRefusal }
+
+/** A process as whoever keeps it sees it. */
+interface Process<Question> {
+  readonly send: (told: AnswererCall<Question>) => void
+  /** Ends it, whatever it is at. */
+  readonly kill: () => void
+}
+
+/** Starts a process; `ended` tells how it ended, once nothing of it is left. */
+type Start<Question, Answer> = (heard: (said: Said<Answer>) => void, ended: (how: string) => void) => Process<Question>
+
+/** How long the turn of a question may take, in seconds and as that was said. */
+interface TurnLimit {
+  readonly seconds: number
+  readonly told: string
+}
+
+/** What reaches an answerer from the outside world. */
+interface AnswererDeps<Question, Answer> {
+  readonly start: Start<Question, Answer>
+  /** Ends early, without an error, when the signal is aborted. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  /** Call that a process was lost, and why. */
+  readonly note: (words: string) => void
+}
+
+/** Milliseconds that a cancelled query has to end: the engine hears a cancel between chunks only. */
+const grace = 2000
+/** So often a question is asked of a new process where the one before was ended because of another's. */
+const mostLost = 5
+
+/** Why a process is no more, and whether it ended by itself: then one of the questions under way may have ended it. */
+interface Loss {
+  readonly why: string
+  readonly byItself: boolean
+}
+
+interface Asked<Answer> {
+  begun: boolean
+  /** Why nobody waits any more; it is told when the process lets go of it. */
+  over: LakeError | undefined
+  /** Aborted when its time no longer counts. */
+  clock: AbortController
+  readonly end: (outcome: Outcome<Answer>) => void
+}
+
+type Outcome<Answer> =
+  | { readonly answer: Answer }
+  | { readonly refused: LakeError }
+  | { readonly lost: Loss; readonly begun: boolean; readonly suspect: boolean }
+
+interface Kept<Question, Answer> {
+  readonly process: Process<Question>
+  readonly asked: Map<number, Asked<Answer>>
+  /** What it says of itself, or why it never answered. */
+  readonly opened: PromiseWithResolvers<Outcome<unknown>>
+  ready: boolean
+  lost: Loss | undefined
+}
+
+/**
+ * A process that answers questions, kept warm, and replaced when it is lost: because a cancelled question did not end, or
+ * because one took the process with it. A question is a read, so those of others are asked again. Of the questions at
+ * work in a process that ended by itself each is then asked alone: the one that ends another is refused.
+ */
+export class Answerer<Question, Answer> implements AsyncDisposable {
+  readonly #limit: TurnLimit
+  readonly #deps: AnswererDeps<Question, Answer>
+  #kept: Kept<Question, Answer> | undefined
+  /** Until when questions are asked alone. */
+  #alone: Promise<unknown> = Promise.resolve()
+  #ended: Promise<void> = Promise.resolve()
+  #stopped = false
+  #count = 0
+
+  constructor(limit: TurnLimit, deps: AnswererDeps<Question, Answer>) {
+    this.#limit = limit
+    this.#deps = deps
+  }
+
+  /** What a process says of itself once it can answer. */
+  async ready(): Promise<unknown> {
+    const opened = await this.#held().opened.promise
+    if ('answer' in opened) return opened.answer
+    throw 'refused' in opened ? opened.refused : new LakeError('unexpected', { subject: opened.lost.why })
+  }
+
+  /** Asks; whoever asked may go away. */
+  async ask(question: Question, gone: AbortSignal): Promise<Answer> {
+    let suspect = false
+    for (let lost = 0; lost < mostLost; ) {
+      const outcome: Outcome<Answer> = suspect
+        ? await this.#byItself(question, gone)
+        : await this.#besideOthers(question, gone)
+      if ('answer' in outcome) return outcome.answer
+      if ('refused' in outcome) throw outcome.refused
+      if (suspect && outcome.suspect) throw culprit(outcome.lost)
+      suspect = outcome.suspect
+      if (outcome.begun) lost++
+    }
+    throw new LakeError('busy', {
+      subject: `the query was begun ${mostLost} times, and each time another's ended the process`,
+      next: 'ask again',
+    })
+  }
+
+  /** Ends the process; who still waits is refused. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped = true
+    if (this.#kept !== undefined) this.#lose(this.#kept, { why: 'the program was stopped', byItself: false })
+    await this.#ended
+  }
+
+  async #besideOthers(question: Question, gone: AbortSignal): Promise<Outcome<Answer>> {
+    for (;;) {
+      const alone = this.#alone
+      await alone
+      await this.#held().opened.promise
+      if (alone === this.#alone) return await this.#send(question, gone)
+    }
+  }
+
+  async #byItself(question: Question, gone: AbortSignal): Promise<Outcome<Answer>> {
+    const mine = this.#alone.then(async () => await this.#send(question, gone))
+    this.#alone = mine
+    return await mine
+  }
+
+  async #send(question: Question, gone: AbortSignal): Promise<Outcome<Answer>> {
+    const kept = this.#held()
+    const opened = await kept.opened.promise
+    if (!('answer' in opened)) return opened
+    if (gone.aborted || this.#stopped) return { refused: cancelled() }
+    if (kept.lost !== undefined) return { lost: kept.lost, begun: false, suspect: false }
+    const id = this.#count++
+    const { promise, resolve } = Promise.withResolvers<Outcome<Answer>>()
+    const asked: Asked<Answer> = { begun: false, over: undefined, clock: new AbortController(), end: resolve }
+    const leave = (): void => this.#cancel(kept, id, asked, cancelled())
+    kept.asked.set(id, asked)
+    gone.addEventListener('abort', leave, { once: true })
+    kept.process.send({ id, question })
+    const outcome = await promise
+    gone.removeEventListener('abort', leave)
+    asked.clock.abort()
+    kept.asked.delete(id)
+    return outcome
+  }
+
+  #held(): Kept<Question, Answer> {
+    this.#kept ??= this.#started()
+    return this.#kept
+  }
+
+  #started(): Kept<Question, Answer> {
+    const ended = Promise.withResolvers<void>()
+    const process = this.#deps.start(
+      (said) => this.#hear(kept, said),
+      (how) => {
+        this.#lose(kept, { why: `the process of the answers ended by itself (${how})`, byItself: true })
+        ended.resolve()
+      },
+    )
+    const opened = Promise.withResolvers<Outcome<unknown>>()
+    const kept: Kept<Question, Answer> = { process, asked: new Map(), opened, ready: false, lost: undefined }
+    const before = this.#ended
+    this.#ended = ended.promise.then(async () => before)
+    return kept
+  }
+
+  #hear(kept: Kept<Question, Answer>, said: Said<Answer>): void {
+    if ('ready' in said) {
+      kept.ready = true
+      return kept.opened.resolve({ answer: said.ready })
+    }
+    if ('failed' in said) {
+      kept.opened.resolve({ refused: thrownBy(said.failed) })
+      return this.#lose(kept, { why: 'it did not open', byItself: false })
+    }
+    if ('full' in said) return this.#lose(kept, { why: 'the answers took more memory than they may', byItself: true })
+    const asked = kept.asked.get(said.id)
+    if (asked === undefined) return
+    if ('begun' in said) return this.#begin(kept, said.id, asked)
+    if ('answer' in said) return asked.end({ answer: said.answer })
+    asked.end({ refused: asked.over ?? thrownBy(said.refused) })
+  }
+
+  /** From here on its time counts. */
+  #begin(kept: Kept<Question, Answer>, id: number, asked: Asked<Answer>): void {
+    asked.begun = true
+    if (asked.over !== undefined) return this.#watch(kept, asked)
+    const { seconds, told } = this.#limit
+    const next = 'ask for less at once, or start it with a longer --timeout'
+    void this.#after(seconds * 1000, asked, () =>
+      this.#cancel(kept, id, asked, new LakeError('stopped', { subject: `the query took longer than ${told}`, next })),
+    )
+  }
+
+  #cancel(kept: Kept<Question, Answer>, id: number, asked: Asked<Answer>, over: LakeError): void {
+    if (asked.over !== undefined) return
+    asked.over = over
+    kept.process.send({ id, gone: true })
+    // One that waits for its turn ends as soon as that comes.
+    if (asked.begun) this.#watch(kept, asked)
+  }
+
+  /** Has a cancelled question end, or the process: nothing else stops a single call of a function in the engine. */
+  #watch(kept: Kept<Question, Answer>, asked: Asked<Answer>): void {
+    void this.#after(grace, asked, () =>
+      this.#lose(kept, { why: 'a cancelled query did not end by itself', byItself: false }),
+    )
+  }
+
+  async #after(ms: number, asked: Asked<Answer>, what: () => void): Promise<void> {
+    asked.clock.abort()
+    asked.clock = new AbortController()
+    const { signal } = asked.clock
+    await this.#deps.sleep(ms, signal)
+    if (!signal.aborted) what()
+  }
+
+  /** Ends a process and begins the next one; what was asked of it is told that it is lost. */
+  #lose(kept: Kept<Question, Answer>, lost: Loss): void {
+    if (kept.lost !== undefined) return
+    kept.lost = lost
+    kept.process.kill()
+    kept.opened.resolve({ lost, begun: true, suspect: false })
+    // One that was stopped is kept, so that none begins after it; after one that never answered the next question tries.
+    if (this.#kept === kept && !this.#stopped) this.#kept = undefined
+    if (kept.ready && !this.#stopped) {
+      this.#deps.note(`${lost.why}; another process goes on`)
+      this.#held()
+    }
+    const asked = [...kept.asked.values()]
+    const idle = asked.every(({ begun }) => !begun)
+    for (const { begun, over, end } of asked) {
+      const refused = over ?? (this.#stopped ? cancelled() : undefined)
+      const suspect = lost.byItself && (begun || idle)
+      end(refused === undefined ? { lost, begun: begun || suspect, suspect } : { refused })
+    }
+  }
+}
+
+const cancelled = (): LakeError => new LakeError('stopped', { subject: 'the query was cancelled' })
+
+function culprit({ why }: Loss): LakeError {
+  return new LakeError('incomplete', {
+    subject: `the query ended two processes, the second one alone: ${why}`,
+    next: 'ask for less at once, or start it with a larger --memory',
+  })
+}

@@ -1,0 +1,191 @@
+import pLimit from 'p-limit'
+import { LakeError, usage } from '../../base/errors.ts'
+import { closing, openQuery, setMoment, setVariables, strangeViews } from '../../query/lake.ts'
+import type { Knowledge } from '../../query/question.ts'
+import type { RunDeps } from '../../query/run.ts'
+import { statOf } from '../../lake/store/disk.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+import { microsOf } from '../../base/time.ts'
+
+/** Which lake answered, and where it stood: equal digests are equal lakes. */
+export interface LakeFacts {
+  readonly lake: string
+  readonly version: number
+  readonly digest: string
+  /** Whether the data are made up. */
+  readonly synthetic: boolean
+}
+
+/** A session of its own on one version of the lake, which stays that version for as long as it is held. */
+interface Seat extends Disposable {
+  readonly engine: Engine
+  readonly facts: LakeFacts
+}
+
+/** What a desk may use. */
+export interface DeskMeans {
+  readonly folder: string
+  /** Bytes that the process may hold. */
+  readonly memory: number
+  /** How many bytes all sessions of a version together may spill to the disk. */
+  readonly spill: number
+  readonly threads?: number | undefined
+  /** Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at `as_of`. */
+  readonly ledgerNow: boolean
+  /** The limit: nothing that was known later than at this timestamp is answered. */
+  readonly wall?: string | undefined
+  /** Whether an answer always has a limit: that of the server, or the timestamp that a question must name. */
+  readonly limited: boolean
+  /** Settings that show later facts earlier, and that questions may use although there is a limit. */
+  readonly allowed: readonly LateSetting[]
+}
+
+/** Settings of a question under which it is answered with facts that were known only later. */
+export const lateSettings = ['backfill', 'registry_backfill'] as const
+
+/** One of them. */
+export type LateSetting = (typeof lateSettings)[number]
+
+/** What reaches a desk from the outside world. */
+interface DeskDeps {
+  readonly sleep: (ms: number) => Promise<unknown>
+  /** A name that nobody guesses. */
+  readonly draw: () => string
+  /** Told whose turn begins. */
+  readonly begun: (gone: AbortSignal) => void
+}
+
+/** So many questions are answered at once, each on all cores; one thread of the system's pool is left for files. */
+const atOnce = 3
+
+/** What each of them has that writes Parquet, of what the session leaves. */
+export const writerPart: number = 1 / 2 / atOnce
+
+interface Opened {
+  readonly engine: Engine
+  readonly facts: LakeFacts
+  readonly stamp: string
+  /** Who holds it, the desk among them while it is the newest. */
+  users: number
+}
+
+/**
+ * A lake that many ask at the same time. They share one engine for each version, so that all of them together use the
+ * memory of one; each has a session of its own, which sees the newest version at its beginning and keeps it. Reading takes
+ * no lock: commits go on meanwhile.
+ */
+export class Desk {
+  readonly means: DeskMeans
+  readonly #deps: DeskDeps
+  /** What the views bear in every session of this desk. */
+  readonly #mark: string
+  readonly #turns = pLimit(atOnce)
+  readonly #opening = pLimit(1)
+  #held: Opened | undefined
+
+  constructor(means: DeskMeans, deps: DeskDeps) {
+    this.means = means
+    this.#deps = deps
+    this.#mark = `mark_${deps.draw()}${deps.draw()}`.replaceAll('-', '')
+  }
+
+  /** Takes a seat on the newest version, in a state of knowledge. */
+  async sit(asked: Knowledge): Promise<Seat> {
+    refuseLate(asked, this.means)
+    const knowledge = behind(asked, this.means.wall)
+    // One after the other, so that a new version is opened once for all who ask.
+    const opened = await this.#opening(async () => this.#newest())
+    let engine: Engine | undefined
+    let gone = false
+    const leave = (): void => {
+      if (gone) return
+      gone = true
+      engine?.close()
+      release(opened)
+    }
+    const seat = { facts: opened.facts, [Symbol.dispose]: leave }
+    return await closing(seat, async () => {
+      engine = await opened.engine.session()
+      await setVariables(engine, knowledge)
+      if (!this.means.ledgerNow) await setMoment(engine, 'ledger_as_of', knowledge.asOf)
+      return { ...seat, engine }
+    })
+  }
+
+  /** Does work when it is its turn; whoever asked may go away, which cancels it. */
+  async turn<T>(gone: AbortSignal, work: (run: RunDeps) => Promise<T>): Promise<T> {
+    const { begun, sleep } = this.#deps
+    return await this.#turns(async () => {
+      if (gone.aborted) throw new LakeError('stopped', { subject: 'the query was cancelled' })
+      begun(gone)
+      return await work({ folder: this.means.folder, door: 'fields', mark: this.#mark, signal: gone, sleep })
+    })
+  }
+
+  /** An engine of its own on the newest version. */
+  async open(threads = this.means.threads): Promise<Engine> {
+    const { folder, spill } = this.means
+    return await openQuery(folder, { spillLimit: spill, threads, mark: this.#mark })
+  }
+
+  async #newest(): Promise<Opened> {
+    const { folder } = this.means
+    const stamp = await stampOf(folder)
+    let held = this.#held
+    if (held === undefined || held.stamp !== stamp) {
+      const engine = await this.open()
+      const opened = { engine, facts: await factsOf(engine, folder), stamp, users: 1 }
+      if (held !== undefined) release(held)
+      held = this.#held = opened
+    }
+    held.users++
+    return held
+  }
+}
+
+/** Refuses what would show later facts behind the limit, unless whoever started the server has allowed it. */
+function refuseLate({ backfill, registryBackfill }: Knowledge, { limited, allowed }: DeskMeans): void {
+  if (!limited) return
+  const refuse = (name: LateSetting, expected: string, got: string): void => {
+    if (allowed.includes(name)) return
+    const next = `it shows later facts behind as_of: only whoever starts the server allows it, with --allow ${name}`
+    throw usage(name, { expected, got, next })
+  }
+  if (backfill === 'rule') refuse('backfill', 'strict', 'rule')
+  if (registryBackfill === true) refuse('registry_backfill', 'false', 'true')
+}
+
+/** What may be known at a desk with a wall. */
+function behind(knowledge: Knowledge, wall: string | undefined): Knowledge {
+  const { asOf = wall } = knowledge
+  if (asOf === undefined || wall === undefined) return knowledge
+  if (microsOf(asOf) > microsOf(wall))
+    throw usage('as_of', { expected: `at most ${wall}, the limit of this server (--as-of)`, got: asOf })
+  return { ...knowledge, asOf }
+}
+
+function release(opened: Opened): void {
+  if (--opened.users === 0) opened.engine.close()
+}
+
+/** What changes when the views are made anew: they are put in their place as a whole. */
+async function stampOf(folder: string): Promise<string> {
+  const stats = await Promise.all(
+    [places.database, places.script].map(async (place) => await statOf(inLake(folder, place))),
+  )
+  return stats.map((stat) => `${stat?.ino} ${stat?.mtimeMs} ${stat?.size}`).join(', ')
+}
+
+async function factsOf(engine: Engine, folder: string): Promise<LakeFacts> {
+  try {
+    const [row] = await engine.rows<{ lake: string; version: bigint; synthetic: boolean | null; digest: string }>(
+      'SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info',
+    )
+    if (row === undefined) throw new RangeError('lake_info has no row')
+    return { ...row, version: Number(row.version), synthetic: row.synthetic === true }
+  } catch (cause) {
+    engine.close()
+    throw strangeViews(folder, 'views of this program', 'older ones', cause)
+  }
+}

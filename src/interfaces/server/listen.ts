@@ -1,0 +1,219 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { isLoopback, type Settings } from '../../catalog/settings.ts'
+import { usage } from '../../base/errors.ts'
+import { redact } from '../../base/secrets.ts'
+import { readStream } from '../../lake/store/files.ts'
+
+/** A file that is sent as an answer, and let go of afterwards. */
+interface SentFile extends AsyncDisposable {
+  readonly path: string
+  readonly bytes: number
+}
+
+/** An answer as it goes out; made anew for each request, or shared by several. */
+export interface Shown {
+  readonly status: number
+  readonly type: string
+  /** A text is cleared of keys; bytes and files are sent as they are. */
+  readonly body: string | Uint8Array | SentFile
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** What a reader asks for. */
+interface HttpQuestion {
+  readonly method: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  /** The body as text; it is not read before. */
+  readonly body: () => Promise<string>
+  /** Aborted when the reader goes away. */
+  readonly gone: AbortSignal
+}
+
+/** What is shown at which path. */
+export type Shows = Readonly<Record<string, (asked: HttpQuestion) => Promise<Shown>>>
+
+/** How readers are let in. */
+interface Manner {
+  /** So many at once; what comes beside is hung up on. */
+  readonly readers: number
+  /** The paths that also take a POST; where there are some, an answer may be long in the making. */
+  readonly posts: readonly string[]
+  /** The paths to which other sites may link; `/` where nothing is said. */
+  readonly linked?: readonly string[]
+  /** The paths without data, which are shown to whoever knows no token, too. */
+  readonly free?: readonly string[]
+}
+
+/** A page and some numbers are looked at by few. */
+const few: Manner = { readers: 32, posts: [] }
+/** Milliseconds that a head may take to come, a body with it, and a part of an answer to be taken. */
+const patience = { head: 5000, body: 30_000, answer: 30_000 }
+/** Bytes of a body. */
+const longest = 1 << 20
+
+/** Reads `--listen`; off loopback only where a token is set. */
+export function listenAt(text: string, { token }: Pick<Settings, 'token'>) {
+  const [, host = '', digits = ''] = /^([\w.:-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/.exec(text) ?? []
+  const port = Number(digits)
+  const url = `http://${host}`
+  if (host === '' || (host.includes(':') && !host.startsWith('[')) || port > 65_535 || !URL.canParse(url))
+    throw usage('--listen', { expected: 'an address and a port, such as 127.0.0.1:9464', got: `"${text}"` })
+  if (token === null && !isLoopback(url))
+    throw usage('--listen', {
+      expected: 'an address of this machine alone, such as 127.0.0.1',
+      got: host,
+      next: 'set PITLAKE_TOKEN to listen elsewhere: readers have to know it',
+    })
+  return { host: new URL(url).hostname.replace(/^\[|\]$/g, ''), port }
+}
+
+/** Opens the door; an address that cannot be had is a mistake of the call. */
+export async function listen(
+  { host, port }: ReturnType<typeof listenAt>,
+  settings: Readers,
+  shows: Shows,
+  manner: Manner = few,
+) {
+  const requestTimeout = manner.posts.length === 0 ? patience.head : patience.body
+  const limits = { headersTimeout: patience.head, requestTimeout, keepAliveTimeout: patience.head }
+  const server = createServer(
+    { ...limits, connectionsCheckingInterval: 1000, maxHeaderSize: 8192 },
+    (request, response) => {
+      if (manner.posts.length > 0) response.setTimeout(0)
+      const answer = answerTo(request, goneOf(response), settings, shows, manner)
+      void answer.then(async (shown) => await send(request, response, shown))
+    },
+  )
+  server.maxConnections = manner.readers
+  server.timeout = patience.answer
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const got = portRefusals[code ?? ''] ?? code ?? String(cause)
+    throw usage(`--listen ${host}:${port}`, { expected: 'a free port of an address of this machine', got, cause })
+  }
+  const address = server.address()
+  const open = typeof address === 'object' && address !== null ? address.port : port
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${open}`
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+  return { url, [Symbol.asyncDispose]: close }
+}
+
+const portRefusals: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'a port in use',
+  EADDRNOTAVAIL: 'an address of another',
+  ENOTFOUND: 'a name that nobody knows',
+  EACCES: 'a port that this user may not take',
+}
+
+/** Aborted when the reader goes away before it has its answer. */
+function goneOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
+/**
+ * Whether this reader may read. Without a token only who asks this machine by its own name, and no page of another: a page
+ * in a browser that was told that a name of its own is 127.0.0.1 asks under that name.
+ */
+function allows({ headers }: IncomingMessage, url: URL | null, token: string | null): boolean {
+  const { host, origin, authorization = '' } = headers
+  if (token === null) return host !== undefined && isOwnName(host) && (origin === undefined || isOwnOrigin(origin))
+  const shown = /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? url?.searchParams.get('token') ?? null
+  return shown !== null && timingSafeEqual(digest(shown), digest(token))
+}
+
+const isOwnName = (host: string): boolean => URL.canParse(`http://${host}`) && isLoopback(`http://${host}`)
+const isOwnOrigin = (origin: string): boolean => URL.canParse(origin) && isLoopback(origin)
+
+/** Where a browser may say that a question comes from; the page of the lake is all that other sites may link to. */
+const ownSites: readonly unknown[] = ['same-origin', 'none']
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+type Readers = Pick<Settings, 'token' | 'secrets'>
+
+async function answerTo(
+  request: IncomingMessage,
+  gone: AbortSignal,
+  { token, secrets }: Readers,
+  shows: Shows,
+  { posts, linked = ['/'], free = [] }: Manner,
+): Promise<Shown> {
+  const { method = '', headers, url: asked = '' } = request
+  const url = URL.canParse(asked, 'http://here') ? new URL(asked, 'http://here') : null
+  const path = url?.pathname ?? null
+  const posted = path !== null && posts.includes(path)
+  if (!posted) request.resume()
+  const isFree = token !== null && path !== null && free.includes(path)
+  if (!isFree && !allows(request, url, token))
+    return plain(401, 'not authorised: PITLAKE_TOKEN as `Authorization: Bearer …` or `?token=…`')
+  const allow = posted ? 'GET, POST' : 'GET, HEAD'
+  if (!allow.split(', ').includes(method))
+    return { ...plain(405, `${allow.replace(',', ' and')} only`), headers: { allow } }
+  if (!(path !== null && linked.includes(path)) && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
+    return plain(403, 'refused: a page of another site asks (Sec-Fetch-Site)')
+  const show = path !== null && Object.hasOwn(shows, path) ? shows[path] : undefined
+  if (show === undefined) return plain(404, `nothing here; ${Object.keys(shows).join(', ')}`)
+  try {
+    const query = new URLSearchParams(url?.searchParams)
+    query.delete('token')
+    const shown = await show({ method, query, headers, gone, body: async () => await bodyOf(request) })
+    return { ...shown, body: typeof shown.body === 'string' ? redact(shown.body, secrets) : shown.body }
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error)
+    return plain(503, redact(words, secrets))
+  }
+}
+
+/** The body of a request as text, if it is not too long. */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes > longest) throw usage('the body', { expected: `at most ${longest} bytes`, got: 'more' })
+    parts.push(part)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts))
+  } catch (cause) {
+    throw usage('the body', { expected: 'UTF-8', got: 'other bytes', cause })
+  }
+}
+
+const plain = (status: number, words: string): Shown => ({ status, type: 'text/plain', body: `${words}\n` })
+
+async function send(request: IncomingMessage, response: ServerResponse, shown: Shown): Promise<void> {
+  const { status, type, body, headers } = shown
+  const whole = typeof body === 'string' ? Buffer.from(body) : body
+  response.setTimeout(patience.answer)
+  response.writeHead(status, {
+    'content-type': typeof body === 'string' ? `${type}; charset=utf-8` : type,
+    ...(status !== 304 && { 'content-length': 'path' in whole ? whole.bytes : whole.length }),
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    // What was not read of a body is not read for the next question.
+    ...(!request.complete && { connection: 'close' }),
+    ...headers,
+  })
+  if (!('path' in whole)) return void response.end(request.method === 'HEAD' ? undefined : whole)
+  await using file = whole
+  await pipeline(readStream(file.path), response).catch(() => undefined)
+}

@@ -1,0 +1,201 @@
+import { usage } from '../../base/errors.ts'
+import { closing } from '../../query/lake.ts'
+import { quoteName } from '../../lake/store/engine.ts'
+import type { Ready } from '../../query/gate.ts'
+import { jsonLines } from '../../query/json-lines.ts'
+import { typesOf } from '../../query/projection.ts'
+import { guarded, type RunDeps } from '../../query/run.ts'
+import type { Note } from '../../query/note.ts'
+import { judgeQuestion, type Question } from '../../query/question.ts'
+import type { Desk, LakeFacts } from './desk.ts'
+
+/** How much of an answer is told at once. */
+interface PageLimits {
+  readonly rows: number
+  /** How many bytes the text of the rows may have beside what else the page tells. */
+  readonly room: (page: AnswerPage) => number
+}
+
+/** A part of an answer: rows as JSON objects, a text each. */
+interface AnswerPage {
+  readonly facts: LakeFacts
+  readonly sql: string
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly rows: readonly string[]
+  /** Asks for what follows, of the same version; null at the end. */
+  readonly cursor: string | null
+  readonly notes: readonly Note[]
+}
+
+/** Bytes of the text of a page, and so of the values of a row: agents read into what they keep in mind. */
+export const pageBytes = 20_000
+/** So many answers are kept open for what is still to be asked of them, and so long, in milliseconds. */
+const mostOpen = 8
+const patience = 600_000
+
+/** An answer of which a part was told. */
+type Open = Awaited<ReturnType<typeof begin>>
+
+/** What reaches pages from the outside world. */
+interface PagesDeps {
+  /** Milliseconds that only go on. */
+  readonly elapsed: () => number
+  /** A name that nobody guesses. */
+  readonly draw: () => string
+}
+
+/**
+ * Answers told page by page. An answer that goes on stays open with its session: what follows is of the same version and
+ * in the same order, whatever is committed meanwhile. One that was put away is said to be over, never answered anew.
+ */
+export class Pages implements Disposable {
+  readonly #desk: Desk
+  readonly #deps: PagesDeps
+  readonly #open = new Map<string, Open>()
+
+  constructor(desk: Desk, deps: PagesDeps) {
+    this.#desk = desk
+    this.#deps = deps
+  }
+
+  /** The first page of an answer. */
+  async first(question: Question, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
+    return await this.#desk.turn(gone, async (run) => {
+      const seat = await this.#desk.sit(question.knowledge)
+      return await closing(seat, async () => this.#tell(await begin(question, seat, run), limits, run))
+    })
+  }
+
+  /** What follows, for whoever asks the same question with the cursor that came last. */
+  async next(question: Question, cursor: string, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
+    const [id = '', page = ''] = cursor.split('.')
+    const open = this.#open.get(id)
+    const wrong = (expected: string, got: string) =>
+      usage('cursor', { expected, got, next: 'ask again without a cursor' })
+    if (open === undefined) throw wrong('one of an answer that is still open', 'one that is over or unknown')
+    if (open.question !== JSON.stringify(question)) throw wrong('the question that it came with', 'another one')
+    if (page !== String(open.page)) throw wrong('the one that came last', 'one that was used')
+    // Out of the others' reach while it is read: one that fails is over.
+    this.#open.delete(id)
+    try {
+      return await this.#desk.turn(gone, async (run) => await this.#tell(open, limits, run))
+    } catch (error) {
+      await putAway(open)
+      throw error
+    }
+  }
+
+  /** Puts all answers away. */
+  [Symbol.dispose](): void {
+    for (const id of this.#open.keys()) this.#drop(id)
+  }
+
+  async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<AnswerPage> {
+    const { seat, judged, answer } = open
+    const { sql, ready } = judged
+    const columns = ready.columns.map(({ type }, k) => ({
+      name: answer.names[k] ?? '',
+      type: type.alias ?? String(type),
+    }))
+    const notes = open.told === 0 ? judged.notes : []
+    const head: AnswerPage = { facts: seat.facts, sql, columns, rows: [], cursor: null, notes }
+    const most = { rows: limits.rows, bytes: limits.room(head) }
+    const rows = await guarded(seat.engine, sql, run, async () => await take(open, most))
+    open.told += rows.length
+    const page = { ...head, rows }
+    if (open.waiting.length > 0) return { ...page, cursor: this.#keep(open) }
+    const doubts = await judged.doubts({ rows: answer.filled.rows, empty: answer.filled.empty() })
+    seat[Symbol.dispose]()
+    return { ...page, cursor: null, notes: [...page.notes, ...doubts] }
+  }
+
+  #keep(open: Open): string {
+    const id = this.#deps.draw()
+    open.page++
+    open.used = this.#deps.elapsed()
+    this.#open.set(id, open)
+    // An older version holds memory of its own: only the newest two are kept.
+    const versions = [...new Set([...this.#open.values()].map(({ seat }) => seat.facts.version))].toSorted(
+      (a, b) => b - a,
+    )
+    const oldest = versions[1] ?? versions[0] ?? 0
+    for (const [other, { seat, used }] of this.#open)
+      if (this.#open.size > mostOpen || seat.facts.version < oldest || this.#deps.elapsed() - used > patience)
+        this.#drop(other)
+    return `${id}.${open.page}`
+  }
+
+  #drop(id: string): void {
+    const open = this.#open.get(id)
+    this.#open.delete(id)
+    if (open !== undefined) void putAway(open)
+  }
+}
+
+async function begin(question: Question, seat: Awaited<ReturnType<Desk['sit']>>, run: RunDeps) {
+  const judged = await judgeQuestion(question, seat.engine, run)
+  const { ready } = judged
+  const answer = await guarded(seat.engine, judged.sql, run, async () =>
+    jsonLines(seat.engine, { ...ready, text: boundedRows(ready) }, judged.by),
+  )
+  /** Rows that were read and not told yet. */
+  const waiting: readonly string[] = []
+  return { question: JSON.stringify(question), judged, seat, answer, waiting, told: 0, page: 1, used: 0 }
+}
+
+/** As many rows as may be told at once; at least one, or it is refused. What is left waits, so that it is known whether there is more. */
+async function take(open: Open, most: { readonly rows: number; readonly bytes: number }): Promise<readonly string[]> {
+  const rows: string[] = []
+  let bytes = 0
+  for (;;) {
+    while (open.waiting.length === 0) {
+      const next = await open.answer.lines.next()
+      if (next.done === true) return rows
+      open.waiting = next.value
+    }
+    let count = 0
+    for (const row of open.waiting) {
+      const more = bytes + Buffer.byteLength(row) + 2
+      if (rows.length + count === most.rows || (rows.length + count > 0 && more > most.bytes)) break
+      if (more > most.bytes)
+        throw usage('SQL', { expected: `rows of at most ${most.bytes} bytes`, got: `one of ${more}`, next: shorter })
+      bytes = more
+      count++
+    }
+    rows.push(...open.waiting.slice(0, count))
+    open.waiting = open.waiting.slice(count)
+    if (open.waiting.length > 0) return rows
+  }
+}
+
+/** Ends the stream, then its session. */
+async function putAway({ answer, seat }: Open): Promise<void> {
+  try {
+    await answer.lines.return(undefined)
+  } catch {
+    // What it still had to say is asked for by nobody.
+  } finally {
+    seat[Symbol.dispose]()
+  }
+}
+
+const shorter = 'name fewer columns, or cut texts with left(x, 1000)'
+
+/** Types of which a value has a few bytes. */
+const short =
+  typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT UHUGEINT FLOAT
+  DOUBLE DECIMAL DATE TIME TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS TIMESTAMP_TZ TIME_TZ INTERVAL UUID`)
+
+/** The statement, which fails at a row that is too long before anybody else holds it. */
+function boundedRows({ text, columns }: Ready): string {
+  const names = columns.map((_, k) => quoteName(`c${k}`))
+  const long = names.filter((_, k) => !short.has(columns[k]?.type.typeId ?? -1))
+  const [first] = long
+  if (first === undefined) return text
+  const length = long.map((name) => `coalesce(strlen(CAST(${name} AS VARCHAR)), 0)`).join(' + ')
+  const words = `'a row of ' || (${length}) || ' bytes is longer than the ${pageBytes} of a page: ${shorter}'`
+  const parts = names.map((name) =>
+    name === first ? `CASE WHEN ${length} > ${pageBytes} THEN error(${words}) ELSE ${name} END AS ${name}` : name,
+  )
+  return `SELECT ${parts.join(', ')} FROM (${text}\n) AS answer(${names.join(', ')})`
+}

@@ -1,0 +1,206 @@
+import { join } from 'node:path'
+import { usage } from '../../base/errors.ts'
+import { isObject, jsonOf, jsonText, repeatedKey } from '../../base/json.ts'
+import { noteTexts, type Note } from '../../query/note.ts'
+import { knowledgeOptions, type Options } from '../../query/options.ts'
+import { panelSpec, panelSql, panelTable } from '../../query/panel.ts'
+import { judgeQuestion, type Question } from '../../query/question.ts'
+import { apart, readOptions, saysSame } from '../../query/read-options.ts'
+import { type Format, formatFacts, formats, writeFile } from '../../query/write.ts'
+import { explainChange } from '../../trust/results/explain-change.ts'
+import { realDisk } from '../../lake/store/disk.ts'
+import { sizeOf, writePrivate } from '../../lake/store/files.ts'
+import { outFile } from '../../lake/store/output.ts'
+import { engineMemory } from '../../lake/store/memory.ts'
+import { type Desk, type LakeFacts, writerPart } from './desk.ts'
+import type { Shown, Shows } from './listen.ts'
+import { refusalIn, thrownBy } from './refusal.ts'
+import { lookaheadOptions, lookaheadTool } from './tools.ts'
+
+type HttpQuestion = Parameters<Shows[string]>[0]
+
+/** What the paths answer from. */
+interface PathsInput {
+  readonly desk: Desk
+  /** A folder for answers on their way. */
+  readonly scratch: string
+  /** A name that nobody else takes. */
+  readonly draw: () => string
+}
+
+/** An answer that is on its way to be shown. */
+type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | { readonly path: string; readonly bytes: number } }
+
+/** What answers at which path. */
+type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>
+
+/** The paths that there are. */
+export const pathNames: readonly string[] = ['/query', '/panel', '/metrics', '/lookahead', '/explain']
+/** The paths that also take a POST. */
+export const posts: readonly string[] = ['/query', '/panel', '/lookahead', '/explain']
+
+/** The forms in which answers are sent. */
+const served = formats.filter((name) => formatFacts[name].served !== undefined)
+const typesOf = (name: Format): readonly string[] => formatFacts[name].served?.types ?? []
+
+const formatOption = {
+  format: { kind: 'choice', choices: served, about: 'of the answer; by Accept where none is named' },
+} as const satisfies Options
+const queryOptions = {
+  ...knowledgeOptions,
+  ...formatOption,
+  sql: { kind: 'text', about: 'one SELECT', required: true },
+} as const
+const explainOptions = {
+  result: { kind: 'text', about: 'a Parquet file that pitlake stamp wrote, in base64', required: true },
+} as const satisfies Options
+const besidePanel = {
+  ...knowledgeOptions,
+  ...formatOption,
+  explain: { kind: 'switch', about: 'tells the SQL instead of running it' },
+} as const satisfies Options
+
+/** Queries, panels and the catalogue's metrics over HTTP; an answer begins when it is whole, so that no half one is sent. */
+export function pathsOf(input: PathsInput): Paths {
+  return {
+    '/query': async (asked) => {
+      const { sql, format, ...knowledge } = readOptions(queryOptions, await given(asked, queryOptions), 'fields')
+      return await shown(input, { knowledge, sql }, formOf(asked, format), asked.gone)
+    },
+    '/panel': async (asked) => {
+      const { own, rest } = apart(besidePanel, await given(asked, { ...panelTable, ...besidePanel }))
+      const { format, explain, ...knowledge } = readOptions(besidePanel, own, 'fields')
+      const panel = panelSpec(rest, 'fields')
+      if (explain === true) {
+        const { decisions, query } = panelSql(panel)
+        return { status: 200, type: 'text/plain', body: `${decisions};\n${query};\n` }
+      }
+      return await shown(input, { knowledge, panel }, formOf(asked, format), asked.gone)
+    },
+    '/metrics': async (asked) => {
+      const { format } = readOptions(formatOption, fromAddress(asked.query), 'fields')
+      const sql = 'SELECT * FROM endpoints ORDER BY metric'
+      return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked.gone)
+    },
+    '/lookahead': async (asked) => {
+      const body = await lookaheadTool(input.desk).call(await given(asked, lookaheadOptions), asked.gone)
+      return { status: 200, type: 'application/json', body }
+    },
+    '/explain': async (asked) => {
+      const { result } = readOptions(explainOptions, await given(asked, explainOptions), 'fields')
+      return { status: 200, type: 'application/json', body: await explained(input, result, asked.gone) }
+    },
+  }
+}
+
+/** Why a result that this lake stamped is another one now; the file is proved to be one before its query runs. */
+async function explained({ desk, scratch, draw }: PathsInput, result: string, gone: AbortSignal): Promise<string> {
+  const { wall, folder } = desk.means
+  if (wall !== undefined)
+    throw usage('explain', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+  const path = join(scratch, `${draw()}.parquet`)
+  try {
+    await writePrivate(path, Buffer.from(result, 'base64'))
+    const { from, to, ...told } = await desk.turn(gone, async (run) => {
+      return await explainChange({ root: folder, from: path, to: null }, { ...run, mark: undefined })
+    })
+    return jsonText({ ...told, from: { version: from.version }, to: { version: to.version } })
+  } catch (error) {
+    // Where things lie here is nobody's, and what is wrong with the file is whose it is to mend.
+    const { kind, complaints } = refusalIn(error)
+    const told = jsonText(complaints).replaceAll(path, 'the result').replaceAll(folder, 'the lake')
+    throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints: jsonOf(told) as typeof complaints })
+  } finally {
+    await realDisk.remove(path)
+  }
+}
+
+/** What was asked as one record: the address, and a body that is a JSON object, or SQL. */
+async function given(asked: HttpQuestion, table: Options): Promise<Readonly<Record<string, unknown>>> {
+  const named = fromAddress(asked.query)
+  if (asked.method !== 'POST') return named
+  const body = await asked.body()
+  if (!/^application\/json\b/i.test(asked.headers['content-type'] ?? '')) return both(table, named, { sql: body })
+  const parsed = jsonOf(body)
+  if (!isObject(parsed)) throw usage('the body', { expected: 'a JSON object', got: 'none' })
+  once(repeatedKey(body))
+  return both(table, named, parsed)
+}
+
+/** Which of two values was meant nobody knows. */
+function once(name: string | undefined): void {
+  if (name !== undefined) throw usage(name, { expected: 'one value', got: 'several' })
+}
+
+/** What stands in the address and what in the body; in both only where it is the same. */
+function both(table: Options, named: Readonly<Record<string, unknown>>, body: Readonly<Record<string, unknown>>) {
+  once(Object.keys(named).find((name) => Object.hasOwn(body, name) && !saysSame(table, name, named[name], body[name])))
+  return { ...named, ...body }
+}
+
+/** The parts of an address. */
+function fromAddress(query: URLSearchParams): Readonly<Record<string, unknown>> {
+  once([...query.keys()].find((name) => query.getAll(name).length > 1))
+  return Object.fromEntries(query)
+}
+
+/** The form that is named, else the one that is liked best of those that there are. */
+function formOf({ headers }: HttpQuestion, named: Format | undefined): Format {
+  if (named !== undefined) return named
+  const liked = (headers.accept ?? '*/*')
+    .split(',')
+    .map((one) => {
+      const [type = '', ...parameters] = one.split(';').map((part) => part.trim().toLowerCase())
+      const [, weight = '1'] = /^q=([\d.]+)$/.exec(parameters.find((part) => part.startsWith('q=')) ?? '') ?? []
+      return { type, weight: Number(weight) }
+    })
+    .filter(({ weight }) => weight > 0)
+    .toSorted((a, b) => b.weight - a.weight)
+  for (const { type } of liked) {
+    const found = served.find((name) => typesOf(name).includes(type))
+    if (found !== undefined) return found
+    if (type === '*/*' || type === 'application/*') return 'jsonl'
+    if (type === 'text/*') return 'csv'
+  }
+  throw usage('accept', {
+    expected: served.map((name) => typesOf(name)[0]).join(', '),
+    got: headers.accept,
+    next: 'numbers for Prometheus are at `pitlake status --listen`',
+  })
+}
+
+async function shown({ desk, scratch, draw }: PathsInput, question: Question, format: Format, gone: AbortSignal) {
+  const path = join(scratch, `${draw()}${formatFacts[format].served?.ending}`)
+  try {
+    const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
+      using seat = await desk.sit(question.knowledge)
+      const { sql, ready, by, notes, doubts } = await judgeQuestion(question, seat.engine, run)
+      const options = { format, width: 80, rows: Infinity, by, memory: engineMemory(writerPart) }
+      const written = await writeFile({ engine: seat.engine, ready, options, deps: run }, outFile(path, null), path)
+      return { facts: seat.facts, sql, rows: written.rows, notes: [...notes, ...(await doubts(written))] }
+    })
+    const body = { path, bytes: await sizeOf(path) }
+    return { status: 200, type: typesOf(format)[0] ?? '', body, headers: headersOf(facts, sql, rows, notes) }
+  } catch (error) {
+    await realDisk.remove(path)
+    throw error
+  }
+}
+
+/** Bytes of SQL and notes that a head has room for. */
+const roomy = 4000
+
+function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly Note[]): Record<string, string> {
+  const fitting = (name: string, text: string): Record<string, string> =>
+    text === '' || text.length > roomy ? {} : { [name]: text }
+  return {
+    'pitlake-lake': facts.lake,
+    'pitlake-version': String(facts.version),
+    'pitlake-digest': facts.digest,
+    'pitlake-synthetic': String(facts.synthetic),
+    'pitlake-rows': String(rows),
+    ...fitting('pitlake-sql', encodeURIComponent(sql)),
+    ...fitting('pitlake-notes', noteTexts(notes, 'fields').map(encodeURIComponent).join(' ')),
+    ...fitting('pitlake-noted', encodeURIComponent(jsonText(notes))),
+  }
+}

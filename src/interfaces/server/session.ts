@@ -1,0 +1,320 @@
+import { textOf, writePrivate } from '../../lake/store/files.ts'
+import { createInterface, type Interface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { usage } from '../../base/errors.ts'
+import type { Cell, Engine } from '../../lake/store/engine.ts'
+import { outFile } from '../../lake/store/output.ts'
+import { complete, dotNames, heldMoment, readVocabulary, runDot } from './session-commands.ts'
+import type { Ready } from '../../query/gate.ts'
+import { visibleLines } from '../../base/visible.ts'
+import { type Note, noteTexts } from '../../query/note.ts'
+import type { Extent } from '../../query/doubts.ts'
+import { judgeQuestion } from '../../query/question.ts'
+import { guarded, type RunDeps } from '../../query/run.ts'
+import { cutScript, isOpen } from '../../query/statements.ts'
+import { formatFacts, formatOf, givesRows, layResult, watched, writeFile, writeTo } from '../../query/write.ts'
+import { several } from '../../base/figures.ts'
+
+type SessionState = Parameters<typeof runDot>[0]
+
+/** What an interactive session talks to. */
+interface SessionDeps {
+  readonly input: Readable
+  readonly output: Writable
+  /** Whether output is a terminal: line editing, completion, history, paging. */
+  readonly terminal: boolean
+  /** Places and lines of the screen. */
+  readonly size: () => { readonly width: number; readonly height: number }
+  /** Milliseconds, for timing. */
+  readonly now: () => number
+  readonly sleep: (ms: number) => Promise<unknown>
+  /** Where the lines typed are kept; undefined keeps none. */
+  readonly historyFile?: string | undefined
+}
+
+/** A session at a prompt until `.quit` or the end of input; an error never ends it. */
+export async function runSession(engine: Engine, folder: string, deps: SessionDeps): Promise<void> {
+  const words = await readVocabulary(engine)
+  const usual = { format: 'table', rows: 0, timer: true, out: undefined, quit: false } as const
+  const state: SessionState = { engine, folder, words, ...usual }
+  const history = deps.historyFile === undefined ? undefined : await textOf(deps.historyFile)
+  const lines = (history ?? '').split('\n').filter((line) => line !== '')
+  await using desk = new Desk(deps, words, lines.toReversed().slice(0, historySize))
+  desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
+  await converse(state, desk, deps)
+}
+
+async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Promise<void> {
+  let pending = ''
+  while (!state.quit) {
+    const held = pending === '' ? await heldMoment(state.engine, 'as_of') : null
+    // The prompt tells the `as_of` in force, however it was set.
+    const line = await desk.ask(pending !== '' ? '   ...> ' : held === null ? 'lake> ' : `lake @ ${held}> `)
+    if (line === undefined) break
+    if (line === cancelledLine) {
+      pending = ''
+      continue
+    }
+    if (isDot(line, pending)) {
+      desk.remember(line)
+      await shielded(desk, async () => desk.say(await runDot(state, line.trim())))
+      continue
+    }
+    pending += `${line}\n`
+    const script = cutScript(pending)
+    if (isOpen(pending) || script.statements.length === 0) {
+      if (script.rest.text === '' && !isOpen(pending)) pending = ''
+      continue
+    }
+    desk.remember(pending.trim())
+    pending = script.rest.text
+    for (const { text } of script.statements) {
+      const good = await shielded(desk, async () => answer(state, desk, deps, text))
+      if (!good) break
+    }
+  }
+  if (pending.trim() !== '' && !state.quit) await shielded(desk, async () => answer(state, desk, deps, pending))
+}
+
+/** A command of the session; amid a statement only one that is spelt in full. */
+function isDot(line: string, pending: string): boolean {
+  const [word = ''] = line.trim().split(/[\s;]/, 1)
+  return word.startsWith('.') && (pending.trim() === '' || dotNames.includes(word))
+}
+
+async function shielded(desk: Desk, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    desk.say(`error: ${error instanceof Error ? error.message : String(error)}\n`)
+    return false
+  }
+}
+
+/** Runs one statement and shows or writes its answer. */
+async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: string): Promise<void> {
+  const begun = deps.now()
+  const run: RunDeps = { folder: state.folder, signal: desk.working(), sleep: deps.sleep }
+  try {
+    const { ready, notes, doubts } = await judgeQuestion({ sql }, state.engine, run)
+    tell(desk, notes)
+    const { told, extent } =
+      state.out !== undefined && givesRows(ready)
+        ? await toFile(state, ready, run)
+        : state.format === 'table' || !givesRows(ready)
+          ? await toScreen(state, desk, deps, ready, run)
+          : await asText(state, desk, ready, run)
+    const took = state.timer ? `${told === '' ? '' : ', '}${elapsed(deps.now() - begun)}` : ''
+    if (told + took !== '') desk.say(`(${told}${took})\n`)
+    if (extent !== undefined) tell(desk, await doubts(extent))
+  } finally {
+    desk.idle()
+  }
+}
+
+function tell(desk: Desk, notes: readonly Note[]): void {
+  for (const text of noteTexts(notes, 'terminal')) desk.say(`note: ${text}\n`)
+}
+
+/** Gives what came of an answer, in words, and how much it told, unless somebody stopped it. */
+async function toFile(state: SessionState, ready: Ready, run: RunDeps) {
+  const name = state.out ?? ''
+  state.out = undefined
+  const target = outFile(name, state.folder)
+  const options = { format: formatOf(name) ?? state.format, width: 1000, rows: Infinity }
+  const extent = await writeFile({ engine: state.engine, ready, options, deps: run }, target, name)
+  return { told: `${several(extent.rows, 'row')} to ${name}`, extent }
+}
+
+async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps) {
+  if (formatFacts[state.format].text !== true) {
+    throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
+  }
+  const sink: Parameters<typeof writeTo>[1] = async (data) => desk.write(data)
+  const options = { format: state.format, width: 80, rows: Infinity }
+  const extent = await writeTo({ engine: state.engine, ready, options, deps: run }, sink)
+  return { told: several(extent.rows, 'row'), extent }
+}
+
+/** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
+async function toScreen(state: SessionState, desk: Desk, deps: SessionDeps, ready: Ready, run: RunDeps) {
+  let rows = 0
+  let extent: Extent | undefined
+  let room = deps.size().height - 1
+  for await (const page of pages(state.engine, ready, deps.size().width, run)) {
+    for (const line of page.lines) {
+      if (deps.terminal && room <= 0) {
+        if (!(await desk.wantsMore()))
+          return { told: `stopped, ${several(rows + page.rows, 'row')} fetched`, extent: undefined }
+        room = deps.size().height - 1
+      }
+      await desk.write(`${line}\n`)
+      room--
+    }
+    rows += page.rows
+    extent = { rows, empty: page.filled.empty() }
+    if (state.rows > 0 && rows >= state.rows) return { told: `first ${several(rows, 'row')}`, extent }
+  }
+  return { told: givesRows(ready) ? several(rows, 'row') : 'done', extent }
+}
+
+const elapsed = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`)
+
+/** What `ask` gives when Ctrl-C threw the line away. */
+const cancelledLine = '\u0003'
+const historySize = 1000
+
+/** The place where a person types: lines come one by one, Ctrl-C cancels what runs. */
+class Desk {
+  readonly #deps: SessionDeps
+  readonly #readline: Interface & { history?: string[] }
+  readonly #lines: string[] = []
+  #waiting: ((line: string | undefined) => void) | undefined
+  #running: AbortController | undefined
+  #closed = false
+  #saved: Promise<void> = Promise.resolve()
+
+  constructor(deps: SessionDeps, words: SessionState['words'], history: string[]) {
+    this.#deps = deps
+    this.#readline = createInterface({
+      input: deps.input,
+      output: deps.output,
+      terminal: deps.terminal,
+      historySize,
+      removeHistoryDuplicates: true,
+      history,
+      completer: (line: string) => complete(line, words),
+    })
+    this.#readline.on('line', (line) => this.#take(line))
+    this.#readline.on('close', () => {
+      this.#closed = true
+      this.#waiting?.(undefined)
+    })
+    this.#readline.on('SIGINT', () => this.#cancel())
+  }
+
+  /** The next line; undefined at the end of input. */
+  async ask(prompt: string): Promise<string | undefined> {
+    const held = this.#lines.shift()
+    if (held !== undefined) return held
+    if (this.#closed) return undefined
+    if (this.#deps.terminal) {
+      this.#readline.setPrompt(prompt)
+      this.#readline.prompt()
+    }
+    return new Promise((done) => {
+      this.#waiting = done
+    })
+  }
+
+  /** Asks at the end of a page. */
+  async wantsMore(): Promise<boolean> {
+    const line = await this.ask('-- Enter for more, q to stop --')
+    this.#forget()
+    return line !== undefined && line !== cancelledLine && !/^\s*q/i.test(line)
+  }
+
+  /** Keeps what was typed, a statement of several lines as one entry. */
+  remember(entry: string): void {
+    const { history } = this.#readline
+    if (!this.#deps.terminal || history === undefined) return
+    const lines = entry.split('\n').filter((line) => line.trim() !== '')
+    // A comment would swallow what follows it on one line.
+    if (lines.length > 1 && !entry.includes('--')) {
+      for (const line of lines) if (history.includes(line)) history.splice(history.indexOf(line), 1)
+      history.unshift(lines.join(' '))
+    }
+    const { historyFile } = this.#deps
+    const text = `${history.slice(0, historySize).toReversed().join('\n')}\n`
+    // A history that cannot be written is no reason to disturb the session.
+    if (historyFile !== undefined)
+      this.#saved = this.#saved.then(() => writePrivate(historyFile, text)).catch(() => undefined)
+  }
+
+  /** A statement begins: Ctrl-C aborts the signal. */
+  working(): AbortSignal {
+    this.#running = new AbortController()
+    return this.#running.signal
+  }
+
+  /** The statement is done. */
+  idle(): void {
+    this.#running = undefined
+  }
+
+  /** Words for the person at the prompt; nothing in them acts on the terminal. */
+  say(text: string): void {
+    this.#deps.output.write(visibleLines(text))
+  }
+
+  /** Writes, and waits while the reader is slower. */
+  async write(data: string | Uint8Array): Promise<void> {
+    const { output } = this.#deps
+    const shown = typeof data === 'string' && this.#deps.terminal ? visibleLines(data) : data
+    if (!output.write(shown)) await new Promise<void>((done) => output.once('drain', () => done()))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#readline.close()
+    await this.#saved
+  }
+
+  #take(line: string): void {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting) waiting(line)
+    else this.#lines.push(line)
+  }
+
+  #cancel(): void {
+    this.say('^C\n')
+    this.#lines.length = 0
+    this.#running?.abort()
+    if (this.#waiting === undefined) return
+    // Throws away the line that was begun.
+    this.#readline.write(null, { ctrl: true, name: 'e' })
+    this.#readline.write(null, { ctrl: true, name: 'u' })
+    this.#take(cancelledLine)
+  }
+
+  #forget(): void {
+    const { history } = this.#readline
+    if (history !== undefined && /^\s*q?\s*$/i.test(history[0] ?? 'x')) history.shift()
+  }
+}
+
+/** Rows that are laid out together: their widths agree, and more are fetched only when they are wanted. */
+const pageRows = 500
+
+/**
+ * Runs a statement and lays its result out for a screen part by part; the next part is computed when it is asked for. `filled`
+ * watches all parts until this one.
+ */
+async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps) {
+  const stream = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
+  const { names, types, chunks, filled } = watched(stream, undefined)
+  const source = chunks[Symbol.asyncIterator]()
+  const more = async () => await guarded(engine, ready.text, deps, async () => source.next())
+  let columns: Cell[][] = names.map(() => [])
+  let isFirst = true
+  const page = () => {
+    const text = layResult(ready, names, types, columns, width)
+    const made = { lines: text.split('\n').slice(0, -1), rows: columns[0]?.length ?? 0, filled }
+    columns = names.map(() => [])
+    isFirst = false
+    return made
+  }
+  try {
+    for (let next = await more(); next.done !== true; next = await more())
+      for (let from = 0; from < next.value.rows; from += pageRows) {
+        for (const [k, column] of columns.entries())
+          column.push(...(next.value.columns[k] ?? []).slice(from, from + pageRows))
+        if ((columns[0]?.length ?? 0) >= pageRows) yield page()
+      }
+    if (isFirst || columns.some(({ length }) => length > 0)) yield page()
+  } finally {
+    // Whoever has seen enough leaves a statement behind that still runs.
+    await source.return?.(undefined)
+  }
+}

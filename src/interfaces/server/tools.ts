@@ -1,0 +1,259 @@
+import { usage } from '../../base/errors.ts'
+import { isObject, jsonOf, jsonText } from '../../base/json.ts'
+import { proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
+import { type Note, noteText } from '../../query/note.ts'
+import { knowledgeOptions, type Options, type ReadOptions } from '../../query/options.ts'
+import { panelSpec, panelTable } from '../../query/panel.ts'
+import { metricsOf } from '../../query/points.ts'
+import { judgeQuestion, type Question } from '../../query/question.ts'
+import { apart, readOptions } from '../../query/read-options.ts'
+import { quote } from '../../lake/store/engine.ts'
+import { didYouMean, nearPaths } from '../../base/suggestion.ts'
+import type { Desk } from './desk.ts'
+import { pageBytes, type Pages } from './pages.ts'
+
+type AnswerPage = Awaited<ReturnType<Pages['first']>>
+
+/** One tool for agents. */
+export interface Tool {
+  readonly name: string
+  readonly about: string
+  readonly input: Options
+  /** A document as JSON text; `gone` is aborted when nobody waits any more. */
+  readonly call: (args: unknown, gone: AbortSignal) => Promise<string>
+}
+
+/** Rows of a page: as many as are told where nothing is said, and at most. */
+const pageRows = { usual: 200, most: 2000 }
+/** Bytes of a page that its notes may take, and those that what stands before its rows may take without them. */
+const noteBytes = 4000
+const headBytes = 10_000
+
+const paging = {
+  rows: { kind: 'count', most: pageRows.most, about: `rows of a page, ${pageRows.usual} unless said` },
+  cursor: {
+    kind: 'text',
+    about: 'that of the page before, with the same arguments: goes on in the same version of the lake',
+  },
+  show_sql: { kind: 'switch', about: 'tells the SQL that ran, too' },
+} as const satisfies Options
+/** Where an instant is mandatory, the answer holds only what was knowable at it. */
+const timedOptions = { ...knowledgeOptions, as_of: { ...knowledgeOptions.as_of, required: true } } as const
+const sqlOption = { sql: { kind: 'text', about: 'one SELECT', required: true } } as const satisfies Options
+
+/** Asks for a page of an answer and gives its document; `beside` stands in its head. */
+type AskPage = (question: Question, paged: Paged, gone: AbortSignal, beside?: object) => Promise<string>
+type Paged = ReadOptions<typeof paging>
+
+/** `standing` tells how the lake stands now, as `status --json` does. */
+type ToolsFrom = { readonly desk: Desk; readonly pages: Pages; readonly standing: () => Promise<object> }
+
+/** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
+export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
+  const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, gone, beside) => {
+    const head = (page: AnswerPage): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
+    const limits = { rows, room: (page: AnswerPage): number => roomBeside(head(page)) }
+    const told = cursor === undefined ? pages.first(question, limits, gone) : pages.next(question, cursor, limits, gone)
+    const { rows: lines, cursor: next, notes } = await told
+    const tail = jsonText({ ...notesIn(notes), row_count: lines.length, cursor: next }).slice(1, -1)
+    // Its rows stand at the end, a line each.
+    return `${head(await told)},${tail},"rows":[${lines.map((row) => `\n${row}`).join(',')}]}`
+  }
+  return [
+    tool(
+      'metrics',
+      'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
+      { match: { kind: 'text', about: 'only paths and meanings with this text' }, ...paging },
+      async ({ match, ...paged }, gone) =>
+        await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
+    ),
+    describeTool(page, pages, desk),
+    tool(
+      'query',
+      'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
+      { ...sqlOption, ...timedOptions, ...paging },
+      async ({ sql, rows, cursor, showSql, ...knowledge }, gone) =>
+        await page({ knowledge, sql }, { rows, cursor, showSql }, gone),
+    ),
+    panelTool(page),
+    tool(
+      'universe',
+      'The tokenized products with issuer, asset and status, as known at ts; retired ones included.',
+      {
+        ts: { ...knowledgeOptions.as_of, required: true },
+        condition: { kind: 'text', about: "on its columns: status = 'active'" },
+        ...paging,
+      },
+      async ({ ts, condition, ...paged }, gone) => {
+        const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
+        const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
+        return await page({ knowledge: { asOf: ts }, sql }, paged, gone)
+      },
+    ),
+    lookaheadTool(desk),
+    tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
+      const { wall } = desk.means
+      if (wall !== undefined)
+        throw usage('status', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+      using seat = await desk.sit({})
+      return fitted({ lake: seat.facts, ...(await standing()) })
+    }),
+  ]
+}
+
+const describeOptions = {
+  name: { kind: 'text', about: 'a metric, or a view such as points or history.products, or a macro', required: true },
+  as_of: timedOptions.as_of,
+  ...paging,
+} as const satisfies Options
+
+function describeTool(page: AskPage, pages: Pages, desk: Desk): Tool {
+  return tool(
+    'describe',
+    'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
+    describeOptions,
+    async ({ name, asOf, ...paged }, gone) => {
+      const question = (sql: string): Question => ({ knowledge: { asOf }, sql, generated: true })
+      const first = async (sql: string): Promise<string | undefined> =>
+        (await pages.first(question(`${sql}\nLIMIT 1`), { rows: 1, room: () => pageBytes }, gone)).rows[0]
+      const endpoint = await first(`SELECT * FROM endpoints WHERE metric = ${quote(name)}`)
+      const series = question(`SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`)
+      if (endpoint !== undefined) return await page(series, paged, gone, { endpoint: jsonOf(endpoint) })
+      if ((await first(objectSql(name))) === undefined) throw await unknown(desk, name)
+      return await page(question(objectSql(name)), paged, gone)
+    },
+  )
+}
+
+function panelTool(page: AskPage): Tool {
+  const beside = { ...knowledgeOptions, ...paging }
+  return {
+    name: 'panel',
+    about: 'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
+    input: { ...panelTable, ...beside },
+    call: async (args, gone) => {
+      const { own, rest } = apart(beside, recordOf(args))
+      const { rows, cursor, showSql, ...knowledge } = readOptions(beside, own, 'fields')
+      return await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor, showSql }, gone)
+    },
+  }
+}
+
+/** What lookahead is asked. */
+export const lookaheadOptions = {
+  ...sqlOption,
+  ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
+  labels: { kind: 'list', about: 'columns that may look ahead: what a model is to learn' },
+  cutoffs: { kind: 'count', most: 200, about: 'how many times it runs without a part of the future (20)' },
+  show_sql: paging.show_sql,
+} as const satisfies Options
+
+function tool<const Table extends Options>(
+  name: string,
+  about: string,
+  input: Table,
+  answer: (args: ReadOptions<Table>, gone: AbortSignal) => Promise<string>,
+): Tool {
+  return {
+    name,
+    about,
+    input,
+    call: async (args, gone) => await answer(readOptions(input, recordOf(args), 'fields'), gone),
+  }
+}
+
+const recordOf = (args: unknown): Readonly<Record<string, unknown>> => (isObject(args) ? args : {})
+
+/** What a page tells beside its notes and rows. */
+function headOf({ knowledge }: Question, { facts, columns }: AnswerPage, beside: object): string {
+  const { asOf: as_of = null, observedAsOf: observed_as_of = null, ...settings } = knowledge
+  return jsonText({ lake: facts, as_of, observed_as_of, ...settings, ...beside, columns }).slice(0, -1)
+}
+
+/** How many bytes are left for rows, whatever is still to be noted. */
+function roomBeside(head: string): number {
+  const bytes = Buffer.byteLength(head)
+  if (bytes <= headBytes) return pageBytes - noteBytes - bytes
+  const next = 'name fewer columns, a calendar instead of decisions, or leave out show_sql'
+  throw usage('the answer', { expected: `names of columns, and SQL, of ${headBytes} bytes`, got: `${bytes}`, next })
+}
+
+/** As many notes as there is room for, as words and as data. */
+function notesIn(all: readonly Note[]): object {
+  const told: { notes: string[]; noted: Note[] } = { notes: [], noted: [] }
+  for (const note of all) {
+    const more = { notes: [...told.notes, noteText(note, 'fields')], noted: [...told.noted, note] }
+    if (Buffer.byteLength(jsonText(more)) > noteBytes - 200)
+      return { ...told, left_out: { notes: all.length - told.notes.length } }
+    Object.assign(told, more)
+  }
+  return told
+}
+
+/** A document that fits on a page: of its longest list half is left out, as often as is needed, and how much that is is told. */
+function fitted(document: Readonly<Record<string, unknown>>): string {
+  const all = jsonText(document)
+  if (Buffer.byteLength(all) <= pageBytes) return all
+  const lists = Object.entries(document).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]))
+  const [name, list] = lists.toSorted(([, a], [, b]) => jsonText(b).length - jsonText(a).length)[0] ?? ['', []]
+  if (list.length === 0) throw usage('the answer', { expected: `at most ${pageBytes} bytes`, got: `${all.length}` })
+  const kept = list.slice(0, Math.floor(list.length / 2))
+  const before = document['left_out'] as Readonly<Record<string, number>> | undefined
+  const left_out = { ...before, [name]: list.length - kept.length + (before?.[name] ?? 0) }
+  return fitted({ ...document, [name]: kept, left_out })
+}
+
+function metricsSql(match = ''): string {
+  const like = quote(match)
+  return `SELECT metric, about, default_interval, default_currency, default_exchange, default_network, rule, basis
+FROM endpoints
+WHERE contains(lower(metric), lower(${like})) OR contains(lower(about), lower(${like}))
+ORDER BY metric`
+}
+
+function objectSql(name: string): string {
+  const said = quote(name)
+  return `SELECT column_name AS name, data_type AS type, comment FROM duckdb_columns()
+WHERE NOT internal AND ${said} IN (table_name, schema_name || '.' || table_name)
+UNION ALL SELECT function_name, 'macro(' || array_to_string(parameters, ', ') || ')', comment FROM duckdb_functions()
+WHERE NOT internal AND function_name = ${said}`
+}
+
+const objectsSql = `SELECT DISTINCT CASE schema_name WHEN 'main' THEN '' ELSE schema_name || '.' END || view_name AS name
+FROM duckdb_views() WHERE NOT internal
+UNION SELECT function_name FROM duckdb_functions() WHERE NOT internal`
+
+async function unknown(desk: Desk, name: string) {
+  using seat = await desk.sit({})
+  const objects = await seat.engine.rows<{ name: string }>(objectsSql)
+  const near = nearPaths(name, [...(await metricsOf(seat.engine)), ...objects.map((one) => one.name)])
+  const next = didYouMean(near, 'metrics lists them')
+  return usage(name, { expected: 'a metric, a view or a macro', got: 'an unknown name', next })
+}
+
+/** Tells whether a query looks ahead; that needs the whole lake, which nobody has who stands behind a wall. */
+export const lookaheadTool = (desk: Desk): Tool =>
+  tool(
+    'lookahead',
+    'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
+    lookaheadOptions,
+    async (asked, gone) => await lookahead(desk, asked, gone),
+  )
+
+async function lookahead(desk: Desk, asked: ReadOptions<typeof lookaheadOptions>, gone: AbortSignal) {
+  const { wall } = desk.means
+  if (wall !== undefined)
+    throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+  return await desk.turn(gone, async (run) => {
+    using seat = await desk.sit({})
+    const { ts = 'ts', labels = [], cutoffs = 20 } = asked
+    const { sql } = await judgeQuestion({ sql: asked.sql }, seat.engine, run)
+    const proof = await proveNoLookahead(
+      // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
+      async (threads) => (threads === undefined ? await seat.engine.session() : await desk.open(threads)),
+      { sql, ts, labels, cutoffs, tolerance: 0, door: 'fields' },
+      run,
+    )
+    return fitted({ lake: seat.facts, ...(asked.showSql === true && { sql }), ...proof })
+  })
+}

@@ -1,0 +1,63 @@
+import type { Json } from './entry.ts'
+import { proven } from './row.ts'
+import { type Proven, real, shape } from '../../base/shape.ts'
+import type { Micros } from '../../base/time.ts'
+
+/** What of the ledger's own rows has left it for Parquet files of the lake: these tables, in this order. */
+export const archived = ['requests', 'coverage', 'runs', 'versions'] as const
+
+/** A table whose old rows stand in files of the lake. */
+export type Archived = (typeof archived)[number]
+
+const archivedShape = shape({ before: real, requests: real, credits: real })
+
+/** The state that says so: rows of before this instant (microseconds) are in files, so many requests among them. */
+type ArchivedState = Proven<typeof archivedShape>
+
+const stateKey = 'archived'
+const month = 30 * 86_400_000_000
+
+/**
+ * The rows of a table that go, as a condition. What a live window or a violation names stays at hand, as do windows that
+ * hold.
+ */
+export function archivable(table: Archived, before: Micros): string {
+  switch (table) {
+    case 'requests':
+      return `asked_at < ${before} AND id NOT IN (SELECT request FROM coverage WHERE removed_version IS NULL
+        AND request IS NOT NULL UNION SELECT request FROM violations WHERE request IS NOT NULL)`
+    case 'coverage':
+      return `removed_version <= (SELECT coalesce(max(version), 0) FROM versions WHERE committed_at < ${before})`
+    case 'runs':
+      return `started_at < ${before}`
+    case 'versions':
+      return `committed_at < ${before}`
+    default:
+      return table satisfies never
+  }
+}
+
+/** The same as state of an entry. */
+export function toState(state: ArchivedState): { readonly [key: string]: Json } {
+  return { [stateKey]: { ...state } }
+}
+
+/** What an entry or the index says of it; undefined where nothing went yet. */
+export function fromState(state: (key: string) => Json | undefined): ArchivedState | undefined {
+  const value = state(stateKey)
+  return value === undefined ? undefined : proven(archivedShape, value, stateKey)
+}
+
+/** Takes out of the index what the entry that set this state put into files. */
+export function dropArchived(index: { exec(sql: string): void }, state: { readonly [key: string]: Json }): void {
+  const own = fromState((key) => state[key])
+  if (own === undefined) return
+  index.exec(`DELETE FROM requests WHERE ${archivable('requests', own.before)}`)
+  index.exec(`DELETE FROM coverage WHERE ${archivable('coverage', own.before)}`)
+  index.exec(`DELETE FROM runs WHERE ${archivable('runs', own.before - month)} AND job <> 'verify'`)
+}
+
+/** The tables of which the index keeps rows that stand in files already: every version, the runs of a month. */
+export function isKept(table: Archived): boolean {
+  return table === 'versions' || table === 'runs'
+}

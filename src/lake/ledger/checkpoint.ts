@@ -1,0 +1,177 @@
+import { readInto, readStream, writeStream } from '../store/files.ts'
+import { createHash } from 'node:crypto'
+import { StringDecoder } from 'node:string_decoder'
+import { pipeline } from 'node:stream/promises'
+import { createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { LakeError } from '../../base/errors.ts'
+import { atOneInstant, type IndexCell, type Index, type IndexRow } from './row.ts'
+import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
+import { journalSchema, putItBack, refuseNewer } from './entry.ts'
+import { checkpointFile, inLake, places } from '../store/layout.ts'
+import { proveLive } from './live.ts'
+import { isFromNote } from './stamps.ts'
+
+/** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
+interface Foldable extends Index {
+  readonly root: string
+  head(): { readonly lake: string | null; readonly version: number; readonly schema: number }
+  tables(): string[]
+  rowsOf(table: string): Iterable<IndexRow>
+}
+
+const flushBytes = 1 << 20
+
+/**
+ * Folds everything up to the index's version into one file: a header line, then, compressed, a line for each row and a
+ * last line with the SHA-256 of all before it. Entries up to that version are no longer needed to rebuild.
+ */
+export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<number> {
+  return await atOneInstant(index, async () => await foldNow(disk, index))
+}
+
+async function foldNow(disk: Disk, index: Foldable): Promise<number> {
+  proveLive(index)
+  const { lake, version, schema } = index.head()
+  const folder = inLake(index.root, places.journal)
+  const temporary = inLake(index.root, `${places.journal}/.tmp-checkpoint-${version}`)
+  await makeFolder(disk, folder)
+  const written = index.statement('SELECT program FROM versions WHERE version = ?').get(version)
+  const header = `${JSON.stringify({ schema_version: Math.max(journalSchema, schema), lake, version, program: written?.['program'] })}\n`
+  // The header stands in plain text, so that a program that knows no compression still reads who wrote it.
+  await disk.write(temporary, header)
+  await pipeline(linesOfIndex(index, header), createZstdCompress(), writeStream(temporary, 'a'))
+  await disk.sync(temporary)
+  const claimed = await disk.claim(temporary, inLake(index.root, checkpointFile(version)))
+  if (!claimed) await disk.remove(temporary)
+  await disk.syncFolder(folder)
+  return version
+}
+
+function* linesOfIndex(index: Foldable, header: string): Generator<string> {
+  const hash = createHash('sha256').update(header)
+  let chunk = ''
+  for (const table of index.tables())
+    for (const row of index.rowsOf(table)) {
+      // A note tells of its stamp itself.
+      if (table === 'stamps' && isFromNote(row)) continue
+      chunk += `${JSON.stringify([table, row])}\n`
+      if (chunk.length <= flushBytes) continue
+      hash.update(chunk)
+      yield chunk
+      chunk = ''
+    }
+  hash.update(chunk)
+  yield `${chunk}${JSON.stringify({ sha256: hash.digest('hex') })}\n`
+}
+
+/**
+ * Puts a checkpoint in place of all that the index holds, if that is older; a damaged one leaves the index as it was.
+ * What is to be `told` of it comes with it.
+ */
+export async function readCheckpoint(
+  root: string,
+  version: number,
+  index: Foldable,
+  told: () => void = () => undefined,
+): Promise<void> {
+  const name = checkpointFile(version)
+  index.exec('BEGIN IMMEDIATE')
+  try {
+    // Another process may have brought the index as far, or further, before it was this one's turn.
+    if (index.head().version >= version) return index.exec('ROLLBACK')
+    for (const table of index.tables()) index.exec(`DELETE FROM ${table}`)
+    let first = true
+    for await (const line of provedLines(root, name)) {
+      takeLine(index, line, first, version)
+      first = false
+    }
+    told()
+    index.exec('COMMIT')
+  } catch (error) {
+    index.exec('ROLLBACK')
+    throw error instanceof SyntaxError ? torn(name, error) : error
+  }
+}
+
+/** The first line of a checkpoint of which no byte changed, as JSON text; anything else is an error of integrity. */
+export async function checkpointHeader(root: string, version: number): Promise<string> {
+  const name = checkpointFile(version)
+  let header: string | undefined
+  for await (const line of provedLines(root, name)) header ??= line
+  if (header === undefined) throw torn(name)
+  return header
+}
+
+/** All lines but the last, which must be the SHA-256 of those before it. */
+async function* provedLines(root: string, name: string): AsyncGenerator<string> {
+  const hash = createHash('sha256')
+  let held: string | undefined
+  try {
+    for await (const line of checkpointLines(inLake(root, name))) {
+      if (held !== undefined) {
+        hash.update(`${held}\n`)
+        yield held
+      }
+      held = line
+    }
+  } catch (error) {
+    throw isPacked(error) ? torn(name, error) : error
+  }
+  if (held !== JSON.stringify({ sha256: hash.digest('hex') })) throw torn(name)
+}
+
+/** The lines of a checkpoint, the header first; only a line feed ends one. Those of older programs are not compressed. */
+async function* checkpointLines(path: string): AsyncGenerator<string> {
+  let rest = ''
+  const decoder = new StringDecoder('utf8')
+  for await (const chunk of unpacked(path)) {
+    const parts = (rest + decoder.write(chunk)).split('\n')
+    rest = parts.pop() ?? ''
+    yield* parts
+  }
+  rest += decoder.end()
+  if (rest !== '') yield rest
+}
+
+const compressed = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+
+/** The bytes of a checkpoint, what is compressed in it taken apart. */
+async function* unpacked(path: string): AsyncGenerator<Buffer> {
+  const buffer = await readInto(path, Buffer.alloc(4096))
+  const header = buffer.subarray(0, buffer.indexOf(0x0a) + 1)
+  const packed = buffer.subarray(header.length, header.length + compressed.length).equals(compressed)
+  const start = packed ? header.length : 0
+  if (packed) yield header
+  const bytes = readStream(path, start)
+  const unpack = packed ? bytes.pipe(createZstdDecompress()) : bytes
+  bytes.on('error', (error) => void unpack.destroy(error))
+  yield* unpack as AsyncIterable<Buffer>
+}
+
+function takeLine(index: Index, line: string, first: boolean, version: number): void {
+  const read = JSON.parse(line) as
+    | { schema_version?: unknown; version?: unknown; program?: unknown }
+    | [string, Record<string, IndexCell>]
+  const name = checkpointFile(version)
+  if (first === Array.isArray(read)) throw torn(name)
+  if (!Array.isArray(read)) {
+    refuseNewer(read.schema_version, name, read.program)
+    if (read.version !== version) throw torn(name)
+    return
+  }
+  const [table, row] = read
+  const columns = Object.keys(row)
+  if (![table, ...columns].every((word) => /^[a-z_0-9]+$/.test(word))) throw torn(name)
+  index
+    .statement(`INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
+    .run(...Object.values(row))
+}
+
+/** What decompressing says of bytes that it cannot read. */
+function isPacked(error: unknown): boolean {
+  return codeOf(error)?.startsWith('ZSTD_') === true || codeOf(error)?.startsWith('Z_') === true
+}
+
+function torn(name: string, cause?: unknown): LakeError {
+  return new LakeError('integrity', { subject: `checkpoint ${name} is damaged`, next: putItBack, cause })
+}

@@ -1,0 +1,308 @@
+import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
+import { eachChunk, linkAbove } from '../store/files.ts'
+import { LakeError } from '../../base/errors.ts'
+import { codeOf, type Disk, diskError, exists, isReadable, realDisk, statOf } from '../store/disk.ts'
+import {
+  type CommitDeps,
+  conflict,
+  type Draft,
+  isNews,
+  newsOf,
+  type StagedFile,
+  type Ticket,
+  type Version,
+} from './draft.ts'
+import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Provider } from './entry.ts'
+import { unwatched } from '../../base/stopwatch.ts'
+import type { Micros } from '../../base/time.ts'
+import { appendEntry, asideDigest, type Sealed } from './journal.ts'
+import { entryFile, inLake } from '../store/layout.ts'
+import type { Head, Ledger } from './ledger.ts'
+import { lockCommit } from '../store/lock.ts'
+import { readMarker, refuseMirror, setMarker } from '../store/marker.ts'
+import { pointsOf, within } from './apply.ts'
+import { makeLakeFolder } from '../store/private.ts'
+import { appendFacts, type RunFacts } from './run-facts.ts'
+
+export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
+
+/**
+ * Makes one version of everything in the draft, or none of it. Data files are forced to the disk and moved into
+ * place first; the journal entry's appearing is the commit. The draft may be a function of the ticket, which runs
+ * under the commit lock, for files that carry their version. Null drafts and drafts without news make no version.
+ * An `instant` dates the commit by itself, earlier than the one before it: for mending what a wrong clock has dated.
+ */
+export async function commit(
+  ledger: Ledger,
+  draft: Draft | ((ticket: Ticket) => Promise<Draft | null>),
+  deps: CommitDeps,
+  instant?: Micros,
+): Promise<Version> {
+  const disk = deps.disk ?? realDisk
+  await refuseMirror(ledger.root)
+  await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    const head = await bringForward(ledger, await ledger.catchUp(), deps)
+    const issued = await issueTicket(ledger.root, head, deps)
+    const ticket = instant === undefined ? issued : { ...issued, committed_at: instant }
+    const whole = typeof draft === 'function' ? await draft(ticket) : draft
+    if (!whole) return nothingNew(head)
+    const entry = newsOf(ledger, head, ticket, whole, deps.program)
+    if (!isNews(entry, head, whole)) return await noteRun(ledger, disk, head, ticket, whole)
+    return await (deps.during ?? unwatched)('committing', () => publish(ledger, disk, entry, whole))
+  } catch (error) {
+    throw diskError(error, 'commit')
+  }
+}
+
+/** A lake of an older layout becomes one of this program's before anything else is written to it. */
+async function bringForward(ledger: Ledger, head: Head, deps: CommitDeps): Promise<Head> {
+  const step = migration(ledger, head.provider)
+  if (!step) return head
+  await publish(
+    ledger,
+    deps.disk ?? realDisk,
+    newsOf(ledger, head, await issueTicket(ledger.root, head, deps), step, deps.program),
+    step,
+  )
+  return ledger.head()
+}
+
+/** The id is the journal's; before the first entry that of the marker, which a first commit that was killed left. */
+async function issueTicket(root: string, head: Head, deps: CommitDeps): Promise<Ticket> {
+  const fresh = (): string => Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
+  const lake = head.lake ?? (await readMarker(root)) ?? fresh()
+  const committed_at = Math.max(heldInstant(Math.floor(deps.nowMicros())), head.committed_at + 1)
+  return { lake, version: head.version + 1, committed_at }
+}
+
+/** The instant, which a clock beyond the year 2255 has no name for that a lake could keep. */
+function heldInstant(at: Micros): Micros {
+  if (within(at) === at) return at
+  throw new LakeError('incomplete', {
+    subject: 'the clock of this machine',
+    expected: `an instant before ${isoOf(Number.MAX_SAFE_INTEGER)}`,
+    got: isoOf(at),
+    next: 'set it right, then run the same command again',
+  })
+}
+
+function isoOf(at: Micros): string {
+  const date = new Date(at / 1000)
+  return Number.isNaN(date.getTime()) ? `${at} microseconds` : date.toISOString()
+}
+
+function nothingNew(head: Head): Version {
+  const none = { points_added: 0, vintages_added: 0, files_added: 0, violations_added: 0 }
+  return { made: false, version: head.version, committed_at: head.committed_at, ...none }
+}
+
+/**
+ * Moves the files in, writes the entry, lets the index follow: an entry that cannot be read back, or that the index does
+ * not take, is never made visible. What fails before the entry leaves no file behind.
+ */
+async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): Promise<Version> {
+  const moved: string[] = []
+  try {
+    await setMarker(disk, ledger.root, news.lake, news.provider.synthetic)
+    const add: FileEntry[] = []
+    for (const file of draft.add ?? []) add.push(await place(ledger.root, disk, file, moved))
+    for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)
+    const replaced = await asideDigest(ledger.root, news.version)
+    const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
+    const { text, own } = rooted(ledger, entry)
+    const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), {
+      text,
+      digest: own.digest,
+    })
+    if (digest === false) throw conflict(entryFile(entry.version), 'the next free version', 'one that is taken')
+    await noteLines(ledger, disk, entry, draft, new Set(entry.coverage))
+    await ledger.catchUp(entry.version, own)
+    return resultOf(entry)
+  } catch (error) {
+    await takeBack(ledger.root, disk, news.version, moved)
+    throw error
+  }
+}
+
+/** The entry with the root of the state after it, which is known once it was rehearsed. */
+export function rooted(ledger: Ledger, entry: Entry): { readonly text: string; readonly own: Sealed } {
+  const { sealed, root } = ledger.rehearse(encodeEntry(entry).text, entryFile(entry.version))
+  const whole = { ...sealed.entry, root }
+  const { text, digest } = encodeEntry(whole)
+  return { text, own: { entry: whole, digest } }
+}
+
+/** Forces a staged file to the disk, reads its checksum and moves it into place. */
+async function place(root: string, disk: Disk, staged: StagedFile, moved: string[]): Promise<FileEntry> {
+  const { temporary, ...file } = staged
+  const target = inLake(root, file.path)
+  const source = temporary === null ? target : inLake(root, temporary)
+  const bytes = (await statOf(source))?.size
+  if (bytes === undefined)
+    throw new LakeError('unexpected', { subject: `staged file ${temporary ?? file.path}`, got: 'no such file' })
+  const sha256 = await sha256File(source)
+  if (temporary !== null) {
+    await disk.sync(source)
+    await makeLakeFolder(disk, root, dirname(file.path))
+    await disk.move(source, target)
+    moved.push(file.path)
+  }
+  return { ...file, bytes, sha256 }
+}
+
+/** SHA-256 of a file's bytes, hex. */
+export async function sha256File(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await eachChunk(path, (chunk) => {
+    hash.update(chunk)
+    return true
+  })
+  return hash.digest('hex')
+}
+
+/** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
+interface BytesProblem {
+  readonly kind: 'file_lost' | 'file_torn' | 'file_changed' | 'file_linked' | 'file_denied'
+  readonly path: string
+  readonly found: string
+}
+
+/** What is wrong with the bytes of a file, all of them read if `thorough`; undefined where they are as committed. */
+export async function bytesProblem(
+  root: string,
+  { path, bytes, sha256 }: Pick<FileEntry, 'path' | 'bytes' | 'sha256'>,
+  thorough = true,
+): Promise<BytesProblem | undefined> {
+  const full = inLake(root, path)
+  const link = linkAbove(root, path)
+  if (link !== undefined) return { kind: 'file_linked', path: link, found: 'a link that leads out of the lake' }
+  try {
+    const size = (await statOf(full))?.size
+    if (size === undefined) return { kind: 'file_lost', path, found: 'it is not there' }
+    if (size !== bytes) return { kind: 'file_torn', path, found: `${size} bytes, expected ${bytes}` }
+    if (!thorough || (await sha256File(full)) === sha256) return undefined
+    return { kind: 'file_changed', path, found: 'its bytes do not match their checksum on record' }
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') throw error
+    return { kind: 'file_denied', path: deniedAt(root, path), found: 'permission denied' }
+  }
+}
+
+/** The first part of a file's path that this user has no right to. */
+function deniedAt(root: string, path: string): string {
+  const parts = path.split('/')
+  const above = parts.map((_, n) => parts.slice(0, n + 1).join('/'))
+  return above.find((part) => !isReadable(inLake(root, part))) ?? path
+}
+
+/** Once the entry is visible its files are the lake's, whatever failed afterwards. */
+async function takeBack(root: string, disk: Disk, version: number, moved: readonly string[]): Promise<void> {
+  if (moved.length === 0 || (await exists(inLake(root, entryFile(version))).catch(() => true))) return
+  for (const path of moved) await disk.remove(inLake(root, path)).catch(() => undefined)
+}
+
+function resultOf(entry: Entry): Version {
+  return {
+    made: true,
+    version: entry.version,
+    committed_at: entry.committed_at,
+    points_added: pointsOf(entry),
+    vintages_added: entry.progress.reduce((sum, { vintages = 0 }) => sum + vintages, 0),
+    files_added: entry.files.add.length,
+    violations_added: entry.violations.length,
+  }
+}
+
+/** Without news only the run's own file grows. */
+async function noteRun(ledger: Ledger, disk: Disk, head: Head, ticket: Ticket, draft: Draft): Promise<Version> {
+  await noteLines(ledger, disk, { version: head.version, committed_at: ticket.committed_at }, draft, undefined)
+  await ledger.catchUp()
+  return nothingNew(head)
+}
+
+/** What of a draft goes to the run's file: beside a version (`inEntry`: its coverage) only what the entry does not tell. */
+async function noteLines(
+  ledger: Ledger,
+  disk: Disk,
+  at: { readonly version: number; readonly committed_at: Micros },
+  draft: Draft,
+  inEntry: ReadonlySet<CoverageRow> | undefined,
+): Promise<void> {
+  const passing = Object.entries(draft.passing ?? {}).map(
+    ([key, value]) => [key, { at: at.committed_at, value }] as const,
+  )
+  const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
+  const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not asked' && !inEntry?.has(row))
+  const { requests = [], verified = [] } = inEntry ? {} : draft
+  const line: Parameters<typeof appendFacts>[3][number] = {
+    after: at.version,
+    ...(passing.length > 0 && { soft: Object.fromEntries(passing) }),
+    ...(again.length > 0 && { asked_again: again }),
+    ...(requests.length > 0 && { requests }),
+    ...(verified.length > 0 && { verified }),
+  }
+  if (Object.keys(line).length > 1) await appendFacts(disk, ledger.root, draft.run, [line])
+}
+
+/** Writes down facts of a run: its beginning, its plan, its end. Makes no version. */
+export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = realDisk): Promise<void> {
+  if (run.started_at !== undefined) heldInstant(run.started_at)
+  try {
+    await appendFacts(disk, ledger.root, run.id, [{ after: ledger.head().version, run }])
+    await ledger.catchUp()
+  } catch (error) {
+    throw diskError(error, 'writing the run down')
+  }
+}
+
+/*
+ * How a change of layout goes in. `journalSchema` (entry.ts) is what entries, checkpoints and footers of this program
+ * say; it rises with every set of changes that an older program would misread, and an older program then refuses the
+ * lake. A lake of an older schema is read as it is, by every reading command; the first commit of a newer program makes
+ * a version of its own before anything else is written (job `migrate`), which names each step of the list below.
+ *
+ *   - A new key of an entry or of its rows: optional in entry.ts (older entries lack it), told in
+ *     one word in `about` of the newest step.
+ *   - A new table, column or key of the index: src/lake/ledger/sql, and one more for `indexSchema` (ledger.ts); it is made
+ *     anew from the journal, in every lake, without a commit.
+ *   - State that a lake of before needs: `state` of the step.
+ *   - Another set of changes, after a release: one more for `journalSchema`, a new step, and new lakes in test/lakes.
+ */
+
+/** A step from one schema of the lake to the next. */
+interface Migration {
+  /** The schema that the lake has afterwards. */
+  readonly to: number
+  /** What it does, for people: it becomes part of the journal. */
+  readonly about: string
+  /** State that older lakes lack. */
+  readonly state?: (ledger: Ledger) => NonNullable<Draft['state']>
+}
+
+/** Every step since schema 1, ascending; the last one leads to the schema that this program writes. */
+const migrations: readonly Migration[] = [
+  {
+    to: 2,
+    about:
+      'a marker; stamps as notes; accepted violations; the clock of each answer; entries are checked, and one may name the entry that it replaces; types of values; recent files',
+  },
+  { to: 3, about: 'digests of the points of each series and month; what was lost and came again' },
+  { to: 4, about: 'a log of all entries and a tree over the state after each, for heads and certificates' },
+]
+
+/** The draft of the version that brings a lake of an older schema forward; undefined where there is nothing to do. */
+export function migration(
+  ledger: Ledger,
+  provider: Provider | null,
+  steps: readonly Migration[] = migrations,
+): Draft | undefined {
+  const { schema, version } = ledger.head()
+  const due = steps.filter(({ to }) => to > schema)
+  const newest = due.at(-1)
+  if (!newest || !provider) return undefined
+  const state = Object.assign({}, ...due.map((step) => step.state?.(ledger) ?? {})) as NonNullable<Draft['state']>
+  const about = due.map(({ to, about: words }) => `${to}: ${words}`)
+  return { job: 'migrate', run: `migrate-${newest.to}-${version + 1}`, provider, state, further: { migration: about } }
+}

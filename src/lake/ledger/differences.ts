@@ -1,0 +1,179 @@
+import { type Accepted, acceptedFields, type Entry, type Violation } from './entry.ts'
+import { type IndexCell, type Index, rowOf } from './row.ts'
+import { count, orNull, real, text } from '../../base/shape.ts'
+
+type IncidentPart = NonNullable<Entry['incidents']>[number]
+
+/** What tells a violation of a series apart from every other: of a window also its end. */
+export function keyOf({ series, t, kind, offered, incident, until }: Violation): readonly IndexCell[] {
+  return [series, t, kind, offered ?? '', incident ?? '', until ?? 0]
+}
+
+const columns = ['series', 't', 'kind', 'offered_key', 'incident', 'until']
+const ofKey = columns.map((column) => `${column} = ?`).join(' AND ')
+
+/** Joins a violation `v` with each time `p` that a later answer no longer showed it. */
+export const ofPassed = columns.map((column) => `p.${column} = v.${column}`).join(' AND ')
+
+/** Joins it with the last one, unless it was seen again. */
+export const passedToo = `${ofPassed} AND p.reopened_version IS NULL`
+
+/** Joins a violation `v` with its acceptance `a`, which may be that of its incident. */
+export const acceptedToo = `((v.incident = '' AND a.series = v.series AND a.t = v.t AND a.kind = v.kind
+  AND a.offered_key = v.offered_key) OR (v.incident <> '' AND a.id = v.incident))`
+
+/** Brings what an entry found, and what it saw gone again, into the index. */
+export function applyDifferences(index: Index, entry: Entry, numberOf: (id: string) => number): void {
+  applyPassed(index, entry, numberOf)
+  const reopen = index.statement(
+    `UPDATE passed SET reopened_version = ? WHERE ${ofKey} AND added_version < ? AND reopened_version IS NULL`,
+  )
+  const put = index.statement(
+    `INSERT OR IGNORE INTO violations (${columns.join(', ')}, stored, offered, stored_at, offered_at, request, added_version, points)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const alone: readonly Violation[] = entry.violations
+  for (const one of [...alone, ...unpacked(entry.incidents ?? [])]) {
+    const key = keyOf(one).with(0, numberOf(one.series))
+    reopen.run(entry.version, ...key, entry.version)
+    const { stored, offered, stored_at, offered_at, request, points = 1 } = one
+    put.run(...key, stored, offered, stored_at, offered_at, request, entry.version, points)
+  }
+}
+
+function applyPassed(index: Index, { passed = [], version }: Entry, numberOf: (id: string) => number): void {
+  const gone = `INSERT OR IGNORE INTO passed (${columns.join(', ')}, added_version) SELECT ${columns.join(', ')}, ? FROM violations v`
+  const one = index.statement(`${gone} WHERE ${ofKey}`)
+  const all = index.statement(
+    `${gone} WHERE series = ? AND incident = ? AND NOT EXISTS (SELECT 1 FROM passed p WHERE ${passedToo})`,
+  )
+  for (const { series, incident = '', differences } of passed) {
+    const n = numberOf(series)
+    if (differences === undefined) all.run(version, n, incident)
+    for (const { t, kind, offered, until = 0 } of differences ?? [])
+      one.run(version, n, t, kind, offered ?? '', incident, until)
+  }
+}
+
+/** Violations as an entry lists them: those of an incident by series, kind and request, each of these named once. */
+export function packed(violations: readonly Violation[]): Pick<Entry, 'violations' | 'incidents'> {
+  const alone = violations.filter(({ incident }) => incident === undefined)
+  const together = violations.filter(({ incident }) => incident !== undefined)
+  const groups = Map.groupBy(together, (one) => {
+    const { incident, series, kind, offered_at, request, stored_at, until } = one
+    return JSON.stringify([incident, series, kind, offered_at, request, until === undefined && stored_at])
+  })
+  const incidents = [...groups.values()].map(partOf)
+  return { violations: alone, ...(incidents.length > 0 && { incidents }) }
+}
+
+function partOf(group: readonly Violation[]): IncidentPart {
+  const [{ incident = '', series, kind, offered_at, request, stored_at }] = group as [Violation]
+  const windows = group.flatMap(({ t, until, points = 1 }) => (until === undefined ? [] : [{ t, until, points }]))
+  const values = group.flatMap(({ t, stored, offered, until }) =>
+    until === undefined ? [{ t, stored: stored ?? 'null', offered: offered ?? 'null' }] : [],
+  )
+  return {
+    incident,
+    series,
+    kind,
+    offered_at,
+    request,
+    ...(windows.length > 0 ? { windows } : { ...(stored_at !== null && { stored_at }), values }),
+  }
+}
+
+function unpacked(parts: readonly IncidentPart[]): Violation[] {
+  return parts.flatMap(({ windows = [], values = [], stored_at = null, ...of }) => [
+    ...windows.map((one): Violation => ({ ...of, ...one, stored: null, offered: null, stored_at: null })),
+    ...values.map((one): Violation => ({ ...of, ...one, stored_at })),
+  ])
+}
+
+/** Whether a violation is on record, and no later answer showed it gone. */
+export function isStanding(index: Index, series: number, violation: Violation): boolean {
+  const row = index
+    .statement(
+      `SELECT 1 FROM violations v LEFT JOIN passed p ON ${passedToo}
+       WHERE ${columns.map((column) => `v.${column} = ?`).join(' AND ')} AND p.series IS NULL`,
+    )
+    .get(...keyOf(violation).with(0, series))
+  return row !== undefined
+}
+
+const standingOf = rowOf({
+  t: real,
+  kind: text,
+  stored: orNull(text),
+  offered: orNull(text),
+  stored_at: orNull(real),
+  offered_at: real,
+  request: orNull(text),
+  incident: text,
+  until: count,
+  points: count,
+  id: orNull(text),
+})
+
+/** A violation on record that the last answer about it showed; `accepted`: under this id a person took note of it. */
+export type Standing = Violation & { readonly accepted: string | null }
+
+/** Those of these series. */
+export function standingDifferences(index: Index, series: readonly string[]): Standing[] {
+  const rows = index.statement(
+    `SELECT v.*, a.id FROM series s JOIN violations v ON v.series = s.n LEFT JOIN passed p ON ${passedToo}
+     LEFT JOIN accepted a ON ${acceptedToo} WHERE s.id = ? AND p.series IS NULL ORDER BY v.t, v.kind, v.offered_key`,
+  )
+  return [...new Set(series)].flatMap((id) =>
+    rows.all(id).map((row): Standing => {
+      const { incident, until, points, id: accepted, ...rest } = standingOf(row)
+      const window = until === 0 ? {} : { until, points }
+      return { series: id, ...rest, ...(incident !== '' && { incident }), ...window, accepted }
+    }),
+  )
+}
+
+const acceptedOf = rowOf(acceptedFields)
+
+/** Everything of which a person took note. */
+export function heldAcceptances(index: Index): Accepted[] {
+  const rows = index.statement(
+    `SELECT a.id, s.id AS series, a.t, a.kind, nullif(a.offered_key, '') AS offered, a.why FROM accepted a
+     JOIN series s ON s.n = a.series ORDER BY a.added_version, a.id`,
+  )
+  return rows.all().map(acceptedOf)
+}
+
+/** Whether a person took note of just this difference, by itself. */
+export function isAccepted(index: Index, { series, t, kind, offered }: Violation): boolean {
+  const row = index
+    .statement(
+      `SELECT 1 FROM accepted a JOIN series s ON s.n = a.series WHERE s.id = ? AND a.t = ? AND a.kind = ? AND a.offered_key = ?`,
+    )
+    .get(series, t, kind, offered ?? '')
+  return row !== undefined
+}
+
+/** The hull of what is open, and not accepted, of incidents, by series: to be asked again. */
+export function openIncidents(index: Index): Map<string, { readonly since: number; readonly until: number }> {
+  const rows = index.statement(
+    `SELECT s.id, min(v.t) AS since, max(max(v.until, v.t + 1)) AS until FROM violations v JOIN series s ON s.n = v.series
+     LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON a.id = v.incident
+     WHERE v.incident <> '' AND p.series IS NULL AND a.id IS NULL GROUP BY s.id`,
+  )
+  return new Map(rows.all().map((row) => [String(row['id']), hullOf(row)]))
+}
+
+const hullOf = rowOf({ since: real, until: real })
+
+/** The id of what is found together today: that of an incident of the day that is open, or else a new one. */
+export function incidentOf(index: Index, api: string, day: string): string {
+  const taken = index.statement(
+    `SELECT 1 FROM violations v LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON a.id = v.incident
+     WHERE v.incident = ? GROUP BY v.incident HAVING count(a.id) > 0 OR count(p.series) = count(*)`,
+  )
+  for (let nth = 1; ; nth++) {
+    const id = nth === 1 ? `${api}-${day}` : `${api}-${day}-${nth}`
+    if (taken.get(id) === undefined) return id
+  }
+}

@@ -1,0 +1,260 @@
+import type { Disk } from '../store/disk.ts'
+import {
+  canonical,
+  type CoverageRow,
+  type Entry,
+  type EntryParts,
+  type FileEntry,
+  type Finding,
+  journalSchema,
+  type Json,
+  type Provider,
+  type SeriesRow,
+  vintagesSchema,
+  type Violation,
+} from './entry.ts'
+import type { During } from '../../base/stopwatch.ts'
+import type { Micros } from '../../base/time.ts'
+import type { lockJob } from '../store/lock.ts'
+import { LakeError } from '../../base/errors.ts'
+import { liveCoverage, seriesNumber } from './apply.ts'
+import { alreadySaid } from './coverage.ts'
+import { isStanding, keyOf, packed } from './differences.ts'
+import { heldRules, heldState } from './held.ts'
+import type { Head, Ledger } from './ledger.ts'
+import { agreeProvider } from './provider.ts'
+
+/** What committing needs from outside. */
+export interface CommitDeps {
+  readonly nowMicros: () => Micros
+  readonly sleep: (milliseconds: number) => Promise<unknown>
+  readonly random: () => number
+  readonly holder: Omit<Parameters<typeof lockJob>[2], 'since'>
+  /** Name and version of the program. */
+  readonly program: string
+  readonly disk?: Disk
+  /** Who keeps the time of each part of a run. */
+  readonly during?: During
+}
+
+/** What rewriting files needs of the world. */
+export interface RewriteDeps extends CommitDeps {
+  /** Aborted by an interrupt: what is finished is committed, the rest is left as it is. */
+  readonly signal: AbortSignal
+  /** Statements run on so many threads; all by default. */
+  readonly threads?: number
+}
+
+/** What a commit will be called, known before its files are written. */
+export interface Ticket {
+  readonly lake: string
+  readonly version: number
+  /** The `observed_at` of everything that it brings. */
+  readonly committed_at: Micros
+}
+
+/** The piece of state that names the metrics whose points may have several vintages. */
+export const revisableKey = 'revisable'
+
+/** The schema of an entry with this state, in a lake whose entries were of that one before. */
+export function schemaOf(state: Draft['state'], before = journalSchema): number {
+  return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
+}
+
+/** What the footers of its files say. */
+export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
+  return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: String(journalSchema) }
+}
+
+/** A file that waits in the spool, or (`temporary` null) one of the lake to be listed under another label. */
+export interface StagedFile extends Omit<FileEntry, 'bytes' | 'sha256'> {
+  /** Relative to the lake. */
+  readonly temporary: string | null
+}
+
+/** A file of the lake listed once more, as something else: the same bytes. */
+export function listedAs(
+  { path, table, label, metric, interval, rows, min_t, max_t, digest, meta }: FileEntry,
+  as: Partial<Pick<FileEntry, 'table' | 'label'>>,
+): StagedFile {
+  return { temporary: null, path, table, label, metric, interval, rows, min_t, max_t, digest, meta, ...as }
+}
+
+/** What is not said of files that hold no points. */
+export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
+
+/** What the commit itself writes into an entry. */
+type Framed =
+  | 'schema_version'
+  | 'lake'
+  | 'version'
+  | 'previous'
+  | 'replaces'
+  | 'committed_at'
+  | 'program'
+  | 'files'
+  | 'root'
+
+/**
+ * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
+ * left out of the entry.
+ */
+export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violations' | 'incidents'>> {
+  /** Those that name an incident go together into the entry. */
+  readonly violations?: readonly Violation[]
+  readonly job: string
+  readonly run: string
+  readonly provider: Provider
+  /** The provider's address changed and the user said so. */
+  readonly providerMoved?: boolean
+  readonly add?: readonly StagedFile[]
+  readonly remove?: readonly string[]
+  readonly drop?: readonly string[]
+  /** Facts noted in passing (time of the last poll, ETags …): alone they make no version. */
+  readonly passing?: { readonly [key: string]: Json }
+  /** Further keys of the entry. */
+  readonly further?: { readonly [key: string]: Json }
+}
+
+/** What came of it: `made` is false when there was nothing new, and then `version` is the one before. */
+export interface Version {
+  readonly made: boolean
+  readonly version: number
+  readonly committed_at: Micros
+  readonly points_added: number
+  /** Of them those that are further vintages of points that had a value. */
+  readonly vintages_added: number
+  readonly files_added: number
+  readonly violations_added: number
+}
+
+/** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read. */
+export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft, program: string): Entry {
+  checkFiles(ledger, draft)
+  const rules = draft.rules && draft.rules.digest !== heldRules(ledger)?.digest ? draft.rules : null
+  const state = Object.entries(draft.state ?? {}).filter(
+    ([key, value]) => canonical(heldState(ledger, key)) !== canonical(value),
+  )
+  return {
+    ...draft.further,
+    schema_version: schemaOf(Object.fromEntries(state), head.schema),
+    lake: ticket.lake,
+    version: ticket.version,
+    previous: head.digest,
+    committed_at: ticket.committed_at,
+    program,
+    job: draft.job,
+    run: draft.run,
+    provider: agreeProvider(head.provider, draft.provider, draft.providerMoved ?? false),
+    files: { add: [], remove: draft.remove ?? [], drop: draft.drop ?? [] },
+    series: newSeries(ledger, draft.series ?? []),
+    progress: (draft.progress ?? []).filter((step) => step.points !== 0 || step.digests !== undefined),
+    ...filled(draft, ['forgotten', 'regained', 'uncovered', 'passed', 'accepted', 'value_types', 'retyped']),
+    ...(draft.days && { days: draft.days }),
+    coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
+    ...packed(newViolations(ledger, draft.violations ?? [])),
+    findings: newFindings(ledger, draft.findings ?? []),
+    requests: draft.requests ?? [],
+    verified: draft.verified ?? [],
+    stamps: draft.stamps ?? [],
+    rules,
+    state: Object.fromEntries(state),
+  }
+}
+
+/** Those of these lists that hold anything: an entry leaves the others out. */
+function filled<K extends keyof Draft>(draft: Draft, names: readonly K[]): Pick<Draft, K> {
+  return Object.fromEntries(names.flatMap((name) => (isFilled(draft[name]) ? [[name, draft[name]]] : []))) as Pick<
+    Draft,
+    K
+  >
+}
+
+const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length > 0
+
+/** Series alone, requests and verified windows are no news: they make no version. */
+export function isNews(entry: Entry, head: Head, draft: Draft): boolean {
+  const { files, progress, coverage, violations, incidents, passed, accepted, findings, stamps, rules, state } = entry
+  const lists = [
+    files.remove,
+    files.drop,
+    progress,
+    coverage,
+    violations,
+    incidents,
+    passed,
+    accepted,
+    findings,
+    stamps,
+  ]
+  if ([...lists, draft.add, Object.keys(state), Object.keys(entry.days ?? {})].some(isFilled) || rules !== null)
+    return true
+  return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
+}
+
+/** A path names the same bytes for ever: new files take new names, and only files that left the view are dropped. */
+function checkFiles(ledger: Ledger, draft: Draft): void {
+  const named = ledger.statement('SELECT 1 FROM files WHERE path = ?')
+  const labelled = ledger.statement('SELECT 1 FROM files WHERE path = ? AND label = ?')
+  const kept = ledger.statement('SELECT 1 FROM files WHERE path = ? AND dropped_version IS NULL')
+  const live = ledger.statement('SELECT 1 FROM files WHERE path = ? AND removed_version IS NULL')
+  const fresh = new Set((draft.add ?? []).filter((file) => file.temporary !== null).map((file) => file.path))
+  for (const { path, label, temporary } of draft.add ?? []) {
+    const taken = temporary === null ? labelled.get(path, label) : named.get(path)
+    if (taken) throw conflict(path, 'a new file name', 'one that is listed already')
+    if (temporary === null && !fresh.has(path) && !kept.get(path))
+      throw conflict(path, 'a file of the lake', 'one that is not listed')
+  }
+  for (const path of draft.remove ?? [])
+    if (!live.get(path)) throw conflict(path, 'a file of the newest version', 'one that has left it')
+  for (const path of draft.drop ?? [])
+    if (live.get(path) && !draft.remove?.includes(path)) throw conflict(path, 'a superseded file', 'a live one')
+}
+
+/** Another job was faster. */
+export function conflict(path: string, expected: string, got: string): LakeError {
+  const next = 'another job changed the lake meanwhile: run the same command again'
+  return new LakeError('unexpected', { subject: `file ${path}`, expected, got, next })
+}
+
+function newSeries(ledger: Ledger, series: readonly SeriesRow[]): SeriesRow[] {
+  const settled = ledger.statement('SELECT settled FROM series WHERE id = ?')
+  const fresh = new Map<string, SeriesRow>()
+  for (const row of series) {
+    const known = settled.get(row.id)
+    if (!known || (known['settled'] === null && row.settled !== null)) fresh.set(row.id, row)
+  }
+  return [...fresh.values()]
+}
+
+function newCoverage(ledger: Ledger, rows: readonly CoverageRow[]): CoverageRow[] {
+  const overtaken = new Set<string>()
+  return rows.filter((row) => {
+    const n = seriesNumber(ledger, row.series)
+    const known = n !== undefined && !overtaken.has(row.series) && alreadySaid(liveCoverage(ledger, n, row), row)
+    if (!known) overtaken.add(row.series)
+    return !known
+  })
+}
+
+/** Those that are not on record, or of which a later answer had not shown it any more. */
+function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] {
+  return unique(rows, (v) => canonical(keyOf(v))).filter((v) => {
+    const n = seriesNumber(ledger, v.series)
+    return n === undefined || !isStanding(ledger, n, v)
+  })
+}
+
+function newFindings(ledger: Ledger, rows: readonly Finding[]): Finding[] {
+  const known = ledger.statement('SELECT 1 FROM clock_findings WHERE series = ? AND t = ? AND kind = ?')
+  return unique(rows, (f) => canonical([f.series, f.t, f.kind])).filter((f) => {
+    const n = seriesNumber(ledger, f.series)
+    return n === undefined || !known.get(n, f.t, f.kind)
+  })
+}
+
+function unique<T>(rows: readonly T[], key: (row: T) => string): T[] {
+  const first = new Map<string, T>()
+  for (const row of rows) if (!first.has(key(row))) first.set(key(row), row)
+  return [...first.values()]
+}

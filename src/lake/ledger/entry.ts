@@ -1,0 +1,391 @@
+import { hash } from 'node:crypto'
+import { LakeError } from '../../base/errors.ts'
+import {
+  count,
+  flag,
+  interval,
+  json,
+  listOf,
+  mapOf,
+  maybe,
+  oneOf,
+  orNull,
+  real,
+  shape,
+  text,
+  whole,
+} from '../../base/shape.ts'
+import type { Json, Shaped, ValueCheck } from '../../base/shape.ts'
+
+export type { Json }
+
+/** The version of the journal's format that this program writes. */
+export const journalSchema = 4
+/** That of lakes in which points have vintages, the newest that it reads: who knows of none would take each for a point. */
+export const vintagesSchema = 5
+
+/** Who answered: one identity per API, and whether the data are made up. */
+export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
+
+/** One file of the lake. The same path may be listed again under another label, for instance a snapshot date. */
+export const fileFields = {
+  /** Relative to the lake, with forward slashes. */
+  path: text,
+  /** `points`, `raw`, or the registry table. */
+  table: text,
+  /** '' for points; for registry tables whatever tells listings of one file apart. */
+  label: text,
+  metric: orNull(text),
+  interval,
+  rows: count,
+  bytes: count,
+  /** First and last `t` inside, in seconds; null where the table has none. */
+  min_t: orNull(real),
+  max_t: orNull(real),
+  /** Order-independent digest of the content, as the converter computed it; null where it computes none. */
+  digest: orNull(text),
+  /** SHA-256 of the bytes, hex. */
+  sha256: text,
+  /** Whatever else its writer wants to find again (level of merging, smallest lag, columns …). */
+  meta: mapOf(json),
+}
+
+/** A series as the journal first names it. */
+export const seriesFields = {
+  id: text,
+  metric: text,
+  asset: text,
+  /** For endpoints without intervals null in the id's terms; `settled` then holds the observed spacing. */
+  interval,
+  currency: orNull(text),
+  exchange: orNull(text),
+  network: orNull(text),
+  params: mapOf(text),
+  /** The interval under which its points are stored. */
+  settled: interval,
+}
+
+/** A count and a digest: `-3 0123456789abcdef`. */
+const monthSum: ValueCheck<string> = (value) =>
+  typeof value === 'string' && /^-?\d{1,15} [0-9a-f]{16}$/.test(value) ? undefined : 'no count and digest'
+
+/**
+ * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. `digests`:
+ * what it adds to the count and the digest of each month, see `MonthDigest`. Left out by entries before schema 3. `vintages`:
+ * how many of the points are further vintages of points that had a value; left out where none.
+ */
+const progressFields = {
+  series: text,
+  points: whole,
+  first_t: real,
+  last_t: real,
+  digests: maybe(mapOf(monthSum)),
+  /** The chain of a month after it (src/sources/points/chains.ts): of one that `digests` names and this does not nobody knows it. */
+  chains: maybe(mapOf(text)),
+  vintages: maybe(count),
+}
+
+/**
+ * Points of a month (`2024-06`) that went with a file, in the hull `[since, until)` of their windows: how many, and their
+ * digest; null where older programs brought some of the series, which told none.
+ */
+export const forgottenFields = {
+  series: text,
+  month: text,
+  since: whole,
+  until: whole,
+  points: orNull(whole),
+  digest: orNull(text),
+}
+
+/** How many of them came again; `proven`: as they were, by their digest; else they are known from this commit on. */
+const regainedFields = { series: text, month: text, points: count, proven: flag }
+
+/** What is known about the half-open window (seconds) of a series; it replaces what was said about that window before. */
+export const windowFields = {
+  since: whole,
+  until: whole,
+  /** `not asked`: planned by a run that ended before. */
+  state: oneOf('covered', 'empty', 'unsupported', 'failed', 'not asked'),
+  /** Why, or `awaiting` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
+  reason: orNull(text),
+  /** Seconds. */
+  asked_at: real,
+  request: orNull(text),
+}
+
+/** What tells a contradiction upstream apart from every other: `t` in seconds, the offered value as JSON text. */
+const contradiction = { series: text, t: real, kind: text, offered: orNull(text) }
+
+/** An upstream value that contradicts the stored one, which is JSON text, too; instants in microseconds. */
+export const violationFields = {
+  ...contradiction,
+  stored: orNull(text),
+  stored_at: orNull(real),
+  offered_at: real,
+  request: orNull(text),
+}
+
+/**
+ * Of an incident (many differences of one day) what is of one series, kind and request: windows in which all held points
+ * were missing, or values that were offered for others.
+ */
+const incidentFields = {
+  incident: text,
+  series: text,
+  kind: text,
+  offered_at: real,
+  request: orNull(text),
+  windows: maybe(listOf(shape({ t: real, until: real, points: count }))),
+  stored_at: maybe(real),
+  values: maybe(listOf(shape({ t: real, stored: text, offered: text }))),
+}
+
+/**
+ * Violations of a series that a later answer no longer shows: the named ones, by themselves or of an incident, or all that
+ * are open of the incident.
+ */
+const passedFields = {
+  series: text,
+  incident: maybe(text),
+  differences: maybe(listOf(shape({ t: real, kind: text, offered: orNull(text), until: maybe(real) }))),
+}
+
+/** A violation, an incident, or a refusal of a series that has points, of which a person took note. */
+export const acceptedFields = { ...contradiction, id: text, why: text }
+
+/** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
+const findingFields = { series: text, t: real, kind: text, detail: json, at: real }
+
+/**
+ * A type that values of a metric have at a place, first shown by points that could be known from `available_at` on, or
+ * from `ruled_at` on where the rule stands in for backfilled ones (microseconds). `after` names the type behind which it came
+ * again, and then either may be null: it did not by that clock. Null: it is the first sight.
+ */
+export const valueTypeFields = {
+  metric: text,
+  /** `$` is the value itself, `$.a[*].b` a member of the objects in a list. */
+  path: text,
+  /** The path of the object or list that it stands in; null for the value itself. */
+  parent: orNull(text),
+  type: oneOf('null', 'boolean', 'number', 'string', 'object', 'array'),
+  after: orNull(text),
+  available_at: orNull(whole),
+  ruled_at: orNull(whole),
+}
+
+/** One request to an API: the facts, never the key. Ranges in seconds, `asked_at` in microseconds. */
+export const requestFields = {
+  id: text,
+  run: text,
+  api: oneOf('metrics', 'registry'),
+  path: text,
+  query: mapOf(text),
+  series: orNull(text),
+  since: orNull(real),
+  until: orNull(real),
+  status: orNull(whole),
+  outcome: text,
+  points: orNull(count),
+  bytes: orNull(count),
+  credits: orNull(real),
+  attempts: count,
+  asked_at: real,
+  seconds: orNull(real),
+  detail: json,
+  /** The provider's `Date` and `Age`, in seconds; left out where it showed none. */
+  clock: maybe(shape({ date: real, age: real })),
+}
+
+/** A window (seconds) that was asked again and compared, `at` in microseconds. */
+export const verifiedFields = { series: text, since: whole, until: whole, at: real, result: text }
+
+/** A result that was stamped (microseconds): `vacuum` keeps the files of its version. */
+export const stampFields = {
+  id: text,
+  version: count,
+  digest: text,
+  query_digest: text,
+  path: orNull(text),
+  at: real,
+  detail: json,
+}
+
+/** The availability rules in force from a commit on. */
+export const ruleFields = { digest: text, rules: json }
+
+/** One commit. Keys that this program does not know are kept. */
+const entryFields = {
+  schema_version: count,
+  /** Identity of the lake: the same in every entry. */
+  lake: text,
+  version: count,
+  /** SHA-256 of the entry before; null for the first. */
+  previous: orNull(text),
+  /** SHA-256 of the entry of this number that was set aside because it could not be applied. */
+  replaces: maybe(text),
+  /** Strictly increasing from version to version, even if the clock steps back. */
+  committed_at: whole,
+  /** Name and version of the program that wrote it. */
+  program: text,
+  job: text,
+  run: orNull(text),
+  provider: shape(providerFields),
+  /** `remove`: paths that leave the view, whose bytes stay until vacuum; `drop`: paths whose bytes vacuum takes away. */
+  files: shape({ add: listOf(shape(fileFields)), remove: listOf(text), drop: listOf(text) }),
+  series: listOf(shape(seriesFields)),
+  progress: listOf(shape(progressFields)),
+  /** Left out, as the next, by entries before schema 3 and where there are none. */
+  forgotten: maybe(listOf(shape(forgottenFields))),
+  regained: maybe(listOf(shape(regainedFields))),
+  /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
+  uncovered: maybe(listOf(shape({ series: text, since: whole, until: whole }))),
+  coverage: listOf(shape({ series: text, ...windowFields })),
+  violations: listOf(shape(violationFields)),
+  /** Left out, as the next, by entries of earlier programs and where there are none; `passed` before what is found. */
+  incidents: maybe(listOf(shape(incidentFields))),
+  passed: maybe(listOf(shape(passedFields))),
+  /** Left out by entries before schema 2 and where there are none. */
+  accepted: maybe(listOf(shape(acceptedFields))),
+  findings: listOf(shape(findingFields)),
+  /** Left out, as the next, by entries before schema 2 and where there are none. */
+  value_types: maybe(listOf(shape(valueTypeFields))),
+  /** Metrics of whose types nothing said before holds any more; before `value_types`. */
+  retyped: maybe(listOf(text)),
+  requests: listOf(shape(requestFields)),
+  verified: listOf(shape(verifiedFields)),
+  /** Of older lakes: a stamp is a note beside the journal now. */
+  stamps: listOf(shape(stampFields)),
+  rules: orNull(shape(ruleFields)),
+  /** What came to tables of the registry: SHA-256 of the rows. Only entries of earlier programs tell it. */
+  tables: maybe(mapOf(text)),
+  /** By published table of the registry the days that are other ones now (src/sources/registry/digests.ts); `''`: without rows. */
+  days: maybe(mapOf(mapOf(text))),
+  /** The value of the state after it (src/base/merkle/state.ts); left out by entries before schema 4. */
+  root: maybe(text),
+  /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
+  state: mapOf(json),
+}
+
+export type Provider = Shaped<typeof providerFields>
+export type FileEntry = Shaped<typeof fileFields>
+export type SeriesRow = Shaped<typeof seriesFields>
+export type Progress = Shaped<typeof progressFields>
+export type Forgotten = Shaped<typeof forgottenFields>
+export type Regained = Shaped<typeof regainedFields>
+export type WindowAnswer = Shaped<typeof windowFields>
+export type CoverageRow = WindowAnswer & { readonly series: string }
+export type CoverageState = CoverageRow['state']
+/** `until` and `points`: of a window, half-open in seconds, whose points were all missing. */
+export type Violation = Shaped<typeof violationFields> & {
+  readonly incident?: string
+  readonly until?: number
+  readonly points?: number
+}
+export type Accepted = Shaped<typeof acceptedFields>
+export type ValueType = Shaped<typeof valueTypeFields>
+export type Finding = Shaped<typeof findingFields>
+export type RequestRow = Shaped<typeof requestFields>
+export type Stamp = Shaped<typeof stampFields>
+export type Verified = Shaped<typeof verifiedFields>
+export type Rules = Shaped<typeof ruleFields>
+/** The parts of an entry that this program knows. */
+export type EntryParts = Shaped<typeof entryFields>
+export type Entry = EntryParts & { readonly [unknown: string]: unknown }
+
+const checkShape = shape(entryFields)
+
+/** The name of a violation for people: the same wherever it is seen, another one for each offered value. */
+export function violationId({
+  series,
+  t,
+  kind,
+  offered,
+}: Pick<Violation, 'series' | 't' | 'kind' | 'offered'>): string {
+  return sha256(JSON.stringify([series, t, kind, offered])).slice(0, 12)
+}
+
+/** What to do about a file of the journal that is damaged or gone. */
+export const putItBack = 'run pitlake doctor, or put the file back from a copy of the lake'
+
+/** A JSON object as a file of its own: the document begins with the SHA-256 of the rest of itself. */
+export function seal(body: string): { text: string; digest: string } {
+  const digest = sha256(body)
+  return { text: `{"sha256":"${digest}",${body.slice(1)}\n`, digest }
+}
+
+/** The object of a sealed file, of which no byte changed; `name` is used in messages. */
+export function openSealed(text: string, name: string): { body: string; digest: string } {
+  const match = /^\{"sha256":"([0-9a-f]{64})",/.exec(text)
+  const digest = match?.[1]
+  if (!match || digest === undefined) throw torn(name, text === '' ? 'an empty file' : 'something else')
+  const body = `{${text.slice(match[0].length).replace(/\n$/, '')}`
+  if (sha256(body) !== digest) throw torn(name, 'bytes that do not match its checksum')
+  return { body, digest }
+}
+
+/** The entry's file; half surrogates, which JSON writes as escapes, become the replacement sign that the index makes of them. */
+export function encodeEntry(entry: Entry): { text: string; digest: string } {
+  const body = JSON.stringify(entry)
+  const halves = body.includes(String.raw`\ud`)
+  return seal(
+    halves ? body.replaceAll(/(\\\\)|\\ud[89a-f][0-9a-f]{2}/g, (_, slashes) => String(slashes ?? '\uFFFD')) : body,
+  )
+}
+
+/** Reads an entry and proves that no byte of it changed; `name` is used in messages. */
+export function decodeEntry(text: string, name: string): { entry: Entry; digest: string } {
+  const { body, digest } = openSealed(text, `journal entry ${name}`)
+  const entry = JSON.parse(body) as Entry
+  refuseNewer(entry.schema_version, name, entry.program)
+  checkEntry(entry, name)
+  return { entry, digest }
+}
+
+/** Refuses what is no entry: its shape is what every reader and the index rely on. `name` is used in messages. */
+function checkEntry(value: unknown, name: string): void {
+  const wrong = checkShape(value)
+  if (wrong === undefined) return
+  throw new LakeError('integrity', {
+    subject: `journal entry ${name}`,
+    expected: 'the shape of an entry',
+    got: wrong,
+    next: 'run pitlake doctor',
+  })
+}
+
+/** Refuses what a newer program wrote; `program` is what it says that it was written by. */
+export function refuseNewer(schema: unknown, name: string, program?: unknown): void {
+  if (typeof schema === 'number' && schema <= vintagesSchema) return
+  const by = typeof program === 'string' ? /^pitlake (\d+\.\d+\.\d+[-.\w]*)$/.exec(program)?.[1] : undefined
+  const install = by === undefined ? '' : ` to ${by} or later (npm install pitlake@${by})`
+  throw new LakeError('usage', {
+    subject: `journal entry ${name}`,
+    expected: `schema_version up to ${vintagesSchema}`,
+    got: String(schema),
+    next: `this lake was written by a newer pitlake: update the program${install}`,
+  })
+}
+
+function torn(name: string, got: string): LakeError {
+  return new LakeError('integrity', {
+    subject: `${name} is damaged`,
+    expected: 'a document with its checksum',
+    got,
+    next: putItBack,
+  })
+}
+
+/** SHA-256 of a text, hex. */
+export function sha256(text: string): string {
+  return hash('sha256', text)
+}
+
+/** JSON text with sorted keys: equal values give equal texts. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, held: unknown) => {
+    if (held === null || typeof held !== 'object' || Array.isArray(held)) return held
+    const entries = Object.entries(held).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    return Object.fromEntries(entries)
+  })
+}

@@ -1,0 +1,194 @@
+import { archivedState } from './held.ts'
+import { type Verified, verifiedFields } from './entry.ts'
+import { type Index, parsed, proven, rowOf } from './row.ts'
+import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from '../../base/shape.ts'
+import type { Instant, Micros } from '../../base/time.ts'
+import type { Selection } from '../../catalog/series.ts'
+
+const runOf = rowOf({
+  id: text,
+  job: orNull(text),
+  command: orNull(text),
+  started_at: orNull(real),
+  ended_at: orNull(real),
+  stopped_by: orNull(text),
+  exit_code: orNull(whole),
+  plan: orNull(json),
+  actual: orNull(json),
+})
+const costOf = rowOf({ requests: whole, credits: real, points: whole })
+
+/** The newest runs, newest first. */
+export function heldRuns(index: Index, most: number): (ReturnType<typeof runOf> & ReturnType<typeof costOf>)[] {
+  const rows = index.statement(
+    `SELECT runs.*, count(q.id) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
+     FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q ON q.run = runs.id
+     GROUP BY runs.id ORDER BY coalesce(started_at, 0) DESC, runs.id DESC`,
+  )
+  return rows.all(most).map((row) => ({ ...runOf(row), ...costOf(row) }))
+}
+
+const publishedOf = rowOf({
+  destination: text,
+  at: real,
+  exit_code: orNull(whole),
+  missing: count,
+  changed: count,
+})
+
+/** The last publish to each destination. */
+export function lastPublished(index: Index): ReturnType<typeof publishedOf>[] {
+  const rows = index.statement(
+    `SELECT plan ->> '$.destination' AS destination, coalesce(ended_at, started_at) AS at, exit_code,
+       coalesce(actual ->> '$.missing', 0) AS missing, coalesce(actual ->> '$.changed', 0) AS changed, max(started_at)
+     FROM runs WHERE job = 'publish' AND plan ->> '$.destination' IS NOT NULL GROUP BY 1 ORDER BY 1`,
+  )
+  return rows.all().map(publishedOf)
+}
+
+const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: real, busiest_minute: count })
+
+/**
+ * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of those for points, whose
+ * pace is what the configuration sets; metadata and listings have one of their own.
+ */
+export function requestTotals(index: Index, now: Micros): ReturnType<typeof totalsOf> {
+  const rows = index.statement(
+    `SELECT count(*) + ?1 AS total, coalesce(sum(credits), 0) + ?2 AS credits, count(*) FILTER (WHERE asked_at >= ?3) AS day,
+       coalesce(sum(credits) FILTER (WHERE asked_at >= ?3), 0) AS day_credits,
+       (SELECT coalesce(max(n), 0) FROM (SELECT sum(attempts) AS n FROM requests
+         WHERE api = 'metrics' AND series IS NOT NULL AND asked_at >= ?3 GROUP BY asked_at / 60000000)) AS busiest_minute
+     FROM requests`,
+  )
+  const gone = archivedState(index)
+  return totalsOf(rows.get(gone.requests, gone.credits, now - 86_400_000_000) ?? {})
+}
+
+const byOutcomeOf = rowOf({ api: text, outcome: text, requests: count })
+
+/** How the requests on record ended, those that were repeated once. */
+export function requestsByOutcome(index: Index): ReturnType<typeof byOutcomeOf>[] {
+  const rows = index.statement(
+    'SELECT api, outcome, count(*) AS requests FROM requests GROUP BY api, outcome ORDER BY api, outcome',
+  )
+  return rows.all().map(byOutcomeOf)
+}
+
+const verifiedOf = rowOf(verifiedFields)
+
+/** Every window that was asked again and compared, by series. */
+export function heldVerified(index: Index): Map<string, Verified[]> {
+  const rows = index.statement('SELECT series, since, until, at, result FROM verified ORDER BY at').iterate()
+  return Map.groupBy(Array.from(rows, verifiedOf), ({ series }) => series)
+}
+
+const verifiedTotalsOf = rowOf({ windows: count, differing: count, last_at: orNull(real) })
+
+/** How many windows were asked again, of how many series one differed, and when the last was (microseconds). */
+export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf> {
+  const rows = index.statement(
+    `SELECT count(*) AS windows, max(at) AS last_at,
+       count(DISTINCT series) FILTER (WHERE result NOT IN ('identical', 'appended', 'revised')) AS differing FROM verified`,
+  )
+  return verifiedTotalsOf(rows.get() ?? {})
+}
+
+const change = shape({ files: count, rows: count, bytes: count })
+
+const changesOf = rowOf({
+  version: count,
+  /** Microseconds. */
+  committed_at: count,
+  job: text,
+  run: orNull(text),
+  points_added: real,
+  added: change,
+  /** Left the view: other files of the same version hold their rows. */
+  replaced: change,
+  /** Their bytes were taken away by a vacuum. */
+  removed: change,
+  violations: count,
+  stamps: count,
+  rules: count,
+})
+
+/** What one commit changed; `rules`: whether availability rules came into force with it. */
+type VersionChange = Omit<ReturnType<typeof changesOf>, 'rules'> & { readonly rules: boolean }
+
+/** What every commit added, replaced and removed, oldest first. */
+export function versionChanges(index: Index): VersionChange[] {
+  const changes = (of: string): string =>
+    `LEFT JOIN (SELECT ${of}_in AS version, json_object('files', count(*), 'rows', sum(rows), 'bytes', sum(bytes)) AS ${of}
+       FROM path GROUP BY 1) USING (version)`
+  const counted = (table: string, column = 'added_version'): string =>
+    `LEFT JOIN (SELECT ${column} AS version, count(*) AS ${table} FROM ${table} GROUP BY 1) USING (version)`
+  const nothing = `'{"files":0,"rows":0,"bytes":0}'`
+  // A path counts once, when it first came or went, under however many labels it is listed.
+  const rows = index.statement(
+    `WITH path AS MATERIALIZED (SELECT min(added_version) AS added_in, min(removed_version) AS replaced_in,
+         min(dropped_version) AS removed_in, max(rows) AS rows, max(bytes) AS bytes FROM files GROUP BY path)
+     SELECT version, committed_at, job, run, points_added, coalesce(added, ${nothing}) AS added,
+       coalesce(replaced, ${nothing}) AS replaced, coalesce(removed, ${nothing}) AS removed,
+       coalesce(violations, 0) AS violations, coalesce(stamps, 0) AS stamps, coalesce(rules, 0) AS rules
+     FROM versions ${['added', 'replaced', 'removed'].map(changes).join(' ')}
+       ${counted('violations')} ${counted('stamps')} ${counted('rules', 'version')} ORDER BY version`,
+  )
+  return rows.all().map((row) => {
+    const { rules, ...rest } = changesOf(row)
+    return { ...rest, rules: rules > 0 }
+  })
+}
+
+/** Where a run says how much of its plan it did not ask: from then on that is on record as coverage. */
+export const notAskedKey = 'not_asked'
+
+const texts = listOf(text)
+const some = maybe(texts)
+const selectionFields = {
+  assets: texts,
+  paths: some,
+  intervals: some,
+  currencies: some,
+  exchanges: some,
+  networks: some,
+}
+const markFields = {
+  selections: listOf(shape({ ...selectionFields, since: maybe(real), until: maybe(real), exact: maybe(flag) })),
+  /** Whether all that the lake holds was selected, too. */
+  held: flag,
+}
+
+/** What a run notes of its plan: by the selections it can be told again, in few bytes. */
+export function selectionMarks(selections: readonly Selection[]) {
+  const named = selections.filter(({ held }) => held !== true)
+  return {
+    selections: named.map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined))),
+    held: named.length < selections.length,
+  }
+}
+
+/**
+ * The selections of fetches that were killed, or ended before anybody had answered, since the last one that put on record
+ * what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than `now`. `since`: when the first of them began, microseconds.
+ */
+export function pendingSelections(index: Index, now: Instant, but: string | null = null) {
+  const rows = index.statement(
+    `SELECT plan, started_at FROM runs WHERE job = 'fetch' AND plan ->> '$.selections' IS NOT NULL AND id IS NOT ?1 AND started_at <= ?2
+     AND started_at > coalesce((SELECT max(started_at) FROM runs
+       WHERE job = 'fetch' AND actual ->> '$.${notAskedKey}' IS NOT NULL AND started_at <= ?2), 0)
+     ORDER BY started_at`,
+  )
+  const found = rows.all(but, (now + 1) * 1_000_000)
+  const marks = found.map(({ plan }) => proven(shape(markFields), parsed(plan, 'plan'), 'plan'))
+  const unique = new Map(marks.flatMap(({ selections }) => selections).map((one) => [JSON.stringify(one), one]))
+  const since = found[0] === undefined ? null : Number(found[0]['started_at'])
+  return { selections: [...unique.values()], held: marks.some(({ held }) => held), since }
+}
+
+/** The run that began last and has not ended, where there is one. */
+export function runAtWork(index: Index): string | null {
+  const row = index
+    .statement("SELECT id FROM runs WHERE job = 'fetch' AND ended_at IS NULL ORDER BY started_at DESC")
+    .get()
+  return row === undefined ? null : String(row['id'])
+}

@@ -1,0 +1,352 @@
+import {
+  type Interval,
+  type Micros,
+  unshownInterval,
+  type Weekday,
+  weekdayAt,
+  weeklyIntervals,
+} from '../../base/time.ts'
+import { refusedOfHeld } from './refusals.ts'
+import { windowAnswerOf } from './apply.ts'
+import { acceptedToo, passedToo } from './differences.ts'
+import {
+  type CoverageRow,
+  fileFields,
+  type Json,
+  providerFields,
+  ruleFields,
+  type Rules,
+  seriesFields,
+  type Stamp,
+  stampFields,
+  type ValueType,
+  valueTypeFields,
+  violationFields,
+  type WindowAnswer,
+} from './entry.ts'
+import { type Index, type IndexCell, parsed, proven, read, rowOf } from './row.ts'
+import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/shape.ts'
+import { fromState } from './archive.ts'
+
+const heldFile = rowOf({
+  ...fileFields,
+  added_version: count,
+  removed_version: orNull(count),
+  dropped_version: orNull(count),
+})
+
+/** A file with the versions between which it is in the view. */
+export type HeldFile = ReturnType<typeof heldFile>
+
+/** The files of the view, of a table if one is named, in a fixed order; with a version as that one listed them. */
+export function liveFiles(
+  index: Index,
+  { table, version }: { readonly table?: string; readonly version?: number } = {},
+): HeldFile[] {
+  const then = 'added_version <= ? AND (removed_version IS NULL OR removed_version > ?)'
+  const where = version === undefined ? 'removed_version IS NULL' : then
+  const own = table === undefined ? '' : ' AND tbl = ?'
+  const order = 'ORDER BY tbl, metric, interval, added_version, path, label'
+  const values = [version, version, table].filter((value) => value !== undefined)
+  const rows = index.statement(`SELECT ${ofFile} FROM files WHERE ${where}${own} ${order}`).all(...values)
+  return rows.map(heldFile)
+}
+
+/** Every file whose bytes should be on disk, live or superseded. */
+export function filesOnDisk(index: Index): HeldFile[] {
+  return index
+    .statement(`SELECT ${ofFile} FROM files WHERE dropped_version IS NULL ORDER BY path, label`)
+    .all()
+    .map(heldFile)
+}
+
+/** Whether the bytes of a file should be on disk now. */
+export function isOnDisk(index: Index, path: string): boolean {
+  return index.statement('SELECT 1 FROM files WHERE path = ? AND dropped_version IS NULL').get(path) !== undefined
+}
+
+/** The files that left the view when a merged one came and took their rows; none where it is no such file. */
+export function mergedFrom(index: Index, merged: HeldFile): HeldFile[] {
+  const { table, label, metric, interval, added_version: version } = merged
+  const gone = liveFiles(index, { table, version: version - 1 }).filter((file) => file.removed_version === version)
+  const inputs = gone.filter((file) => file.label === label && file.metric === metric && file.interval === interval)
+  return inputs.reduce((rows, file) => rows + file.rows, 0) === merged.rows ? inputs : []
+}
+
+/** Lists in an index of one's own, instead of a merged file, those that it was made of. */
+export function listInstead(index: Index, merged: HeldFile, originals: readonly HeldFile[]): void {
+  index.statement('DELETE FROM files WHERE path = ?').run(merged.path)
+  const list = index.statement('UPDATE files SET removed_version = NULL WHERE path = ?')
+  for (const { path } of originals) list.run(path)
+}
+
+const ofFile = '*, tbl AS "table"'
+
+const seriesOf = rowOf({ ...seriesFields, points: count, first_t: orNull(real), last_t: orNull(real) })
+
+/** A series with what is stored of it. */
+export type HeldSeries = ReturnType<typeof seriesOf>
+
+/** The interval under which the points of a series stand. */
+export function storedInterval({ interval, settled }: Pick<HeldSeries, 'interval' | 'settled'>): Interval {
+  return interval ?? settled ?? unshownInterval
+}
+
+/** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
+export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
+  const one = index.statement('SELECT * FROM series WHERE id = ?')
+  const rows = ids ? ids.flatMap((id) => one.all(id)) : index.statement('SELECT * FROM series ORDER BY n').iterate()
+  const held = new Map<string, HeldSeries>()
+  for (const row of rows) {
+    const series = seriesOf(row)
+    held.set(series.id, series)
+  }
+  return held
+}
+
+const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
+
+/** The live coverage of one series, as planning wants it, and the interval under which its points stand. */
+interface HeldAnswers extends Omit<ReturnType<typeof plannedOf>, 'id'> {
+  readonly answers: WindowAnswer[]
+}
+
+/** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
+export function heldAnswers(index: Index): Map<string, HeldAnswers> {
+  const byNumber = new Map<IndexCell | undefined, HeldAnswers>()
+  const held = new Map<string, HeldAnswers>()
+  for (const row of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
+    const { id, ...plain } = plannedOf(row)
+    const one = { ...plain, answers: [] }
+    byNumber.set(row['n'], one)
+    held.set(id, one)
+  }
+  const rows = index.statement(
+    `SELECT series AS n, since, until, state, reason, asked_at, request FROM coverage
+     WHERE removed_version IS NULL ORDER BY series, since`,
+  )
+  for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(windowAnswerOf(row))
+  return held
+}
+
+/** The live coverage of every series (or of the named ones), each list sorted and disjoint. */
+export function heldCoverage(index: Index, series?: readonly string[]): Map<string, CoverageRow[]> {
+  if (series === undefined) {
+    const held = [...heldAnswers(index)].filter(([, { answers }]) => answers.length > 0)
+    return new Map(held.map(([id, { answers }]) => [id, answers.map((answer) => ({ series: id, ...answer }))]))
+  }
+  const one = index.statement(
+    `SELECT c.since, c.until, c.state, c.reason, c.asked_at, c.request FROM series s JOIN coverage c ON c.series = s.n
+     WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
+  )
+  return new Map(
+    series.map((id) => [id, Array.from(one.iterate(id), (row) => ({ series: id, ...windowAnswerOf(row) }))]),
+  )
+}
+
+const violationOf = rowOf({
+  ...violationFields,
+  added_version: count,
+  accepted_at: orNull(real),
+  why: orNull(text),
+  passed_at: orNull(real),
+  incident: orNull(text),
+  until: orNull(real),
+  points: count,
+})
+
+/**
+ * A violation on record, with when a person accepted it and why (null where nobody has), and since when answers no longer
+ * show it; of a window (half-open, seconds) whose points were all missing `until` and how many.
+ */
+export type HeldViolation = ReturnType<typeof violationOf>
+
+/** The violations on record, in the order of their commits. */
+export function heldViolations(index: Index, series?: string): HeldViolation[] {
+  const where = series === undefined ? '' : 'WHERE s.id = ?'
+  const rows = index
+    .statement(
+      `SELECT s.id AS series, v.t, v.kind, v.stored, v.offered, v.stored_at, v.offered_at, v.request, v.added_version,
+         a.at AS accepted_at, a.why, w.committed_at AS passed_at, nullif(v.incident, '') AS incident,
+         nullif(v.until, 0) AS until, v.points
+       FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo}
+         LEFT JOIN passed p ON ${passedToo} LEFT JOIN versions w ON w.version = p.added_version ${where}
+       ORDER BY v.added_version, s.n, v.t, v.kind`,
+    )
+    .all(...(series === undefined ? [] : [series]))
+  return rows.map(violationOf)
+}
+
+/** A named piece of committed state (the registry's cursor …); undefined when none was set. */
+export function heldState(index: Index, key: string): Json | undefined {
+  const row = index.statement('SELECT value FROM state WHERE key = ?').get(key)
+  return row === undefined ? undefined : parsed(row['value'], key)
+}
+
+/** Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it. */
+export function heldStates<T>(
+  index: Index,
+  prefix: string,
+  check: ValueCheck<T>,
+): { key: string; value: T; at: Micros }[] {
+  const rows = index
+    .statement(
+      `SELECT key, value, committed_at FROM state JOIN versions USING (version) WHERE substr(key, 1, ?) = ? ORDER BY key`,
+    )
+    .all(prefix.length, prefix)
+  return rows.map(({ key, value, committed_at }) => ({
+    key: String(key).slice(prefix.length),
+    value: proven(check, parsed(value, prefix), prefix),
+    at: Number(committed_at),
+  }))
+}
+
+/** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
+export function heldWeekStart(index: Index): Weekday {
+  const names = weeklyIntervals.map(() => '?').join(', ')
+  const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) IN (${names}) AND first_t IS NOT NULL LIMIT 1`
+  const row = index.statement(weekly).get(...weeklyIntervals)
+  return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
+}
+
+/** How far the ledger's rows have gone into files. */
+export function archivedState(index: Index): NonNullable<ReturnType<typeof fromState>> {
+  return fromState((key) => heldState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
+}
+
+/** A named fact that makes no version (time of the last poll …) and when it was noted. */
+export function heldPassing(index: Index, key: string): { value: Json; at: Micros } | undefined {
+  const row = index.statement('SELECT value, at FROM soft WHERE key = ?').get(key)
+  return row === undefined ? undefined : { value: parsed(row['value'], key), at: read(real, row['at'], key) }
+}
+
+/** The facts of that kind whose names begin so, by the rest of their names. */
+export function heldPassingFrom(index: Index, prefix: string): Map<string, { value: Json; at: Micros }> {
+  const rows = index.statement('SELECT key, value, at FROM soft WHERE substr(key, 1, length(?1)) = ?1').all(prefix)
+  return new Map(
+    rows.map((row) => {
+      const key = read(text, row['key'], prefix)
+      return [key.slice(prefix.length), { value: parsed(row['value'], key), at: read(real, row['at'], key) }]
+    }),
+  )
+}
+
+const rulesOf = rowOf(ruleFields)
+
+/** The rules in force at a version (the newest by default); null before the first. */
+export function heldRules(index: Index, version: number = Number.MAX_SAFE_INTEGER): Rules | null {
+  const row = index
+    .statement('SELECT digest, rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
+    .get(version)
+  return row === undefined ? null : rulesOf(row)
+}
+
+const versionOf = rowOf({
+  version: count,
+  committed_at: count,
+  job: text,
+  run: orNull(text),
+  program: text,
+  digest: text,
+  provider: shape(providerFields),
+  files_added: count,
+  files_removed: count,
+  files_dropped: count,
+  points_added: real,
+})
+
+/** One commit as `versions` shows it. */
+export type HeldVersion = ReturnType<typeof versionOf>
+
+/** Every commit, oldest first. */
+export function heldVersions(index: Index): HeldVersion[] {
+  return index.statement('SELECT * FROM versions ORDER BY version').all().map(versionOf)
+}
+
+/** The newest version committed at or before an instant; 0 when there was none. */
+export function versionAt(index: Index, at: Micros): number {
+  const row = index.statement('SELECT max(version) AS version FROM versions WHERE committed_at <= ?').get(at)
+  return Number(row?.['version'] ?? 0)
+}
+
+const stampOf = rowOf(stampFields)
+
+/** Every stamp, oldest first. */
+export function heldStamps(index: Index): Stamp[] {
+  return index.statement('SELECT * FROM stamps ORDER BY added_version, id').all().map(stampOf)
+}
+
+const summaryOf = rowOf({
+  version: count,
+  series: count,
+  points: real,
+  files: count,
+  bytes: real,
+  windows: shape({ covered: count, empty: count, unsupported: count, failed: count, not_asked: count }),
+  gaps: count,
+  awaiting: count,
+  /** Those that nobody has accepted, an incident as one, and how many incidents that are. */
+  violations: count,
+  incidents: count,
+  /** Those that somebody has accepted, and those that a later answer no longer shows. */
+  accepted: count,
+  passed: count,
+  findings: count,
+  /** The largest stored `t`, in seconds. */
+  newest: orNull(real),
+})
+
+/** The counts of the newest version in the index. */
+export function summary(index: Index): ReturnType<typeof summaryOf> {
+  const rows = index.statement(
+    `SELECT (SELECT coalesce(max(version), 0) FROM versions) AS version, series.*, files.*, windows.*, violations.*,
+       (SELECT count(*) FROM clock_findings) AS findings
+     FROM (SELECT count(*) AS series, coalesce(sum(points), 0) AS points, max(last_t) AS newest FROM series) series,
+       (SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM
+         (SELECT max(bytes) AS bytes FROM files WHERE removed_version IS NULL GROUP BY path)) files,
+       (SELECT json_object('covered', count(*) FILTER (WHERE state = 'covered'), 'empty', count(*) FILTER (WHERE state = 'empty'),
+           'unsupported', count(*) FILTER (WHERE state = 'unsupported'), 'failed', count(*) FILTER (WHERE state = 'failed'),
+           'not_asked', count(*) FILTER (WHERE state = 'not asked')) AS windows,
+         count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps,
+         count(*) FILTER (WHERE reason = 'awaiting') AS awaiting FROM coverage WHERE removed_version IS NULL) windows,
+       (SELECT open AS violations, incidents, accepted, unaccepted - open AS passed FROM
+         (SELECT count(DISTINCT one) FILTER (WHERE a.id IS NULL AND p.series IS NULL) AS open,
+            count(DISTINCT nullif(v.incident, '')) FILTER (WHERE a.id IS NULL AND p.series IS NULL) AS incidents,
+            count(DISTINCT one) FILTER (WHERE a.id IS NOT NULL) AS accepted,
+            count(DISTINCT one) FILTER (WHERE a.id IS NULL) AS unaccepted
+          FROM (SELECT *, CASE incident WHEN '' THEN json_array(series, t, kind, offered_key) ELSE incident END AS one
+            FROM violations) v LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON ${acceptedToo})) violations`,
+  )
+  return summaryOf(rows.get() ?? {})
+}
+
+const typeOf = rowOf(valueTypeFields)
+
+/** What is said of the types of these metrics' values. */
+export function heldValueTypes(index: Index, metrics: readonly string[]): ValueType[] {
+  const one = index.statement(
+    `SELECT metric, path, parent, type, nullif(after_type, '') AS after, available_at, ruled_at FROM value_types
+     WHERE metric = ? AND removed_version IS NULL ORDER BY path, type, after_type, added_version`,
+  )
+  return metrics.flatMap((metric) => one.all(metric).map(typeOf))
+}
+
+/** How many changes of the types of values are known: what the view `schema_changes` tells of metrics. */
+export function countValueChanges(index: Index): number {
+  const [row] = index
+    .statement(
+      `WITH seen AS (
+         SELECT metric, path, parent, type, after_type, min(available_at) AS at FROM value_types
+         WHERE removed_version IS NULL GROUP BY metric, path, parent, type, after_type
+       ), firsts AS (SELECT metric, path, parent, min(at) AS at FROM seen WHERE after_type = '' GROUP BY metric, path, parent)
+       SELECT (SELECT count(*) FROM firsts f JOIN seen o ON o.metric = f.metric AND o.path = f.parent
+           AND o.type = 'object' AND o.after_type = '' WHERE f.at > o.at)
+         + (SELECT count(*) FROM (SELECT at, min(at) OVER (PARTITION BY metric, path) AS first FROM seen
+           WHERE after_type = '' AND type <> 'null') WHERE at > first)
+         + (SELECT count(*) FROM seen again JOIN seen first USING (metric, path, type) JOIN seen other USING (metric, path)
+           WHERE again.after_type = other.type AND first.after_type = '' AND other.after_type = ''
+             AND first.at < other.at AND again.at IS NOT NULL) AS changes`,
+    )
+    .all()
+  return Number(row?.['changes'] ?? 0)
+}

@@ -1,0 +1,116 @@
+import { exitCode, type LakeError } from '../../base/errors.ts'
+import { diskError } from '../store/disk.ts'
+import { instantName } from '../store/layout.ts'
+import { lockJob } from '../store/lock.ts'
+import { refuseMirror } from '../store/marker.ts'
+import { type CommitDeps, noteRunFacts } from './commit.ts'
+import type { Json } from './entry.ts'
+import { Ledger } from './ledger.ts'
+import { unwatched } from '../../base/stopwatch.ts'
+import { proveLive } from './live.ts'
+import { sweep } from './sweep.ts'
+
+/** How the lake stands when a run has made its last commit. */
+export interface RunEnd {
+  readonly ledger: Ledger
+  readonly run: string
+  /** How many versions the lake has more than when it began. */
+  readonly commits: number
+  /** How many requests it sent. */
+  readonly requests: number
+}
+
+/** What a job needs of the world. */
+export interface JobDeps extends CommitDeps {
+  /**
+   * Runs once after the last commit, also after an early stop, while the job's lock is held and the ledger is open: the
+   * place for whatever follows (merging, views).
+   */
+  readonly atEnd?: (end: RunEnd) => Promise<void>
+}
+
+/** A job on the lake in a folder, whatever it does there. */
+interface Job {
+  readonly root: string
+  /** As `runs` tells it: `registry sync`. */
+  readonly name: string
+  /** The lock that it holds; without one it works beside all others. */
+  readonly lock?: string
+}
+
+/** What a run came to: numbers by name, `requests` among them where it asks somebody. */
+type Actual = Readonly<Record<string, number>>
+
+/** One run of a job on its open lake. */
+export interface Run {
+  readonly id: string
+  readonly job: string
+  readonly ledger: Ledger
+  /**
+   * Writes down that the run begins, and its plan. From then on its end is written down, too, whatever happens, with what
+   * it has come to; a run that never begins leaves nothing.
+   */
+  readonly begin: (plan: Json, actual: () => Actual) => Promise<void>
+}
+
+/** The result of a run that came to its end, by itself or early. */
+export interface Result<T> {
+  readonly value: T
+  readonly stopped_by: string | null
+  /** The error that its command ends with all the same. */
+  readonly error: LakeError | null
+}
+
+/** Opens the lake for a job: locked, free of what killed runs left, and closed whatever happens. */
+export async function withLake<T>(job: Job, deps: JobDeps, work: (run: Run) => Promise<Result<T>>): Promise<T> {
+  const { root, lock } = job
+  await refuseMirror(root)
+  await using _ = lock === undefined ? null : await lockJob(root, lock, { ...deps.holder, since: deps.nowMicros() })
+  using ledger = await Ledger.open(root)
+  proveLive(ledger)
+  await sweep(ledger, deps)
+  const { version } = ledger.head()
+  const { id, requests, value } = await carriedOut(job, ledger, deps, work)
+  const end = { ledger, run: id, commits: ledger.head().version - version, requests }
+  await (deps.during ?? unwatched)('views', async () => await deps.atEnd?.(end))
+  return value
+}
+
+/** Does the work and writes down what came of it, if it has begun. */
+async function carriedOut<T>(
+  job: Job,
+  ledger: Ledger,
+  deps: CommitDeps,
+  work: (run: Run) => Promise<Result<T>>,
+): Promise<{ readonly id: string; readonly requests: number; readonly value: T }> {
+  const id = runName(deps, job.name)
+  const started_at = deps.nowMicros()
+  let actual: (() => Actual) | undefined
+  const begin: Run['begin'] = async (plan, soFar) => {
+    const { command } = deps.holder
+    await noteRunFacts(ledger, { id, job: job.name, command, started_at, plan }, deps.disk)
+    actual = soFar
+  }
+  const ended = async (stopped_by: string | null, error: unknown): Promise<void> => {
+    if (actual === undefined) return
+    const ended_at = deps.nowMicros()
+    const facts = { ended_at, stopped_by, exit_code: error === null ? 0 : exitCode(error) }
+    const seconds = Math.round((ended_at - started_at) / 1000) / 1000
+    await noteRunFacts(ledger, { id, ...facts, actual: { ...actual(), seconds } }, deps.disk)
+  }
+  try {
+    const { value, stopped_by, error } = await work({ id, job: job.name, ledger, begin })
+    await ended(stopped_by, error)
+    return { id, requests: actual?.()['requests'] ?? 0, value }
+  } catch (thrown) {
+    const error = diskError(thrown, job.name)
+    // The same disk may be what failed: then the first error is the one to tell.
+    await ended('error', error).catch(() => undefined)
+    throw error
+  }
+}
+
+/** The id of a run: when it began, by which process, and for which job where it is not a fetch, whose requests are many. */
+export function runName(deps: Pick<CommitDeps, 'nowMicros' | 'holder'>, job: string): string {
+  return [instantName(deps.nowMicros()), deps.holder.pid, ...(job === 'fetch' ? [] : job.split(' '))].join('-')
+}

@@ -1,0 +1,135 @@
+import { readText } from '../store/files.ts'
+import { LakeError } from '../../base/errors.ts'
+import { type Disk, entriesIn, makeFolder, namesIn } from '../store/disk.ts'
+import { decodeEntry, type Entry, encodeEntry, putItBack } from './entry.ts'
+import { entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
+
+/** An entry with the SHA-256 that its successor names. */
+export interface Sealed {
+  readonly entry: Entry
+  readonly digest: string
+}
+
+/** The versions that the journal's folder holds. */
+export async function listJournal(root: string) {
+  const entries = await entriesIn(inLake(root, places.journal))
+  // A folder of such a name is nobody's entry.
+  return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))
+}
+
+/** Whether the journal was folded since it was listed. */
+export async function isFoldedSince(root: string, listed: Listing): Promise<boolean> {
+  return isFolded(listed, await listJournal(root))
+}
+
+/** Whether a checkpoint came between two looks, or what one stands in for was taken away: by a vacuum, a copy or a pull. */
+export function isFolded({ entries, checkpoints, folded }: Listing, now: Listing): boolean {
+  const [left, kept] = [new Set(now.entries), new Set(now.checkpoints)]
+  const gone = entries.some((one) => !left.has(one)) || checkpoints.some((one) => !kept.has(one))
+  return gone || now.folded !== folded
+}
+
+/** Does work on what the journal's folder holds, and anew where it fails because the journal was folded meanwhile. */
+export async function onJournal<T>(root: string, work: (listing: Listing) => Promise<T>): Promise<T> {
+  const listed = await listJournal(root)
+  try {
+    return await work(listed)
+  } catch (error) {
+    if (!(await isFoldedSince(root, listed))) throw error
+    return await onJournal(root, work)
+  }
+}
+
+/**
+ * What the names in a journal's folder tell, up to a version: versions, ascending, the newest that has a file, and the newest
+ * that a checkpoint holds; 0 for none.
+ */
+export function listingOf(names: readonly string[], until: number = Number.POSITIVE_INFINITY) {
+  const found: Record<'entry' | 'checkpoint', number[]> = { entry: [], checkpoint: [] }
+  for (const name of names) {
+    const parsed = parseJournalName(name)
+    if (parsed && parsed.version <= until) found[parsed.kind].push(parsed.version)
+  }
+  const entries = found.entry.toSorted((a, b) => a - b)
+  const checkpoints = found.checkpoint.toSorted((a, b) => a - b)
+  const folded = checkpoints.at(-1) ?? 0
+  return { entries, checkpoints, newest: Math.max(entries.at(-1) ?? 0, folded), folded }
+}
+
+/** What the journal's folder holds. */
+export type Listing = ReturnType<typeof listingOf>
+
+/** Reads one entry and checks its bytes and its number. */
+export async function readEntry(root: string, version: number): Promise<Sealed> {
+  const file = entryFile(version)
+  const text = await readText(inLake(root, file)).catch((cause: unknown) => {
+    throw new LakeError('integrity', { subject: `journal entry ${file} cannot be read`, next: putItBack, cause })
+  })
+  const sealed = decodeEntry(text, file)
+  if (sealed.entry.version !== version) throw broken(version, `version ${version}`, `${sealed.entry.version}`)
+  return sealed
+}
+
+/**
+ * Every entry after a version and up to another, in order, each proved to follow the one before; no other is read.
+ * `digest` is that of the version started from; null starts at the first entry.
+ */
+export async function* entriesAfter(
+  root: string,
+  version: number,
+  digest: string | null,
+  until: number = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Sealed> {
+  const { entries } = await listJournal(root)
+  const head = Math.min(entries.at(-1) ?? 0, until)
+  let previous = digest
+  for (let next = version + 1; next <= head; next++) {
+    const sealed = await readEntry(root, next)
+    if (sealed.entry.previous !== previous)
+      throw broken(next, `the digest of version ${next - 1}, ${previous}`, String(sealed.entry.previous))
+    yield sealed
+    previous = sealed.digest
+  }
+}
+
+/**
+ * Writes an entry durably and makes it visible in one step: that step is the commit.
+ * False when another writer took the version first; nothing is left behind then.
+ */
+export async function appendEntry(
+  disk: Disk,
+  root: string,
+  entry: Entry,
+  mark: string,
+  { text, digest } = encodeEntry(entry),
+): Promise<string | false> {
+  const folder = inLake(root, places.journal)
+  const temporary = inLake(root, `${places.journal}/.tmp-${entry.version}-${mark}`)
+  await makeFolder(disk, folder)
+  try {
+    await disk.write(temporary, text)
+    if (!(await disk.claim(temporary, inLake(root, entryFile(entry.version))))) {
+      await disk.remove(temporary)
+      return false
+    }
+  } catch (error) {
+    await disk.remove(temporary).catch(() => undefined)
+    throw error
+  }
+  await disk.syncFolder(folder)
+  return digest
+}
+
+/** The digest of the entry of this number that was set aside; of several the last in the order of names, null for none. */
+export async function asideDigest(root: string, version: number): Promise<string | null> {
+  const digests = (await namesIn(inLake(root, places.aside))).flatMap((name) => {
+    const [, number, digest] = /^(\d{10,15})-([0-9a-f]{64})\.json$/.exec(name) ?? []
+    return digest !== undefined && Number(number) === version ? [digest] : []
+  })
+  return digests.at(-1) ?? null
+}
+
+function broken(version: number, expected: string, got: string): LakeError {
+  const subject = `journal entry ${entryFile(version)} does not follow the one before`
+  return new LakeError('integrity', { subject, expected, got, next: putItBack })
+}

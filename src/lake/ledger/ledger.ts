@@ -1,0 +1,392 @@
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { isThere } from '../store/files.ts'
+import { LakeError, usage } from '../../base/errors.ts'
+import { applyEntry, applyFacts, setMeta } from './apply.ts'
+import { isBegun, refuseStranger } from '../store/begin.ts'
+import { readCheckpoint } from './checkpoint.ts'
+import {
+  busyMilliseconds,
+  damaged,
+  explain,
+  metaLeft,
+  openDatabase,
+  removeDatabase,
+  removeUnfinished,
+  replaceDatabase,
+  unfinished,
+} from '../store/database.ts'
+import { isWritable, realDisk } from '../store/disk.ts'
+import { decodeEntry, providerFields } from './entry.ts'
+import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
+import { entryFile, inLake, places } from '../store/layout.ts'
+import { tellLive } from './live.ts'
+import { heldRoot, tellTree } from './state-tree.ts'
+import { type Index, type IndexRow, parsed, proven } from './row.ts'
+import { real, shape, text, type ValueCheck, whole } from '../../base/shape.ts'
+import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
+import { textsIn } from '../store/sql.ts'
+import { takeStamps } from './stamps.ts'
+
+type Statement = ReturnType<Index['statement']>
+
+/** Raised with every change of src/lake/ledger/sql: an index of another shape is made anew from the journal. */
+const indexSchema = 9
+const tables = new URL('sql/', import.meta.url)
+
+/** The newest version that the index holds; `lake` is null until the first commit. */
+export type Head = ReturnType<Ledger['head']>
+
+/** The index over the journal. Everything in it can be made again from `journal/`, `runs/` and `stamps/`. */
+export class Ledger implements Index {
+  readonly root: string
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, Statement>()
+
+  private constructor(root: string, database: DatabaseSync) {
+    this.root = root
+    this.#database = database
+  }
+
+  /** Opens the lake in a folder, makes an empty one where there is none, and catches up with the journal. */
+  static async open(root: string): Promise<Ledger> {
+    try {
+      const path = inLake(root, places.ledger)
+      await mayBegin(root, path)
+      const ledger = new Ledger(root, openDatabase(path))
+      return await ledger.#ready()
+    } catch (error) {
+      throw explain(error, `lake ${root}`, inLake(root, places.ledger))
+    }
+  }
+
+  /**
+   * Opens a lake to look at it, also while a job writes to it. Where the folder cannot be written the index
+   * is read as it stands, or built in memory when it lags behind the journal.
+   */
+  static async openToRead(root: string): Promise<Ledger> {
+    if (!isBegun(root)) throw noLake(root)
+    if (isWritable(root)) return await Ledger.open(root)
+    const ledger = Ledger.glance(root)
+    if (ledger?.head().version === (await listJournal(root)).newest) return ledger
+    ledger?.close()
+    return await Ledger.inMemory(root)
+  }
+
+  /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */
+  static glance(root: string): Ledger | undefined {
+    const open = (ways: Readonly<Record<string, string>>): Ledger | undefined =>
+      Ledger.#ifSound(root, (path) => {
+        const url = pathToFileURL(path)
+        for (const [name, value] of Object.entries(ways)) url.searchParams.set(name, value)
+        return new DatabaseSync(url, { readOnly: true })
+      })
+    if (isWritable(root)) return open({})
+    // Whoever writes from elsewhere has its log beside the index, whose file alone may be between two versions.
+    const log = inLake(root, `${places.ledger}-wal`)
+    return (isThere(log) ? open({}) : undefined) ?? open({ immutable: '1' })
+  }
+
+  /** An index in memory, made from the journal alone (up to a version, if one is given). */
+  static async inMemory(root: string, until: number = Number.POSITIVE_INFINITY): Promise<Ledger> {
+    const ledger = new Ledger(root, new DatabaseSync(':memory:'))
+    ledger.#createTables()
+    await ledger.catchUp(until)
+    return ledger
+  }
+
+  /**
+   * The index as it was left, neither proved nor caught up; undefined where none can be read. For whoever mends what
+   * keeps the lake from being opened.
+   */
+  static asLeft(root: string): Ledger | undefined {
+    return Ledger.#ifSound(root, (path) => {
+      const database = new DatabaseSync(path, { timeout: busyMilliseconds })
+      if (database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok') return database
+      database.close()
+      return undefined
+    })
+  }
+
+  /** What stands where the index belongs, if it is one of this program's shape. */
+  static #ifSound(root: string, open: (path: string) => DatabaseSync | undefined): Ledger | undefined {
+    const path = inLake(root, places.ledger)
+    let database: DatabaseSync | undefined
+    try {
+      database = isThere(path) ? open(path) : undefined
+      const ledger = database && new Ledger(root, database)
+      const own = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexSchema
+      if (own && ledger.head().version >= 0) return ledger
+    } catch {
+      // what SQLite cannot read is no index; whoever needs one finds out what is wrong, or makes it anew
+    }
+    database?.close()
+    return undefined
+  }
+
+  /**
+   * Makes the index anew from the journal and puts it in place of the old one. Whoever opens a lake of another shape does
+   * so too, several at once perhaps: each makes its own, and one that finds the new shape in place leaves it (`unless`).
+   * Without `unless` hold the commit lock.
+   */
+  static async rebuild(root: string, unless?: (path: string) => boolean): Promise<Ledger> {
+    const path = inLake(root, places.ledger)
+    if (!unless) removeUnfinished(path)
+    const fresh = unfinished(path)
+    try {
+      const ledger = new Ledger(root, openDatabase(fresh))
+      ledger.#createTables()
+      await ledger.catchUp()
+      ledger.#database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
+      ledger.close()
+      await realDisk.sync(fresh)
+      if (unless?.(path) === true) removeDatabase(fresh)
+      else replaceDatabase(fresh, path)
+    } catch (error) {
+      removeDatabase(fresh)
+      throw explain(error, 'rebuilding the ledger', path)
+    }
+    return Ledger.open(root)
+  }
+
+  close(): void {
+    if (this.#database.isOpen) this.#database.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql)
+  }
+
+  statement(sql: string): Statement {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    const made = this.#database.prepare(sql) as unknown as Statement
+    this.#statements.set(sql, made)
+    return made
+  }
+
+  /** All or nothing: what the function does to the index. */
+  transaction(work: () => void): void {
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+      this.exec('COMMIT')
+    } catch (error) {
+      // A disk that is full has rolled back already: then the first error is the one to tell.
+      if (this.#database.isTransaction) this.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  /** The newest version in the index. */
+  head() {
+    const told = this.#told()
+    return {
+      lake: told('lake', text) ?? null,
+      version: told('version', whole) ?? 0,
+      /** The schema of the journal's newest entry; 1 where nothing says more. */
+      schema: told('journal_schema', whole) ?? 1,
+      digest: told('digest', text) ?? null,
+      committed_at: told('committed_at', whole) ?? 0,
+      provider: told('provider', shape(providerFields)) ?? null,
+    }
+  }
+
+  /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
+  async catchUp(until: number = Number.POSITIVE_INFINITY, own?: Sealed): Promise<Head> {
+    // Asked before the folder is listed: another job may commit, and bring the index up to that, meanwhile.
+    const { version: seen } = this.head()
+    return await onJournal(this.root, async (listed) => {
+      if (seen > listed.newest) throw ahead(seen, listed.newest)
+      return await this.#follow(listed, Math.min(listed.newest, until), own)
+    })
+  }
+
+  async #follow({ entries, checkpoints }: Listing, goal: number, own: Sealed | undefined): Promise<Head> {
+    await this.#startFromCheckpoint(goal, entries, checkpoints)
+    const head = this.head()
+    // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
+    if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
+    const pending = await readFacts(this.root, (name) => this.#runOffset(name))
+    // The same goes for lines of runs.
+    if (this.#isKept()) await forceFacts(realDisk, this.root, pending)
+    let next = this.#applyLines(pending, 0, head.version)
+    const follows = own?.entry.version === head.version + 1 && own.entry.previous === head.digest
+    for await (const sealed of follows ? [own] : entriesAfter(this.root, head.version, head.digest, goal)) {
+      this.transaction(() => {
+        if (this.head().version === sealed.entry.version - 1) this.#apply(sealed)
+      })
+      next = this.#applyLines(pending, next, sealed.entry.version)
+    }
+    const reached = this.head()
+    if (reached.version < goal) throw ahead(goal, reached.version)
+    await takeStamps(this, this.root, reached)
+    return this.head()
+  }
+
+  /** Applies an entry's text as it will be read, and takes it back: what fails must not be committed. The root is the state's. */
+  rehearse(text: string, name: string): { readonly sealed: Sealed; readonly root: string } {
+    const sealed = decodeEntry(text, name)
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      this.#apply(sealed)
+      return { sealed, root: heldRoot(this) }
+    } finally {
+      this.exec('ROLLBACK')
+    }
+  }
+
+  /** Failures of the disk stay what they are; anything else is the entry's. */
+  #apply(sealed: Sealed): void {
+    try {
+      applyEntry(this, sealed)
+    } catch (error) {
+      const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+      if (error instanceof LakeError || [5, 8, 10, 11, 13, 14].includes(result)) throw error
+      throw new LakeError('integrity', {
+        subject: `journal entry ${entryFile(sealed.entry.version)} cannot be applied`,
+        got: error instanceof Error ? error.message : String(error),
+        next: 'run pitlake doctor',
+        cause: error,
+      })
+    }
+  }
+
+  #applyLines(pending: readonly PlacedFacts[], from: number, version: number): number {
+    let next = from
+    while ((pending[next]?.line.after ?? Number.POSITIVE_INFINITY) <= version) next++
+    if (next > from)
+      this.transaction(() => {
+        for (const placed of pending.slice(from, next))
+          if (placed.end > this.#runOffset(placed.name)) applyFacts(this, placed)
+      })
+    return next
+  }
+
+  /** Whether the index lies on the disk. */
+  #isKept(): boolean {
+    return this.#database.location() !== null
+  }
+
+  /** How far a run's file has been read. */
+  #runOffset(name: string): number {
+    return Number(this.statement('SELECT offset FROM run_files WHERE name = ?').get(name)?.['offset'] ?? 0)
+  }
+
+  /** The facts about the index itself, read at once: another process may bring it further at any time. */
+  #told(): <T>(key: string, check: ValueCheck<T>) => T | undefined {
+    const cells = new Map(
+      this.statement('SELECT key, value FROM meta')
+        .all()
+        .map(({ key, value }) => [key, value]),
+    )
+    return (key, check) => (cells.has(key) ? proven(check, parsed(cells.get(key), key), key) : undefined)
+  }
+
+  async #ready(): Promise<Ledger> {
+    try {
+      const shape = this.#hasTables() ? this.#told()('schema', real) : undefined
+      if (shape === undefined) this.#createTables()
+      if (shape === undefined || shape === indexSchema) {
+        await this.#prove()
+        return this
+      }
+    } catch (error) {
+      this.close()
+      throw error
+    }
+    this.close()
+    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexSchema)
+  }
+
+  /** The entry that the index ends with must still be the one in the journal. */
+  async #prove(): Promise<void> {
+    const head = await this.catchUp()
+    await onJournal(this.root, async ({ entries }) => {
+      if (head.version === 0 || !entries.includes(head.version)) return
+      const { digest } = await readEntry(this.root, head.version)
+      if (digest !== head.digest) throw damaged('does not belong to the journal beside it')
+    })
+  }
+
+  /**
+   * Starts from the newest checkpoint that the index lacks: entries that it would need may be gone, and files of runs.
+   * A damaged checkpoint is passed over as long as older ones or the entries themselves are there.
+   */
+  async #startFromCheckpoint(until: number, entries: readonly number[], checkpoints: readonly number[]): Promise<void> {
+    const { version } = this.head()
+    const folded = (entries[0] ?? Number.POSITIVE_INFINITY) > version + 1
+    const usable = checkpoints.filter((held) => held > version && held <= until).toReversed()
+    for (const held of usable) {
+      try {
+        return await readCheckpoint(this.root, held, this, () => {
+          setMeta(this, 'schema', indexSchema)
+          tellLive(this)
+          tellTree(this)
+        })
+      } catch (error) {
+        if (folded && held === usable.at(-1)) throw error
+      }
+    }
+  }
+
+  #hasTables(): boolean {
+    return this.statement("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").get() !== undefined
+  }
+
+  #createTables(): void {
+    this.transaction(() => {
+      for (const [, text] of textsIn(tables)) this.exec(text)
+      setMeta(this, 'schema', indexSchema)
+    })
+  }
+
+  /** The names of the index's tables, sorted. */
+  tables(): string[] {
+    const rows = this.statement("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all()
+    return rows.map((row) => String(row['name']))
+  }
+
+  /** All rows of a table in the order of its key: equal lakes give equal rows. */
+  rowsOf(table: string): Iterable<IndexRow> {
+    const columns = this.statement(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk, cid`).all()
+    const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
+    return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()
+  }
+}
+
+/** The complaint about a folder in which no lake was begun. */
+export function noLake(root: string): LakeError {
+  return usage(`no lake in ${root}`, {
+    next: 'run pitlake fetch to begin one, or name another folder with --data',
+  })
+}
+
+function ahead(held: number, newest: number): LakeError {
+  return new LakeError('integrity', {
+    subject: 'journal',
+    expected: `version ${held}, which the ledger has seen`,
+    got: newest === 0 ? 'no entry' : `version ${newest} as the newest`,
+    next: 'put the missing entries back from a copy, or run pitlake doctor',
+  })
+}
+
+/** Refuses a folder that is no lake and may not become one; while another job begins it, it is looked at again. */
+async function mayBegin(root: string, path: string, before?: string): Promise<void> {
+  const begun = (await listJournal(root)).newest > 0
+  const stands = isThere(path)
+  if (!stands && begun) throw damaged('is missing')
+  const seen = begun ? undefined : metaLeft(path, 'version')
+  if (begun || (seen ?? 0) > 0) return
+  try {
+    await refuseStranger(root, seen === 0)
+  } catch (error) {
+    const state = `${stands} ${seen}`
+    if (state === before) throw error
+    await mayBegin(root, path, state)
+  }
+}

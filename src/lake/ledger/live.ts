@@ -1,0 +1,60 @@
+import { hash } from 'node:crypto'
+import { LakeError } from '../../base/errors.ts'
+import { places } from '../store/layout.ts'
+import type { IndexCell, Index, IndexRow } from './row.ts'
+
+/*
+ * The index keeps beside its version a digest over the files that are live in it: a sum of hashes, so that an entry adds
+ * what it lists and takes away what it removes. It comes from the entries, the rows are what the views are made of: where
+ * a row went or came behind the back of the journal, the two no longer agree.
+ */
+
+const sumBits = 64
+/** The key of `meta` under which the sum stands. */
+export const liveKey = 'live'
+
+const columns =
+  'path, label, tbl, metric, interval, rows, bytes, min_t, max_t, digest, sha256, meta, added_version' as const
+
+/** The digest with these rows of `files` added (or taken away). */
+export function withRows(sum: string, rows: Iterable<IndexRow>, sign: 1n | -1n = 1n): string {
+  let total = BigInt(sum)
+  for (const row of rows) {
+    const cells = columns.split(', ').map((column): IndexCell => row[column] ?? null)
+    total += sign * BigInt(`0x${hash('sha256', JSON.stringify(cells)).slice(0, sumBits / 4)}`)
+  }
+  return BigInt.asUintN(sumBits, total).toString()
+}
+
+/** The rows of the live files, or of those of a path. */
+export function liveRows(index: Index, path?: string): IndexRow[] {
+  const own = path === undefined ? '' : ' AND path = ?'
+  const found = index.statement(`SELECT ${columns} FROM files WHERE removed_version IS NULL${own}`)
+  return found.all(...(path === undefined ? [] : [path]))
+}
+
+/** What the entries say of the live files; undefined in an index that was read from an older checkpoint. */
+export function toldLive(index: Index): string | undefined {
+  const row = index.statement('SELECT value FROM meta WHERE key = ?').get(liveKey)
+  return row === undefined ? undefined : String(JSON.parse(String(row['value'])))
+}
+
+/** Writes the digest down where a checkpoint of an older program, of which no byte changed, tells none. */
+export function tellLive(index: Index): void {
+  const tell = index.statement('INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)')
+  tell.run(liveKey, JSON.stringify(withRows('0', liveRows(index))))
+}
+
+/** Whether the files that the index lists are those that its entries named. */
+export function listsAll(index: Index): boolean {
+  return (toldLive(index) ?? '0') === withRows('0', liveRows(index))
+}
+
+/** Refuses an index that lists other files than the journal: views over it would answer short, and a sweep would take them. */
+export function proveLive(index: Index): void {
+  if (listsAll(index)) return
+  throw new LakeError('integrity', {
+    subject: `${places.ledger} does not list the files that the journal names`,
+    next: 'run pitlake doctor --rebuild-ledger',
+  })
+}

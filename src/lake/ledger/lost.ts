@@ -1,0 +1,157 @@
+import { minus, union, type Window } from '../../base/windows.ts'
+import { type Entry, type Forgotten, forgottenFields } from './entry.ts'
+import { addDigests } from './month-digests.ts'
+import { type Index, rowOf } from './row.ts'
+import { count, orNull, real, text, whole } from '../../base/shape.ts'
+import { formatMillis, type Micros } from '../../base/time.ts'
+
+/** A value that a violation has on record as stored, JSON text; `computed`: in its place, as seconds, its `computed_at`. */
+interface Recorded {
+  readonly t: number
+  readonly value: string | null
+  readonly computed: string | null
+  readonly stored_at: Micros
+}
+
+/** A window, half-open in seconds, of which this lake first held the points from a commit on. */
+interface Seen extends Window {
+  readonly observed: Micros
+}
+
+/** What went with files of one series and has not come again, and what is still known of it. */
+export interface Lost {
+  /** Disjoint; `digest` is null where none was kept. */
+  readonly months: readonly Pick<Forgotten, 'month' | 'since' | 'until' | 'digest'>[]
+  /** Disjoint. */
+  readonly seen: readonly Seen[]
+  /** Every answer about its windows. */
+  readonly asked: readonly (Seen & { readonly asked_at: number })[]
+  readonly recorded: readonly Recorded[]
+}
+
+/** Writes down what went with a file, and what of it came again. */
+export function applyLost(
+  index: Index,
+  version: number,
+  numberOf: (id: string) => number,
+  { forgotten = [], regained = [] }: Pick<Entry, 'forgotten' | 'regained'>,
+): void {
+  const put = index.statement(
+    'INSERT INTO forgotten (series, month, since, until, points, digest, added_version) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  )
+  for (const { series, month, since, until, points, digest } of forgotten)
+    put.run(numberOf(series), month, since, until, points, digest, version)
+  const end = index.statement(
+    `UPDATE forgotten SET regained_version = ?, regained = ?, proven = ?
+     WHERE series = ? AND month = ? AND regained_version IS NULL`,
+  )
+  for (const { series, month, points, proven } of regained)
+    end.run(version, points, Number(proven), numberOf(series), month)
+}
+
+const { month, since, until, points, digest } = forgottenFields
+const forgottenOf = rowOf({ month, since, until, points, digest, added_version: count })
+
+/** What these series lost and did not get again, by id; only of those that lost something. */
+export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost> {
+  const found = new Map<string, Lost>()
+  const rows = index.statement(
+    `SELECT f.* FROM forgotten f JOIN series s ON s.n = f.series
+     WHERE s.id = ? AND regained_version IS NULL ORDER BY month, added_version`,
+  )
+  for (const id of new Set(ids)) {
+    const lost = rows.all(id).map(forgottenOf)
+    if (lost.length === 0) continue
+    const last = Math.max(...lost.map(({ added_version }) => added_version))
+    found.set(id, { months: byMonth(lost), ...knownThen(index, id, last), recorded: recordedOf(index, id) })
+  }
+  return found
+}
+
+/** What went in several steps of one month comes again together. */
+function byMonth(lost: readonly ReturnType<typeof forgottenOf>[]): Lost['months'] {
+  return [...Map.groupBy(lost, (one) => one.month)].map(([name, parts]) => ({
+    month: name,
+    since: Math.min(...parts.map((one) => one.since)),
+    until: Math.max(...parts.map((one) => one.until)),
+    digest:
+      parts
+        .map((one) => (one.digest === null ? null : { points: 0, digest: one.digest }))
+        .reduce((a, b) => a && b && addDigests(a, b))?.digest ?? null,
+  }))
+}
+
+const askedOf = rowOf({
+  since: whole,
+  until: whole,
+  state: text,
+  reason: orNull(text),
+  asked_at: whole,
+  observed: count,
+})
+
+/** What was known of the windows of a series before the loss, as far as the index tells. */
+function knownThen(index: Index, id: string, before: number): Pick<Lost, 'seen' | 'asked'> {
+  const rows = index.statement(
+    `SELECT c.since, c.until, c.state, c.reason, c.asked_at, v.committed_at AS observed FROM coverage c
+     JOIN series s ON s.n = c.series JOIN versions v ON v.version = c.added_version
+     WHERE s.id = ? AND c.state IN ('covered', 'empty') AND c.added_version < ? ORDER BY c.added_version`,
+  )
+  const asked = rows.all(id, before).map(askedOf)
+  const seen: Seen[] = []
+  let known: Window[] = []
+  for (const { since, until, observed } of asked.filter(
+    ({ state, reason }) => state === 'covered' && reason === null,
+  )) {
+    for (const fresh of minus([{ since, until }], known)) seen.push({ ...fresh, observed })
+    known = union([...known, { since, until }])
+  }
+  return { seen, asked: asked.map(({ since, until, asked_at, observed }) => ({ since, until, asked_at, observed })) }
+}
+
+const recordOf = rowOf({ t: real, kind: text, stored: orNull(text), stored_at: orNull(real) })
+
+/** What violations, open or accepted, say that is stored; the latest has the word. */
+function recordedOf(index: Index, id: string): Recorded[] {
+  const rows = index.statement(
+    `SELECT v.t, v.kind, v.stored, v.stored_at FROM violations v JOIN series s ON s.n = v.series
+     WHERE s.id = ? ORDER BY v.offered_at, v.added_version`,
+  )
+  const found = new Map<number, Recorded>()
+  for (const { t, kind, stored, stored_at } of rows.all(id).map(recordOf)) {
+    if (stored === null || stored_at === null) continue
+    const { value, computed } = found.get(t) ?? { value: null, computed: null }
+    const told = kind === 'computed_at_changed' ? { value, computed: stored } : { value: stored, computed }
+    found.set(t, { t, ...told, stored_at })
+  }
+  return [...found.values()]
+}
+
+const againOf = rowOf({ id: text, month, since: whole, until: whole, points: orNull(count), at: orNull(real) })
+
+/**
+ * A month of a series of which points were lost with their file: observed again `at` (microseconds) and known from then
+ * on, or (null) not come again.
+ */
+export type ObservedAgain = Omit<ReturnType<typeof againOf>, 'id'> & { readonly series: string }
+
+/** Every such month; those that came again as they were are none. */
+export function observedAgain(index: Index): ObservedAgain[] {
+  const rows = index.statement(
+    `SELECT s.id, f.month, f.since, f.until, coalesce(f.regained, f.points) AS points, v.committed_at AS at
+     FROM forgotten f JOIN series s ON s.n = f.series LEFT JOIN versions v ON v.version = f.regained_version
+     WHERE f.proven IS NOT 1 ORDER BY s.n, f.since, f.added_version`,
+  )
+  return rows.all().map((row) => {
+    const { id, ...rest } = againOf(row)
+    return { series: id, ...rest }
+  })
+}
+
+/** The same in words, one line a month. */
+export function againInWords({ series, month: name, points: lost, at }: ObservedAgain): string {
+  const what = `${series} ${name}: ${lost === null ? 'points' : `${lost} points`} lost with a file`
+  if (at === null) return `${what}, not come again`
+  const seen = formatMillis(at)
+  return `${what}, observed again and known from ${seen} on; backfill = 'rule' lets their rule stand in`
+}

@@ -1,0 +1,90 @@
+import type { Index } from './row.ts'
+
+/*
+ * A digest of points is the sum of their hashes modulo 2^64: independent of their order and of the files that they stand
+ * in, and what is added or lost is added or taken away. One is kept for each series and month.
+ */
+
+/** So many points of a month, and their digest: 16 hex signs. */
+export interface MonthDigest {
+  readonly points: number
+  readonly digest: string
+  /** What the index holds knows its chain, too (src/sources/points/chains.ts), unless nobody told it. */
+  readonly chain?: string
+}
+
+/** By month, `2024-06`. */
+export type Months = ReadonlyMap<string, MonthDigest>
+
+const nothing: MonthDigest = { points: 0, digest: '0'.repeat(16) }
+
+/** The digest of a sum of hashes, told as a number. */
+export function digestOfSum(sum: bigint | string): string {
+  return BigInt.asUintN(64, BigInt(sum)).toString(16).padStart(16, '0')
+}
+
+/** Both together, or (`sign` -1) the first without the second. */
+export function addDigests(a: MonthDigest, b: MonthDigest, sign: 1 | -1 = 1): MonthDigest {
+  const sum = BigInt(`0x${a.digest}`) + BigInt(sign) * BigInt(`0x${b.digest}`)
+  return { points: a.points + sign * b.points, digest: digestOfSum(sum) }
+}
+
+/** What leads from one state of the months to another; months in which nothing changes are left out. */
+export function monthsBetween(from: Months, to: Months): Map<string, MonthDigest> {
+  const found = new Map<string, MonthDigest>()
+  for (const month of [...new Set([...from.keys(), ...to.keys()])].toSorted()) {
+    const change = addDigests(to.get(month) ?? nothing, from.get(month) ?? nothing, -1)
+    if (change.points !== 0 || change.digest !== nothing.digest) found.set(month, change)
+  }
+  return found
+}
+
+/** The same as progress of a series tells it; nothing where there is nothing to tell. */
+export function asDigests(months: Months): { readonly digests?: Readonly<Record<string, string>> } {
+  if (months.size === 0) return {}
+  return { digests: Object.fromEntries([...months].map(([month, one]) => [month, `${one.points} ${one.digest}`])) }
+}
+
+/** What the index says of the months of a series, from the first to the last of some, or of all. */
+export function heldMonths(index: Index, series: number, some: readonly string[] = []): Map<string, MonthDigest> {
+  const rows = index
+    .statement(
+      'SELECT month, points, digest, chain FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month',
+    )
+    .all(series, some[0] ?? '', some.at(-1) ?? 'z')
+  return new Map(
+    rows.map(({ month, points, digest, chain }) => [
+      String(month),
+      // Earlier programs digested lines instead of records: what they told is as good as nothing.
+      {
+        points: Number(points),
+        digest: String(digest),
+        ...(String(chain).startsWith('b') && { chain: String(chain) }),
+      },
+    ]),
+  )
+}
+
+/** Adds what an entry tells of the months of a series. */
+export function applyDigests(
+  index: Index,
+  series: number,
+  digests: Readonly<Record<string, string>>,
+  chains: Readonly<Record<string, string>> = {},
+): void {
+  const months = Object.keys(digests).toSorted()
+  const held = heldMonths(index, series, months)
+  const rows = months.map((month) => {
+    const [points = '0', digest = nothing.digest] = digests[month]?.split(' ') ?? []
+    const added = { points: Number(points), digest }
+    const before = held.get(month)
+    return { month, chain: chains[month], ...(before === undefined ? added : addDigests(before, added)) }
+  })
+  // All at once: a first fetch brings some thousands.
+  index
+    .statement(
+      `INSERT OR REPLACE INTO digests (series, month, points, digest, chain)
+       SELECT ?, value ->> 'month', value ->> 'points', value ->> 'digest', value ->> 'chain' FROM json_each(?)`,
+    )
+    .run(series, JSON.stringify(rows))
+}

@@ -1,0 +1,48 @@
+import { usage } from '../../base/errors.ts'
+import type { Provider } from './entry.ts'
+import type { Ledger } from './ledger.ts'
+
+/**
+ * The provider to write down for a commit: what the lake knows together with what the job found.
+ * Another provider is refused; `moved` accepts a new address, but never made-up data beside real ones.
+ */
+export function agreeProvider(held: Provider | null, found: Provider, moved: boolean): Provider {
+  if (!held) return found
+  if (held.synthetic !== found.synthetic)
+    throw usage('this lake holds data of another provider', {
+      expected: nameOf(held),
+      got: nameOf(found),
+      next: 'name another folder with --data: made-up and real data never share a lake',
+    })
+  for (const api of ['metrics', 'registry'] as const) {
+    const before = held[api]
+    const now = found[api]
+    if (before === undefined || now === undefined || before === now || moved) continue
+    throw usage(`this lake holds ${api} data of another provider`, {
+      expected: before,
+      got: now,
+      next: 'name another folder with --data, or say --provider-moved if it is the same provider at a new address',
+    })
+  }
+  return { ...held, ...found }
+}
+
+/** Who answers at an address of an API: the sandbox says so itself, everybody else is an address. */
+export function providerAt(api: 'metrics' | 'registry', url: string, sandbox: string | null): Provider {
+  const { origin, pathname } = new URL(url)
+  const name = sandbox === null ? `${origin}${pathname}`.replace(/\/+$/, '') : `sandbox:${sandbox}`
+  return { [api]: name, synthetic: sandbox !== null }
+}
+
+function nameOf(provider: Provider): string {
+  const kind = provider.synthetic ? 'synthetic' : 'real'
+  const who = [provider.metrics, provider.registry].filter((name) => name !== undefined)
+  return [kind, ...who].join(' ')
+}
+
+/** The provider that the lake names; a lake without a commit has no files to rewrite. */
+export function providerOf(ledger: Ledger): Provider {
+  const { provider } = ledger.head()
+  if (!provider) throw new RangeError('an empty lake has nothing to rewrite')
+  return provider
+}

@@ -1,0 +1,107 @@
+import { day, formatInstant, parseInstant, type Instant } from '../../base/time.ts'
+import type { WindowAnswer } from './entry.ts'
+
+/**
+ * What a refusal is about: 403 and 404 the whole path, unless it answers others, 400 one series (a refused currency says
+ * nothing of another), or only a range of a series that is answered elsewhere.
+ */
+type RefusalScope = 'path' | 'series' | 'range'
+
+/** How long a series that has points may be refused before it counts as withdrawn. */
+export const alarmPatience = 30 * day
+
+/** How the words of a refusal begin, by what refused: that of a range before that of a whole series. */
+const begins = {
+  forbidden: ['path', '403, outside the plan: '],
+  gone: ['path', '404, gone: '],
+  'forbidden alone': ['series', '403 to this series alone: '],
+  'gone alone': ['series', '404 to this series alone: '],
+  range: ['range', '400 to this range: '],
+  refused: ['series', '400: '],
+} as const satisfies Record<string, readonly [RefusalScope, string]>
+
+/** The words of a refusal by what it is about. */
+export function refusalWords(kind: keyof typeof begins, words: string): string {
+  return `${begins[kind][1]}${words}`
+}
+
+/** The reason of a window in which a series that has points is refused. */
+export function alarmReason(since: Instant, words: string): string {
+  return `refused since ${formatInstant(since)}: ${words}`
+}
+
+/** How the reason of a window begins whose series is no longer waited for. */
+export const withdrawnBegin = 'withdrawn, '
+
+/** The reason of a window of a series that is no longer waited for. */
+export function withdrawnReason(since: Instant, words: string): string {
+  return `${withdrawnBegin}${alarmReason(since, words)}`
+}
+
+/** The reason as it was while the series was still waited for. */
+export function standingWords(reason: string): string {
+  return reason.startsWith(withdrawnBegin) ? reason.slice(withdrawnBegin.length) : reason
+}
+
+/**
+ * Reads the refusal out of the reason of a window; null where it tells of none. `words` are the status and the provider's,
+ * `since` is from when on a series that has points is refused, null for one that never had any; nobody waits for what is
+ * `withdrawn`: it was refused for 30 days, or a person took note.
+ */
+export function readRefusal(reason: string | null) {
+  if (reason === null) return null
+  const standing = /^(withdrawn, )?refused since (\S+): (.*)$/s.exec(reason)
+  const words = standing?.[3] ?? reason
+  const scope = Object.values(begins).find(([, begin]) => words.startsWith(begin))?.[0]
+  if (scope === undefined) return null
+  const since = standing?.[2] === undefined ? null : (parseInstant(standing[2]) ?? null)
+  return { scope, words, since, withdrawn: standing?.[1] !== undefined }
+}
+
+/** Whether a reason tells that a series was refused that has points. */
+export function isOfHeld(reason: string | null): boolean {
+  return (readRefusal(reason)?.since ?? null) !== null
+}
+
+/** The same of a row of coverage, withdrawn ones too, as a condition. */
+export const refusedOfHeld = `state IN ('failed', 'unsupported')
+  AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
+
+/** An alarm is asked with each run for so long, then, as any path, daily: with room for a cron that comes a little early. */
+const eagerPatience = day
+const dailyPatience = 22 * 3600
+/** A refusal of a series or range that is no alarm is tried again after so long. */
+export const refusalPatience = 30 * day
+
+/** A refusal that no later answer has overtaken. */
+export interface StandingRefusal extends NonNullable<ReturnType<typeof readRefusal>> {
+  readonly state: 'unsupported' | 'failed'
+  readonly reason: string
+  readonly asked_at: Instant
+  readonly request: string | null
+}
+
+/** The newest refusal of a series or path among its answers, unless the provider has answered since. */
+export function standingRefusal(answers: readonly Omit<WindowAnswer, 'since' | 'until'>[]): StandingRefusal | null {
+  let newest: StandingRefusal | null = null
+  let answered = Number.NEGATIVE_INFINITY
+  for (const { state, reason, asked_at, request } of answers) {
+    if (state === 'covered' || state === 'empty') answered = Math.max(answered, asked_at)
+    if ((state !== 'unsupported' && state !== 'failed') || asked_at < (newest?.asked_at ?? Number.NEGATIVE_INFINITY))
+      continue
+    const refusal = readRefusal(reason)
+    if (refusal === null || refusal.scope === 'range') continue
+    // A refusal of which nobody knows yet whether it is the series or the range.
+    if (state === 'failed' && refusal.since === null) continue
+    newest = { ...refusal, state, reason: reason ?? '', asked_at, request }
+  }
+  return newest !== null && newest.asked_at > answered ? newest : null
+}
+
+/** Whether a standing refusal is to be tried again now. An instant of the future says nothing. */
+export function isTriedAgain({ scope, since, withdrawn, asked_at }: StandingRefusal, now: Instant): boolean {
+  const ago = now - asked_at
+  if (ago < -day) return true
+  if (since === null || withdrawn) return ago >= (scope === 'path' ? dailyPatience : refusalPatience)
+  return now - since < eagerPatience || ago >= dailyPatience
+}

@@ -1,0 +1,108 @@
+import { damaged } from '../store/database.ts'
+import { type ValueCheck, type Json, shape, type Shaped } from '../../base/shape.ts'
+import { LakeError } from '../../base/errors.ts'
+import type { Engine } from '../store/engine.ts'
+
+export type IndexCell = null | number | bigint | string | Uint8Array
+export type IndexRow = Record<string, IndexCell>
+
+/** A prepared statement of the index. */
+interface Statement {
+  run(...values: IndexCell[]): unknown
+  get(...values: IndexCell[]): IndexRow | undefined
+  all(...values: IndexCell[]): IndexRow[]
+  iterate(...values: IndexCell[]): Iterable<IndexRow>
+}
+
+/** The index as its readers and writers see it; statements are prepared once. */
+export interface Index {
+  exec(sql: string): void
+  statement(sql: string): Statement
+}
+
+/** What the work reads of the index is of one instant, whatever other processes bring it up to meanwhile; it writes nothing. */
+export async function atOneInstant<T>(index: Index, work: () => Promise<T>): Promise<T> {
+  index.exec('BEGIN')
+  try {
+    return await work()
+  } finally {
+    index.exec('COMMIT')
+  }
+}
+
+function refuse(column: string, wrong: string): never {
+  throw damaged(`holds ${wrong} in ${column}`)
+}
+
+/** A cell as what the index keeps in its column, and nothing else. */
+export function read<T>(check: ValueCheck<T>, cell: IndexCell | undefined, column: string): T {
+  return proven(check, check.nested === true && cell !== null ? parsed(cell, column) : cell, column)
+}
+
+/** A value of a column, if it is what the check wants. */
+export function proven<T>(check: ValueCheck<T>, value: unknown, column: string): T {
+  const wrong = check(value)
+  return wrong === undefined ? (value as T) : refuse(column, wrong)
+}
+
+/** The value of a cell of JSON text. */
+export function parsed(cell: IndexCell | undefined, column: string): Json {
+  try {
+    return JSON.parse(String(cell)) as Json
+  } catch {
+    return refuse(column, 'no JSON')
+  }
+}
+
+/** Reads rows as records of these columns; further ones are left aside. */
+export function rowOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
+  columns: S,
+): (row: IndexRow) => Shaped<S> {
+  const checks = Object.entries(columns)
+  return (row) => {
+    const record: Record<string, unknown> = {}
+    for (const [column, check] of checks) record[column] = read(check, row[column], column)
+    return record as Shaped<S>
+  }
+}
+
+/** Asks DuckDB and gives its rows as records of these columns, if they are what they should be: 64-bit integers as numbers. */
+export async function rowsAs<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
+  engine: Engine,
+  columns: S,
+  sql: string,
+): Promise<Shaped<S>[]> {
+  const check = shape(columns)
+  const rows: unknown[] = await engine.rows(sql)
+  for (const row of rows) {
+    const wrong = check(plain(row))
+    if (wrong === undefined) continue
+    throw new LakeError('integrity', { subject: 'a data file of the lake', got: wrong, next: 'run pitlake doctor' })
+  }
+  return rows as Shaped<S>[]
+}
+
+/** Makes numbers of the integers in a value, in place: there may be very many rows. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (typeof value !== 'object' || value === null) return value
+  const members = value as Record<string, unknown>
+  for (const key in members) {
+    const held = members[key]
+    if (typeof held === 'bigint' || typeof held === 'object') members[key] = plain(held)
+  }
+  return members
+}
+
+/** The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text. */
+export function cellsOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(columns: S) {
+  const checks = Object.entries(columns)
+  return (record: Readonly<Record<keyof S, unknown>>): Record<string, IndexCell> => {
+    const cells: Record<string, IndexCell> = {}
+    for (const [column, check] of checks) {
+      const value = record[column] ?? null
+      cells[column] = check.nested === true ? JSON.stringify(value) : (value as IndexCell)
+    }
+    return cells
+  }
+}

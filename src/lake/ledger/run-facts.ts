@@ -1,0 +1,171 @@
+import { appendPrivate, readBytes, readInto, sizeNow, textOf } from '../store/files.ts'
+import { codeOf, type Disk, namesIn, realDisk, statOf } from '../store/disk.ts'
+import { isObject, jsonOf } from '../../base/json.ts'
+import type { CoverageRow, Json, RequestRow, Verified } from './entry.ts'
+import { type Micros, parseMicros } from '../../base/time.ts'
+import { inLake, places, runFile, runLog } from '../store/layout.ts'
+import { makeLakeFolder } from '../store/private.ts'
+import { basename } from 'node:path'
+import { redact } from '../../base/secrets.ts'
+
+// `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log beside it is for people only.
+
+/** A run from its beginning to its end; what is not known yet is left out and added by a later line. */
+export interface RunFacts {
+  readonly id: string
+  readonly job?: string
+  readonly command?: string
+  readonly started_at?: Micros
+  readonly ended_at?: Micros
+  readonly stopped_by?: string | null
+  readonly exit_code?: number
+  readonly plan?: Json
+  readonly actual?: Json
+}
+
+/** One line of it: what a run learnt without making a version. */
+interface FactLine {
+  /** The newest version when the line was written: on rebuilding it is applied right after that one. */
+  readonly after: number
+  readonly run?: RunFacts
+  readonly requests?: readonly RequestRow[]
+  /** Windows that were asked again with the answer that was already known. */
+  readonly asked_again?: readonly CoverageRow[]
+  readonly verified?: readonly Verified[]
+  /** What was noted in passing, by the name that the journal has had for it (`Draft.passing`): the latest `at` wins. */
+  readonly soft?: { readonly [key: string]: { readonly at: Micros; readonly value: Json } }
+}
+
+/** A line with its place: file name and the offset of the byte after it. */
+export interface PlacedFacts {
+  readonly name: string
+  readonly end: number
+  readonly line: FactLine
+}
+
+/** Adds lines to a run's file and forces them to the disk. */
+export async function appendFacts(disk: Disk, root: string, run: string, lines: readonly FactLine[]): Promise<void> {
+  if (lines.length === 0) return
+  const folder = inLake(root, places.runs)
+  await makeLakeFolder(disk, root, places.runs)
+  const path = inLake(root, runFile(run))
+  const fresh = (await statOf(path)) === undefined
+  await disk.append(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  if (fresh) await disk.syncFolder(folder)
+}
+
+/**
+ * The lines beyond the given offsets, of all runs or of the named files only, in the order of the versions they follow.
+ * A last line without its end is still being written, or was cut by a crash: it does not count.
+ */
+export async function readFacts(
+  root: string,
+  offsetOf: (name: string) => number,
+  only?: readonly string[],
+): Promise<PlacedFacts[]> {
+  const placed: PlacedFacts[] = []
+  for (const name of only ?? (await namesIn(inLake(root, places.runs)))) {
+    if (!name.endsWith('.jsonl')) continue
+    const path = inLake(root, `${places.runs}/${name}`)
+    const from = offsetOf(name)
+    if (sizeNow(path) <= from) continue
+    const bytes = await readBytes(path).catch((error: unknown) => {
+      // Folded meanwhile: a checkpoint holds its lines.
+      if (codeOf(error) === 'ENOENT') return Buffer.alloc(0)
+      throw error
+    })
+    placed.push(...linesOf(name, bytes.subarray(from), from))
+  }
+  return placed.toSorted((a, b) => a.line.after - b.line.after)
+}
+
+/** Forces lines that were read to the disk, whoever wrote them, so that nothing that is made of them outlives them. */
+export async function forceFacts(disk: Disk, root: string, lines: readonly PlacedFacts[]): Promise<void> {
+  const names = new Set(lines.map(({ name }) => name))
+  for (const name of names) await disk.sync(inLake(root, `${places.runs}/${name}`))
+  if (names.size > 0) await disk.syncFolder(inLake(root, places.runs))
+}
+
+function linesOf(name: string, bytes: Buffer, from: number): PlacedFacts[] {
+  const lines: PlacedFacts[] = []
+  let start = 0
+  for (let stop = bytes.indexOf(0x0a); stop >= 0; stop = bytes.indexOf(0x0a, start)) {
+    const line = parseLine(bytes.toString('utf8', start, stop))
+    start = stop + 1
+    if (line) lines.push({ name, end: from + start, line })
+  }
+  return lines
+}
+
+/** A line that a crash cut in half and a later one closed is no JSON: it carries nothing. */
+function parseLine(text: string): FactLine | undefined {
+  const line = jsonOf(text)
+  return isObject(line) && typeof line['after'] === 'number' ? { ...line, after: line['after'] } : undefined
+}
+
+/** What a log is opened with. */
+interface Logging {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly secrets: readonly string[]
+}
+
+/**
+ * Opens `runs/<run>.log`: a JSON object a line, `at` and `event` first. The log is for people: what cannot be written is dropped, because the commit that meets the
+ * same disk says so with an error. No secret reaches it.
+ */
+export function openRunLog(root: string, run: string, { now, secrets }: Logging) {
+  const path = inLake(root, runLog(run))
+  let pending = ''
+  let writing: Promise<void> | null = null
+  const drain = async (): Promise<void> => {
+    while (pending !== '') {
+      const text = pending
+      pending = ''
+      await makeLakeFolder(realDisk, root, places.runs)
+        .then(async () => await appendPrivate(path, text))
+        .catch(() => undefined)
+    }
+    writing = null
+  }
+  return {
+    note: (event: string, facts: object): void => {
+      const line = JSON.stringify({ at: new Date(now()).toISOString(), event, ...facts })
+      pending += `${redact(line, secrets, 'data')}\n`
+      writing ??= Promise.resolve().then(drain)
+    },
+    [Symbol.asyncDispose]: async () => {
+      while (writing !== null) await writing
+    },
+  }
+}
+
+/** The logs of an open folder of runs, relative to the lake, with the instant that each begins with, the oldest first. */
+export async function readLogs(root: string): Promise<{ readonly path: string; readonly began: Micros }[]> {
+  const logs: { path: string; began: Micros }[] = []
+  for (const name of await namesIn(inLake(root, places.runs))) {
+    if (!name.endsWith('.log')) continue
+    const path = `${places.runs}/${name}`
+    const start = await readInto(inLake(root, path), Buffer.alloc(64))
+    const text = /^\{"at":"([^"]+)"/.exec(start.toString())?.[1]
+    const began = text === undefined ? undefined : parseMicros(text)
+    if (began !== undefined) logs.push({ path, began })
+  }
+  return logs.toSorted((a, b) => a.began - b.began || (a.path < b.path ? -1 : 1))
+}
+
+const ofDay = /^\d{4}-\d\d-\d\d\.log$/
+
+/** Puts the logs that began before an instant into one file a day: a folder of many names takes long to look through. */
+export async function gatherLogs(root: string, disk: Disk, before: Micros): Promise<void> {
+  const old = (await readLogs(root)).filter(({ path, began }) => began < before && !ofDay.test(basename(path)))
+  for (const [day, logs] of Map.groupBy(old, ({ began }) => new Date(began / 1000).toISOString().slice(0, 10))) {
+    const path = inLake(root, `${places.runs}/${day}.log`)
+    // Whoever was killed here has gathered some of them.
+    const there = (await textOf(path)) ?? ''
+    const texts = await Promise.all(logs.map(async (log) => (await textOf(inLake(root, log.path))) ?? ''))
+    const fresh = texts.filter((text) => !there.includes(text)).join('')
+    if (fresh !== '') await disk.append(path, fresh)
+    for (const log of logs) await disk.remove(inLake(root, log.path))
+  }
+}

@@ -1,0 +1,98 @@
+import { readText } from '../store/files.ts'
+import { applyStamp } from './apply.ts'
+import { LakeError } from '../../base/errors.ts'
+import type { Index } from './row.ts'
+import { type Disk, exists, makeFolder, namesIn } from '../store/disk.ts'
+import { openSealed, seal, type Stamp } from './entry.ts'
+import { inLake, places } from '../store/layout.ts'
+
+/** A file that a stamped result needs, with the SHA-256 of its bytes. */
+export interface StampedFile {
+  /** Relative to the lake. */
+  readonly path: string
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** What pins a stamped result. It stands beside the journal and makes no version: the data are as they were. */
+interface StampFile extends Stamp {
+  readonly schema_version: number
+  readonly lake: string
+  readonly program: string
+  /** Digest of the availability rules in force; null where the lake has none. */
+  readonly rules: string | null
+  readonly files: readonly StampedFile[]
+}
+
+/** The newest form of a note that this program reads and writes. */
+export const stampSchema = 1
+
+/** `stamps/<id>.json`. */
+export function stampFile(id: string): string {
+  return `${places.stamps}/${id}.json`
+}
+
+/** Writes the note of a stamp, durably and once for all; false where it is there already. */
+export async function writeStamp(disk: Disk, root: string, temporary: string, stamp: StampFile): Promise<boolean> {
+  await makeFolder(disk, inLake(root, places.stamps))
+  await disk.write(temporary, seal(JSON.stringify(stamp)).text)
+  const made = await disk.claim(temporary, inLake(root, stampFile(stamp.id)))
+  await disk.syncFolder(inLake(root, places.stamps))
+  return made
+}
+
+/** The ids of all notes, sorted. */
+export async function listStamps(root: string): Promise<string[]> {
+  const names = await namesIn(inLake(root, places.stamps))
+  return names.flatMap((name) => /^([0-9a-f]{16})\.json$/.exec(name)?.[1] ?? [])
+}
+
+/** Reads a note and proves that no byte of it changed. */
+export async function readStamp(root: string, id: string): Promise<StampFile> {
+  const name = stampFile(id)
+  const stamp = JSON.parse(openSealed(await readText(inLake(root, name)), `note ${name}`).body) as StampFile
+  if (stamp.schema_version > stampSchema)
+    throw new LakeError('usage', {
+      subject: name,
+      expected: `schema_version up to ${stampSchema}`,
+      got: String(stamp.schema_version),
+      next: 'this note was written by a newer pitlake: update the program',
+    })
+  if (stamp.id === id) return stamp
+  throw new LakeError('integrity', {
+    subject: `note ${name}`,
+    expected: `the stamp ${id}`,
+    got: stamp.id,
+    next: 'put it back from a copy of the lake',
+  })
+}
+
+/**
+ * Brings the notes that the index does not hold into it, as far as it has come. A damaged one is left to doctor, and to
+ * vacuum, which goes no further until it is mended.
+ */
+export async function takeStamps(
+  index: Index,
+  root: string,
+  head: { lake: string | null; version: number },
+): Promise<void> {
+  const known = index.statement('SELECT 1 FROM stamps WHERE id = ?')
+  for (const id of await listStamps(root)) {
+    if (known.get(id)) continue
+    const stamp = await readStamp(root, id).catch(() => undefined)
+    if (stamp?.lake === head.lake && stamp.version <= head.version) applyStamp(index, stamp, stamp.version)
+  }
+}
+
+/** Whether a row of the index comes from a note: it counts to the version that it pins, one of the journal to a later one. */
+export function isFromNote(row: { readonly version?: unknown; readonly added_version?: unknown }): boolean {
+  return row.version === row.added_version
+}
+
+/** The ids that the index knows from notes which are not there any more. */
+export async function lostStamps(index: Index, root: string): Promise<string[]> {
+  const rows = index.statement('SELECT id, version, added_version FROM stamps ORDER BY id').all().filter(isFromNote)
+  const lost: string[] = []
+  for (const { id } of rows) if (!(await exists(inLake(root, stampFile(String(id)))))) lost.push(String(id))
+  return lost
+}

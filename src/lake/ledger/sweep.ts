@@ -1,0 +1,169 @@
+import { isFolder, isThere } from '../store/files.ts'
+import { ownData } from '../store/begin.ts'
+import { posix } from 'node:path'
+import type { CommitDeps } from './commit.ts'
+import { type Disk, diskError, entriesIn, realDisk } from '../store/disk.ts'
+import { filesOnDisk, isOnDisk } from './held.ts'
+import {
+  dataVersion,
+  decodeSegment,
+  holderFile,
+  inLake,
+  instantName,
+  isRunName,
+  lockFile,
+  places,
+  spoolFolder,
+} from '../store/layout.ts'
+import { Ledger } from './ledger.ts'
+import { isFree, lockCommit, tryLock } from '../store/lock.ts'
+import { markerOf, readMarker } from '../store/marker.ts'
+import { closePrivate, makeLakeFolder } from '../store/private.ts'
+import type { Micros } from '../../base/time.ts'
+
+/** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
+export type Spool = Awaited<ReturnType<typeof openSpool>>
+
+/** Opens the spool of a run; run names are unique. */
+export async function openSpool(root: string, run: string, deps: Pick<CommitDeps, 'holder' | 'nowMicros' | 'disk'>) {
+  const disk = deps.disk ?? realDisk
+  const name = spoolLock(run)
+  const lock = await tryLock(root, name, { ...deps.holder, since: deps.nowMicros() })
+  if (!lock) throw new Error(`run ${run} has a spool already`)
+  const folder = spoolFolder(run)
+  try {
+    await makeLakeFolder(disk, root, folder)
+  } catch (error) {
+    await lock.release()
+    throw diskError(error, 'spool')
+  }
+  const close = async (): Promise<void> => {
+    try {
+      await disk.remove(inLake(root, folder))
+    } finally {
+      await lock.release()
+    }
+    await realDisk.remove(inLake(root, lockFile(name)))
+  }
+  return {
+    /** The path of a file in it, relative to the lake. */
+    path: (file: string) => `${folder}/${file}`,
+    /** The same, absolute. */
+    file: (file: string) => inLake(root, `${folder}/${file}`),
+    /** Removes the folder with everything in it. */
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+function spoolLock(run: string): string {
+  return `spool-${run}`
+}
+
+/**
+ * What no entry names and no living run owns, as far as it is ours beyond doubt: names of the program's own pattern, in
+ * the folders of a lake that bears its marker (a lake of before the marker its journal), through no link. A file of a
+ * version that the journal has not reached is no orphan, unless `later` is told: its journal is lost. Finds only, takes
+ * nothing away; hold the commit lock to act on it.
+ */
+export async function findOrphans(ledger: Ledger, later = false): Promise<string[]> {
+  const { root } = ledger
+  const { lake, version } = ledger.head()
+  const orphans: string[] = []
+  if (version === 0 ? (await readMarker(root)) !== null : (await markerOf(root, lake)) !== 'other') {
+    for (const path of await unknownToJournal(ledger)) if (later || !isLater(path, version)) orphans.push(path)
+    for (const name of await realNames(root, places.journal, 'file'))
+      if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)
+  }
+  for (const name of await realNames(root, places.spool, 'folder')) {
+    const lock = spoolLock(decoded(name))
+    // Whoever opens a spool takes its lock first; one that was copied without its lock is known by its name.
+    const ours = isThere(inLake(root, lockFile(lock))) || (version > 0 && isRunName(name))
+    if (ours && isFree(root, lock)) orphans.push(`${places.spool}/${name}`)
+  }
+  return orphans
+}
+
+/** Whether a data file is of a version that no commit after this one makes. */
+export function isLater(path: string, version: number): boolean {
+  return (dataVersion(path) ?? 0) > version + 1
+}
+
+/**
+ * The same by the word of the journal: an index may have lost a row, and then the file would go for it. Where the journal
+ * cannot be followed nothing is known to be unnamed.
+ */
+async function unknownToJournal(ledger: Ledger): Promise<string[]> {
+  const unlisted: string[] = []
+  for await (const path of unnamed(ledger)) unlisted.push(path)
+  if (unlisted.length === 0) return []
+  using journal = await Ledger.inMemory(ledger.root).catch(() => undefined)
+  return journal === undefined ? [] : unlisted.filter((path) => !isOnDisk(journal, path))
+}
+
+/** Data files of the program's own names that the index does not list, whoever's they are. */
+export async function* unnamed(ledger: Ledger): AsyncGenerator<string> {
+  const named = new Set(filesOnDisk(ledger).map((file) => file.path))
+  for await (const path of ownData(ledger.root)) if (!named.has(path)) yield path
+}
+
+/** The names of real files or folders in a real folder of the lake: no link among them. */
+async function realNames(root: string, place: string, kind: 'file' | 'folder'): Promise<string[]> {
+  const path = inLake(root, place)
+  if (!(await isFolder(path))) return []
+  const entries = await entriesIn(path)
+  return entries.filter((entry) => (kind === 'file' ? entry.isFile() : entry.isDirectory())).map(({ name }) => name)
+}
+
+/** Names that no run gave may hold anything. */
+function decoded(name: string): string {
+  try {
+    return decodeSegment(name)
+  } catch {
+    return name
+  }
+}
+
+/** So long what was swept away can be put back, and how its folders are named: by the instant. */
+const sweptStay: Micros = 7 * 86_400_000_000
+
+/** Moves a file where it is in nobody's way, under the instant at which it went. */
+async function setAside(disk: Disk, root: string, path: string, now: Micros): Promise<void> {
+  const to = `${places.swept}/${instantName(now)}/${path}`
+  await makeLakeFolder(disk, root, posix.dirname(to))
+  await disk.move(inLake(root, path), inLake(root, to))
+}
+
+/** Takes away for good what was swept a week ago. */
+async function dropSwept(disk: Disk, root: string, now: Micros): Promise<void> {
+  const last = instantName(now - sweptStay)
+  for (const name of await realNames(root, places.swept, 'folder'))
+    if (/^\d{8}t\d{9}z$/.test(name) && name < last) await disk.remove(inLake(root, `${places.swept}/${name}`))
+}
+
+/**
+ * Takes away what crashed runs left behind, and gives its paths; called when a writing command starts. Data files stay
+ * for a week in a folder of their own; with `later` also those of versions that the journal lost.
+ */
+export async function sweep(ledger: Ledger, deps: CommitDeps, later = false): Promise<readonly string[]> {
+  const disk = deps.disk ?? realDisk
+  const { root } = ledger
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    await closePrivate(root)
+    await ledger.catchUp()
+    const paths = await findOrphans(ledger, later)
+    const now = deps.nowMicros()
+    await dropSwept(disk, root, now)
+    for (const path of paths) {
+      if (dataVersion(path) !== undefined) await setAside(disk, root, path, now)
+      else await disk.remove(inLake(root, path))
+      if (!path.startsWith(`${places.spool}/`)) continue
+      const name = spoolLock(decodeSegment(path.slice(places.spool.length + 1)))
+      for (const left of [lockFile(name), holderFile(name)]) await disk.remove(inLake(root, left))
+    }
+    return paths
+  } catch (error) {
+    throw diskError(error, 'sweeping')
+  }
+}

@@ -1,0 +1,178 @@
+import { parseSeriesId } from '../../catalog/series.ts'
+import { globTest } from '../../catalog/globs.ts'
+import { usage } from '../../base/errors.ts'
+import { commit, type RewriteDeps } from './commit.ts'
+import { type Accepted, type CoverageRow, sha256, violationId } from './entry.ts'
+import type { Micros } from '../../base/time.ts'
+import { heldCoverage, heldViolations, type HeldViolation } from './held.ts'
+import type { Ledger } from './ledger.ts'
+import { providerOf } from './provider.ts'
+import { isOfHeld, readRefusal, standingWords, withdrawnBegin } from './refusals.ts'
+import { rowOf } from './row.ts'
+import { orNull, real, text } from '../../base/shape.ts'
+
+/** Something upstream that a person has to look at: a value that differs, very many at once, or a series that is refused. */
+type Listed = {
+  readonly id: string
+  readonly series: string
+  readonly t: number
+  /** As in the view `violations`, or `refused`, or `incident`. */
+  readonly kind: string
+  readonly stored: string | null
+  readonly offered: string | null
+  /** When it was seen first. */
+  readonly found_at: Micros
+  readonly accepted_at: Micros | null
+  readonly why: string | null
+  /** Since when answers no longer show it. */
+  readonly passed_at: Micros | null
+  /** What an incident is about; null for what stands by itself. */
+  readonly incident: ReturnType<typeof factsOf> | null
+}
+
+/** Which of them are meant; null for all. An incident is where one of its series is, `whole`: all of them. */
+interface ListedFilter {
+  readonly paths: readonly string[] | null
+  readonly assets: readonly string[] | null
+  readonly whole?: boolean
+}
+
+/** Everything that differs upstream, in the order of its commits, then what is refused. */
+export function listViolations(ledger: Ledger, { paths, assets, whole = false }: ListedFilter): Listed[] {
+  const path = tests(paths)
+  const asset = tests(assets)
+  const fits = (series: string): boolean => {
+    const known = parseSeriesId(series)
+    return path(known?.metric ?? series) && asset(known?.asset ?? '')
+  }
+  const found = [...Map.groupBy(heldViolations(ledger), unitOf).values()].map(listed)
+  return [...found, ...refusals(ledger).map((one) => one.listed)].filter(({ series, incident }) => {
+    if (incident === null) return fits(series)
+    return whole ? incident.series.every(fits) : incident.series.some(fits)
+  })
+}
+
+/** Whether there is something to look at. */
+export function isOpenViolation({ accepted_at, passed_at }: Pick<Listed, 'accepted_at' | 'passed_at'>): boolean {
+  return accepted_at === null && passed_at === null
+}
+
+const unitOf = (one: HeldViolation): string => one.incident ?? violationId(one)
+
+function listed(rows: readonly HeldViolation[]): Listed {
+  const [first] = rows as [HeldViolation]
+  const { series, t, kind, stored, offered, offered_at: found_at, accepted_at, why, passed_at, incident: id } = first
+  const alone = { id: violationId(first), series, t, kind, stored, offered, found_at, accepted_at, why, passed_at }
+  if (id === null) return { ...alone, incident: null }
+  const open = rows.filter((row) => row.passed_at === null)
+  const passed = open.length > 0 ? null : Math.max(...rows.map((row) => row.passed_at ?? 0))
+  const many = { id, kind: 'incident', stored: null, offered: null, passed_at: passed }
+  return { ...alone, ...many, incident: factsOf(rows, open) }
+}
+
+/** Many differences of one day: where, and how many points of each kind. `open`: those that the last answers still showed. */
+function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[]) {
+  const began = new Map<number, number>()
+  for (const { offered_at, added_version } of rows)
+    began.set(offered_at, Math.min(began.get(offered_at) ?? Infinity, added_version))
+  // What is left of a window tells of no further points.
+  const first = rows.filter(({ offered_at, added_version }) => began.get(offered_at) === added_version)
+  const counts: Record<string, number> = {}
+  for (const { kind, points } of first) counts[kind] = (counts[kind] ?? 0) + points
+  const sum = (some: readonly HeldViolation[]): number => some.reduce((total, { points }) => total + points, 0)
+  const series = [...new Set(rows.map((row) => row.series))]
+  const endpoints = [...new Set(series.map((one) => parseSeriesId(one)?.metric ?? one))].toSorted()
+  return { api: 'metrics' as const, endpoints, series, points: sum(first), open: sum(open), counts }
+}
+
+function tests(globs: readonly string[] | null): (text: string) => boolean {
+  if (globs === null) return () => true
+  const all = globs.map(globTest)
+  return (text) => all.some((test) => test(text))
+}
+
+/**
+ * Series that have points and are refused, or were for so long that nobody waits for them any more; all windows of one
+ * refusal are one thing to look at, under one id in both. `words` are the provider's.
+ */
+export function refusals(ledger: Ledger) {
+  const noted = ledger.statement('SELECT at AS accepted_at, why FROM accepted WHERE id = ?')
+  return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
+    const refused = rows.filter(
+      ({ state, reason }) => (state === 'failed' || state === 'unsupported') && isOfHeld(reason),
+    )
+    return [...Map.groupBy(refused, ({ reason }) => standingWords(reason ?? ''))].map(([offered, own]) => {
+      const t = Math.min(...own.map(({ since }) => since))
+      const id = sha256(JSON.stringify([series, 'refused', offered])).slice(0, 12)
+      const { accepted_at, why } = notedOf(noted.get(id) ?? { accepted_at: null, why: null })
+      const { since, words } = readRefusal(offered) ?? { since: null, words: offered }
+      const withdrawn = own.every(({ state }) => state === 'unsupported')
+      const about = { found_at: (since ?? t) * 1_000_000, accepted_at, why, passed_at: null, incident: null }
+      const one: Listed = { id, series, t, kind: 'refused', stored: null, offered, ...about }
+      return { listed: one, rows: own, since: since ?? t, words, withdrawn }
+    })
+  })
+}
+
+const notedOf = rowOf({ accepted_at: orNull(real), why: orNull(text) })
+
+/** What else a person may take note of: where the state keeps that, and since when somebody has; null: nobody yet. */
+interface Elsewhere {
+  readonly state: string
+  readonly accepted_at: Micros | null
+}
+
+/**
+ * Takes note of what differs upstream, as one dated version with the reason given: no data change. A refused series is
+ * `unsupported: withdrawn` from then on. Of what is kept elsewhere the state takes note.
+ */
+export async function acceptViolations(
+  ledger: Ledger,
+  { ids, why }: { readonly ids: readonly string[]; readonly why: string },
+  deps: RewriteDeps,
+  elsewhere: ReadonlyMap<string, Elsewhere> = new Map(),
+) {
+  let accepted: string[] = []
+  /** Those of the named that somebody had accepted before. */
+  let known: string[] = []
+  const version = await commit(
+    ledger,
+    async (ticket) => {
+      const all = new Map(listViolations(ledger, { paths: null, assets: null }).map((one) => [one.id, one]))
+      const named = [...new Set(ids)].map((id) => ({
+        id,
+        accepted_at: (all.get(id) ?? elsewhere.get(id) ?? unknown(id)).accepted_at,
+      }))
+      const fresh = named.filter(({ accepted_at }) => accepted_at === null)
+      accepted = fresh.map(({ id }) => id)
+      known = named.filter(({ accepted_at }) => accepted_at !== null).map(({ id }) => id)
+      if (fresh.length === 0) return null
+      const notes = fresh.flatMap(({ id }): Accepted[] => {
+        const one = all.get(id)
+        return one ? [{ id, series: one.series, t: one.t, kind: one.kind, offered: one.offered, why }] : []
+      })
+      const states = accepted.flatMap((id) => elsewhere.get(id)?.state ?? [])
+      const withdrawn = refusals(ledger).filter(({ listed }) => accepted.includes(listed.id))
+      return {
+        job: 'accept',
+        run: `accept-${ticket.version}-${deps.holder.pid}`,
+        provider: providerOf(ledger),
+        accepted: notes,
+        state: Object.fromEntries(states.map((key) => [key, { why }])),
+        coverage: withdrawn.flatMap(({ listed: { offered }, rows }) =>
+          rows.map((row): CoverageRow => ({ ...row, state: 'unsupported', reason: `${withdrawnBegin}${offered}` })),
+        ),
+      }
+    },
+    deps,
+  )
+  return { version: version.version, made: version.made, accepted, known }
+}
+
+function unknown(id: string): never {
+  throw usage(`violations accept ${id}`, {
+    expected: 'the id of a violation',
+    got: 'one that is not on record',
+    next: 'see pitlake violations list',
+  })
+}

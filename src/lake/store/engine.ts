@@ -1,0 +1,396 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import {
+  DuckDBArrayValue,
+  DuckDBBlobValue,
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBDateValue,
+  DuckDBInstance,
+  DuckDBListValue,
+  DuckDBMapValue,
+  type DuckDBResult,
+  DuckDBStructValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  type DuckDBType,
+  DuckDBTypeId,
+  type DuckDBValue,
+  StatementType,
+} from '@duckdb/node-api'
+import { LakeError } from '../../base/errors.ts'
+import { bindAll, type Parameters } from './sql.ts'
+import { makeSpill, removeSpill, spillRoom } from './files.ts'
+import { collectAll, collectYoung, engineMemory, leanSettings } from './memory.ts'
+
+/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
+const heldChunks = 16
+/** And so many cells: of wide rows fewer chunks. */
+const heldCells = 2 ** 19
+
+/** How an engine is opened; what is left out is DuckDB's own default. */
+interface EngineOptions {
+  readonly threads?: number
+  /** As DuckDB spells it: `512MB`; else all that the process may give its engines. */
+  readonly memoryLimit?: string | undefined
+  /** Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it is closed. */
+  readonly tempDirectory?: string
+  /** How many bytes it may spill; else a part of what the disk has. */
+  readonly spillLimit?: number | undefined
+  readonly readOnly?: boolean
+  /** Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in memory. */
+  readonly keepFiles?: boolean
+}
+
+/** A value of a result row: 64-bit and wider integers are bigint, instants are ISO text with microseconds. */
+export type Cell =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Uint8Array
+  | readonly Cell[]
+  | { readonly [name: string]: Cell }
+export type Row = Readonly<Record<string, Cell>>
+
+/** One chunk of a streamed result, column by column. */
+interface Chunk {
+  readonly rows: number
+  readonly columns: readonly (readonly Cell[])[]
+}
+
+/** DuckDB's numbers of its types: `column.type.typeId`. */
+export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
+
+/** One column of a result: its name and DuckDB's own type. */
+interface Column {
+  readonly name: string
+  readonly type: DuckDBType
+}
+
+/** What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where its parameters decide. */
+export interface Prepared {
+  readonly kind: string
+  readonly columns: readonly Column[]
+}
+
+/** Footers stay parsed, and a file that was read once is not looked at again: half of what opening it costs. */
+const keepSql = `SET GLOBAL parquet_metadata_cache = true; SET GLOBAL validate_external_file_cache = 'NO_VALIDATION'`
+
+/** The extensions without which no lake can be read; they are linked into the official builds. */
+const needed = ['core_functions', 'icu', 'json', 'parquet']
+
+/** A DuckDB database with one connection; it never installs or loads an extension by itself, and its zone is UTC. */
+export class Engine {
+  readonly #instance: DuckDBInstance
+  readonly #connection: DuckDBConnection
+  readonly #owner: boolean
+  /** The private folder of what does not fit into memory, if it has one; it goes with the engine that opened the database. */
+  spill: string | undefined
+  #closed = false
+  #interrupted = false
+  /** Sessions opened from this one, which are stopped with it. */
+  readonly #sessions = new Set<Engine>()
+  #forget: (() => void) | undefined
+
+  private constructor(instance: DuckDBInstance, connection: DuckDBConnection, owner: boolean) {
+    this.#instance = instance
+    this.#connection = connection
+    this.#owner = owner
+  }
+
+  /** Opens a database file or `:memory:`. */
+  static async open(path = ':memory:', options: EngineOptions = {}): Promise<Engine> {
+    const settings: Record<string, string> = {
+      ...leanSettings,
+      autoinstall_known_extensions: 'false',
+      autoload_known_extensions: 'false',
+      allow_community_extensions: 'false',
+    }
+    if (options.threads !== undefined) settings['threads'] = String(options.threads)
+    if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
+    settings['memory_limit'] = options.memoryLimit ?? engineMemory()
+    const spill = options.tempDirectory === undefined ? makeSpill() : undefined
+    const place = (settings['temp_directory'] = options.tempDirectory ?? join(spill ?? '', randomUUID()))
+    let instance: DuckDBInstance | undefined
+    try {
+      instance = await DuckDBInstance.create(path, settings)
+      const engine = await Engine.#connect(instance, true)
+      engine.spill = spill
+      await engine.#requireExtensions()
+      // As a setting of the instance it is told, and not heeded (DuckDB 2.0).
+      await engine.run(`SET GLOBAL max_temp_directory_size = '${options.spillLimit ?? spillRoom(place)}B'`)
+      if (options.keepFiles === true) await engine.run(keepSql)
+      return engine
+    } catch (error) {
+      instance?.closeSync()
+      removeSpill(spill)
+      throw error
+    }
+  }
+
+  /** A further connection to the same database: temporary tables and variables of its own. Close it before its origin. */
+  async session(): Promise<Engine> {
+    const session = await Engine.#connect(this.#instance, false)
+    session.spill = this.spill
+    this.#sessions.add(session)
+    session.#forget = () => this.#sessions.delete(session)
+    return session
+  }
+
+  /** Runs statements and returns how many rows the last one inserted, updated, deleted or copied; 0 for any other. */
+  async run(sql: string, parameters?: Parameters): Promise<number> {
+    const result = await this.#connection.run(sql, ...bindAll(parameters, bound))
+    return result.rowsChanged
+  }
+
+  /** The same for all sessions of a database, as long as that is open. */
+  get database(): object {
+    return this.#instance
+  }
+
+  /** Runs statements and returns all rows of the last one. */
+  async rows<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
+    const result = await this.#connection.runAndReadAll(sql, ...bindAll(parameters, bound))
+    return result
+      .getRowObjects()
+      .map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, cell(v)])) as T)
+  }
+
+  /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat; `types` as DuckDB names them. */
+  async stream(sql: string, parameters?: Parameters) {
+    const { result, chunks } = await this.#streamed(sql, parameters)
+    async function* columns(): AsyncGenerator<Chunk> {
+      for await (const chunk of chunks)
+        yield { rows: chunk.rowCount, columns: chunk.getColumns().map((held) => held.map(cell)) }
+    }
+    return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: columns() }
+  }
+
+  /**
+   * Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for.
+   * Whoever makes few values of its cells may let more of them lie (`cells`) until all is collected.
+   */
+  async vectors(sql: string, parameters?: Parameters, cells = heldCells) {
+    const { result, chunks } = await this.#streamed(sql, parameters, cells)
+    const types = result.columnTypes()
+    return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks }
+  }
+
+  /**
+   * A result that ends in an error looks like one that is at its end: DuckDB's binding drops the error. It leaves its
+   * traces in the transaction, so each stream has one.
+   */
+  async #streamed(sql: string, parameters?: Parameters, most = heldCells) {
+    const own = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
+    this.#interrupted = false
+    try {
+      const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
+      return { result, chunks: this.#chunks(result, own, sql, parameters, most) }
+    } catch (error) {
+      if (own) await this.#rollback()
+      throw error
+    }
+  }
+
+  async *#chunks(
+    result: DuckDBResult,
+    own: boolean,
+    sql: string,
+    parameters: Parameters | undefined,
+    most: number,
+  ): AsyncGenerator<DuckDBDataChunk> {
+    let ended = false
+    let [fetched, cells] = [0, 0]
+    try {
+      for (;;) {
+        const chunk = await result.fetchChunk()
+        if (!chunk || chunk.rowCount === 0) break
+        // Only the collector lets go of a chunk, and sees of it but the handle.
+        if (++fetched % (most > heldCells ? 4 * heldChunks : heldChunks) === 0) collectYoung()
+        cells += chunk.rowCount * chunk.columnCount
+        if (cells > most) {
+          collectAll()
+          cells = 0
+        }
+        yield chunk
+      }
+      ended = !this.#interrupted && (await this.#holds())
+    } finally {
+      if (own && !this.#closed) await (ended ? this.run('COMMIT') : this.#rollback())
+    }
+    if (ended) return
+    if (this.#interrupted) throw new Error('INTERRUPT Error: Interrupted!')
+    // Once more, for its words alone.
+    if (own) await this.run(`EXPLAIN ANALYZE ${sql}`, parameters)
+    throw new Error('the query failed before its last row')
+  }
+
+  /** Begins a transaction; false where one is open already, for then two statements have the same number. */
+  async #begin(): Promise<boolean> {
+    const id = async (): Promise<unknown> => (await this.rows('SELECT system.main.txid_current() AS id'))[0]?.['id']
+    if ((await id()) === (await id())) return false
+    await this.run('BEGIN TRANSACTION')
+    return true
+  }
+
+  /** A cancel that is said again may meet this statement instead of the one that it meant. */
+  async #rollback(): Promise<void> {
+    await this.run('ROLLBACK').catch(() => this.run('ROLLBACK'))
+  }
+
+  /** Whether nothing went wrong in the transaction. */
+  async #holds(): Promise<boolean> {
+    try {
+      await this.run('SELECT 1')
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Reads one statement with DuckDB's own parser and binder and runs nothing. */
+  async prepared(sql: string): Promise<Prepared> {
+    const statements = await this.#connection.extractStatements(sql)
+    if (statements.count !== 1) throw new RangeError(`one statement was to be read, not ${statements.count}`)
+    const statement = await statements.prepare(0)
+    try {
+      const places = Array.from({ length: statement.columnCount }, (_, i) => i)
+      // Without its parameters a statement may not know its types.
+      const known = places.every((i) => statement.columnTypeId(i) !== DuckDBTypeId.INVALID)
+      const columns = known ? places.map((i) => column(statement.columnName(i), statement.columnType(i))) : []
+      return { kind: StatementType[statement.statementType], columns }
+    } finally {
+      statement.destroySync()
+    }
+  }
+
+  /** Reads statements with DuckDB's own parser and tells how many they are; nothing is bound and nothing runs. */
+  async parse(sql: string): Promise<number> {
+    return (await this.#connection.extractStatements(sql)).count
+  }
+
+  /** Adds the rows of a stream to a temporary table whose columns are of the same types. */
+  async append(table: string, { chunks }: Awaited<ReturnType<Engine['vectors']>>): Promise<number> {
+    const appender = await this.#connection.createAppender(table, 'main', 'temp')
+    let rows = 0
+    let held = 0
+    for await (const chunk of chunks) {
+      appender.appendDataChunk(chunk)
+      rows += chunk.rowCount
+      // By itself it keeps a hundred chunks beside what the table spills.
+      if (++held % heldChunks === 0) appender.flushSync()
+    }
+    appender.closeSync()
+    return rows
+  }
+
+  /** Stops what is running on this connection and on the sessions opened from it; it fails with DuckDB's own message. */
+  interrupt(): void {
+    this.#interrupted = true
+    this.#connection.interrupt()
+    for (const session of this.#sessions) session.interrupt()
+  }
+
+  /** Disconnects; the engine that opened the database also closes it. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#forget?.()
+    this.#connection.closeSync()
+    if (this.#owner) this.#instance.closeSync()
+    if (this.#owner) removeSpill(this.spill)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  static async #connect(instance: DuckDBInstance, owner: boolean): Promise<Engine> {
+    const engine = new Engine(instance, await instance.connect(), owner)
+    // Global, so that later sessions have it although the settings may be locked by then.
+    if (owner) await engine.run(`SET GLOBAL TimeZone = 'UTC'`)
+    return engine
+  }
+
+  async #requireExtensions(): Promise<void> {
+    const loaded = await this.rows('SELECT extension_name AS name FROM system.main.duckdb_extensions() WHERE loaded')
+    const names = new Set(loaded.map((row) => row['name']))
+    const missing = needed.filter((name) => !names.has(name))
+    if (missing.length === 0) return
+    throw new LakeError('usage', {
+      subject: 'DuckDB',
+      expected: `a build with the extensions ${needed.join(', ')}`,
+      got: `one without ${missing.join(', ')}`,
+      next: 'reinstall @duckdb/node-api with its official bindings for this platform',
+    })
+  }
+}
+
+/** The text as an SQL string literal. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** The name as an SQL identifier. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** The texts as an SQL list of VARCHAR. */
+export function quoteList(texts: readonly string[]): string {
+  return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
+}
+
+function column(name: string, type: DuckDBType | undefined): Column {
+  if (type === undefined) throw new Error(`column ${name} has no type`)
+  return { name, type }
+}
+
+function bound(value: DuckDBValue | Date): DuckDBValue {
+  return value instanceof Date ? new DuckDBTimestampTZValue(BigInt(value.getTime()) * 1000n) : value
+}
+
+/** A DuckDB value as plain data, without loss: what JavaScript has no exact form for becomes text. */
+export function cell(value: DuckDBValue): Cell {
+  if (value === null || typeof value !== 'object') return value
+  if (value instanceof DuckDBTimestampTZValue) return isoMicros(value.micros, 'Z')
+  if (value instanceof DuckDBTimestampValue) return isoMicros(value.micros, '')
+  if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) return value.items.map(cell)
+  if (value instanceof DuckDBStructValue) return record(Object.entries(value.entries))
+  if (value instanceof DuckDBMapValue)
+    return value.entries.map(({ key, value: held }) => ({ key: cell(key), value: cell(held) }))
+  if (value instanceof DuckDBBlobValue) return new Uint8Array(value.bytes)
+  if (value instanceof DuckDBDateValue) return value.toString()
+  return String(value)
+}
+
+function record(entries: readonly (readonly [string, DuckDBValue])[]): { readonly [name: string]: Cell } {
+  return Object.fromEntries(entries.map(([name, held]) => [name, cell(held)]))
+}
+
+const farthest = 8_640_000_000_000_000_000n
+
+/** `2024-03-01T00:00:00.000001Z`; DuckDB's two infinities as `infinity` and `-infinity`. */
+function isoMicros(micros: bigint, zone: string): string {
+  if (micros >= 9_223_372_036_854_775_807n) return 'infinity'
+  if (micros <= -9_223_372_036_854_775_807n) return '-infinity'
+  if (micros > farthest || micros < -farthest) return `${micros}us`
+  const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
+  const seconds = Number((micros - fraction) / 1_000_000n)
+  const whole = new Date(seconds * 1000).toISOString().slice(0, -5)
+  return `${whole}.${String(fraction).padStart(6, '0')}${zone}`
+}
+
+/** Whether all views and macros that a database holds can be read; a power cut may have torn it. */
+export async function readsWell(database: string): Promise<boolean> {
+  try {
+    using engine = await Engine.open(database, { threads: 1, readOnly: true })
+    await engine.rows('SELECT count(sql) FROM duckdb_views()')
+    await engine.rows('SELECT count(macro_definition) FROM duckdb_functions()')
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { createWriteStream, existsSync, lstatSync, realpathSync, rmSync, statSync, type WriteStream } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { LakeError, usage } from '../../base/errors.ts'
+import { codeOf, diskError } from './disk.ts'
+import { places, ownFolders } from './layout.ts'
+
+/** A file for the user while it is written, and how to bring it to its place. */
+export interface OutFile {
+  /** The name that it is written under; a session must be allowed to write it. */
+  readonly path: string
+  readonly finish: () => Promise<void>
+  readonly discard: () => void
+}
+
+/**
+ * Prepares a file that a command writes for the user: a regular file appears whole or not at all, a device or pipe is
+ * written as it is. No link is followed, and nothing is written over or among the files of a lake; beside them, as
+ * `data/status.html`, is fine. `folder` is the lake at hand, `flag` what named the file.
+ */
+export function outFile(file: string, folder: string | null, flag = '--out'): OutFile {
+  const target = resolve(file)
+  const home = dirname(target)
+  if (!existsSync(home) || !statSync(home).isDirectory())
+    throw usage(flag, { expected: 'a file in a folder that exists', got: target })
+  const link = lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  const there = statSync(target, { throwIfNoEntry: false })
+  if (there?.isDirectory() === true) throw usage(flag, { expected: 'a file', got: `the folder ${target}` })
+  // /dev/stdout and its like are links of the system to whatever is open; /dev/shm is a folder of files like others.
+  if (home === '/dev' || home === '/dev/fd' || (there !== undefined && !there.isFile()))
+    return { path: target, finish: async () => undefined, discard: () => undefined }
+  if (link)
+    throw usage(flag, {
+      expected: 'a file',
+      got: `the link ${target}`,
+      next: 'name the file itself, or remove the link',
+    })
+  const place = join(realpathSync(home), basename(target))
+  const owned = ownedPart(place, folder)
+  if (owned !== undefined)
+    throw usage(flag, {
+      expected: 'a file outside the lake',
+      got: target,
+      next: `${owned} is the lake's own; another name or folder will do`,
+    })
+  const path = join(dirname(place), `.${basename(place)}.${randomUUID().slice(0, 8)}.part`)
+  return { path, finish: async () => await rename(path, place), discard: () => rmSync(path, { force: true }) }
+}
+
+/** Takes the bytes of such a file. */
+export function streamTo({ path }: OutFile): WriteStream {
+  return createWriteStream(path)
+}
+
+/** Writes a text for the user as `outFile` says. */
+export async function putOut(file: string, text: string, folder: string | null, flag: string): Promise<void> {
+  const out = outFile(file, folder, flag)
+  try {
+    await writeFile(out.path, text, { flag: out.path === resolve(file) ? 'w' : 'wx' })
+    await out.finish()
+  } catch (error) {
+    out.discard()
+    throw outError(error, file, flag)
+  }
+}
+
+/** A disk that would not take it ends with 6; a place that cannot be written is the user's to change. */
+function outError(cause: unknown, file: string, flag: string): unknown {
+  if (cause instanceof LakeError) return cause
+  const got = codeOf(cause)
+  if (got === 'ENOSPC' || got === 'EDQUOT' || got === 'EROFS' || got === 'EIO') return diskError(cause, flag)
+  return usage(`${flag} ${file}`, { expected: 'a file that can be written', got: got ?? String(cause), cause })
+}
+
+const ownFile = /^(?:lake\.(?:json|sql|duckdb|manifest\.json)|ledger\.sqlite|alarms\.json)/
+
+/** What of a lake's layout the path would lie in or replace; undefined outside of every lake and beside its files. */
+function ownedPart(place: string, folder: string | null): string | undefined {
+  const roots = folder !== null && existsSync(folder) ? [realpathSync(folder)] : []
+  for (let up = dirname(place); ; up = dirname(up)) {
+    if (isLake(up)) roots.push(up)
+    if (up === dirname(up)) break
+  }
+  for (const root of roots) {
+    const [first = '', ...rest] = relative(root, place).split(sep)
+    // File systems that ignore case know these names by others, too.
+    const name = first.toLowerCase()
+    if (
+      name !== '..' &&
+      (rest.length > 0 ? ownFolders.includes(name) : ownFolders.includes(name) || ownFile.test(name))
+    )
+      return join(root, first)
+  }
+  return undefined
+}
+
+function isLake(folder: string): boolean {
+  const [journal, ...signs] = [places.journal, places.ledger, places.marker, places.script].map((name) =>
+    existsSync(join(folder, name)),
+  )
+  return journal === true && signs.includes(true)
+}

@@ -1,0 +1,167 @@
+import { LakeError } from '../../base/errors.ts'
+import { fileSql } from '../../query/views/relations.ts'
+import type { Add, TableState, Texts } from './log.ts'
+import { beginning, type Mark, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
+import { type columnsFor, groupSql, microsSql, placeFile, writeRows, type Writing } from './write.ts'
+import type { PublishedTable } from './tables.ts'
+
+type HeldPiece = Parameters<typeof rewriting>[0][number]
+
+type Portion = Parameters<typeof writeRows>[2]
+
+type Growth = NonNullable<PublishedTable['growth']>
+
+type Piece = HeldPiece['piece']
+
+/** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
+export interface TableChange {
+  readonly add: readonly Add[]
+  readonly leave: readonly Add[]
+}
+
+/** From where to where a table is brought. */
+interface Step {
+  /** The lake version that it was published from last; undefined where nothing of it counts any more. */
+  readonly last: Mark | undefined
+  readonly now: Mark
+}
+
+/** A table with its columns as they are now, and what the destination holds of it. */
+export interface Target {
+  readonly table: PublishedTable
+  readonly columns: Awaited<ReturnType<typeof columnsFor>>
+  readonly state: TableState
+  /** Files of it that are not there as they were brought: what stood in them is brought again. */
+  readonly lost: ReadonlySet<string>
+}
+
+/** Brings what a table lacks to the destination; undefined where it lacks nothing. */
+export async function changeOf(writing: Writing, target: Target, step: Step): Promise<TableChange | undefined> {
+  const { growth } = target.table
+  if (!growth) return await rewritten(writing, target)
+  const held = [...target.state.files.values()]
+  const known = held.every((add) => isOpen(add) || pieceOf(add.tags))
+  const first = step.last && known ? await grown(writing, target, growth, { ...step, last: step.last }) : null
+  if (first !== null) return first
+  const { add } = (await grown(writing, { ...target, state: { ...target.state, files: new Map() } }, growth, {
+    ...step,
+    last: beginning,
+  })) ?? { add: [] }
+  return { add, leave: held }
+}
+
+const openTags: Texts = { part: 'open' }
+const isOpen = ({ tags }: Add): boolean => tags['part'] === openTags['part']
+
+/** What came since; null where the rows that would stand there then are not as many as the lake has. */
+async function grown(writing: Writing, target: Target, growth: Growth, { last, now }: Step & { readonly last: Mark }) {
+  const { engine, portions } = writing
+  const files = [...target.state.files.values()]
+  const held = files.flatMap((add): HeldPiece[] => {
+    const piece = pieceOf(add.tags)
+    return piece ? [{ add, piece, rows: rowsOf(add) }] : []
+  })
+  const moved = last.version !== now.version
+  const fresh = moved ? await growth.fresh(engine, last) : 0
+  const stale = moved && last.version > 0 ? ((await growth.stale?.values(engine, last)) ?? []) : []
+  const by = growth.stale?.by ?? ''
+  const { write: pieces, leave } = rewriting(
+    held,
+    { since: last, until: now },
+    fresh,
+    ({ add }) => target.lost.has(add.path) || mayHold(add, by, stale),
+    portions,
+  )
+  const added: { readonly add: Add; readonly rows: number }[] = []
+  let count = 0
+  const write = async (folder: string, portion: Portion, tags: Texts): Promise<void> => {
+    const name = `${count++}`
+    const file = await writeRows(writing, `${target.table.name}-${name}`, portion)
+    if (file.rows > 0)
+      added.push({ add: await placeFile(writing, target.table.name, `${folder}${name}`, file, tags), rows: file.rows })
+  }
+  for (const piece of pieces)
+    for (const part of partsOf(piece, growth, portions))
+      await write(folderOf(part, growth), portionOf(target, growth, part, portions), tagsOf(part))
+  const open = growth.open && (fresh > 0 || files.some((file) => isOpen(file) && target.lost.has(file.path)))
+  if (open) await write('', openPortion(target, growth), openTags)
+  const gone = new Set([...leave.map(({ add }) => add), ...(open ? files.filter(isOpen) : [])])
+  const add = added.map((one) => one.add)
+  const rows = [...files.filter((one) => !gone.has(one)).map(rowsOf), ...added.map((one) => one.rows)]
+  const sum = rows.reduce((total, one) => total + one, 0)
+  if (sum !== (growth.total ?? sum)) return await refused(writing, target, { add, leave: [] }, last)
+  return add.length + gone.size === 0 ? undefined : { add, leave: [...gone] }
+}
+
+/** Rows that changed without a word are made again from the beginning; where that does not help, the lake is at odds with itself. */
+async function refused({ to }: Writing, { table }: Target, { add }: TableChange, last: Mark): Promise<null> {
+  for (const { path } of add) await to.remove(`${table.name}/${path}`)
+  if (last.version > 0) return null
+  throw new LakeError('integrity', {
+    subject: `the table ${table.name}`,
+    expected: 'as many rows as the commits of the lake say',
+    got: 'another number',
+    next: 'run pitlake doctor',
+  })
+}
+
+const rowsOf = ({ stats }: Add): number => (JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0
+
+/** Whether a file may hold a row with one of these values: no bounds, no doubt. */
+function mayHold({ stats }: Add, column: string, values: readonly string[]): boolean {
+  const { minValues, maxValues } = JSON.parse(stats) as Record<'minValues' | 'maxValues', Texts | undefined>
+  const [least, most] = [minValues?.[column], maxValues?.[column]]
+  return values.some((value) => (least ?? value) <= value && value <= (most ?? value))
+}
+
+function partsOf(piece: Piece & { readonly rows: number }, { groups }: Growth, { large }: Portions) {
+  if (piece.group !== null || groups.length === 0 || piece.rows <= large) return [piece]
+  return groups.map((group) => ({ ...piece, group }))
+}
+
+/** Files of a group stand in its folder, whose name needs no escaping anywhere. */
+function folderOf({ group }: Piece, { groups }: Growth): string {
+  if (groups.length === 0) return ''
+  return `${group?.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '_') ?? 'several'}/`
+}
+
+function portionOf(
+  { table, columns }: Target,
+  { at, groups }: Growth,
+  piece: Piece & { readonly rows: number },
+  { large }: Portions,
+): Portion {
+  const { since, until, group, rows } = piece
+  const instant = `published."${at}"`
+  const where = [
+    ...(since.version === 0 ? [] : [`${instant} > ${microsSql(since.at)}`]),
+    `${instant} <= ${microsSql(until.at)}`,
+    ...(group === null ? [] : [groupSql(group)]),
+  ]
+  // A large portion stays as the lake's files have it, partition by partition: sorting it would cost more than all else.
+  const order = groups.length > 0 && rows > large ? [] : table.order
+  return { rows: table.rows(since), columns, where, order }
+}
+
+function openPortion({ table, columns }: Target, { at }: Growth): Portion {
+  return { rows: table.rows(beginning), columns, where: [`NOT isfinite(published."${at}")`], order: table.order }
+}
+
+/** The table as it is now in one file, if it says anything else than the one that is there. */
+async function rewritten(writing: Writing, { table, columns, state, lost }: Target): Promise<TableChange | undefined> {
+  const portion = { rows: table.rows(beginning), columns, where: [], order: table.order }
+  const file = await writeRows(writing, table.name, portion)
+  const held = [...state.files.values()]
+  const digest = await digestOf(writing, file)
+  const isSame = file.rows === 0 ? held.length === 0 : held.length === 1 && held[0]?.tags['digest'] === digest
+  if (isSame && lost.size === 0) return undefined
+  const add = file.rows === 0 ? [] : [await placeFile(writing, table.name, '0', file, { digest })]
+  return { add, leave: held }
+}
+
+/** What the rows of a file are known by, whatever their order. */
+async function digestOf({ engine }: Writing, { local, rows }: Awaited<ReturnType<typeof writeRows>>): Promise<string> {
+  const sql = `SELECT CAST(sum(CAST(hash(held) AS HUGEINT)) AS VARCHAR) AS digest FROM ${fileSql(local)} AS held`
+  const [row] = await engine.rows<{ digest: string | null }>(sql)
+  return `${rows}-${row?.digest ?? '0'}`
+}

@@ -1,0 +1,189 @@
+import { LakeError, usage } from '../../base/errors.ts'
+import { sha256File } from '../../lake/ledger/commit.ts'
+import type { StampedFile } from '../../lake/ledger/stamps.ts'
+import { sizeOf } from '../../lake/store/files.ts'
+import { type Destination, stopAt } from './destination.ts'
+import { sha256 } from '../../lake/ledger/entry.ts'
+import type { Micros } from '../../base/time.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { commitTable, lakeKey, type Logs, ownProtocol, publishedFile, type TableState } from './log.ts'
+import type { TableChange, Target } from './changes.ts'
+import type { Mark } from './ranges.ts'
+import type { PublishedTable } from './tables.ts'
+import { schemaString } from './write.ts'
+
+/**
+ * Compares names and sizes of files with what is there, and the bytes, too, where they may pass through a `local` path. A
+ * digest may be its beginning only; nothing is read where none is known.
+ */
+export async function comparedAt(
+  to: Destination,
+  wanted: readonly StampedFile[],
+  reading?: { readonly local: string; readonly signal: AbortSignal },
+) {
+  const sizes = new Map<string, number>()
+  for (const folder of new Set(wanted.map(({ path }) => path.slice(0, path.indexOf('/')))))
+    for (const { path, bytes } of await to.list(folder)) sizes.set(path, bytes)
+  const missing = new Set(wanted.filter(({ path, bytes }) => sizes.get(path) !== bytes).map(({ path }) => path))
+  const changed = new Set<string>()
+  for (const file of wanted) {
+    if (!reading || file.sha256 === '' || missing.has(file.path)) continue
+    stopAt(reading.signal, `reading ${to.uri}`)
+    if (!(await to.get(file.path, reading.local))) missing.add(file.path)
+    else if ((await unlike(reading.local, file)) !== null) changed.add(file.path)
+  }
+  return {
+    /** Paths of no file, or of one of another size. */
+    missing,
+    /** Of files that are as long as they should be, with other bytes. */
+    changed,
+    /** Every path of their folders that is there. */
+    there: new Set(sizes.keys()),
+  }
+}
+
+/** How a local file differs from what it should be; null where it does not. */
+export async function unlike(local: string, { bytes, sha256 }: StampedFile) {
+  const size = await sizeOf(local)
+  const digest = size === bytes ? await sha256File(local) : ''
+  if (size === bytes && digest.startsWith(sha256)) return null
+  const expected = `${bytes} bytes, SHA-256 ${sha256.slice(0, 12)}…`
+  return { expected, got: size === bytes ? `SHA-256 ${digest.slice(0, 12)}…` : `${size} bytes` }
+}
+
+/** Refuses to name files that were taken and are not there: a destination that does not keep what it answers for. */
+async function requireThere(to: Destination, wanted: readonly StampedFile[]): Promise<void> {
+  const { missing } = await comparedAt(to, wanted)
+  const [first, ...others] = wanted.filter(({ path }) => missing.has(path))
+  if (first === undefined) return
+  const more = others.length === 0 ? '' : `, nor ${others.length} others`
+  throw new LakeError('incomplete', {
+    subject: `${to.uri}/${first.path}`,
+    expected: `the ${first.bytes} bytes that it took`,
+    got: `a list without them${more}`,
+    next: 'no reader was told of them; look at that storage, then run the same command again',
+  })
+}
+
+/** The version of the lake that is being published. */
+interface At extends Mark {
+  readonly lake: string
+  readonly at: Micros
+  /** SHA-256 of its journal entry, hex. */
+  readonly digest: string
+  readonly program: string
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/*
+ * Each commit of a table says which lake version it tells of, by the transactions of three applications: Delta keeps the
+ * newest of each, also in checkpoints.
+ */
+const [versionId, instantId, digestId] = ['pitlake.version', 'pitlake.committed_at', 'pitlake.digest']
+
+/** The lake version that a table tells of; undefined where it tells of none. */
+export function lastMark({ txns }: TableState): Mark | undefined {
+  const [version, at] = [txns.get(versionId), txns.get(instantId)]
+  return version === undefined || at === undefined ? undefined : { version, at }
+}
+
+/** The first 48 bits: as much of a digest as a transaction's number holds. */
+const shortDigest = (digest: string): number => Number.parseInt(digest.slice(0, 12), 16)
+
+/**
+ * Refuses tables that are ahead of the lake, or that were published from another course of its history, as of one that
+ * was restored from a backup. Returns the newest version in which rows may have changed without a new instant: what was
+ * published before it is to be written anew.
+ */
+export async function requireFit(
+  engine: Engine,
+  { uri }: Destination,
+  states: ReadonlyMap<string, TableState>,
+  at: At,
+): Promise<number> {
+  const rows = await engine.rows<{ version: bigint; digest: string; job: string }>(
+    'SELECT version, digest, job FROM versions',
+  )
+  const digests = new Map(rows.map(({ version, digest }) => [Number(version), shortDigest(digest)]))
+  for (const [name, state] of states) {
+    const last = lastMark(state)
+    if (!last || digests.get(last.version) === state.txns.get(digestId)) continue
+    throw usage(`table ${uri}/${name}`, {
+      expected: `a version of this lake, which is at ${at.version}`,
+      got: `version ${last.version} ${last.version > at.version ? 'of a lake that is ahead of it' : 'of another course of its history'}`,
+      next: 'nothing was written; publish to another folder, or from the lake that these tables are of',
+    })
+  }
+  return rows.reduce((most, { version, job }) => (mending.has(job) ? Math.max(most, Number(version)) : most), 0)
+}
+
+/** Jobs whose commits may change rows that stand there. */
+const mending: ReadonlySet<string> = new Set(['doctor', 'adopt', 'migrate'])
+
+/** Commits a change whose files are in place. Where somebody else commits first, they are taken away again. */
+export async function commitChange(
+  logs: Logs,
+  {
+    table: { name },
+    columns,
+    state,
+  }: Pick<Target, 'columns' | 'state'> & { readonly table: Pick<PublishedTable, 'name'> },
+  change: TableChange,
+  at: At,
+): Promise<{ readonly state: TableState; readonly change: TableChange }> {
+  await requireThere(
+    logs.to,
+    change.add.map((add) => publishedFile(name, add)),
+  )
+  const now = at.now()
+  const schema = schemaString(columns)
+  const isNew = state.metaData?.schemaString !== schema
+  const actions: Parameters<typeof commitTable>[3][number][] = [
+    {
+      commitInfo: {
+        timestamp: now,
+        operation: 'WRITE',
+        operationParameters: { mode: 'Append' },
+        isBlindAppend: false,
+        engineInfo: at.program,
+        pitlake: { lake: at.lake, version: at.version },
+      },
+    },
+    ...(state.version < 0 ? [{ protocol: ownProtocol }] : []),
+    ...(isNew ? [{ metaData: metaDataOf(name, schema, state, at, now) }] : []),
+    { txn: { appId: versionId, version: at.version } },
+    { txn: { appId: instantId, version: at.at } },
+    { txn: { appId: digestId, version: shortDigest(at.digest) } },
+    ...change.leave.map(({ path }) => ({ remove: { path, deletionTimestamp: now, dataChange: true } })),
+    ...change.add.map((add) => ({ add })),
+  ]
+  const made = await commitTable(logs, name, state, actions, now)
+  if (made) return { state: made, change }
+  for (const { path } of change.add) await logs.to.remove(`${name}/${path}`)
+  throw new LakeError('busy', {
+    subject: `table ${logs.to.uri}/${name}`,
+    got: `version ${state.version + 1} of somebody who publishes there, too`,
+    next: 'wait until that has ended, then run the same command again',
+  })
+}
+
+function metaDataOf(name: string, schema: string, { metaData }: TableState, { lake }: At, now: number) {
+  return {
+    id: metaData?.id ?? uuidOf(`${lake} ${name}`),
+    name,
+    format: { provider: 'parquet', options: {} },
+    schemaString: schema,
+    partitionColumns: [],
+    createdTime: metaData?.createdTime ?? now,
+    configuration: { [lakeKey]: lake },
+  }
+}
+
+/** The same text gives the same UUID. */
+function uuidOf(text: string): string {
+  const hex = sha256(text)
+  return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    '-',
+  )
+}

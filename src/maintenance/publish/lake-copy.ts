@@ -1,0 +1,311 @@
+import pLimit from 'p-limit'
+import { LakeError, usage } from '../../base/errors.ts'
+import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
+import { decodeEntry } from '../../lake/ledger/entry.ts'
+import { heldStamps, liveFiles } from '../../lake/ledger/held.ts'
+import { isFolded, type Listing } from '../../lake/ledger/journal.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { listStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
+import { makeFolder, namesIn, realDisk } from '../../lake/store/disk.ts'
+import { readBytes, sizeOf } from '../../lake/store/files.ts'
+import { checkpointFile, dataVersion, entryFile, inLake, places } from '../../lake/store/layout.ts'
+import { mirrorMarker, parseMarker } from '../../lake/store/marker.ts'
+import { comparedAt, unlike } from './commit.ts'
+import { type Destination, type Published, stopAt } from './destination.ts'
+import {
+  atOnce,
+  inPlace,
+  journalAt,
+  newestDigest,
+  stageJournal,
+  unsoundAt,
+  Vanished,
+  versionDigest,
+} from './lake-journal.ts'
+
+type StagedJournal = Awaited<ReturnType<typeof stageJournal>>
+
+/** From where a lake is copied to where. */
+interface CopyInput {
+  readonly from: Destination
+  readonly to: Destination
+  /** No version after this one is copied. */
+  readonly until?: number
+  /** What the copy says that it is a mirror of. */
+  readonly mirrorOf: (lake: string) => string
+  /** An empty folder of this machine for what is on the way; it gets a folder a try. */
+  readonly scratch: string
+  /** The target is on this machine: what stands there of the journal need not travel. */
+  readonly near: boolean
+  /** Files that stand there are read and compared, too, not only their sizes. */
+  readonly thorough?: boolean
+  /** Called when all but the journal is there: what comes next is a lake for whoever reads it. */
+  readonly beforeJournal?: () => void
+}
+
+/** What copying needs of the world. */
+export interface CopyDeps {
+  readonly signal: AbortSignal
+  /** Told now and then how many of so many files have come. */
+  readonly onFile?: (done: number, of: number) => void
+}
+
+const mostTries = 5
+
+/**
+ * Makes the target hold what the newest version of a lake needs: the files that are missing, each checked against its
+ * digest, then the notes of stamped results, then the journal, entry by entry. Whoever reads the target at any instant
+ * finds a whole version; killed anywhere and run again it ends the same.
+ */
+export async function copyLake(input: CopyInput, deps: CopyDeps) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await copyOnce({ ...input, scratch: `${input.scratch}/${tries}` }, deps)
+    } catch (error) {
+      if (!(error instanceof Vanished)) throw error
+      // A lake that goes on merges and folds: then its newest version needs that file no longer.
+      if (tries === mostTries)
+        throw unsoundAt(input.from, error.message, 'a file that its journal names', 'no such file')
+    } finally {
+      await realDisk.remove(`${input.scratch}/${tries}`)
+    }
+  }
+}
+
+/** `files` and `bytes` travelled, for data and stamps; `before` is the version that stood there, 0 for none. */
+async function copyOnce(input: CopyInput, deps: CopyDeps) {
+  const { from, to } = input
+  const source = await journalAt(from, input.until)
+  if (source.newest === 0)
+    throw usage(`no lake in ${from.uri}`, {
+      expected: 'a journal',
+      next: 'name a lake folder or what publish --lake wrote',
+    })
+  const target = await journalAt(to)
+  const held = input.near ? { place: to, listing: target } : undefined
+  using staged = await stageJournal(from, source, `${input.scratch}/journal`, held).catch(async (error: unknown) => {
+    // Listed while it was folded, a journal may seem to lack entries.
+    throw isFolded(source, await journalAt(from, input.until)) ? new Vanished(entryFile(source.newest)) : error
+  })
+  const { lake, version, provider } = staged.index.head()
+  if (lake === null) throw new RangeError('a version without a lake')
+  await agree(input, lake, target)
+  const before = target.newest
+  const ahead = { lake, version: before, before, files: 0, bytes: 0, entries: 0, stamps: 0, rewritten: false }
+  // What another publisher has brought further is left as it is.
+  if (before > version && input.until !== undefined) return ahead
+  const rewritten = await followsOn(input, staged, target)
+  if (!(await to.read(places.marker)))
+    await to.create(places.marker, mirrorMarker(lake, provider?.synthetic ?? false, input.mirrorOf(lake)))
+  const needed = await neededBy(staged, from, held?.place)
+  const { stand, ...moved } = await bringFiles(input, needed.files, deps)
+  await bringRuns(to, staged.root)
+  const stamps = await bringNotes(to, staged.root, needed.notes)
+  const step = { staged, target, rewritten, leap: rewritten || leaps(staged.index, before, stand) }
+  input.beforeJournal?.()
+  const entries = await bringJournal(to, step)
+  return { lake, version, before, ...moved, entries, stamps, rewritten }
+}
+
+/** The target must be empty, or a mirror of the same lake. */
+async function agree({ from, to }: CopyInput, lake: string, target: Listing): Promise<void> {
+  const text = await to.read(places.marker)
+  if (!text && target.newest === 0) return
+  const marker = text && parseMarker(text.toString())
+  if (marker && marker.lake === lake && marker.mirrorOf !== null) return
+  const got = marker ? `${marker.mirrorOf === null ? 'the' : 'a mirror of'} lake ${marker.lake}` : 'something else'
+  throw usage(to.uri, {
+    expected: `nothing, or a mirror of lake ${lake} (${from.uri})`,
+    got,
+    next: 'name another folder',
+  })
+}
+
+/** Whether the target's newest entry was written anew at the source; any other difference between both is refused. */
+async function followsOn({ from, to, scratch }: CopyInput, staged: StagedJournal, target: Listing): Promise<boolean> {
+  const { newest } = target
+  const digest = await newestDigest(to, target, `${scratch}/target`)
+  if (digest === null) return false
+  const there = versionDigest(staged.index, newest)
+  if (there === digest) return false
+  if (staged.entries.includes(newest)) {
+    const text = await readBytes(inLake(staged.root, entryFile(newest)))
+    if (decodeEntry(text.toString(), entryFile(newest)).entry.replaces === digest) return true
+  }
+  throw new LakeError('integrity', {
+    subject: `${from.uri}: version ${newest}`,
+    expected: `the entry that ${to.uri} holds, ${digest.slice(0, 12)}`,
+    got: there === null ? `version ${staged.index.head().version} as the newest` : `another one, ${there.slice(0, 12)}`,
+    next: 'that lake went back, or is another copy of it: mirror it into an empty folder',
+  })
+}
+
+async function bringFiles(
+  { from, to, scratch, thorough = false }: CopyInput,
+  needed: readonly StampedFile[],
+  { signal, onFile }: CopyDeps,
+): Promise<{ files: number; bytes: number; stand: ReadonlySet<string> }> {
+  const { missing, changed, there } = await comparedAt(
+    to,
+    needed,
+    thorough ? { local: `${scratch}/there`, signal } : undefined,
+  )
+  const lacking = needed.filter(({ path }) => missing.has(path) || changed.has(path))
+  const failed = new AbortController()
+  let done = 0
+  const limit = pLimit(atOnce)
+  const bring = async (file: StampedFile, n: number): Promise<void> => {
+    if (failed.signal.aborted) return
+    try {
+      stopAt(signal, `copying ${from.uri} to ${to.uri}`)
+      await bringFile(from, to, file, `${scratch}/file-${n}`)
+      onFile?.(++done, lacking.length)
+    } catch (error) {
+      failed.abort()
+      throw error
+    }
+  }
+  const ends = await Promise.allSettled(lacking.map((file, n) => limit(bring, file, n)))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  const bytes = lacking.reduce((sum, file) => sum + file.bytes, 0)
+  return { files: lacking.length, bytes, stand: new Set([...there, ...needed.map(({ path }) => path)]) }
+}
+
+async function bringFile(from: Destination, to: Destination, file: StampedFile, local: string): Promise<void> {
+  const { path } = file
+  if (!(await from.get(path, local))) throw new Vanished(path)
+  const wrong = await unlike(local, file)
+  if (wrong) throw unsoundAt(from, path, wrong.expected, wrong.got)
+  await to.put(path, local)
+  await realDisk.remove(local)
+}
+
+/** What runs wrote down only ever grows; a last line without its end does not count. */
+async function bringRuns(to: Destination, root: string): Promise<void> {
+  const there = new Map((await to.list(places.runs)).map(({ path, bytes }) => [path, bytes]))
+  for (const name of await namesIn(inLake(root, places.runs))) {
+    const path = `${places.runs}/${name}`
+    const local = inLake(root, path)
+    if ((await sizeOf(local)) > (there.get(path) ?? 0)) await to.put(path, local)
+  }
+}
+
+async function bringNotes(to: Destination, root: string, notes: readonly string[]): Promise<number> {
+  const there = new Set((await to.list(places.stamps)).map(({ path }) => path))
+  const missing = notes.filter((path) => !there.has(path))
+  for (const path of missing) await to.create(path, await readBytes(inLake(root, path)))
+  return missing.length
+}
+
+/**
+ * Whether a version between those before and after the copy names a file that is not there, because it came and went
+ * meanwhile: then nobody must see that version.
+ */
+function leaps(index: Ledger, before: number, stand: ReadonlySet<string>): boolean {
+  const { version } = index.head()
+  const passed = index.statement(
+    'SELECT DISTINCT path FROM files WHERE removed_version > ? AND removed_version <= ? AND added_version < ?',
+  )
+  return passed.all(before + 1, version, version).some(({ path }) => !stand.has(String(path)))
+}
+
+interface Step {
+  readonly staged: StagedJournal
+  readonly target: Listing
+  readonly rewritten: boolean
+  /** From the version before to the newest in one step: by a checkpoint of the newest, which is one file. */
+  readonly leap: boolean
+}
+
+/** A checkpoint makes older entries superfluous; without one each entry, in their order, is a commit. */
+async function bringJournal(to: Destination, { staged, target, rewritten, leap }: Step): Promise<number> {
+  const { root, index } = staged
+  const { version } = index.head()
+  if (leap) await writeCheckpoint(realDisk, index)
+  const there = target.checkpoints.at(-1) ?? 0
+  const base = leap ? version : Math.max(staged.checkpoint ?? 0, there)
+  if (rewritten) await to.remove(entryFile(target.newest))
+  if (base > there || rewritten) await to.put(checkpointFile(base), inLake(root, checkpointFile(base)))
+  for (const one of target.entries.filter((entry) => entry < base)) await to.remove(entryFile(one))
+  for (const one of target.checkpoints.filter((checkpoint) => checkpoint < base)) await to.remove(checkpointFile(one))
+  // The newest entry stands beside its checkpoint: by it the next copy knows where this one ended.
+  const held = rewritten ? target.newest - 1 : target.newest
+  const fresh = staged.entries.filter((one) => (one > held && !leap) || one === version)
+  for (const one of fresh) await bringEntry(to, root, entryFile(one))
+  return version - target.newest + (rewritten ? 1 : 0)
+}
+
+async function bringEntry(to: Destination, root: string, path: string): Promise<void> {
+  const bytes = await readBytes(inLake(root, path))
+  if ((await to.create(path, bytes)) === 'created' || (await to.read(path))?.equals(bytes) === true) return
+  throw new LakeError('integrity', {
+    subject: `${to.uri}/${path}`,
+    expected: 'no entry, or the same',
+    got: 'another one',
+    next: 'two lakes of one id are copied there: name another folder for one of them',
+  })
+}
+
+/** What a lake needs to be whole elsewhere: the live files of the staged version, and all that its stamped results need. */
+async function neededBy({ root, index }: StagedJournal, from: Destination, near?: Destination) {
+  const files = new Map<string, StampedFile>()
+  const take = ({ path, bytes, sha256 }: StampedFile): void => {
+    if (dataVersion(path) === undefined && !isCopy(path))
+      throw unsoundAt(from, `file ${path}`, 'a name that this program gives', 'another')
+    files.set(path, { path, bytes, sha256 })
+  }
+  for (const file of liveFiles(index)) take(file)
+  const listed = await from.list(places.stamps)
+  const before = heldStamps(index)
+  for (const { version } of before)
+    for (const file of liveFiles(index, { version })) if (file.dropped_version === null) take(file)
+  if (before.length > 0) for (const file of listed) if (isCopy(file.path)) take({ ...file, sha256: toldBy(file.path) })
+  const notes = await stageNotes(root, from, listed, near)
+  const own: string[] = []
+  const { lake, version } = index.head()
+  for (const id of notes) {
+    const stamp = await readStamp(root, id).catch((error: unknown) => {
+      throw error instanceof LakeError ? inPlace(error, from) : error
+    })
+    if (stamp.lake !== lake || stamp.version > version) continue
+    for (const file of stamp.files) take(file)
+    own.push(stampFile(id))
+  }
+  return {
+    /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
+    files: [...files.values()],
+    /** Notes of stamped results, staged; after the files that they name. */
+    notes: own,
+  }
+}
+
+/** Whether a path is one of what `stamp` copies. */
+const isCopy = (path: string): boolean => /^stamps\/[\w-]+\.(?:sql|parquet)$/.test(path)
+
+/** What the name of such a copy says of its digest: stamps of before the notes say nothing else. */
+function toldBy(path: string): string {
+  return /^stamps\/([0-9a-f]{32})\.sql$/.exec(path)?.[1] ?? /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? ''
+}
+
+async function stageNotes(
+  root: string,
+  from: Destination,
+  listed: readonly Published[],
+  near: Destination | undefined,
+): Promise<string[]> {
+  await makeFolder(realDisk, inLake(root, places.stamps))
+  for (const { path } of listed) {
+    if (!/^stamps\/[0-9a-f]{16}\.json$/.test(path)) continue
+    // A note never changes.
+    if ((await near?.get(path, inLake(root, path))) === true && (await isSound(root, path))) continue
+    if (!(await from.get(path, inLake(root, path)))) throw new Vanished(path)
+  }
+  return await listStamps(root)
+}
+
+async function isSound(root: string, path: string): Promise<boolean> {
+  return await readStamp(root, path.slice(`${places.stamps}/`.length, -'.json'.length)).then(
+    () => true,
+    () => false,
+  )
+}

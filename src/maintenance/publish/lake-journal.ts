@@ -1,0 +1,144 @@
+import { join } from 'node:path'
+import pLimit from 'p-limit'
+import { LakeError } from '../../base/errors.ts'
+import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
+import { decodeEntry } from '../../lake/ledger/entry.ts'
+import { soundly } from '../../lake/ledger/fold.ts'
+import { type Listing, listingOf } from '../../lake/ledger/journal.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { makeFolder, realDisk } from '../../lake/store/disk.ts'
+import { checkpointFile, entryFile, inLake, places } from '../../lake/store/layout.ts'
+import type { Destination } from './destination.ts'
+
+/** Files that travel at once. */
+export const atOnce = 6
+
+/** Something that was listed is not there any more: the place has moved on, and is to be looked at anew. */
+export class Vanished extends Error {}
+
+/** Something at the source that is not as it should be there. */
+export function unsoundAt(from: Destination, what: string, expected?: string, got?: string, cause?: unknown) {
+  const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
+  return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next, cause })
+}
+
+/** What a place holds of a journal, up to a version. */
+export async function journalAt(place: Destination, until?: number): Promise<Listing> {
+  const paths = (await place.list(places.journal)).map(({ path }) => path.slice(places.journal.length + 1))
+  return listingOf(paths, until)
+}
+
+/** A place on this machine that an earlier copy was brought to. */
+interface Held {
+  readonly place: Destination
+  readonly listing: Listing
+}
+
+/**
+ * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
+ * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
+ */
+export async function stageJournal(from: Destination, source: Listing, root: string, held?: Held) {
+  if (held && goesOn(source, held.listing)) {
+    const { newest } = held.listing
+    const near = inForce(held.listing).filter(
+      ({ version, entry }) => !entry || version < newest || !has(source, version),
+    )
+    const far = source.entries.filter((version) => version >= newest)
+    const places = [...near.map((one) => ({ ...one, place: held.place })), ...far.map((one) => ofEntry(one, from))]
+    try {
+      return await staged(`${root}/near`, from, places, held)
+    } catch (error) {
+      // What stands here may be what does not fit.
+      if (!(error instanceof LakeError)) throw error
+    }
+  }
+  const places = inForce(source).map((one) => ({ ...one, place: from }))
+  return await staged(`${root}/all`, from, places, held)
+}
+
+interface Placed {
+  readonly version: number
+  readonly entry: boolean
+  readonly place: Destination
+}
+
+const ofEntry = (version: number, place: Destination): Placed => ({ version, entry: true, place })
+
+const has = ({ entries }: Listing, version: number): boolean => entries.includes(version)
+
+/** Whether every entry after the newest here is there. */
+function goesOn(source: Listing, { newest }: Listing): boolean {
+  if (newest === 0 || source.newest < newest) return false
+  const after = source.entries.filter((version) => version > newest)
+  return after.length === source.newest - newest && (after.length > 0 || has(source, newest))
+}
+
+/** The newest checkpoint and the entries after it. */
+function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
+  const checkpoint = checkpoints.at(-1) ?? 0
+  const after = entries.filter((version) => version > checkpoint).map((version) => ({ version, entry: true }))
+  return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
+}
+
+/** A journal that was brought to this machine and read: its newest checkpoint, null where every entry is there, and what follows it. */
+async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held) {
+  await makeFolder(realDisk, inLake(root, places.journal))
+  await stageRuns(root, from, held)
+  for (const { version, entry, place } of files) {
+    const path = entry ? entryFile(version) : checkpointFile(version)
+    if (!(await place.get(path, inLake(root, path)))) throw new Vanished(path)
+  }
+  const newest = files.at(-1)?.version ?? 0
+  const checkpoint = files.find(({ entry }) => !entry)?.version ?? null
+  const entries = files.flatMap(({ version, entry }) => (entry ? [version] : []))
+  try {
+    if (checkpoint !== null) await checkpointHeader(root, checkpoint)
+    const index = await Ledger.inMemory(root)
+    if (index.head().version === newest)
+      return { root, index, checkpoint, entries, [Symbol.dispose]: () => index.close() }
+    index.close()
+    throw new Vanished(entryFile(index.head().version + 1))
+  } catch (error) {
+    throw error instanceof LakeError ? inPlace(error, from) : error
+  }
+}
+
+/**
+ * What runs wrote down is part of the index: each line counts right after the version that it follows. Such a file only
+ * grows: one of the same size need not travel.
+ */
+async function stageRuns(root: string, from: Destination, held: Held | undefined): Promise<void> {
+  await makeFolder(realDisk, inLake(root, places.runs))
+  const here = new Map((await held?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
+  const limit = pLimit(atOnce)
+  const files = (await from.list(places.runs)).filter(({ path }) => /^runs\/[\w%.-]+\.jsonl$/.test(path))
+  await limit.map(files, async ({ path, bytes }) => {
+    const place = held && here.get(path) === bytes ? held.place : from
+    await place.get(path, inLake(root, path))
+  })
+}
+
+/** The same complaint, with the place whose file it is. */
+export function inPlace(error: LakeError, from: Destination): LakeError {
+  const [{ subject, expected, got } = { subject: error.message }] = error.complaints
+  return error.kind === 'integrity' ? unsoundAt(from, subject, expected, got, error) : error
+}
+
+/** The digest of the newest version of a place; null where it has none. `scratch`: a folder for what must be read. */
+export async function newestDigest(place: Destination, { newest }: Listing, scratch: string): Promise<string | null> {
+  if (newest === 0) return null
+  const entry = await place.read(entryFile(newest))
+  if (entry) return decodeEntry(entry.toString(), entryFile(newest)).digest
+  await makeFolder(realDisk, join(scratch, places.journal))
+  if (!(await place.get(checkpointFile(newest), inLake(scratch, checkpointFile(newest)))))
+    throw new Vanished(checkpointFile(newest))
+  using index = await soundly(scratch, newest)
+  return index?.head().digest ?? null
+}
+
+/** The digest of a version as an index tells it. */
+export function versionDigest(index: Ledger, version: number): string | null {
+  const row = index.statement('SELECT digest FROM versions WHERE version = ?').get(version)
+  return typeof row?.['digest'] === 'string' ? row['digest'] : null
+}

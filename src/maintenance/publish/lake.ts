@@ -1,0 +1,246 @@
+import { basename } from 'node:path'
+import { LakeError, usage } from '../../base/errors.ts'
+import type { CommitDeps } from '../../lake/ledger/commit.ts'
+import { heldStamps, heldVersions, liveFiles } from '../../lake/ledger/held.ts'
+import { type JobDeps, type Run, runName, withLake } from '../../lake/ledger/job.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { findOrphans, openSpool, type Spool } from '../../lake/ledger/sweep.ts'
+import { dataPlaces, refuseStranger } from '../../lake/store/begin.ts'
+import { diskError, isWritable, realDisk } from '../../lake/store/disk.ts'
+import { dataVersion, inLake, places } from '../../lake/store/layout.ts'
+import { type Lock, lockCommit, lockJob, pin, pullLock } from '../../lake/store/lock.ts'
+import {
+  below,
+  type Destination,
+  type DestinationDeps,
+  folderAt,
+  isLocal,
+  onTheWay,
+  type Published,
+  requireApart,
+} from './destination.ts'
+import type { Micros } from '../../base/time.ts'
+import { type CopyDeps, copyLake } from './lake-copy.ts'
+import { journalAt } from './lake-journal.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { beginDatabase } from '../../lake/store/database.ts'
+import { isThere, readText } from '../../lake/store/files.ts'
+import { lakeMarker, markedSynthetic, mirrorMarker, mirrorOf, parseMarker } from '../../lake/store/marker.ts'
+import { closePrivate } from '../../lake/store/private.ts'
+import { buildViews } from '../../query/views/build.ts'
+import { namedByViews } from '../../query/views/manifest.ts'
+import { destinationOf } from './s3.ts'
+
+/** A run of whoever changes a destination, of a lake that has a version. */
+interface PublishingRun extends Run {
+  readonly lake: string
+  /** For what is on the way; gone at the end. */
+  readonly spool: Spool
+}
+
+/** The frame of every job that writes to a destination: one at a time, and none without something to publish. */
+export async function publishing<T>(
+  { root, name }: { readonly root: string; readonly name: string },
+  deps: JobDeps,
+  work: (run: PublishingRun) => Promise<T>,
+): Promise<T> {
+  return await withLake({ root, name, lock: 'publish' }, deps, async (run) => {
+    const { lake } = run.ledger.head()
+    if (lake === null)
+      throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+    await using spool = await openSpool(root, run.id, deps)
+    return { value: await work({ ...run, lake, spool }), stopped_by: null, error: null }
+  })
+}
+
+/** The folder of a destination that a lake is copied to. */
+const lakeFolder = 'lake'
+
+/** Which version of which lake is copied, under the name of which run; `scratch` is a folder for what is on the way. */
+interface LakeInput {
+  readonly root: string
+  readonly to: Destination
+  readonly version: number
+  readonly run: string
+  readonly scratch: string
+  readonly thorough?: boolean
+}
+
+/** Copies journal, stamps and the files of a version under `lake/` of a destination, for `pitlake pull`. */
+export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps) {
+  const { root, to, version, run, scratch, thorough = false } = input
+  const from = folderAt(root, { disk: deps.disk ?? realDisk, mark: run })
+  await using _ = await pin(root, run, { ...deps.holder, since: deps.nowMicros() })
+  const place = { from, to: below(to, lakeFolder), scratch, near: false }
+  return await copyLake({ ...place, until: version, mirrorOf: (lake) => `lake ${lake}`, thorough }, deps)
+}
+
+/** What killed copies have left of files that were on their way to a lake. */
+async function leftOnTheWay(to: Destination): Promise<readonly Published[]> {
+  const folders = [...dataPlaces, places.journal, places.runs, places.stamps]
+  const all = await Promise.all(folders.map(async (place) => await to.list(place)))
+  return all.flat().filter(({ path }) => basename(path).startsWith(onTheWay))
+}
+
+/**
+ * The files under `lake/` that its newest version does not name, nor a version that was the newest after an instant, nor
+ * a stamped one.
+ */
+export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros): Promise<readonly Published[]> {
+  const { newest } = await journalAt(below(to, lakeFolder))
+  if (newest === 0) return []
+  const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
+  const kept = new Set<string>()
+  for (const { path, removed_version: end } of ledger.statement('SELECT path, removed_version FROM files').iterate())
+    if (end === null || Number(end) > newest || (ends.get(Number(end)) ?? before) > before) kept.add(String(path))
+  for (const { version } of heldStamps(ledger)) for (const { path } of liveFiles(ledger, { version })) kept.add(path)
+  const all = await Promise.all(dataPlaces.map(async (place) => await to.list(`${lakeFolder}/${place}`)))
+  return all.flat().filter(({ path, modified }) => {
+    const own = path.slice(lakeFolder.length + 1)
+    return dataVersion(own) !== undefined && !kept.has(own) && modified * 1_000_000 <= before
+  })
+}
+
+/** Which lake is kept a second time, and where. */
+interface BackupInput {
+  readonly root: string
+  readonly to: Destination
+  /** Reads what stands there already, too, and brings anew what is not as it should be. */
+  readonly thorough: boolean
+}
+
+/**
+ * Brings `lake/` of a destination up to the newest version of a lake, beside whatever writes to it: what is missing
+ * travels, what that version and the stamped results do not need goes afterwards.
+ */
+export async function backup(input: BackupInput, deps: JobDeps & CopyDeps) {
+  const { root, to, thorough } = input
+  requireApart(root, to, 'destination')
+  // What publish writes to `lake/` is the same copy: one at a time.
+  return await publishing({ root, name: 'backup' }, deps, async ({ ledger, id, spool, begin }) => {
+    const { version } = ledger.head()
+    const done = { files: 0, bytes: 0 }
+    await using behind = new AsyncDisposableStack()
+    // The copy must not hold a run that never ends: this one is written down behind it.
+    behind.defer(async () => await begin({ version }, () => done))
+    const copied = await publishLake({ root, to, version, run: id, scratch: spool.file('lake'), thorough }, deps)
+    done.files = copied.files
+    done.bytes = copied.bytes
+    const going = await lakeGoing(to, ledger, deps.nowMicros())
+    const left = (await leftOnTheWay(below(to, lakeFolder))).map(({ path }) => `${lakeFolder}/${path}`)
+    const gone = new Set([...going.map(({ path }) => path), ...left])
+    for (const path of gone) await to.remove(path)
+    return { destination: to.uri, ...copied, removed: gone.size }
+  })
+}
+
+/** What is mirrored, and where to. */
+interface PullInput {
+  /** The mirror's folder. */
+  readonly root: string
+  /** A destination of `publish --lake`, its `lake` folder, or any lake. */
+  readonly source: string
+  /** Where a relative source begins; this process's folder where it is not said. */
+  readonly cwd?: string
+  readonly catalogue: Catalogue
+  /** Reads what is here already, too, and brings anew what is not as it should be. */
+  readonly thorough: boolean
+  /** What comes is a lake of its own in the end: others may write to it. */
+  readonly own?: boolean
+}
+
+/** What pulling needs of the world. */
+interface PullDeps extends CommitDeps, CopyDeps {
+  readonly web: NonNullable<DestinationDeps['web']>
+}
+
+/**
+ * Brings a mirror up to the newest version of its lake, asking no provider; a new one where the folder is empty. What
+ * shall be a lake of its own is a mirror until all of it is there.
+ */
+export async function pull(input: PullInput, deps: PullDeps) {
+  const { root, own = false } = input
+  const name = own ? 'restore' : 'pull'
+  const disk = deps.disk ?? realDisk
+  const run = runName(deps, name)
+  const reach: DestinationDeps = { disk, mark: run, web: deps.web }
+  await refuseOwn(root)
+  const from = await lakeIn(destinationOf(input.source, input.cwd === undefined ? reach : { ...reach, cwd: input.cwd }))
+  requireApart(root, from, 'source')
+  try {
+    await using held = new AsyncDisposableStack()
+    held.use(await lockJob(root, pullLock, { ...deps.holder, since: deps.nowMicros() }))
+    const spool = held.use(await openSpool(root, run, deps))
+    held.use(await pinned(from, run, deps))
+    const inPlace = await namedByViews(root)
+    const to = folderAt(root, reach)
+    const copy = { from, to, mirrorOf: () => from.uri, scratch: spool.file('.'), near: true, thorough: input.thorough }
+    // A journal without an index would be a lake that has lost it.
+    const beforeJournal = (): void => beginDatabase(inLake(root, places.ledger))
+    const copied = await copyLake({ ...copy, beforeJournal }, deps)
+    await rename(root, to, from.uri)
+    using ledger = await openMirror(root, deps)
+    await buildViews(ledger, { catalogue: input.catalogue, deps })
+    const removed = await tidy(ledger, to, inPlace, deps)
+    if (own) await to.replace(places.marker, lakeMarker(copied.lake, (await markedSynthetic(root)) === true))
+    return { source: from.uri, ...copied, removed }
+  } catch (error) {
+    throw diskError(error, name)
+  }
+}
+
+/** A lake of its own, or a stranger's folder, is no mirror. */
+async function refuseOwn(root: string): Promise<void> {
+  if ((await mirrorOf(root)) !== null) return
+  if (![places.journal, places.ledger, places.marker].some((place) => isThere(inLake(root, place))))
+    return await refuseStranger(root, false)
+  throw usage(`lake ${root}`, {
+    expected: 'an empty folder, or a mirror',
+    got: 'a lake of its own',
+    next: 'name another folder with --data',
+  })
+}
+
+/** The lake at a place: in the folder that publish writes it to, or there itself. */
+async function lakeIn(place: Destination): Promise<Destination> {
+  const inside = below(place, lakeFolder)
+  return (await journalAt(inside)).newest > 0 ? inside : place
+}
+
+/** Holds vacuum back at a lake on this machine that can be told so; what vanishes elsewhere is looked for anew. */
+async function pinned(from: Destination, run: string, deps: PullDeps): Promise<Lock | undefined> {
+  if (!isLocal(from) || !isThere(from.uri) || !isWritable(from.uri) || (await mirrorOf(from.uri)) !== null)
+    return undefined
+  return await pin(from.uri, run, { ...deps.holder, since: deps.nowMicros() })
+}
+
+/** The marker says where the mirror came from last. */
+async function rename(root: string, to: Destination, source: string): Promise<void> {
+  const marker = parseMarker(await readText(inLake(root, places.marker)))
+  if (!marker || marker.mirrorOf === source) return
+  await to.replace(places.marker, mirrorMarker(marker.lake, (await markedSynthetic(root)) === true, source))
+}
+
+/** The index, made anew where it was lost or had seen an entry that was written anew. */
+async function openMirror(root: string, deps: PullDeps): Promise<Ledger> {
+  try {
+    return await Ledger.open(root)
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
+    await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+    return await Ledger.rebuild(root)
+  }
+}
+
+/**
+ * Takes away what no version of the journal names any more, and what killed runs left on the way. What the views named
+ * when the pull began stays until the next one: somebody may have opened them.
+ */
+async function tidy(ledger: Ledger, to: Destination, inPlace: (path: string) => boolean, deps: PullDeps) {
+  const disk = deps.disk ?? realDisk
+  await closePrivate(ledger.root)
+  const gone = (await findOrphans(ledger)).filter((path) => !inPlace(path))
+  gone.push(...(await leftOnTheWay(to)).map(({ path }) => path))
+  for (const path of new Set(gone)) await disk.remove(inLake(ledger.root, path))
+  return new Set(gone).size
+}

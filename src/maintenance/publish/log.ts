@@ -1,0 +1,316 @@
+import { z } from 'zod'
+import { LakeError, usage } from '../../base/errors.ts'
+import type { StampedFile } from '../../lake/ledger/stamps.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { writePrivate } from '../../lake/store/files.ts'
+import { fileSql } from '../../query/views/relations.ts'
+import type { Destination, Published } from './destination.ts'
+
+/*
+ * What Delta's log is made of (PROTOCOL.md of delta-io/delta): each line of a commit is one action. Only what we write is
+ * named here; what somebody else's table says beside it is passed over, for such a table is refused anyway.
+ */
+
+const texts = z.record(z.string(), z.string().nullable()).readonly()
+const some = texts.nullish().transform((held) => held ?? {})
+
+/** Text by key. */
+export type Texts = z.infer<typeof texts>
+
+const addShape = z.object({
+  /** The URI of the file's name, relative to the table. */
+  path: z.string(),
+  partitionValues: some,
+  size: z.number(),
+  /** Milliseconds since 1970. */
+  modificationTime: z.number(),
+  dataChange: z.boolean(),
+  /** JSON: records, smallest and largest values, NULLs. */
+  stats: z
+    .string()
+    .nullish()
+    .transform((held) => held ?? '{}'),
+  tags: some,
+})
+
+const removeShape = z.object({
+  path: z.string(),
+  /** Milliseconds since 1970. */
+  deletionTimestamp: z
+    .number()
+    .nullish()
+    .transform((held) => held ?? 0),
+  dataChange: z.boolean(),
+})
+
+const metaDataShape = z.object({
+  id: z.string(),
+  name: z.string().nullish(),
+  format: z.object({ provider: z.string(), options: some }),
+  schemaString: z.string(),
+  partitionColumns: z.array(z.string()).readonly(),
+  createdTime: z.number().nullish(),
+  configuration: some,
+})
+
+const txnShape = z.object({ appId: z.string(), version: z.number() })
+
+const protocolShape = z.object({
+  minReaderVersion: z.number(),
+  minWriterVersion: z.number(),
+  writerFeatures: z.array(z.string()).readonly().nullish(),
+})
+
+const actionShape = z.object({
+  add: addShape.nullish(),
+  remove: removeShape.nullish(),
+  metaData: metaDataShape.nullish(),
+  txn: txnShape.nullish(),
+  protocol: protocolShape.nullish(),
+  commitInfo: z.record(z.string(), z.unknown()).nullish(),
+})
+
+/** A file that belongs to the table from this version on. */
+export type Add = Readonly<z.infer<typeof addShape>>
+/** A file that has left the table. */
+type Remove = Readonly<z.infer<typeof removeShape>>
+/** What the table is. */
+type MetaData = Readonly<z.infer<typeof metaDataShape>>
+/** Who may read and write the table. */
+type Protocol = Readonly<z.infer<typeof protocolShape>>
+/** One line of the log: one of its keys is set. */
+type Action = Readonly<z.infer<typeof actionShape>>
+
+/** An action as the log holds it; throws on what is none. */
+const parseAction = (text: string): Action => actionShape.parse(JSON.parse(text))
+
+/** A feature that nobody else knows: others read the tables, and write nothing into them. */
+const ownFeature = 'pitlake'
+
+/** Every reader of Delta may read, no other writer may write. */
+export const ownProtocol: Protocol = { minReaderVersion: 1, minWriterVersion: 7, writerFeatures: [ownFeature] }
+
+/** What a table holds at one of its versions. */
+export interface TableState {
+  /** -1: there is no table yet. */
+  readonly version: number
+  readonly metaData: MetaData | undefined
+  readonly protocol: Protocol | undefined
+  readonly txns: ReadonlyMap<string, number>
+  readonly files: ReadonlyMap<string, Add>
+  /** Files that left the table and may still be there. */
+  readonly removed: ReadonlyMap<string, Remove>
+  /** The version of the newest checkpoint; -1 for none. */
+  readonly checkpoint: number
+}
+
+/** A table that is not there. */
+export const noTable: TableState = {
+  version: -1,
+  metaData: undefined,
+  protocol: undefined,
+  txns: new Map(),
+  files: new Map(),
+  removed: new Map(),
+  checkpoint: -1,
+}
+
+/** The state after the actions of a version. */
+function applied(state: TableState, version: number, actions: readonly Action[]): TableState {
+  const [txns, files, removed] = [new Map(state.txns), new Map(state.files), new Map(state.removed)]
+  let { metaData, protocol } = state
+  for (const action of actions) {
+    const { add, remove, txn } = action
+    if (add) files.set(add.path, add)
+    if (add) removed.delete(add.path)
+    if (remove) files.delete(remove.path)
+    if (remove) removed.set(remove.path, remove)
+    if (txn) txns.set(txn.appId, txn.version)
+    metaData = action.metaData ?? metaData
+    protocol = action.protocol ?? protocol
+  }
+  return { ...state, version, metaData, protocol, txns, files, removed }
+}
+
+/** Where the log of a table stands, relative to the destination. */
+export const logFolder = (table: string): string => `${table}/_delta_log`
+
+/** The commit of a version: `points/_delta_log/00000000000000000012.json`. */
+export const commitFile = (table: string, version: number): string => `${logFolder(table)}/${digits(version)}.json`
+
+/** The checkpoint of a version. */
+function checkpointFile(table: string, version: number): string {
+  return `${logFolder(table)}/${digits(version)}.checkpoint.parquet`
+}
+
+const hintFile = (table: string): string => `${logFolder(table)}/_last_checkpoint`
+
+const digits = (version: number): string => String(version).padStart(20, '0')
+
+/** The version and the kind of a file of the log; undefined for any other name. */
+export function logEntry({ path }: Pick<Published, 'path'>) {
+  const match = /\/_delta_log\/(\d{20})\.(json|checkpoint\.parquet)$/.exec(path)
+  return match ? { version: Number(match[1]), kind: match[2] === 'json' ? 'commit' : 'checkpoint' } : undefined
+}
+
+/** Whether a name is one that a publisher gives: that of a data file, or of what was on its way. */
+export function isOwnFile(path: string): boolean {
+  return /(?:^|\/)(?:\.tmp-[^/]+|[0-9a-f]{8}-\d{10}-[^/]+\.parquet)$/.test(path)
+}
+
+/** A file of a table as it stands at the destination. */
+export function publishedFile(table: string, { path, size, tags }: Add): StampedFile {
+  return { path: `${table}/${path}`, bytes: size, sha256: tags['sha256'] ?? '' }
+}
+
+/** What reading and writing logs needs: a destination, and an engine with a place for what passes through. */
+export interface Logs {
+  readonly to: Destination
+  readonly engine: Engine
+  /** A local path for a file of this name. */
+  readonly local: (name: string) => string
+}
+
+/** What a table holds now; a log with a gap or a torn commit is refused. */
+export async function readTable(logs: Logs, table: string): Promise<TableState> {
+  const entries = (await logs.to.list(logFolder(table))).flatMap((file) => logEntry(file) ?? [])
+  const newest = (kind: string): number =>
+    entries.reduce((most, entry) => (entry.kind === kind ? Math.max(most, entry.version) : most), -1)
+  const [checkpoint, last] = [newest('checkpoint'), newest('commit')]
+  let state = checkpoint < 0 ? noTable : await fromCheckpoint(logs, table, checkpoint)
+  for (let version = checkpoint + 1; version <= last; version++)
+    state = applied(state, version, await readCommit(logs.to, table, version))
+  return state
+}
+
+async function fromCheckpoint({ to, engine, local }: Logs, table: string, version: number): Promise<TableState> {
+  const path = checkpointFile(table, version)
+  const file = local(`${table}-read.checkpoint.parquet`)
+  if (!(await to.get(path, file))) throw damaged(to, path, 'no such file')
+  const actions = await readCheckpoint(engine, file).catch((cause: unknown) => {
+    throw damaged(to, path, 'something else than a checkpoint', cause)
+  })
+  return { ...applied(noTable, version, actions), checkpoint: version }
+}
+
+/** The actions of one commit. */
+export async function readCommit(to: Destination, table: string, version: number): Promise<readonly Action[]> {
+  const path = commitFile(table, version)
+  const text = (await to.read(path))?.toString()
+  if (text === undefined) throw damaged(to, path, 'no such file, but later ones')
+  try {
+    const lines = text.split('\n').filter((line) => line !== '')
+    if (lines.length === 0) throw new SyntaxError('an empty file')
+    return lines.map(parseAction)
+  } catch (cause) {
+    throw damaged(to, path, text === '' ? 'an empty file' : 'a torn one', cause)
+  }
+}
+
+function damaged({ uri }: Destination, path: string, got: string, cause?: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: `log ${uri}/${path}`,
+    expected: 'a whole commit or checkpoint of Delta',
+    got,
+    next: 'nothing was written; put the file back from a copy, or publish to another folder',
+    cause,
+  })
+}
+
+/** The configuration key that names the lake. */
+export const lakeKey = 'pitlake.lake'
+
+/** Refuses a folder in which no table stands yet, but files of somebody else. */
+export async function requireFree({ uri, list }: Destination, table: string): Promise<void> {
+  const strange = (await list(table)).find(({ path }) => !isOwnFile(path))
+  if (!strange) return
+  throw usage(`folder ${uri}/${table}`, {
+    expected: 'nothing, or a table of this lake',
+    got: `${strange.path}, a file of somebody else`,
+    next: 'nothing was written; name another folder',
+  })
+}
+
+/** Refuses a table that is not of this lake. */
+export function requireOwn({ uri }: Destination, table: string, state: TableState, lake: string): void {
+  if (state.version < 0) return
+  const named = state.metaData?.configuration[lakeKey]
+  const own = state.protocol?.writerFeatures?.includes(ownFeature) === true
+  if (own && named === lake) return
+  throw usage(`table ${uri}/${table}`, {
+    expected: `one of the lake ${lake}`,
+    got: own && typeof named === 'string' ? `one of the lake ${named}` : 'a table of somebody else',
+    next: 'nothing was written; name another folder, or the lake of these tables with --data',
+  })
+}
+
+/** After so many commits a reader shall find a checkpoint. */
+const betweenCheckpoints = 10
+
+/**
+ * Makes the next version of a table, or none of it: `false` where somebody else made that version first. A reader sees
+ * it once its commit is there; a checkpoint that is due follows.
+ */
+export async function commitTable(
+  logs: Logs,
+  table: string,
+  state: TableState,
+  actions: readonly Action[],
+  now: number,
+): Promise<TableState | false> {
+  const version = state.version + 1
+  if ((await logs.to.create(commitFile(table, version), linesOf(actions))) === 'exists') return false
+  const made = applied(state, version, actions)
+  if (version - made.checkpoint < betweenCheckpoints) return made
+  await checkpointTable(logs, table, made, now)
+  return { ...made, checkpoint: version }
+}
+
+/** Writes a checkpoint of Delta's classic form (V1): everything that a state consists of, as actions. */
+async function checkpointTable({ to, engine, local }: Logs, table: string, state: TableState, now: number) {
+  const actions = actionsOf(state, now)
+  const [lines, file] = [local(`${table}.checkpoint.jsonl`), local(`${table}.checkpoint.parquet`)]
+  await writePrivate(lines, linesOf(actions))
+  const typed = Object.entries(columns).map(([name, type]) => `${quote(name)}: ${quote(type)}`)
+  const read = `read_json(${quote(lines)}, format = 'newline_delimited', columns = {${typed.join(', ')}})`
+  await engine.run(`COPY (FROM ${read}) TO ${quote(file)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v1)`)
+  await to.put(checkpointFile(table, state.version), file)
+  await to.replace(hintFile(table), JSON.stringify({ version: state.version, size: actions.length }))
+}
+
+const linesOf = (actions: readonly Action[]): string => actions.map((action) => `${JSON.stringify(action)}\n`).join('')
+
+/** The columns of a checkpoint: all that an action may say, as Delta's protocol types it. */
+const columns = {
+  txn: 'STRUCT(appId VARCHAR, version BIGINT)',
+  add: `STRUCT(path VARCHAR, partitionValues MAP(VARCHAR, VARCHAR), size BIGINT, modificationTime BIGINT,
+    dataChange BOOLEAN, stats VARCHAR, tags MAP(VARCHAR, VARCHAR))`,
+  remove: 'STRUCT(path VARCHAR, deletionTimestamp BIGINT, dataChange BOOLEAN)',
+  metaData: `STRUCT(id VARCHAR, name VARCHAR, description VARCHAR,
+    format STRUCT(provider VARCHAR, options MAP(VARCHAR, VARCHAR)), schemaString VARCHAR, partitionColumns VARCHAR[],
+    configuration MAP(VARCHAR, VARCHAR), createdTime BIGINT)`,
+  protocol: 'STRUCT(minReaderVersion INTEGER, minWriterVersion INTEGER, writerFeatures VARCHAR[])',
+} as const
+
+/** Files that left the table so long ago are forgotten by its checkpoints, in milliseconds. */
+const remembered = 400 * 86_400_000
+
+/** The actions that a checkpoint of this state holds. */
+export function actionsOf(state: TableState, now: number): readonly Action[] {
+  const { metaData, protocol, txns, files, removed } = state
+  return [
+    { protocol },
+    { metaData },
+    ...[...txns].map(([appId, version]) => ({ txn: { appId, version } })),
+    ...[...files.values()].map((add) => ({ add })),
+    ...[...removed.values()]
+      .filter(({ deletionTimestamp }) => deletionTimestamp > now - remembered)
+      .map((remove) => ({ remove })),
+  ]
+}
+
+async function readCheckpoint(engine: Engine, file: string): Promise<readonly Action[]> {
+  const names = Object.keys(columns).map((name) => `"${name}"`)
+  const sql = `SELECT CAST(to_json({${names.map((name) => `${name}: ${name}`).join(', ')}}) AS VARCHAR) AS line FROM ${fileSql(file)}`
+  return (await engine.rows<{ line: string }>(sql)).map(({ line }) => parseAction(line))
+}

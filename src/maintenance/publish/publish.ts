@@ -1,0 +1,209 @@
+import { storedHeads } from '../../trust/heads/head.ts'
+import { signedText } from '../../base/merkle/note.ts'
+import { usage } from '../../base/errors.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { CommitDeps } from '../../lake/ledger/commit.ts'
+import { heldVersions, liveFiles } from '../../lake/ledger/held.ts'
+import { pin } from '../../lake/store/lock.ts'
+import type { JobDeps } from '../../lake/ledger/job.ts'
+import { liesIn } from '../../lake/store/disk.ts'
+import { Engine } from '../../lake/store/engine.ts'
+import { places } from '../../lake/store/layout.ts'
+import { buildViews } from '../../query/views/build.ts'
+import { fileSql } from '../../query/views/relations.ts'
+import { type Logs, noTable, publishedFile, readTable, requireFree, requireOwn, type TableState } from './log.ts'
+import { changeOf, type TableChange, type Target } from './changes.ts'
+import { commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
+import { type Destination, isLocal, stopAt } from './destination.ts'
+import { type Mark, type Portions, usualPortions } from './ranges.ts'
+import { publishing, publishLake } from './lake.ts'
+import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
+import { publishedTables, versionsTable } from './tables.ts'
+import { heldRevisable } from '../../sources/points/revisable.ts'
+import { readerTexts } from './readers/texts.ts'
+
+type At = Parameters<typeof commitChange>[3]
+
+/** What is published, and where. */
+interface PublishInput {
+  readonly root: string
+  readonly catalogue: Catalogue
+  readonly to: Destination
+  /** Tests have smaller ones. */
+  readonly portions?: Portions
+  /** Whether journal, stamps and files are copied to `lake/`, too. */
+  readonly withLake?: boolean
+  /** Whether the bytes of what is there are read and compared, too, not only names and sizes. */
+  readonly verify?: boolean
+}
+
+/** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
+export async function publish(input: PublishInput, deps: JobDeps & { readonly signal: AbortSignal }) {
+  const { root, to } = input
+  if (isLocal(to) && liesIn(root, to.uri))
+    throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
+  return await publishing({ root, name: 'publish' }, deps, async (run) => {
+    // What is the newest now or becomes it later is kept from vacuum, until the last file of it was read.
+    await using _ = await pin(root, `${run.id}-tables`, { ...deps.holder, since: deps.nowMicros() })
+    const value = await published(input, deps, run)
+    if (input.withLake !== true) return { ...value, lake_copy: undefined }
+    const copy = { root, to, version: value.version, run: run.id, scratch: run.spool.file('lake') }
+    const thorough = input.verify === true
+    const { version, files, bytes } = await publishLake({ ...copy, thorough }, deps)
+    return { ...value, lake_copy: { version, files, bytes } }
+  })
+}
+
+async function published(
+  { root, catalogue, to, portions = usualPortions, verify = false }: PublishInput,
+  deps: CommitDeps & { readonly signal: AbortSignal },
+  { ledger, begin, id, lake, spool }: Parameters<Parameters<typeof publishing>[2]>[0],
+) {
+  const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
+  const frugal = { readOnly: true, tempDirectory: spool.file('duckdb') }
+  using engine = await Engine.open(spool.file(places.database), frugal)
+  const logs: Logs = { to, engine, local: spool.file }
+  const tables = publishedTables({ root, catalogue, files: liveFiles(ledger, { version }) })
+  const states = await readAll(logs, [...tables.map(({ name }) => name), versionsTable], lake)
+  const held = heldVersions(ledger).find((one) => one.version === version)
+  if (!held) throw new RangeError(`the index has no version ${version}`)
+  const now = (): number => Math.floor(deps.nowMicros() / 1000)
+  const at: At = { lake, version, at: held.committed_at, digest: held.digest, program: deps.program, now }
+  const mended = await requireFit(engine, to, states, at)
+  const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
+  const writing: Writing = { ...logs, mark, now: at.now, portions }
+  const done: Record<string, ReturnType<typeof publishedChange>> = {}
+  const count = { missing: 0, changed: 0 }
+  await begin({ version, destination: to.uri }, () => ({ version, tables: Object.keys(done).length, ...count }))
+  const files = [...states].flatMap(([name, { files: adds }]) =>
+    [...adds.values()].map((add) => publishedFile(name, add)),
+  )
+  const reading = { local: logs.local('compared'), signal: deps.signal }
+  const { missing, changed } = await comparedAt(to, files, verify ? reading : undefined)
+  Object.assign(count, { missing: missing.size, changed: changed.size })
+  const lost = new Set([...missing, ...changed])
+  for (const table of tables) {
+    stopAt(deps.signal, `publishing to ${to.uri}`)
+    const state = states.get(table.name) ?? noTable
+    const own = lostOf(table.name, state, lost)
+    if (table.follows !== undefined && own.size === 0 && isAsFar(state, states.get(table.follows))) continue
+    const next = await publishTable(writing, { table, state, lost: own }, at, mended)
+    if (!next) continue
+    states.set(table.name, next.state)
+    done[table.name] = publishedChange(next.state, next.change)
+  }
+  const versionsChanged = await publishVersions(writing, states, at, lost)
+  if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
+  await publishTexts(to, heldRevisable(ledger))
+  const [newest] = (await storedHeads(root)).slice(-1)
+  if (newest) await to.replace('head.txt', signedText(newest.note))
+  return {
+    destination: to.uri,
+    lake,
+    /** The lake version that the tables tell of now. */
+    version,
+    /** Those that were as they should be are not named. */
+    tables: done,
+    /** Files that the tables named and that were gone, cut or changed there; they were brought again. */
+    lost: count,
+  }
+}
+
+/** The files of a table that are not there as they were brought. */
+function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...files.values()].filter((add) => all.has(publishedFile(table, add).path)).map(({ path }) => path))
+}
+
+/** Writes what other engines read the tables by; what is there already stays. */
+async function publishTexts(to: Destination, revisable: readonly string[]): Promise<void> {
+  for (const { path, text } of readerTexts(to.uri, revisable)) {
+    const there = await to.read(path)
+    if (there?.toString('utf8') !== text) await to.replace(path, text)
+  }
+}
+
+/** The newest version of each table; that of somebody else is refused before anything is written. */
+async function readAll(logs: Logs, names: readonly string[], lake: string): Promise<Map<string, TableState>> {
+  const states = new Map<string, TableState>()
+  await requireFree(logs.to, '_delta_log')
+  for (const name of names) {
+    const state = await readTable(logs, name)
+    requireOwn(logs.to, name, state, lake)
+    if (state.version < 0) await requireFree(logs.to, name)
+    states.set(name, state)
+  }
+  return states
+}
+
+/** One table's change and commit; undefined where it is as it should be. */
+async function publishTable(writing: Writing, { table, state, lost }: Omit<Target, 'columns'>, at: At, mended: number) {
+  const columns = await columnsFor(writing.engine, table.rows({ version: 0, at: 0 }))
+  const last = lastMark(state)
+  const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at
+  const step = { last: counts ? last : undefined, now: { version: at.version, at: at.at } satisfies Mark }
+  const change = await changeOf(writing, { table, columns, state, lost }, step)
+  if (!change && state.version >= 0 && isSchema(state, columns)) return undefined
+  return await commitChange(writing, { table, columns, state }, change ?? { add: [], leave: [] }, at)
+}
+
+/** Whether a table tells of the lake version that another one tells of, or a later one. */
+function isAsFar(state: TableState, other: TableState = noTable): boolean {
+  return (lastMark(state)?.version ?? -1) >= (lastMark(other)?.version ?? 0)
+}
+
+function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]): boolean {
+  return state.metaData?.schemaString === schemaString(columns)
+}
+
+/** The version that a table got, and the files that it gained and lost. */
+function publishedChange(state: TableState, { add, leave }: TableChange) {
+  const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
+  return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
+}
+
+const empty = `SELECT CAST(NULL AS BIGINT) AS lake_version, CAST(NULL AS TIMESTAMPTZ) AS lake_committed_at,
+  CAST(NULL AS VARCHAR) AS table_name, CAST(NULL AS BIGINT) AS delta_version, CAST(NULL AS TIMESTAMPTZ) AS committed_at
+  WHERE false`
+
+/**
+ * Notes the versions of all tables under the lake version that they tell of now, as the last commit of a publish;
+ * undefined where that stands there already.
+ */
+async function publishVersions(
+  writing: Writing,
+  states: ReadonlyMap<string, TableState>,
+  at: At,
+  all: ReadonlySet<string>,
+): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
+  const state = states.get(versionsTable) ?? noTable
+  const lost = lostOf(versionsTable, state, all)
+  const tables = [...states].filter(([name]) => name !== versionsTable)
+  const known = [...state.files.values()]
+  const paths = known.flatMap(({ path }) => (lost.has(path) ? [] : [path]))
+  const before = await bring(writing, paths)
+  const told = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
+  const newest = `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version DESC) = 1)`
+  const current = `(SELECT * FROM (VALUES ${told}) AS current (table_name, delta_version))`
+  const [row] = await writing.engine.rows<{ differ: bigint }>(
+    `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,
+  )
+  if (state.version >= 0 && lost.size === 0 && row?.differ === 0n) return undefined
+  const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
+    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${microsSql(at.at)} AS lake_committed_at, table_name,
+      CAST(delta_version AS BIGINT) AS delta_version, ${microsSql(at.now() * 1000)} AS committed_at FROM ${current}`
+  const columns = await columnsFor(writing.engine, empty)
+  const order = ['lake_version', 'table_name']
+  const written = await writeRows(writing, versionsTable, { rows, columns, where: [], order })
+  const add = [await placeFile(writing, versionsTable, '0', written, {})]
+  return await commitChange(writing, { table: { name: versionsTable }, columns, state }, { add, leave: known }, at)
+}
+
+/** The rows that stand there, as a SELECT over local copies. */
+async function bring({ to, local }: Logs, paths: readonly string[]): Promise<string> {
+  const parts: string[] = []
+  for (const path of paths) {
+    const file = local(`${versionsTable}-held-${parts.length}`)
+    if (await to.get(`${versionsTable}/${path}`, file)) parts.push(`SELECT * FROM ${fileSql(file)}`)
+  }
+  return parts[0] ?? empty
+}

@@ -1,0 +1,89 @@
+import type { Micros } from '../../base/time.ts'
+import type { Add, Texts } from './log.ts'
+
+/** A version of the lake and when it was committed. */
+export interface Mark {
+  readonly version: number
+  readonly at: Micros
+}
+
+/** What came to the lake after one version and up to another. */
+interface Range {
+  readonly since: Mark
+  readonly until: Mark
+}
+
+/** What a file is to hold, so that it can be made again from the lake alone. */
+interface Piece extends Range {
+  /** The first part of the metrics' paths; null: all of them. */
+  readonly group: string | null
+}
+
+/** A published file with what it holds. */
+interface HeldPiece {
+  readonly add: Add
+  readonly piece: Piece
+  readonly rows: number
+}
+
+/** Before the first version. */
+export const beginning: Mark = { version: 0, at: 0 }
+
+/** A piece as the log tells it beside its file. */
+export function tagsOf({ since, until, group }: Piece): Texts {
+  const markText = ({ version, at }: Mark): string => `${version}@${at}`
+  return { since: markText(since), until: markText(until), ...(group !== null && { group }) }
+}
+
+/** The piece that the log tells of; undefined where it tells none. */
+export function pieceOf(tags: Texts): Piece | undefined {
+  const mark = (text = ''): Mark | undefined => {
+    const [, version, at] = /^(\d+)@(\d+)$/.exec(text ?? '') ?? []
+    return version === undefined || at === undefined ? undefined : { version: Number(version), at: Number(at) }
+  }
+  const [since, until] = [mark(tags['since'] ?? undefined), mark(tags['until'] ?? undefined)]
+  return since && until && { since, until, group: tags['group'] ?? null }
+}
+
+/** How many rows make a file. */
+export interface Portions {
+  /** So few are written again with each publish. */
+  readonly few: number
+  /** More than so many are a file for each group of metrics, and stay as they are; up to them all are in one. */
+  readonly large: number
+}
+
+/** A row group; a file that a reader opens for its rows, not for its footer. */
+export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
+
+/**
+ * The files that `fresh` rows between two marks make necessary. Small files of before are written anew with them while
+ * each holds at most twice as many rows as all that are newer: so a table has few files, and a row is written few times.
+ * What is stale is made again from the lake as it is now: pieces are written, with about so many rows, and files leave.
+ */
+export function rewriting(
+  held: readonly HeldPiece[],
+  { since, until }: Range,
+  fresh: number,
+  isStale: (file: HeldPiece) => boolean,
+  { few, large }: Portions,
+): { readonly write: readonly (Piece & { readonly rows: number })[]; readonly leave: readonly HeldPiece[] } {
+  const leave = new Set<HeldPiece>()
+  let [rows, start] = [fresh, since]
+  const ranges = [...Map.groupBy(held, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
+  for (const [, files] of fresh === 0 ? [] : ranges) {
+    const own = files.reduce((sum, file) => sum + file.rows, 0)
+    if (own > Math.max(2 * rows, few) || rows + own > large) break
+    for (const file of files) leave.add(file)
+    rows += own
+    start = files[0]?.piece.since ?? start
+  }
+  const stale = held.filter((file) => !leave.has(file) && isStale(file))
+  return {
+    write: [
+      ...(fresh === 0 ? [] : [{ since: start, until, group: null, rows }]),
+      ...stale.map((file) => ({ ...file.piece, rows: file.rows })),
+    ],
+    leave: [...leave, ...stale],
+  }
+}

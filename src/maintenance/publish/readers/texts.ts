@@ -1,0 +1,303 @@
+import { quote } from '../../../lake/store/engine.ts'
+import { textsIn } from '../../../lake/store/sql.ts'
+import { intervals, measureOf } from '../../../base/time.ts'
+import { arrivalsSql } from '../../../query/views/joins.ts'
+import { type ObjectText, readObjects, fillIn, utcSql } from '../../../query/views/template.ts'
+
+/**
+ * The texts by which other engines ask the published tables as our views ask the lake. The SQL ones are made of the
+ * very text of the view `points` and of two queries that every dialect understands. Of points of `revisable` metrics, which
+ * may have several vintages, `points` gives the last.
+ */
+export function readerTexts(uri: string, revisable: readonly string[] = []) {
+  const one = (name: string, dialect?: Dialect) => ({
+    /** Relative to the destination. */
+    path: `readers/${name}`,
+    text: fillIn(name, own(name), (word, argument) => {
+      const names = JSON.stringify(revisable)
+      const plain = { uri, uri_text: JSON.stringify(uri), lengths: lengths(), columns: columns(), revisable: names }[
+        word
+      ]
+      return plain ?? (dialect && words(dialect, revisable)(word, argument))
+    }),
+  })
+  return [
+    one('duckdb.sql', duckdb(uri, utcSql)),
+    one('clickhouse.sql', clickhouse(uri)),
+    one('spark.sql', spark(uri, false)),
+    one('trino.sql', trino()),
+    one('pitlake_pyspark.py', spark(uri, true)),
+    one('pitlake_polars.py'),
+  ]
+}
+
+/** Of each interval of a constant length its seconds, as Python says a dictionary. */
+function lengths(): string {
+  const all = intervals.map((interval): [string, number] => [interval, measureOf(interval).seconds])
+  return JSON.stringify(Object.fromEntries(all.filter(([, seconds]) => seconds > 0)))
+}
+
+/** The columns of the view `points`, as its header tells them and as Python says a list. */
+function columns(): string {
+  return JSON.stringify(columnNames())
+}
+
+function columnNames(): readonly string[] {
+  const [, names = ''] = /^-- columns: ([\w, ]+)\.$/m.exec(pointsView().header) ?? []
+  return names.split(', ')
+}
+
+function pointsView(): ObjectText {
+  const view = readObjects([]).find(({ name }) => name === 'points')
+  if (view === undefined) throw new RangeError('there is no view points')
+  return view
+}
+
+/** What the placeholders of the texts stand for in a dialect. */
+function words(dialect: Dialect, revisable: readonly string[]): (word: string, argument: string) => string | undefined {
+  const seconds = (option: string): string => dialect.whole(`${dialect.number(option)} * 1000000`)
+  const known: Readonly<Record<string, (...parts: string[]) => string>> = {
+    table: (name = '') => dialect.table(name),
+    decisions: () => dialect.decisions,
+    option: (name = '') => dialect.text(name),
+    flag: (name = '') => dialect.flag(name),
+    micros: (instant = '') => dialect.micros(instant),
+    seconds: (option = '') => `coalesce(${seconds(option)}, 0)`,
+    intervals: () => intervals.map(quote).join(', '),
+    end: (t = '') => endSql(dialect, t),
+    taken: (dimension = '') => takenSql(dialect, dimension),
+    newest: (keys = '') => arrivalsSql(keys).newest,
+    following: (keys = '') => arrivalsSql(keys).following,
+    fresh: (x = '') =>
+      `CASE WHEN ${dialect.number('max_age')} IS NULL OR ${dialect.micros('d.ts')} - f.end_us <= ${seconds('max_age')} THEN ${x} END`,
+    refuse: (condition = '', message = '') => dialect.refuse(condition, message),
+    lacks: (parts = '') => lacksSql(dialect, parts),
+    known: (resource = '') => versionsSql(dialect, resource),
+    view: () => indented(pointsSql(dialect)),
+    points: () => lastSql(dialect, revisable),
+    text: (name = '') => bodyOf(name, dialect, revisable),
+    rest: (name = '') => bodyOf(name, dialect, revisable).replace(/^WITH /, ''),
+    strange: () => dialect.strange ?? '0',
+  }
+  return (word, argument) =>
+    Object.hasOwn(known, word) ? known[word]?.(...argument.split('|').map((part) => part.trim())) : undefined
+}
+
+/** One of the shared queries in a dialect, without its header. */
+function bodyOf(name: string, dialect: Dialect, revisable: readonly string[]): string {
+  const body = own(`${name}.sql`)
+    .replace(/^(?:--[^\n]*\n)+/, '')
+    .trimEnd()
+  return named(fillIn(name, body, words(dialect, revisable)), dialect)
+}
+
+/** The body of the view `points` over the published table. */
+function pointsSql(dialect: Dialect): string {
+  const view = pointsView()
+  const clocks: Readonly<Record<string, string>> = {
+    files: dialect.table('points'),
+    as_of: dialect.instant('as_of'),
+    observed_as_of: dialect.instant('observed_as_of'),
+    backfill: `(coalesce(${dialect.text('backfill')}, 'strict') = 'rule')`,
+    ruled: 'stored.available_rule_at',
+    computed: 'stored.computed_at',
+    proved: 'true',
+  }
+  const unset = (option: string): string => `${dialect.instant(option)} IS NULL`
+  const body = fillIn(view.file, view.body, (word, argument) => (word === 'unset' ? unset(argument) : clocks[word]))
+  return named(body.replaceAll(/\n\s+AND true/g, ''), dialect)
+}
+
+/** The same with the last vintage of each point alone. */
+function lastSql(dialect: Dialect, revisable: readonly string[]): string {
+  const all = pointsSql(dialect)
+  if (revisable.length === 0) return all
+  const at = /CASE WHEN [^\n]* END(?= AS available_at)/.exec(all)?.[0] ?? 'stored.available_at'
+  const keys = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'network', 't'].map((name) => `stored.${name}`)
+  const order = `PARTITION BY ${keys.join(', ')} ORDER BY ${at} DESC, stored.observed_at DESC`
+  const numbered = all.replace(/\nFROM /, () => `,\n  row_number() OVER (${order}) AS nth\nFROM `)
+  const names = columnNames().map((name) => (name === 'interval' ? 'p."interval"' : `p.${name}`))
+  return named(`SELECT ${names.join(', ')}\nFROM (\n${indented(numbered)}\n) AS p WHERE p.nth = 1`, dialect)
+}
+
+/** The versions of a resource that are known at `as_of`, by what the lake held at `observed_as_of`. */
+function versionsSql(dialect: Dialect, resource: string): string {
+  const cut = (option: string): string => {
+    const at = dialect.instant(option)
+    return `(${at} IS NULL OR h.valid_from <= ${at})`
+  }
+  const open = ['as_of', 'observed_as_of'].map((option) => `coalesce(${dialect.instant(option)} < h.valid_to, false)`)
+  return `SELECT h.* FROM ${dialect.table(`history_${resource}`)} AS h
+  WHERE ${cut('as_of')} AND ${cut('observed_as_of')} AND (h.valid_to IS NULL OR ${open.join(' OR ')})`
+}
+
+/** The end of the option `interval` that starts at an instant, both in microseconds, free of any calendar of the session. */
+function endSql(dialect: Dialect, t: string): string {
+  const day = 86_400_000_000
+  const branches = intervals.map((interval) => {
+    const { seconds, months } = measureOf(interval)
+    if (months === 0) return `WHEN '${interval}' THEN ${t} + ${seconds * 1_000_000}`
+    if (months > 1) throw new RangeError(`no reader knows the end of ${interval}`)
+    // Months begin at midnight of their first day: 31 days later is one of the first four days of the next.
+    const later = `(${dialect.quotient(t, day)} + 31)`
+    return `WHEN '${interval}' THEN (${later} - ${dialect.monthDay(later)} + 1) * ${day}`
+  })
+  return `CASE ${dialect.text('interval')} ${branches.join(' ')} END`
+}
+
+/** The value of a dimension that a metric is joined on: the option, else the catalogue's; none where it takes none. */
+function takenSql(dialect: Dialect, dimension: string): string {
+  const standard = `max(e.default_${dimension})`
+  return `CASE WHEN ${standard} IS NOT NULL THEN coalesce(${dialect.text(dimension)}, ${standard}) END`
+}
+
+/** Whether a value is asked for that the metric does not take, though it takes others: `currency currencies`. */
+function lacksSql(dialect: Dialect, parts: string): string {
+  const [dimension = '', values = ''] = parts.split(' ')
+  const wanted = dialect.text(dimension)
+  return `${wanted} IS NOT NULL AND max(e.default_${dimension}) IS NOT NULL
+        AND max(CASE WHEN ${dialect.has(`e.${values}`, wanted)} THEN 1 ELSE 0 END) = 0`
+}
+
+const folder = new URL('./', import.meta.url)
+
+function own(name: string): string {
+  const found = ['.sql', '.py'].flatMap((ending) => textsIn(folder, ending)).find(([file]) => file === name)
+  if (found === undefined) throw new RangeError(`no text of readers is named ${name}`)
+  return found[1]
+}
+
+/** Names that are words of the language as the dialect quotes them. */
+const named = (sql: string, { quote }: Dialect): string => sql.replaceAll(/"(\w+)"/g, `${quote}$1${quote}`)
+
+const indented = (sql: string): string => sql.replaceAll(/^/gm, '    ')
+
+/** An SQL expression. */
+type Sql = string
+
+/** How an engine says what the shared texts leave open; options are what a person passes, NULL where not given. */
+interface Dialect {
+  /** What stands around names that are words of the language. */
+  readonly quote: '"' | '`'
+  /** A published table, for FROM. */
+  readonly table: (name: string) => Sql
+  /** The caller's rows with `asset` and `ts`, for FROM. */
+  readonly decisions: Sql
+  /** Options of each type. */
+  readonly text: (option: string) => Sql
+  readonly number: (option: string) => Sql
+  readonly flag: (option: string) => Sql
+  readonly instant: (option: string) => Sql
+  /** Whole microseconds of an instant, never rounded; BIGINT. */
+  readonly micros: (instant: Sql) => Sql
+  /** The nearest whole number, BIGINT. */
+  readonly whole: (number: Sql) => Sql
+  /** A quotient without its fraction. */
+  readonly quotient: (one: Sql, other: number) => Sql
+  /** The day of the month of a day counted from 1970-01-01. */
+  readonly monthDay: (day: Sql) => Sql
+  /** Whether an array holds a value. */
+  readonly has: (array: Sql, value: Sql) => Sql
+  /** 0, or an error where an option is passed that nothing takes; not needed where the engine itself refuses it. */
+  readonly strange?: Sql
+  /** 0, or an error where the condition holds. */
+  readonly refuse: (condition: Sql, message: string) => Sql
+}
+
+/** What may be passed to the queries, beside the metric and its interval. */
+const options = 'currency exchange network max_age latency skip_nulls as_of observed_as_of backfill'.split(' ')
+
+/** Macros with named options; needs the extension `delta`. */
+function duckdb(uri: string, utc: (x: Sql) => Sql): Dialect {
+  return {
+    quote: '"',
+    table: (name) => `delta_scan(${literal(`${uri}/${name}`)})`,
+    decisions: 'query_table(decisions)',
+    text: (option) => `CAST(${optionName(option)} AS VARCHAR)`,
+    number: (option) => `CAST(${option} AS DOUBLE)`,
+    flag: (option) => `coalesce(CAST(${option} AS BOOLEAN), false)`,
+    instant: utc,
+    micros: (instant) => `epoch_us(${instant})`,
+    whole: (number) => `CAST(round(${number}) AS BIGINT)`,
+    quotient: (one, other) => `(${one} // ${other})`,
+    monthDay: (days) => `day(DATE '1970-01-01' + CAST(${days} AS INTEGER))`,
+    has: (array, value) => `list_contains(${array}, ${value})`,
+    refuse: (condition, message) => `CASE WHEN ${condition} THEN CAST(error(${literal(message)}) AS BIGINT) ELSE 0 END`,
+  }
+}
+
+/** Parameterised views; options are one text of JSON, tables the table functions of the engine. */
+function clickhouse(uri: string): Dialect {
+  const json = (option: string, type: string): Sql =>
+    `JSONExtract({options:String}, ${literal(option)}, 'Nullable(${type})')`
+  const unread = (option: string): Sql => {
+    const wanted = option === 'skip_nulls' ? "'Bool'" : "'Int64', 'UInt64', 'Double'"
+    return `JSONHas({options:String}, ${literal(option)}) AND toString(JSONType({options:String}, ${literal(option)})) NOT IN (${wanted}, 'Null')`
+  }
+  const source = /^s3:/i.test(uri) ? 'deltaLake' : 'deltaLakeLocal'
+  return {
+    quote: '"',
+    table: (name) => `${source}(${literal(`${uri}/${name}`)})`,
+    decisions: 'pit_decisions',
+    text: (option) => (option === 'metric' || option === 'interval' ? `{${option}:String}` : json(option, 'String')),
+    number: (option) => json(option, 'Float64'),
+    flag: (option) => `coalesce(${json(option, 'Bool')}, false)`,
+    instant: (option) => `parseDateTime64BestEffort(${json(option, 'String')}, 6, 'UTC')`,
+    micros: (instant) => `toUnixTimestamp64Micro(toDateTime64(${instant}, 6))`,
+    whole: (number) => `toInt64(round(${number}))`,
+    quotient: (one, other) => `intDiv(${one}, ${other})`,
+    monthDay: (days) => `toDayOfMonth(toDate32(toInt32(${days})))`,
+    has: (array, value) => `has(${array}, ${value})`,
+    strange: `throwIf(NOT isValidJSON({options:String}) OR NOT hasAll([${options.map(literal).join(', ')}], JSONExtractKeys({options:String})), 'no such option')
+      + throwIf(${['max_age', 'latency', 'skip_nulls'].map(unread).join(' OR ')}, 'an option is of another type')`,
+    refuse: (condition, message) => `throwIf(coalesce(${condition}, false), ${literal(message)})`,
+  }
+}
+
+/** Views over session variables `pit_<option>`, or with `marked` a query over parameters `:<option>` and frames `{name}`. */
+function spark(uri: string, marked: boolean): Dialect {
+  const value = (option: string): Sql => (marked ? `:${option}` : `pit_${option}`)
+  return {
+    quote: '`',
+    table: (name) => (marked ? `{${name}}` : `delta.\`${uri.replace(/^s3:/i, 's3a:').replaceAll('`', '``')}/${name}\``),
+    decisions: marked ? '{decisions}' : 'pit_decisions',
+    text: (option) => `CAST(${value(option)} AS STRING)`,
+    number: (option) => `CAST(${value(option)} AS DOUBLE)`,
+    flag: (option) => `coalesce(CAST(${value(option)} AS BOOLEAN), false)`,
+    instant: (option) => `CAST(${value(option)} AS TIMESTAMP)`,
+    micros: (instant) => `unix_micros(${instant})`,
+    whole: (number) => `CAST(round(${number}) AS BIGINT)`,
+    quotient: (one, other) => `(${one} div ${other})`,
+    monthDay: (days) => `day(date_from_unix_date(CAST(${days} AS INT)))`,
+    has: (array, wanted) => `array_contains(${array}, ${wanted})`,
+    refuse: (condition, message) =>
+      `CASE WHEN ${condition} THEN CAST(raise_error(${literal(message)}) AS BIGINT) ELSE 0 END`,
+  }
+}
+
+/** Queries over a first relation `options` of one row; tables are registered in a catalogue of the engine. */
+function trino(): Dialect {
+  const value = (option: string): Sql => `(SELECT options.${optionName(option)} FROM options)`
+  return {
+    quote: '"',
+    table: (name) => `delta.pitlake.${name}`,
+    decisions: 'pit_decisions',
+    text: value,
+    number: value,
+    flag: (option) => `coalesce(${value(option)}, false)`,
+    instant: value,
+    // Seconds as a double are exact to less than half a microsecond until the year 2106.
+    micros: (instant) => `CAST(round(to_unixtime(${instant}) * 1e6) AS bigint)`,
+    whole: (number) => `CAST(round(${number}) AS bigint)`,
+    quotient: (one, other) => `(${one} / ${other})`,
+    monthDay: (days) => `day(date_add('day', ${days}, DATE '1970-01-01'))`,
+    has: (array, wanted) => `contains(${array}, ${wanted})`,
+    refuse: (condition, message) => `IF(${condition}, CAST(fail(${literal(message)}) AS bigint), 0)`,
+  }
+}
+
+/** A text as SQL says it. */
+const literal = (text: string): Sql => `'${text.replaceAll("'", "''")}'`
+
+/** The one option that is a word of the language. */
+const optionName = (option: string): Sql => (option === 'interval' ? '"interval"' : option)

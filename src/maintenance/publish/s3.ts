@@ -1,0 +1,199 @@
+import { LakeError, usage } from '../../base/errors.ts'
+import { header } from '../../sources/http/governor.ts'
+import { sizeOf } from '../../lake/store/files.ts'
+import { parseMicros } from '../../base/time.ts'
+import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
+import { askS3, codeIn, lastingAnswer, parseS3, tag } from './s3-ask.ts'
+
+type S3Answer = Awaited<ReturnType<S3Asking['ask']>>
+
+type S3Asking = ReturnType<typeof askS3>
+
+/** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
+const partBytes = 64 << 20
+
+const writing = 'writing to'
+
+/** Made once: whoever may create it twice asks a server that does not keep the rule on which commits rest. */
+const createOnly = `${onTheWay}create-only`
+
+/** The destination that a text names. */
+export function destinationOf(text: string, reach: DestinationDeps): Destination {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]
+  if (scheme?.toLowerCase() === 's3' && reach.web) return s3At(text, reach.web)
+  if (scheme !== undefined || text === '')
+    throw usage(`destination ${text.replace(/\/\/[^/]*@/, '//…@')}`, {
+      expected: 'a folder or s3://bucket/prefix',
+      got: scheme === undefined ? 'nothing' : `the scheme ${scheme}`,
+    })
+  return folderAt(text, reach)
+}
+
+/** A bucket, or what bears a prefix in one; `partSize` is for tests. */
+export function s3At(text: string, web: Web, partSize = partBytes): Destination {
+  const { bucket, prefix } = parseS3(text)
+  const asking = askS3(text, web)
+  /** The answer about an object; undefined where it is not there. */
+  const found = async (doing: string, call: Parameters<S3Asking['ask']>[1]): Promise<S3Answer | undefined> => {
+    const answer = await asking.ask(doing, call)
+    if (answer.status >= 200 && answer.status < 300) return answer
+    if (isMissing(answer)) return undefined
+    throw await asking.refuse(answer, doing)
+  }
+  let proved: Promise<void> | undefined
+  return {
+    uri: `s3://${bucket}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`,
+    read: async (path) => (await found('reading', { method: 'GET', path }))?.body,
+    get: async (path, file) => (await found('reading', { method: 'GET', path, into: file })) !== undefined,
+    list: async (folder) => await listBelow(asking, prefix, folder),
+    create: async (path, body) => {
+      await (proved ??= prove(asking))
+      return await createOnce(asking, path, Buffer.from(body))
+    },
+    put: async (path, file) => {
+      const bytes = await sizeOf(file)
+      if (bytes > partSize) return await putParts(asking, path, { file, bytes }, partSize)
+      await asking.want(writing, { method: 'PUT', path, body: { file, start: 0, bytes } })
+    },
+    replace: async (path, body) => void (await asking.want(writing, { method: 'PUT', path, body: Buffer.from(body) })),
+    remove: async (path) => void (await found('removing from', { method: 'DELETE', path })),
+  }
+}
+
+const isMissing = (answer: S3Answer): boolean => answer.status === 404 && codeIn(answer) === 'NoSuchKey'
+
+/** A server that knows no create-only writes would let one publisher write over another's commit: it is refused. */
+async function prove(asking: S3Asking): Promise<void> {
+  const body = Buffer.from('pitlake: this object can be made once only\n')
+  for (let times = 0; times < 2; times++) if ((await createOnce(asking, createOnly, body, true)) === 'exists') return
+  throw usage(`destination s3://${(await asking.settings()).bucket}`, {
+    expected: 'an S3 that heeds If-None-Match: *',
+    got: 'one that writes over what is there',
+    next: 'publish to a folder, or update that server',
+  })
+}
+
+/**
+ * Makes an object that is not there. Where a try ended without an answer it may have made it all the same: what stands
+ * there then is compared, and is ours if it is the same. `bare`: an object of the same bytes is another's.
+ */
+async function createOnce(asking: S3Asking, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
+  let unsure = false
+  return await asking.persist<'created' | 'exists'>(writing, async () => {
+    const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
+    const answer = lastingAnswer(got)
+    if (answer?.status === 200) return { done: 'created' }
+    const taken = answer?.status === 412
+    if (answer && !taken) throw await asking.refuse(answer, writing)
+    if (taken && (!unsure || bare)) return { done: 'exists' }
+    unsure = true
+    const there = lastingAnswer(await asking.once({ method: 'GET', path }))
+    if (!there || isMissing(there)) return { again: got }
+    if (there.status !== 200) throw await asking.refuse(there, 'reading')
+    return { done: there.body.equals(body) ? 'created' : 'exists' }
+  })
+}
+
+async function listBelow({ ask, refuse, settings }: S3Asking, prefix: string, folder: string): Promise<Published[]> {
+  const files: Published[] = []
+  const below = folder === '' ? prefix : `${prefix}${folder}/`
+  const tokens = new Set<string>()
+  for (let next: string | undefined, more = true; more; more = next !== undefined) {
+    if (next !== undefined && (tokens.has(next) || tokens.size === mostPages))
+      throw await endless(settings, tokens.size)
+    if (next !== undefined) tokens.add(next)
+    const query = {
+      'list-type': '2',
+      prefix: below,
+      ...(next !== undefined && { 'continuation-token': next }),
+    }
+    const answer = await ask('listing', { method: 'GET', query })
+    const page = answer.status === 200 ? listOf(answer.body.toString()) : undefined
+    if (!page) throw await refuse(answer, 'listing')
+    for (const { key, bytes, modified } of page.objects)
+      if (key.startsWith(below) && !key.endsWith('/')) files.push({ path: key.slice(prefix.length), bytes, modified })
+    next = page.next
+  }
+  return files
+}
+
+/** A listing has no more pages than this: a hundred million objects. */
+const mostPages = 100_000
+
+async function endless(settings: S3Asking['settings'], pages: number): Promise<LakeError> {
+  return new LakeError('incomplete', {
+    subject: `listing s3://${(await settings()).bucket}`,
+    expected: 'a list that ends',
+    got: pages === mostPages ? `more than ${mostPages} pages` : `the same token again after ${pages} pages`,
+    next: 'nothing was written; that storage cannot be listed as S3 does it',
+  })
+}
+
+/** A page of a list; undefined for a text that is none, which tells of no object that it has none. */
+function listOf(xml: string) {
+  const truncated = tag(xml, 'IsTruncated')
+  const next = truncated === 'true' ? tag(xml, 'NextContinuationToken') : undefined
+  if (truncated === undefined || (truncated === 'true' && next === undefined)) return undefined
+  const objects: { readonly key: string; readonly bytes: number; readonly modified: number }[] = []
+  for (const [, item = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+    const [key, size, written] = [tag(item, 'Key'), tag(item, 'Size'), tag(item, 'LastModified')]
+    const micros = written === undefined ? undefined : parseMicros(written)
+    if (key === undefined || size === undefined || micros === undefined) return undefined
+    objects.push({ key, bytes: Number(size), modified: Math.floor(micros / 1_000_000) })
+  }
+  return { objects, next }
+}
+
+/** More parts than this no object may have. */
+const mostParts = 10_000
+
+/** Brings a large file in parts: the object is there, whole, when the last step is done, and nothing before. */
+export async function putParts(
+  asking: S3Asking,
+  path: string,
+  { file, bytes }: { readonly file: string; readonly bytes: number },
+  partSize: number,
+): Promise<void> {
+  const begun = await asking.want(writing, { method: 'POST', path, query: { uploads: '' } })
+  const uploadId = tag(begun.body.toString(), 'UploadId')
+  // Parts of no upload are objects of their own.
+  if (!uploadId) throw await asking.refuse(begun, writing)
+  try {
+    const size = Math.max(partSize, Math.ceil(bytes / mostParts))
+    const tags: string[] = []
+    for (let start = 0; start < bytes; start += size) {
+      const query = { partNumber: String(tags.length + 1), uploadId }
+      const body = { file, start, bytes: Math.min(size, bytes - start) }
+      const answer = await asking.want(writing, { method: 'PUT', path, query, body })
+      const etag = header(answer.headers, 'etag')
+      if (etag === null) throw await asking.refuse(answer, writing)
+      tags.push(etag)
+    }
+    await complete(asking, path, uploadId, tags, bytes)
+  } catch (error) {
+    // What is left of it costs money until it is taken back.
+    await asking.once({ method: 'DELETE', path, query: { uploadId } }).catch(() => undefined)
+    throw error
+  }
+}
+
+/** The last step; told twice, it may find that the first time was heard. */
+async function complete(asking: S3Asking, path: string, uploadId: string, tags: readonly string[], bytes: number) {
+  const parts = tags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
+  const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)
+  await asking.persist(writing, async () => {
+    const got = await asking.once({ method: 'POST', path, query: { uploadId }, body })
+    const answer = lastingAnswer(got)
+    if (!answer) return { again: got }
+    // S3 begins its answer before it knows how the step ends.
+    if (answer.status === 200 && tag(answer.body.toString(), 'ETag') !== undefined) return { done: undefined }
+    if (answer.status === 200) return { again: got }
+    const there = codeIn(answer) === 'NoSuchUpload' ? await asking.ask(writing, { method: 'HEAD', path }) : answer
+    if (there.status === 200 && Number(header(there.headers, 'content-length')) === bytes) return { done: undefined }
+    throw await asking.refuse(answer, writing)
+  })
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+}

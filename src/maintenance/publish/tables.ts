@@ -1,0 +1,180 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { HeldFile } from '../../lake/ledger/held.ts'
+import { earlierDatings } from '../../sources/points/datings.ts'
+import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
+import { growingTables, recordTables, relation, tableColumns } from '../../sources/registry/columns.ts'
+import { ownColumns, publishedName } from '../../sources/registry/digests.ts'
+import { type Engine, quoteName } from '../../lake/store/engine.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import { statementsIn } from '../../lake/store/sql.ts'
+import { readPoints } from '../../query/views/relations.ts'
+import type { Mark } from './ranges.ts'
+import { microsSql } from './write.ts'
+
+/** A table as it is published from the views of one lake version. */
+export interface PublishedTable {
+  readonly name: string
+  /** The SELECT of its rows; those of commits up to a version may be left out. */
+  readonly rows: (after: Mark) => string
+  /** What its rows are sorted by. */
+  readonly order: readonly string[]
+  /** How it grows; undefined: it is written whole whenever it says something else. */
+  readonly growth?: Growth
+  /** A table before it of which it is made alone: where that one is as it was, so is this one. */
+  readonly follows?: string
+}
+
+/** A table whose rows come with commits and stay. */
+interface Growth {
+  /** The instant of the commit that brought a row. */
+  readonly at: string
+  /** Whether a row may have no such instant yet: those are written anew whenever any row is. */
+  readonly open: boolean
+  /** How many rows the commits after a version brought; more is fine. */
+  readonly fresh: (engine: Engine, after: Mark) => Promise<number>
+  /** The column and its values whose rows changed after a version though no commit brought them. */
+  readonly stale?: { readonly by: string; readonly values: (engine: Engine, after: Mark) => Promise<readonly string[]> }
+  /** The groups of metrics, each of which has files of its own where a portion is large. */
+  readonly groups: readonly string[]
+  /** How many rows there are in all, where the lake knows it without counting. */
+  readonly total?: number
+}
+
+/** What the tables are made from: the lake's folder, absolute, and the files of one version. */
+interface TableSources {
+  readonly root: string
+  readonly catalogue: Catalogue
+  readonly files: readonly HeldFile[]
+}
+
+const statement = statementsIn(new URL('sql/', import.meta.url))
+const series = ['metric', 'asset', 'interval', 'currency', 'exchange', 'network']
+
+/** The table that says which version of each other table belongs to which version of the lake. */
+export const versionsTable = 'versions'
+
+/** Every table but `versions`, in the order in which they are committed. */
+export function publishedTables(sources: TableSources): readonly PublishedTable[] {
+  const resources = [...recordTables(sources.catalogue.resources).keys()]
+  const whole = (name: string, order: readonly string[]): PublishedTable => ({
+    name,
+    rows: () => `SELECT * FROM ${name}`,
+    order,
+  })
+  return [
+    ...pointsTables(sources),
+    ...resources.map(historyTable),
+    ...resources.map(snapshotTable),
+    ...growingTables.flatMap((table) => grownTable(sources, table)),
+    whole('coverage', [...series, 'since']),
+    whole('violations', [...series, 't', 'kind', 'offered']),
+    whole('endpoints', ['metric']),
+    { ...whole('series', series), follows: 'points' },
+    whole('links', ['metric_asset', 'product_id', 'valid_from', 'basis', 'chain_id', 'address']),
+  ]
+}
+
+function pointsTables({ root, files }: TableSources): readonly PublishedTable[] {
+  const points = files.filter(({ table }) => table === 'points')
+  const datings = earlierDatings(files)
+  /** What commits after a version brought stands in no older file. */
+  const read = ({ version }: Mark): string =>
+    readPoints(
+      root,
+      points.filter((file) => file.added_version > version),
+    )
+  const growth = (of: string): Growth => ({
+    at: 'observed_at',
+    open: false,
+    fresh: async (engine, after) =>
+      await counted(engine, `${read(after)} WHERE observed_at > ${microsSql(after.at)}${of}`),
+    stale: {
+      by: 'metric',
+      values: async (_engine, after) => datings.flatMap(({ metric, until }) => (until > after.at ? [metric] : [])),
+    },
+    groups: [...new Set(points.flatMap((file) => sharesOf(file).map(({ metric }) => groupOf(metric))))].toSorted(),
+  })
+  const total = points.reduce((sum, { rows }) => sum + rows, 0)
+  const order = [...series, 't']
+  return [
+    {
+      name: 'points',
+      rows: (after) =>
+        statement('points', { files: read(after), ruled: ruledSql('stored'), computed: computedSql('stored') }),
+      order,
+      growth: { ...growth(''), total },
+    },
+    {
+      name: 'components',
+      rows: (after) => statement('components', { files: read(after) }),
+      order: [...order, 'component'],
+      growth: growth(' AND o IS NOT NULL'),
+    },
+  ]
+}
+
+/** The first part of a metric's path. */
+const groupOf = (metric: string): string => metric.split('/', 1)[0] ?? metric
+
+/** Closed versions came with the commit that closed them; open ones are written anew with each change. */
+function historyTable(resource: string): PublishedTable {
+  const view = `history.${quoteName(resource)}`
+  return {
+    name: `history_${resource}`,
+    rows: () => `SELECT * FROM ${view}`,
+    order: ['id', 'valid_from'],
+    growth: {
+      at: 'valid_to',
+      open: true,
+      fresh: async (engine, { at }) =>
+        await counted(
+          engine,
+          `${view} WHERE valid_from > ${microsSql(at)} OR (valid_to > ${microsSql(at)} AND isfinite(valid_to))`,
+        ),
+      groups: [],
+    },
+  }
+}
+
+/** What came to the registry beside versions and dated tables: every snapshot of a date, too. */
+function grownTable({ root, files }: TableSources, table: string): PublishedTable[] {
+  const name = publishedName(table)
+  if (name === undefined) return []
+  const paths = files.filter((file) => file.table === table).map(({ path }) => inLake(root, path))
+  const columns = tableColumns(table).flatMap(([column]) => {
+    return ownColumns.grown.includes(column) ? [] : [`${quoteName(column)}${column === 'at' ? ' AS observed_at' : ''}`]
+  })
+  const rows = `SELECT ${columns.join(', ')} FROM ${relation(table, paths)}`
+  const fresh: Growth['fresh'] = async (engine, after) =>
+    await counted(engine, `(${rows}) WHERE observed_at > ${microsSql(after.at)}`)
+  const growth = { at: 'observed_at', open: false, fresh, groups: [] }
+  return [{ name, rows: () => rows, order: ['observed_at'], growth }]
+}
+
+/** Of several snapshots of a date the last one is shown: its date is made again where an earlier one was published. */
+function snapshotTable(resource: string): PublishedTable {
+  const view = `snapshots.${quoteName(resource)}`
+  return {
+    name: `snapshot_${resource}`,
+    rows: () => `SELECT * FROM ${view}`,
+    order: ['snapshot_date', 'id'],
+    growth: {
+      at: 'observed_at',
+      open: false,
+      fresh: async (engine, { at }) => await counted(engine, `${view} WHERE observed_at > ${microsSql(at)}`),
+      stale: {
+        by: 'snapshot_date',
+        values: async (engine, { at }) => {
+          const dates = `SELECT DISTINCT CAST(snapshot_date AS VARCHAR) AS date FROM ${view} WHERE observed_at > ${microsSql(at)}`
+          return (await engine.rows<{ date: string }>(dates)).map(({ date }) => date)
+        },
+      },
+      groups: [],
+    },
+  }
+}
+
+async function counted(engine: Engine, from: string): Promise<number> {
+  const [row] = await engine.rows<{ rows: bigint }>(`SELECT count(*) AS rows FROM ${from}`)
+  return Number(row?.rows ?? 0)
+}

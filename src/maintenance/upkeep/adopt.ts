@@ -1,0 +1,319 @@
+import { posix } from 'node:path'
+import { isThere, readText } from '../../lake/store/files.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { LakeError, usage } from '../../base/errors.ts'
+import { applyEntry } from '../../lake/ledger/apply.ts'
+import { ownData } from '../../lake/store/begin.ts'
+import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
+import { type CommitDeps, rooted } from '../../lake/ledger/commit.ts'
+import { type Disk, entriesIn, makeFolder, realDisk } from '../../lake/store/disk.ts'
+import { Engine } from '../../lake/store/engine.ts'
+import { decodeEntry, type Entry, type FileEntry, type Progress, type SeriesRow } from '../../lake/ledger/entry.ts'
+import { schemaOf } from '../../lake/ledger/draft.ts'
+import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
+import { heldAcceptances, packed, standingDifferences } from '../../lake/ledger/differences.ts'
+import { soundly } from '../../lake/ledger/fold.ts'
+import { appendEntry, listJournal, readEntry } from '../../lake/ledger/journal.ts'
+import { dataVersion, inLake, places } from '../../lake/store/layout.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { lockCommit } from '../../lake/store/lock.ts'
+import { markedSynthetic, readMarker, setMarker } from '../../lake/store/marker.ts'
+import {
+  entryOf,
+  observedIn,
+  pointsEntry,
+  seriesIn,
+  type FoundFile,
+  readFound,
+  type LeftOut,
+  type LostFolder,
+} from './adopt-files.ts'
+import { sortPoints, sortRows } from './adopt-points.ts'
+import { adoptRegistry } from './adopt-registry.ts'
+import { foundFolder, isLakeLost } from './judgement.ts'
+import { whatIsLeft } from '../../lake/store/parquet.ts'
+import { whole } from '../../base/figures.ts'
+
+/** What taking up a lost lake needs beside its files. */
+interface Adopting {
+  readonly catalogue: Catalogue
+  /** Whether the configured provider makes its data up; null where none is configured, or it cannot be told. */
+  readonly synthetic: boolean | null
+}
+
+/** What is moved aside before the journal is made, written down first: a run that was killed goes on with the same. */
+interface Plan {
+  readonly folder: string
+  /** The newest version that any found file speaks of. */
+  readonly version: number
+  readonly moves: readonly LeftOut[]
+}
+
+const planFile = 'adopting.json'
+const planDone = 'adopted.json'
+const entryKept = 'entry.json'
+
+/** What speaks of versions that no journal explains any more; the ledger goes first, so that nobody takes the rest for a beginning. */
+const aside = [
+  places.ledger,
+  `${places.ledger}-wal`,
+  `${places.ledger}-shm`,
+  places.journal,
+  places.runs,
+  places.stamps,
+  places.spool,
+  places.exports,
+  places.database,
+  places.script,
+  places.manifest,
+]
+
+/**
+ * Makes a journal anew for the data files of a lake that lost its own: for those that are sound and in which each row
+ * stands once. All others move to `found-<instant>/`; nothing is removed. The checkpoint's appearing is the commit.
+ */
+export async function adoptLost(root: string, adopting: Adopting, deps: CommitDeps): Promise<string[]> {
+  const disk = deps.disk ?? realDisk
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  using engine = await Engine.open(':memory:')
+  const revisable = revisableIn(adopting.catalogue)
+  const opened: LostFolder = { engine, root, revisable }
+  if (!(await isLakeLost(root))) return []
+  const lake = await lakeOf(root, (await whatIsLeft(root)).lakes)
+  const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
+  if (synthetic === null) throw unknownProvider(root)
+  const begun = await unfinished(root)
+  if (begun) await moveAside(disk, root, begun)
+  const found = await takeStock(opened, lake)
+  if (found.listed.length === 0) throw nothingLeft(root)
+  const plan = begun ?? (await planned(disk, root, found, deps.nowMicros()))
+  await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
+  await setMarker(disk, root, lake, synthetic)
+  const { series, progress } = await seriesIn(opened, found.listed, adopting.catalogue)
+  const version = Math.max(plan.version, found.version) + 1
+  const state = { ...found.state, ...revisableAnew(revisable, found.listed) }
+  const entry: Entry = {
+    schema_version: schemaOf(state),
+    lake,
+    version,
+    committed_at: Math.max(Math.floor(deps.nowMicros()), found.observed + 1),
+    program: deps.program,
+    previous: null,
+    job: 'adopt',
+    run: `adopt-${version}`,
+    provider: { synthetic },
+    files: { add: found.listed, remove: [], drop: [] },
+    series,
+    progress,
+    ...emptyEntry,
+    state,
+    adopted: { moved: plan.moves.length, folder: plan.folder },
+    ...(await recordIn(inLake(root, plan.folder), lake, series)),
+  }
+  await publish(disk, root, plan.folder, entry)
+  return inWords(found, series, progress, version, plan)
+}
+
+/** What an entry has no word of. */
+const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
+
+/** The marker's id; without one that which all footers agree on. */
+async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
+  const [only] = lakes
+  const id = (await readMarker(root)) ?? (lakes.length === 1 ? only : undefined)
+  if (id !== undefined) return id
+  throw new LakeError('integrity', {
+    subject: `lake ${root}`,
+    expected: 'data of one lake',
+    got: lakes.length === 0 ? 'none that name theirs' : lakes.join(' and '),
+    next: 'put what is of another lake aside, or run pitlake doctor --repair: it moves all of it',
+  })
+}
+
+type Stock = Awaited<ReturnType<typeof takeStock>>
+
+/** Reads every file of ours and decides which are taken up. */
+async function takeStock(folder: LostFolder, lake: string) {
+  const { root } = folder
+  const sound: FoundFile[] = []
+  const unfit: LeftOut[] = []
+  let version = 0
+  for await (const path of ownData(root)) {
+    const one = await readFound(folder, path, lake)
+    version = Math.max(version, dataVersion(path) ?? 0, 'version' in one ? one.version : 0)
+    if ('why' in one) unfit.push(one)
+    else sound.push(one)
+  }
+  const at = (place: string) => (file: { readonly path: string }) => file.path.startsWith(`${place}/`)
+  const points = await sortPoints(folder, sound.filter(at(places.points)))
+  const assets = await sortRows(folder, sound.filter(at(places.assets)))
+  const inRegistry = at(places.registry)
+  const registry = await adoptRegistry(folder, sound.filter(inRegistry), unfit.filter(inRegistry))
+  const listed: FileEntry[] = []
+  for (const file of points.kept) listed.push(await pointsEntry(folder, file))
+  for (const file of assets.kept) listed.push(await entryOf(root, { file, label: '', meta: {} }))
+  for (const one of registry.listings) listed.push(await entryOf(root, one))
+  let observed = 0
+  for (const file of sound) observed = Math.max(observed, await observedIn(folder, file))
+  const rest = unfit.filter((file) => !inRegistry(file))
+  const others = [...rest, ...points.others, ...assets.others, ...registry.others]
+  const kept = new Set(listed.map(({ path }) => path))
+  /** How many of the listed files tell no digest. */
+  const unproved = sound.filter(({ path, digest }) => digest === null && kept.has(path)).length
+  return { listed, others, state: registry.state, registry: registry.refused, version, observed, unproved }
+}
+
+/** The plan of a run that was killed on the way. */
+async function unfinished(root: string): Promise<Plan | undefined> {
+  for (const { name } of await entriesIn(root)) {
+    const path = inLake(root, `${name}/${planFile}`)
+    if (!/^found-\d{8}t\d{9}z$/.test(name) || !isThere(path)) continue
+    const { version, moves } = JSON.parse(await readText(path)) as Plan
+    const own = moves.filter(
+      (move) => aside.includes(move.path) || dataVersion(posix.normalize(move.path)) !== undefined,
+    )
+    return { folder: name, version, moves: own }
+  }
+  return undefined
+}
+
+/** Whether a run that took up a lost lake here was killed before its end. */
+export const isHalfAdopted = async (root: string): Promise<boolean> => (await unfinished(root)) !== undefined
+
+/** Writes the entry that the checkpoint holds, and then that nothing is left to be done. */
+export async function endAdoption(root: string, deps: CommitDeps): Promise<void> {
+  const disk = deps.disk ?? realDisk
+  // Another one may be at its end, too.
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const plan = await unfinished(root)
+  if (!plan) return
+  const text = await readText(inLake(root, `${plan.folder}/${entryKept}`))
+  const { entry, digest } = decodeEntry(text, entryKept)
+  const { entries } = await listJournal(root)
+  if (!entries.includes(entry.version)) await appendEntry(disk, root, entry, 'adopt', { text, digest })
+  await disk.move(inLake(root, `${plan.folder}/${planFile}`), inLake(root, `${plan.folder}/${planDone}`))
+  await disk.syncFolder(inLake(root, plan.folder))
+}
+
+async function planned(disk: Disk, root: string, { others, version }: Stock, now: number): Promise<Plan> {
+  const folder = foundFolder(now)
+  const about = 'it speaks of versions that no journal explains any more'
+  const folders = aside.filter((path) => isThere(inLake(root, path))).map((path) => ({ path, why: about }))
+  const plan = { folder, version, moves: [...folders, ...others] }
+  await makeFolder(disk, inLake(root, folder))
+  const temporary = inLake(root, `${folder}/.tmp-${planFile}`)
+  await disk.write(temporary, `${JSON.stringify(plan)}\n`)
+  await disk.move(temporary, inLake(root, `${folder}/${planFile}`))
+  await disk.syncFolder(inLake(root, folder))
+  return plan
+}
+
+async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Promise<void> {
+  const touched = new Set<string>()
+  for (const { path } of moves) {
+    const [from, to] = [inLake(root, path), inLake(root, `${folder}/${path}`)]
+    if (!isThere(from)) continue
+    if (isThere(to))
+      throw usage(to, { expected: 'a free name', got: 'a file', next: 'put it aside, then run this again' })
+    await makeFolder(
+      disk,
+      inLake(root, posix.dirname(`${folder}/${path}`)),
+      path.startsWith(places.raw) ? 0o700 : 0o777,
+    )
+    await disk.move(from, to)
+    for (const one of [posix.dirname(path), posix.dirname(`${folder}/${path}`)]) touched.add(one)
+  }
+  for (const place of touched) await disk.syncFolder(inLake(root, place))
+}
+
+/** What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series. */
+async function recordIn(folder: string, lake: string, series: readonly SeriesRow[]) {
+  const { entries, checkpoints } = await listJournal(folder)
+  using stack = new DisposableStack()
+  let index = stack.use(await Ledger.inMemory(folder, 0))
+  for (const version of checkpoints) {
+    const held = stack.adopt(await soundly(folder, version), (one) => one?.close())
+    if (held?.head().lake === lake) index = held
+  }
+  const known = new Set(series.map(({ id }) => id))
+  const own = <T extends { readonly series: string }>(rows: readonly T[] = []): T[] =>
+    rows.filter((row) => known.has(row.series))
+  for (const version of entries.filter((one) => one > index.head().version)) {
+    const sealed = await readEntry(folder, version).catch(() => undefined)
+    if (sealed?.entry.lake !== lake) continue
+    const { violations, incidents, passed, accepted } = sealed.entry
+    const told = {
+      violations: own(violations),
+      incidents: own(incidents),
+      passed: own(passed),
+      accepted: own(accepted),
+    }
+    const alone = { ...emptyEntry, files: { add: [], remove: [], drop: [] }, progress: [], state: {} }
+    const entry: Entry = { ...sealed.entry, ...alone, forgotten: [], regained: [], uncovered: [], series, ...told }
+    index.transaction(() => applyEntry(index, { ...sealed, entry }))
+  }
+  const standing = standingDifferences(
+    index,
+    series.map(({ id }) => id),
+  )
+  const accepted = heldAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
+  return { ...packed(standing.map(({ accepted: _accepted, ...one }) => one)), ...(accepted.length > 0 && { accepted }) }
+}
+
+/** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
+async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
+  using index = await Ledger.inMemory(root, 0)
+  const { text, own } = rooted(index, entry)
+  index.transaction(() => applyEntry(index, own))
+  await disk.write(inLake(root, `${folder}/${entryKept}`), text)
+  await writeCheckpoint(disk, index)
+  ;(await Ledger.rebuild(root)).close()
+}
+
+function inWords(
+  { listed, registry, state, unproved }: Stock,
+  series: readonly SeriesRow[],
+  progress: readonly Progress[],
+  version: number,
+  { folder, moves }: Plan,
+): string[] {
+  const points = progress.reduce((sum, one) => sum + one.points, 0)
+  const paths = new Set(listed.map(({ path }) => path))
+  const reasons = Map.groupBy(moves, ({ why }) => why)
+  const known = Object.keys(state).length > 0
+  return [
+    `a journal was made anew: version ${version} lists ${paths.size} files with ${whole(points)} points of ${series.length} series`,
+    ...(unproved === 0
+      ? []
+      : [`${unproved} of these files were read whole, but their footers tell no digest to prove their rows by`]),
+    ...(known
+      ? ['the history of the registry was taken up; its cursor is lost, the next sync begins with a snapshot']
+      : []),
+    ...(registry === null ? [] : [`the registry was moved to ${folder}/registry/: ${registry}`]),
+    'lost with the journal: coverage (the next fetch asks again), requests, versions, earlier datings, and violations but for those of entries that can be read',
+    ...[...reasons].map(
+      ([why, files]) =>
+        `${files.length} moved to ${folder}/: ${why} (${files
+          .slice(0, 3)
+          .map(({ path }) => path)
+          .join(', ')}${files.length > 3 ? ', …' : ''})`,
+    ),
+  ]
+}
+
+function unknownProvider(root: string): LakeError {
+  return usage(`lake ${root}`, {
+    expected: 'a provider that tells whether the data are real or made up: lake.json does not say it',
+    got: 'none in the configuration',
+    next: 'set PITLAKE_METRICS_URL (or PITLAKE_REGISTRY_URL) to the provider of these data',
+  })
+}
+
+function nothingLeft(root: string): LakeError {
+  return new LakeError('integrity', {
+    subject: `lake ${root}`,
+    expected: 'data files that hold together without a journal',
+    got: 'none',
+    next: 'run pitlake doctor --repair: it moves all of them and removes nothing',
+  })
+}

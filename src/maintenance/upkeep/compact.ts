@@ -1,0 +1,242 @@
+import { posix } from 'node:path'
+import { LakeError } from '../../base/errors.ts'
+import { archived } from '../../lake/ledger/archive.ts'
+import { commit, type RewriteDeps, type StagedFile } from '../../lake/ledger/commit.ts'
+import { foldJournal } from '../../lake/ledger/fold.ts'
+import { type HeldFile, liveFiles } from '../../lake/ledger/held.ts'
+import { type JobDeps, type Result, runName, withLake } from '../../lake/ledger/job.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { tryLock } from '../../lake/store/lock.ts'
+import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
+import { mergeRecentFiles } from './merge-recent.ts'
+import { isRecent, portionRows } from '../../sources/points/files.ts'
+import { markOf, type Rewriting, withRewriting } from './rewrite.ts'
+import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
+import { archiveRows } from './vacuum.ts'
+import { providerOf } from '../../lake/ledger/provider.ts'
+import { growingTables } from '../../sources/registry/columns.ts'
+
+/** A partition whose files were left as they are, and why. */
+type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
+  readonly reason: string
+}
+
+/** What came of merging; bytes are those of the exchanged files. */
+type MergeSummary = ReturnType<typeof summaryOf>
+
+/** A version of merged files is made when so many bytes wait for it, or at the end. */
+const batchBytes = 512_000_000
+
+/** Merges every partition into one file in the encoding that suits it best, and folds the journal. */
+export async function compact(root: string, deps: RewriteDeps & JobDeps): Promise<MergeSummary> {
+  return await withLake({ root, name: 'compact', lock: 'merge' }, deps, async ({ id, ledger, begin }) => {
+    const outcome = newOutcome()
+    const all = partitions(ledger)
+    await begin({ partitions: all.length, files: all.flat().length }, () => actualOf(outcome))
+    await archiveRows(ledger, deps, undefined, id)
+    await dissolve(ledger, deps, { run: id, job: 'compact' }, outcome)
+    const left = outcome.stopped || outcome.abandoned.length > 0
+    // A file that was written by a whole merge needs no other.
+    const isMerged = (file: HeldFile): boolean => markOf(file) !== null
+    const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, isMerged))
+    const choice = { run: id, job: 'compact', measure: true, portion: portionRows, chosen }
+    const summary = await mergeParts(ledger, deps, choice, outcome)
+    await foldJournal(ledger, deps)
+    return resultOf(summary)
+  })
+}
+
+/**
+ * Merges small files where a partition has too many of them; for the end of a run that added some. While another
+ * merge is at work it does nothing. Failing costs nothing but the merge: the old files stay.
+ */
+export async function mergeSmallFiles(
+  ledger: Ledger,
+  deps: RewriteDeps,
+  run: string = runName(deps, 'merge'),
+  outcome: Outcome = newOutcome(),
+): Promise<MergeSummary> {
+  await using lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
+  if (!lock) return summaryOf(ledger, outcome)
+  await archiveRows(ledger, deps, undefined, run)
+  const chosen = partitions(ledger).map(dueMerge)
+  const choice = { run, job: 'merge', measure: false, portion: portionRows, chosen }
+  const summary = await mergeParts(ledger, deps, choice, outcome)
+  await foldJournal(ledger, deps)
+  return summary
+}
+
+/** The same as a job of its own. */
+export async function mergeDue(root: string, deps: RewriteDeps & JobDeps): Promise<MergeSummary> {
+  return await withLake({ root, name: 'merge' }, deps, async ({ id, ledger, begin }) => {
+    const due = dueMerges(ledger)
+    const outcome = newOutcome()
+    if (due > 0) await begin({ partitions: due }, () => actualOf(outcome))
+    return resultOf(await mergeSmallFiles(ledger, deps, id, outcome))
+  })
+}
+
+/** The files of a partition that are to be merged at the end of a run. */
+function dueMerge(files: readonly HeldFile[]): readonly HeldFile[] {
+  return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
+}
+
+/** How many partitions `mergeSmallFiles` would take up now. */
+export function dueMerges(ledger: Ledger): number {
+  return partitions(ledger).filter((files) => dueMerge(files).length > 0).length
+}
+
+const mergeable: ReadonlySet<string> = new Set(['points', 'redated', 'metric_assets', ...archived, ...growingTables])
+
+/** Dated tables share files between dates and are left alone. */
+const isMergeable = (table: string): boolean => mergeable.has(table) || isHistory(table)
+
+/** The live files by partition, in a fixed order. */
+function partitions(ledger: Ledger): HeldFile[][] {
+  const files = liveFiles(ledger).filter(({ table }) => isMergeable(table))
+  const key = ({ table, metric, interval, label }: HeldFile) => JSON.stringify([table, metric, interval, label])
+  return [...Map.groupBy(files, key).values()]
+}
+
+interface Choice {
+  readonly run: string
+  readonly job: string
+  readonly measure: boolean
+  /** From so many rows on, what recent files hold of a partition moves to a file of its own. */
+  readonly portion: number
+  readonly chosen: readonly (readonly HeldFile[])[]
+}
+
+/** A merge that is written and waits for its commit. */
+interface Ready {
+  readonly inputs: readonly HeldFile[]
+  readonly staged: readonly StagedFile[]
+}
+
+interface Outcome {
+  readonly abandoned: Abandoned[]
+  readonly merged: Ready[]
+  versions: number
+  stopped: boolean
+}
+
+/** Moves everything that recent files hold to its partitions, in one version of its own. */
+async function dissolve(ledger: Ledger, deps: RewriteDeps, by: Pick<Choice, 'run' | 'job'>, outcome: Outcome) {
+  const chosen = [liveFiles(ledger, { table: 'points' }).filter(isRecent)]
+  return await mergeParts(ledger, deps, { ...by, measure: false, portion: 1, chosen }, outcome)
+}
+
+/** The same for a job that needs every point in its partition; hold the lock of merges. */
+export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: string, job: string): Promise<void> {
+  const error = mergeVerdict(await dissolve(ledger, deps, { run, job }, newOutcome()))
+  if (error !== null) throw error
+}
+
+const newOutcome = (): Outcome => ({ abandoned: [], merged: [], versions: 0, stopped: false })
+
+function actualOf({ merged, versions }: Outcome) {
+  const files = (of: (one: Ready) => readonly unknown[]): number => merged.flatMap(of).length
+  return { versions, files_removed: files(({ inputs }) => inputs), files_added: files(({ staged }) => staged) }
+}
+
+function resultOf(value: MergeSummary): Result<MergeSummary> {
+  return { value, stopped_by: value.stopped ? 'signal' : null, error: mergeVerdict(value) }
+}
+
+async function mergeParts(ledger: Ledger, deps: RewriteDeps, choice: Choice, outcome: Outcome): Promise<MergeSummary> {
+  const chosen = choice.chosen.filter((files) => files.length > 0)
+  if (chosen.length > 0)
+    await withRewriting(ledger, deps, choice.run, async (own) => await mergeAll(own, { ...choice, chosen }, outcome))
+  return summaryOf(ledger, outcome)
+}
+
+async function mergeAll(rewriting: Rewriting, choice: Choice, outcome: Outcome): Promise<void> {
+  const { chosen, job, measure, portion } = choice
+  let ready: Ready[] = []
+  let waiting = 0
+  for (const [n, inputs] of chosen.entries()) {
+    if (rewriting.deps.signal.aborted) {
+      outcome.stopped = true
+      break
+    }
+    try {
+      const staged = inputs.every(isRecent)
+        ? await mergeRecentFiles(rewriting, n, inputs, portion)
+        : [await mergeFiles(rewriting, n, inputs, measure)]
+      ready.push({ inputs, staged })
+    } catch (error) {
+      if (!(error instanceof Unmergeable)) throw error
+      const { table = '', metric = null, interval = null } = inputs[0] ?? {}
+      outcome.abandoned.push({ table, metric, interval, reason: error.message })
+    }
+    waiting += inputs.reduce((sum, file) => sum + file.bytes, 0)
+    if (waiting < batchBytes) continue
+    await exchangeFiles(rewriting, job, ready, outcome)
+    ready = []
+    waiting = 0
+  }
+  await exchangeFiles(rewriting, job, ready, outcome)
+}
+
+/** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
+async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly Ready[], outcome: Outcome) {
+  if (batch.length === 0) return
+  const { ledger, deps, run } = rewriting
+  const made: Ready[] = []
+  const { made: news } = await commit(
+    ledger,
+    async () => {
+      const live = new Set(liveFiles(ledger).map((file) => `${file.path} ${file.label}`))
+      made.push(...batch.filter(({ inputs }) => inputs.every((file) => live.has(`${file.path} ${file.label}`))))
+      if (made.length === 0) return null
+      return {
+        job,
+        run,
+        provider: providerOf(ledger),
+        add: made.flatMap(({ staged }) => staged),
+        remove: made.flatMap(({ inputs }) => inputs.map((file) => file.path)),
+      }
+    },
+    deps,
+  )
+  if (!news) return
+  outcome.merged.push(...made)
+  outcome.versions++
+}
+
+function summaryOf(ledger: Ledger, outcome: Outcome) {
+  const { merged, abandoned, versions, stopped } = outcome
+  const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
+  // What one step wrote and the next one replaced is neither.
+  const staged = merged.flatMap((one) => one.staged)
+  const added = staged.filter(({ path }) => written.has(path))
+  const passing = new Set(staged.map(({ path }) => path))
+  const inputs = merged.flatMap((one) => one.inputs).filter(({ path }) => !passing.has(path))
+  return {
+    version: ledger.head().version,
+    versions_made: versions,
+    partitions: new Set(added.map(({ path }) => posix.dirname(path))).size,
+    rows: added.reduce((sum, { rows }) => sum + rows, 0),
+    files_removed: inputs.length,
+    files_added: added.length,
+    bytes_before: inputs.reduce((sum, file) => sum + file.bytes, 0),
+    bytes_after: added.reduce((sum, { path }) => sum + (written.get(path) ?? 0), 0),
+    abandoned,
+    /** Whether an interrupt ended it early. */
+    stopped,
+  }
+}
+
+/** The error that a merge ends with: something on the disk is not what was committed, or it was stopped early. */
+export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | null {
+  if (abandoned.length > 0)
+    return new LakeError(
+      'integrity',
+      abandoned.map(({ table, metric, interval, reason }) => ({
+        subject: `${[metric ?? table, interval].filter((part) => part !== null).join(' ')} was not merged`,
+        got: reason,
+        next: 'run pitlake doctor',
+      })),
+    )
+  return stopped ? new LakeError('stopped', { subject: 'stopped early', next: 'run the same command again' }) : null
+}

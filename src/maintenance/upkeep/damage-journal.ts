@@ -1,0 +1,234 @@
+import { LakeError } from '../../base/errors.ts'
+import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
+import { openSealed, refuseNewer } from '../../lake/ledger/entry.ts'
+import { soundly } from '../../lake/ledger/fold.ts'
+import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../../lake/ledger/journal.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { type Disk, entriesIn, makeFolder, statOf } from '../../lake/store/disk.ts'
+import { asideFile, checkpointFile, entryFile, inLake, parseJournalName, places } from '../../lake/store/layout.ts'
+import { type Damage, finding } from './findings.ts'
+import { textOf } from '../../lake/store/files.ts'
+
+/** The journal as it can be read. */
+type JournalHealth = {
+  readonly findings: readonly Damage[]
+  /** The lake whose journal it is: the one that most of its files name; null where none can be read. */
+  readonly lake: string | null
+  /** The newest version that any name in the journal speaks of. */
+  readonly newest: number
+  /** The version up to which it can be followed from its beginning; 0 for none. */
+  readonly reach: number
+  /** Versions that are needed to rebuild the ledger and cannot be read. */
+  readonly broken: readonly number[]
+  /** Damaged files of the journal, relative to the lake. */
+  readonly torn: readonly string[]
+  /** The digests of the entries that can be read, by version. */
+  readonly digests: ReadonlyMap<number, string>
+  /** Written by a newer program: nothing further can be judged. */
+  readonly newer: boolean
+}
+
+/** What is wrong with a file of the journal. */
+type Problem = Pick<Damage, 'kind' | 'found'> & { readonly remedy?: string | undefined }
+
+/** What is needed of an entry to hold it against the others. */
+type Link = Pick<Sealed, 'digest'> & Pick<Sealed['entry'], 'lake' | 'previous'>
+
+/** Reads every entry and checkpoint, proves each, and finds what is missing between them. */
+export async function checkJournal(root: string): Promise<JournalHealth> {
+  const listed = await listJournal(root)
+  const health = await healthOf(root, listed)
+  // What was folded meanwhile is not lost.
+  const folded = health.findings.length > 0 && (await isFoldedSince(root, listed))
+  return folded ? await checkJournal(root) : health
+}
+
+async function healthOf(root: string, { entries, checkpoints, newest }: Listing): Promise<JournalHealth> {
+  const findings: Damage[] = []
+  const note = (path: string, { kind, found, remedy }: Problem): void =>
+    void findings.push(finding(kind, path, found, remedy === undefined ? {} : { remedy }))
+  const read = new Map<number, Link | Problem>()
+  for (const version of entries) read.set(version, await linkOrProblem(root, version))
+  const heads = new Map<number, Header | Problem>()
+  for (const version of checkpoints) heads.set(version, await headerOrProblem(root, version))
+  const lake = lakeOf([...heads.values(), ...read.values()])
+  let folded = 0
+  for (const [version, head] of heads) {
+    const problem = 'kind' in head ? head : head.lake === lake ? undefined : foreign('checkpoint_torn', head.lake)
+    if (problem) note(checkpointFile(version), problem)
+    // One that this program is too old for stands in for its entries all the same.
+    if (problem === undefined || problem.kind === 'newer_version') folded = version
+  }
+  const broken: number[] = []
+  const lost: number[] = []
+  let before: Link | undefined
+  for (let version = Math.min(entries[0] ?? newest, folded + 1); version <= newest; version++) {
+    const one = read.get(version)
+    const problem = one === undefined ? undefined : problemOf(one, before, lake)
+    before = one === undefined || 'kind' in one || one.lake !== lake ? undefined : one
+    if (problem) note(entryFile(version), problem)
+    else if (one === undefined && version > folded) lost.push(version)
+    if (version > folded && (problem ? problem.kind !== 'newer_version' : one === undefined)) broken.push(version)
+  }
+  findings.push(...lostEntries(lost, checkpoints.at(-1) ?? 0))
+  const torn = findings.filter(({ kind }) => kind.endsWith('_torn')).map(({ path }) => path)
+  const digests = new Map(
+    [...read].flatMap(([version, one]) => ('kind' in one ? [] : [[version, one.digest] as const])),
+  )
+  const reach = (broken[0] ?? newest + 1) - 1
+  return { findings, lake, newest, reach, broken, torn, digests, newer: findings.some(isNewer) }
+}
+
+const isNewer = ({ kind }: Pick<Damage, 'kind'>): boolean => kind === 'newer_version'
+
+/** The lake that most of them name; of equals the one that is named first. */
+function lakeOf(all: readonly ({ readonly lake: string | null } | Problem)[]): string | null {
+  const counts = new Map<string | null, number>()
+  for (const one of all) if (!('kind' in one)) counts.set(one.lake, (counts.get(one.lake) ?? 0) + 1)
+  return [...counts].toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? null
+}
+
+function foreign(kind: 'entry_torn' | 'checkpoint_torn', lake: string | null): Problem {
+  return { kind, found: `it is of the lake ${lake}` }
+}
+
+function problemOf(one: Link | Problem, before: Link | undefined, lake: string | null): Problem | undefined {
+  if ('kind' in one) return one
+  if (one.lake !== lake) return foreign('entry_torn', one.lake)
+  const follows = !before || one.previous === before.digest
+  return follows ? undefined : { kind: 'entry_torn', found: 'it does not follow the entry before it' }
+}
+
+/** Entries that are not there, those next to each other in one finding; a checkpoint that is damaged is told itself. */
+function lostEntries(versions: readonly number[], folded: number): Damage[] {
+  const told = new Set(versions.filter((version) => version > folded))
+  return [...told].flatMap((version) => {
+    if (told.has(version - 1)) return []
+    let last = version
+    while (told.has(last + 1)) last++
+    const others = last === version ? '' : `, nor are those up to ${entryFile(last)}`
+    return [finding('entry_lost', entryFile(version), `it is not there${others}`)]
+  })
+}
+
+async function linkOrProblem(root: string, version: number): Promise<Link | Problem> {
+  try {
+    const { entry, digest } = await readEntry(root, version)
+    return { lake: entry.lake, previous: entry.previous, digest }
+  } catch (error) {
+    if (!(error instanceof LakeError)) throw error
+    const [{ got = null } = {}] = error.complaints
+    return newerIn(error) ?? { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
+  }
+}
+
+/** What a program of a newer layout wrote, and what to install. */
+function newerIn(error: unknown): Problem | undefined {
+  if (!(error instanceof LakeError) || error.kind !== 'usage') return undefined
+  const [{ got, next } = {}] = error.complaints
+  return { kind: 'newer_version', found: `found schema_version ${got}`, remedy: next }
+}
+
+interface Header {
+  readonly lake: string | null
+  readonly version: number
+  readonly schema_version: number
+  readonly program?: unknown
+}
+
+/** The first line of a checkpoint whose bytes are as they were written. */
+async function headerOrProblem(root: string, version: number): Promise<Header | Problem> {
+  const torn = (found: string): Problem => ({ kind: 'checkpoint_torn', found })
+  try {
+    const header = JSON.parse(await checkpointHeader(root, version)) as Header
+    refuseNewer(header.schema_version, checkpointFile(version), header.program)
+    return header.version === version ? header : torn(`it holds version ${header.version}`)
+  } catch (error) {
+    const known = error instanceof LakeError || error instanceof SyntaxError
+    return newerIn(error) ?? torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
+  }
+}
+
+/** Files of runs that the ledger has read, that are not there any more, and that no sound checkpoint stands in for. */
+export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
+  const missing = new Map<string, number>()
+  for (const [name, offset] of offsetsOf(ledger)) {
+    const size = (await statOf(inLake(ledger.root, `${places.runs}/${name}`)))?.size ?? 0
+    if (size < offset) missing.set(name, offset)
+  }
+  if (missing.size === 0) return []
+  const listed = await listJournal(ledger.root)
+  let kept = new Map<string, number>()
+  for (const version of listed.checkpoints.toReversed()) {
+    using held = await soundly(ledger.root, version)
+    if (held === undefined) continue
+    kept = offsetsOf(held)
+    break
+  }
+  const lost = [...missing].filter(([name, offset]) => (kept.get(name) ?? 0) < offset).map(([name]) => name)
+  if (lost[0] === undefined) return []
+  if (await isFoldedSince(ledger.root, listed)) return await checkRuns(ledger)
+  const what = `${lost.length} ${lost.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`
+  const found = `${what}: only the ledger knows their requests, and what was asked again`
+  return [finding('runs_lost', `${places.runs}/${lost[0]}`, found)]
+}
+
+function offsetsOf(ledger: Ledger): Map<string, number> {
+  const rows = ledger.statement('SELECT name, offset FROM run_files ORDER BY name').all()
+  return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
+}
+
+/** A last entry that was written as it is and yet cannot be applied to the lake before it, and why (`found`). */
+type Unfit = NonNullable<Awaited<ReturnType<typeof unfitEntry>>>
+
+/**
+ * The journal's last entry, if its bytes are sound and everything before it is, but it cannot be applied. Programs of
+ * before could commit such a one; no command opens the lake while it stands there.
+ */
+export async function unfitEntry(root: string) {
+  const { newest: version, folded } = await listJournal(root)
+  if (folded >= version) return undefined
+  const text = await textOf(inLake(root, entryFile(version)))
+  const digest = text === undefined ? undefined : soundDigest(text, version)
+  if (text === undefined || digest === undefined) return undefined
+  using before = await Ledger.inMemory(root, version - 1).catch(() => undefined)
+  if (before?.head().version !== version - 1) {
+    before?.close()
+    return undefined
+  }
+  try {
+    const { entry } = before.rehearse(text, entryFile(version)).sealed
+    const follows = entry.version === version && entry.previous === before.head().digest
+    return follows ? undefined : { version, digest, found: 'it does not follow the entry before it' }
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
+    const [complaint] = error.complaints
+    return { version, digest, found: `it cannot be applied: ${complaint?.got ?? error.message}` }
+  }
+}
+
+/** The digest of a text of this program's schema whose bytes are as they were written. */
+function soundDigest(text: string, version: number): string | undefined {
+  try {
+    const { body, digest } = openSealed(text, entryFile(version))
+    const { schema_version } = JSON.parse(body) as { schema_version?: unknown }
+    refuseNewer(schema_version, entryFile(version))
+    return digest
+  } catch {
+    return undefined
+  }
+}
+
+/** Moves an unfit entry out of the journal; its successor takes its number and names its digest. Hold the commit lock. */
+export async function setAside(disk: Disk, root: string, { version, digest }: Unfit): Promise<string> {
+  await makeFolder(disk, inLake(root, places.aside))
+  await disk.move(inLake(root, entryFile(version)), inLake(root, asideFile(version, digest)))
+  for (const place of [places.aside, places.journal]) await disk.syncFolder(inLake(root, place))
+  return `${entryFile(version)} was set aside as ${asideFile(version, digest)}`
+}
+
+/** Folders that bear the name of an entry or a checkpoint: no version can take that name. */
+export async function strayFolders(root: string): Promise<string[]> {
+  const entries = await entriesIn(inLake(root, places.journal))
+  return entries.filter((entry) => entry.isDirectory() && parseJournalName(entry.name)).map(({ name }) => name)
+}

@@ -1,0 +1,323 @@
+import { resolve } from 'node:path'
+import { LakeError } from '../../base/errors.ts'
+import type { CommitDeps } from '../../lake/ledger/commit.ts'
+import {
+  checkFiles,
+  checkLocks,
+  checkMarker,
+  checkOrphans,
+  checkViews,
+  type Damage,
+  type DamagedFile,
+  finding,
+  inOrder,
+  instead,
+  isGone,
+  stampsHealth,
+} from './findings.ts'
+import { isBegun, refuseHalfMirror } from '../../lake/store/begin.ts'
+import { isWritable } from '../../lake/store/disk.ts'
+import { places } from '../../lake/store/layout.ts'
+import type { Micros } from '../../base/time.ts'
+import { refuseMirror } from '../../lake/store/marker.ts'
+import { Ledger, noLake } from '../../lake/ledger/ledger.ts'
+import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
+import type { IndexRow } from '../../lake/ledger/row.ts'
+import { isFromNote } from '../../lake/ledger/stamps.ts'
+import type { Resources } from '../../sources/registry/bodies.ts'
+import { adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
+import { forgetLost } from './forget.ts'
+import { judgeLake, moveFound } from './judgement.ts'
+import { whatIsLeft } from '../../lake/store/parquet.ts'
+import {
+  clearJournal,
+  clearViews,
+  foldIndex,
+  forgetStamps,
+  goBack,
+  keepRuns,
+  mendMarker,
+  rebuildIndex,
+  rebuildRegistry,
+  restoreMerged,
+  tidy,
+} from './repair.ts'
+import { checkClock, mendClock } from './clock-ahead.ts'
+import { checkRuns, strayFolders } from './damage-journal.ts'
+import { readManifest } from '../../query/views/manifest.ts'
+import { whole } from '../../base/figures.ts'
+
+type Judgement = Awaited<ReturnType<typeof judgeLake>>
+
+type FilesHealth = Awaited<ReturnType<typeof checkFiles>>
+
+/** What the doctor is asked to look at and to mend. */
+interface DoctorInput {
+  readonly data: string
+  /** Reads every byte and proves its checksum. */
+  readonly thorough: boolean
+  readonly rebuildLedger?: boolean
+  /** Mends whatever can be mended without losing anything. */
+  readonly repair?: boolean
+  /** Goes on without damaged files; their windows are asked for again. */
+  readonly forgetLost?: boolean
+  /** Makes the journal of a lake that lost it anew from its data files. */
+  readonly adopt?: Parameters<typeof adoptLost>[1] | null
+}
+
+/** What the doctor needs of the world. */
+interface DoctorDeps extends CommitDeps {
+  /** Makes `lake.duckdb` and `lake.sql` anew; without it they are left as they are. */
+  readonly views?: (ledger: Ledger) => Promise<unknown>
+  /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
+  readonly resources?: Resources
+  /** Free bytes of the disk that holds a folder; without it room is not looked at. */
+  readonly space?: (path: string) => Promise<{ readonly free: number }>
+}
+
+/** What was found and done; findings are what is still wrong afterwards. */
+export interface Diagnosis {
+  readonly lake: string | null
+  readonly version: number
+  readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
+  readonly findings: readonly Damage[]
+  readonly mended: readonly string[]
+  readonly forgotten: Awaited<ReturnType<typeof forgetLost>> | null
+  /** Months of series that lost points with a file and did not get the very same again. */
+  readonly observed_again: readonly ObservedAgain[]
+}
+
+/** Finds what is wrong with a lake; mends what it is told to, then looks again. */
+export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
+  if (rebuildLedger || repair || forgetLost || adopt) await refuseMirror(root)
+  const judged = await judgeLake(root)
+  if (judged.way === 'adopt') await refuseHalfMirror(root)
+  if (judged.way === 'adopt' && adopt) return await adopted(input, adopt, deps)
+  if (judged.way === 'adopt' && judged.journal.newest === 0) return await withoutJournal(input, deps)
+  if (!isBegun(root)) throw noLake(root)
+  const first = await look(input, deps, judged)
+  const half = Boolean(adopt) && (await isHalfAdopted(root))
+  if (!(half || rebuildLedger || repair || forgetLost) || judged.way === 'newer') return first
+  const mended = await mendIndex(input, half, judged, deps)
+  using ledger = await ifSound(async () => await Ledger.open(root))
+  const rest = ledger ? await mendFiles(ledger, input, deps) : undefined
+  if (ledger) mended.push(...(rest?.done ?? []), ...(await mendViews(ledger, input, deps)))
+  if (half) await endAdoption(root, deps)
+  const diagnosis = await look(input, deps)
+  const findings = diagnosis.findings.map((damage) => withReason(damage, rest?.beyond))
+  return { ...diagnosis, findings, mended, forgotten: rest?.forgotten ?? null }
+}
+
+/** Data without journal and ledger: nothing else can be judged. */
+async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  const left = await whatIsLeft(input.data)
+  const mended = input.repair ? await moveFound(input.data, deps) : []
+  const checked = { files: left.files, bytes: left.bytes, thorough: false }
+  const findings = mended.length > 0 ? [] : [lostDamage(left)]
+  return { lake: left.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null, observed_again: [] }
+}
+
+/** The finding of a lost lake. */
+function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof whatIsLeft>>): Damage {
+  const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
+  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
+  return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
+}
+
+/** Goes the way that is judged right as far as the flags say so, and judges again after each step. */
+async function mendIndex(
+  { data: root, repair, rebuildLedger }: DoctorInput,
+  half: boolean,
+  first: Judgement,
+  deps: DoctorDeps,
+): Promise<string[]> {
+  const done = repair ? await clearJournal(root, deps) : []
+  const rebuilt = async (): Promise<string[]> => (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
+  const steps: Partial<Record<Judgement['way'], () => Promise<string[]>>> = {
+    rebuild: rebuilt,
+    fold: async () => await foldIndex(root, deps),
+    back: async () => await goBack(root, deps),
+  }
+  let judged = done.length > 0 ? await judgeLake(root) : first
+  for (let step = 0; repair === true && step < Object.keys(steps).length; step++) {
+    const now = (await steps[judged.way]?.()) ?? []
+    if (now.length === 0) break
+    done.push(...now)
+    judged = await judgeLake(root)
+  }
+  return rebuildLedger || half ? [...done, ...(await rebuilt())] : done
+}
+
+async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
+  const gone = async (): Promise<DamagedFile[]> =>
+    (await checkFiles(ledger, input.thorough)).damaged.filter(({ damage }) => isGone(damage))
+  const done: string[] = []
+  /** Why files of the registry could not be made again, by path. */
+  let beyond: ReadonlyMap<string, string> = new Map()
+  if (input.repair) {
+    const lost = await gone()
+    done.push(...(await mendMarker(ledger, deps)))
+    const rebuilt = await rebuildRegistry(ledger, lost, deps.resources, deps)
+    beyond = rebuilt.beyond
+    done.push(...rebuilt.done, ...(await restoreMerged(ledger, lost, deps)))
+  }
+  const forgotten = input.forgetLost ? await forgetLost(ledger, await gone(), deps) : null
+  if (input.forgetLost) done.push(...(await forgetStamps(ledger, input.thorough, deps)))
+  if (input.repair)
+    done.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
+  return { done, forgotten, beyond }
+}
+
+/** Makes the views anew where they are not those of this version: whatever was mended, they say the same as the ledger. */
+async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, deps: DoctorDeps): Promise<string[]> {
+  if (!deps.views) return []
+  const done = await clearViews(root)
+  const { version } = ledger.head()
+  const of = (await readManifest(root))?.version ?? 0
+  if (of === version && (await checkViews(ledger, resolve(root), thorough)).length === 0) return done
+  try {
+    await deps.views(ledger)
+  } catch (error) {
+    // What was mended stays told; what they cannot be made without is a finding, else `pitlake views` says why.
+    if (error instanceof LakeError && error.kind !== 'integrity') throw error
+    return done
+  }
+  const lost =
+    of > version ? `: they were of version ${of}, which the journal lost; fetch asks for what is missing` : ''
+  return [...done, `${places.database} and ${places.script} were made anew${lost}`]
+}
+
+/** What could not be made from registry/raw says why. */
+function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Map()): Damage {
+  const why = beyond.get(damage.path)
+  return why === undefined ? damage : { ...damage, remedy: instead.beyond(why) }
+}
+
+async function adopted(input: DoctorInput, adopting: Parameters<typeof adoptLost>[1], deps: DoctorDeps) {
+  const mended = await adoptLost(input.data, adopting, deps)
+  using ledger = await Ledger.open(input.data)
+  await deps.views?.(ledger)
+  await endAdoption(input.data, deps)
+  return { ...(await look(input, deps)), mended }
+}
+
+/** What work gives; undefined where the lake does not let it: that stays among the findings. */
+async function ifSound<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'integrity') return undefined
+    throw error
+  }
+}
+
+/** An open lake as it is looked at. */
+interface Seen {
+  readonly ledger: Ledger
+  /** Absolute. */
+  readonly root: string
+  readonly thorough: boolean
+  readonly now: Micros
+  readonly damaged: FilesHealth['damaged']
+}
+
+/** What is looked for in a lake whose index can be read, and (`writable`) only where what is found can be mended. */
+const looks: readonly {
+  readonly writable?: true
+  readonly look: (seen: Seen) => readonly Damage[] | Promise<readonly Damage[]>
+}[] = [
+  { look: ({ damaged }) => onePerWay(damaged.map(({ damage }) => damage)) },
+  { look: ({ ledger }) => checkMarker(ledger) },
+  { writable: true, look: ({ ledger }) => checkOrphans(ledger) },
+  { look: ({ ledger }) => checkRuns(ledger) },
+  { look: async ({ ledger, thorough }) => (await stampsHealth(ledger, thorough)).findings },
+  { look: ({ ledger, now }) => checkClock(ledger, now) },
+  { look: ({ ledger, root, thorough }) => checkViews(ledger, root, thorough) },
+]
+
+/** A closed way to many files is one finding. */
+function onePerWay(damages: readonly Damage[]): Damage[] {
+  return [...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values()]
+}
+
+async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Promise<Diagnosis> {
+  const { data: root, thorough } = input
+  const judged = known ?? (await judgeLake(root))
+  const findings = [...judged.findings]
+  let files: FilesHealth = { damaged: [], files: 0, bytes: 0 }
+  const writable = isWritable(root)
+  using ledger = await openAnyhow(root, judged)
+  if (judged.way !== 'newer') {
+    if (judged.way === 'whole' && ledger && writable && (await differs(ledger)))
+      findings.push(finding('ledger_differs', places.ledger, 'it says something else than the journal beside it'))
+    findings.push(...(await checkStrays(root)))
+    if (ledger) {
+      files = await checkFiles(ledger, thorough)
+      const seen = { ledger, root: resolve(root), thorough, now: deps.nowMicros(), damaged: files.damaged }
+      for (const one of looks) if (writable || !one.writable) findings.push(...(await one.look(seen)))
+    }
+    if (writable) findings.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
+  }
+  const head = ledger?.head()
+  return {
+    lake: head?.lake ?? null,
+    version: head?.version ?? 0,
+    checked: { files: files.files, bytes: files.bytes, thorough },
+    findings: inOrder(findings),
+    mended: [],
+    forgotten: null,
+    observed_again: ledger ? observedAgain(ledger) : [],
+  }
+}
+
+/** The findings of `strayFolders`. */
+async function checkStrays(root: string): Promise<Damage[]> {
+  const found = 'a folder stands where an entry will'
+  return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
+}
+
+/** The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was left. */
+async function openAnyhow(root: string, { way, journal }: Judgement): Promise<Ledger | undefined> {
+  if (way === 'newer' || way === 'adopt') return undefined
+  if (way === 'unfit' || way === 'fold' || way === 'copy') return Ledger.asLeft(root)
+  if (way === 'whole') return await Ledger.openToRead(root)
+  return await ifSound(async () => await Ledger.inMemory(root, journal.reach))
+}
+
+/** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
+async function differs(ledger: Ledger): Promise<boolean> {
+  using made = await Ledger.inMemory(ledger.root)
+  const before = progress(ledger)
+  if (before !== progress(made)) return false
+  const other = ledger.tables().some((table) => !sameRows(journalRows(ledger, table), journalRows(made, table)))
+  return other && progress(ledger) === before
+}
+
+/** The rows that the journal tells of; the notes of stamps are looked at one by one. */
+function* journalRows(ledger: Ledger, table: string): Iterable<IndexRow> {
+  for (const row of ledger.rowsOf(table)) if (table !== 'stamps' || !isFromNote(row)) yield row
+}
+
+/** How far an index has come. */
+const progress = (ledger: Ledger): string => JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
+
+function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
+  const others = right[Symbol.iterator]()
+  for (const row of left) {
+    const other = others.next()
+    if (other.done === true || JSON.stringify(row) !== JSON.stringify(other.value)) return false
+  }
+  return others.next().done === true
+}
+
+const leastFree = 1_000_000_000
+
+/** A fetch, a merge and the views need room beside what is there. */
+async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promise<Damage[]> {
+  const { free = Infinity } = (await deps.space?.(root)) ?? {}
+  const wanted = Math.max(leastFree, bytes / 10)
+  if (free >= wanted) return []
+  const megabytes = (count: number) => `${whole(count / 1e6)} MB`
+  return [finding('disk_full', '.', `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`)]
+}

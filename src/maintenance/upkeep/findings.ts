@@ -1,0 +1,367 @@
+import { archived } from '../../lake/ledger/archive.ts'
+import { bytesProblem, sha256File } from '../../lake/ledger/commit.ts'
+import { isFolder } from '../../lake/store/files.ts'
+import { codeOf, exists, isWritable, namesIn, statOf } from '../../lake/store/disk.ts'
+import { readsWell } from '../../lake/store/engine.ts'
+import { filesOnDisk, type HeldFile, isOnDisk, mergedFrom } from '../../lake/ledger/held.ts'
+import { dataVersion, decodeSegment, holderFile, inLake, places } from '../../lake/store/layout.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../../lake/store/lock.ts'
+import { markerOf, mirrorOf, readMarker } from '../../lake/store/marker.ts'
+import { findOrphans, isLater } from '../../lake/ledger/sweep.ts'
+import { exportsOf, type Manifest, readManifest } from '../../query/views/manifest.ts'
+import { vacuumLock } from './vacuum.ts'
+import { viewsLock } from '../../query/views/build.ts'
+import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
+import { LakeError } from '../../base/errors.ts'
+
+type Severity = 'damage' | 'notice'
+type Row = readonly [severity: Severity, remedy: string]
+const damage = (remedy: string): Row => ['damage', remedy]
+/** What costs nothing, or not yet. */
+const notice = (remedy: string): Row => ['notice', remedy]
+
+const copy = 'put it back from a copy of the lake'
+const rebuild = 'run pitlake doctor --rebuild-ledger'
+const orCopy = `${rebuild}; if it stays, put the file back from a copy of the lake`
+const entry = `${copy}, or run pitlake doctor: it says what can be done without it`
+const stamp =
+  'put it back from a copy; without one pitlake doctor --forget-lost goes on: no point is lost, and its result cannot be replayed'
+const views = 'run pitlake views'
+
+/**
+ * What can be wrong with a lake, how grave it is and what to do about it, where the finding says nothing else (`instead`); in
+ * the order in which it is to be done: what a journal or an index does not know cannot be mended by it, and views are made
+ * of all the others.
+ */
+const kinds = {
+  newer_version: damage('this lake was written by a newer pitlake: update the program'),
+  journal_lost: damage(
+    'put journal/ back from a copy of the lake; without one pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others, and pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun; neither removes anything',
+  ),
+  entry_unfit: damage(
+    'run pitlake doctor --repair: it moves this one entry to journal/aside/, and what it brought is asked for again',
+  ),
+  entry_lost: damage(entry),
+  entry_torn: damage(entry),
+  checkpoint_torn: damage('run pitlake doctor --repair'),
+  ledger_lost: damage(rebuild),
+  ledger_torn: damage(rebuild),
+  ledger_differs: damage(rebuild),
+  marker_differs: damage(
+    'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are of the lake that the journal names, pitlake doctor --repair writes lake.json anew',
+  ),
+  file_linked: damage(
+    'put the folder or file itself in place of the link, or mount it there: what a link leads to is not read',
+  ),
+  file_denied: damage('give this user the right to read it: nothing is lost'),
+  file_lost: damage(copy),
+  file_torn: damage(copy),
+  file_changed: damage(copy),
+  footer_differs: damage(orCopy),
+  rows_differ: damage(orCopy),
+  series_differs: damage(orCopy),
+  calendar_differs: damage('run pitlake fetch --gaps, then pitlake verify again'),
+  runs_lost: damage(
+    'put them back from a copy; while the ledger is sound, pitlake doctor --repair keeps what it knows. No point is lost',
+  ),
+  clock_ahead: damage('see that the clock of this machine is right, then run pitlake doctor --repair'),
+  stamp_lost: damage(stamp),
+  stamp_torn: damage(stamp),
+  views_missing: damage(views),
+  views_torn: damage(views),
+  views_moved: damage(views),
+  entry_stray: notice('nothing reads it; pitlake doctor --repair moves it to journal/aside/'),
+  orphans: notice('nothing reads them; the next fetch or pitlake doctor --repair sweeps them away'),
+  stale_lock: notice('it holds nothing back; pitlake doctor --repair removes the note'),
+  disk_full: notice('make room: pitlake vacuum removes what no kept version needs'),
+} as const satisfies Record<string, Row>
+
+type DamageKind = keyof typeof kinds
+
+/** What to do in the place of what the kind of a finding says. */
+export const instead = {
+  rebuild,
+  views,
+  stamp,
+  copyAt: (newest: number) =>
+    `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
+  fold: `${copy}; without one run pitlake doctor --repair: the ledger knows what the journal lost`,
+  backTo: (version: number) =>
+    `${copy}; without one run pitlake doctor --repair: version ${version} stands again, and fetch asks for what was lost after it`,
+  adopt: `${copy}; without one run pitlake doctor --adopt: a journal is made anew for the data files, which stay; coverage, requests and versions are lost, and violations of entries that cannot be read`,
+  laterData:
+    'put the entries back from a copy of the lake; without one pitlake doctor --repair moves these files to swept/, and fetch asks again',
+  superseded:
+    'it has left the view and only results stamped before may need it: put it back from a copy if you have one',
+  asked: `${copy}, or run pitlake doctor --repair --forget-lost and fetch again`,
+  refolded:
+    'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back from a copy',
+  beyond: (why: string) => `${copy}: registry/raw cannot make it (${why})`,
+  folder: 'run pitlake doctor --repair: it moves the folder aside and makes the views anew',
+}
+
+/** One thing that is wrong, where, and what to do about it. */
+export interface Damage {
+  readonly kind: DamageKind
+  /** `damage` is lost or unreadable; a `notice` costs nothing, or not yet. */
+  readonly severity: Severity
+  /** Relative to the lake. */
+  readonly path: string
+  readonly found: string
+  readonly remedy: string
+}
+
+/** A finding, of the weight and with the remedy of its kind where it says no other. */
+export function finding(
+  kind: DamageKind,
+  path: string,
+  found: string,
+  own: Partial<Pick<Damage, 'severity' | 'remedy'>> = {},
+): Damage {
+  const [severity, remedy] = kinds[kind]
+  return { kind, severity, path, found, remedy, ...own }
+}
+
+/** The findings in the order in which they are to be mended, damage before notices. */
+export function inOrder(findings: readonly Damage[]): Damage[] {
+  const order = Object.keys(kinds)
+  const weight = ({ severity, kind }: Damage): number =>
+    (severity === 'damage' ? 0 : order.length) + order.indexOf(kind)
+  return findings.toSorted((a, b) => weight(a) - weight(b))
+}
+
+/** The error of whoever finds these: the first with its remedy, and how many more there are; null where nothing is lost. */
+export function damageVerdict(damages: readonly Damage[]): LakeError | null {
+  const [first] = damages
+  if (!first) return null
+  const more = damages.length === 1 ? '' : ` (and ${damages.length - 1} more)`
+  // Nothing is wrong with a lake that this program is too old for.
+  const kind = first.kind === 'newer_version' ? 'usage' : 'integrity'
+  return new LakeError(kind, { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
+}
+
+/** A file of the lake that is not what the journal says, with the finding. */
+export interface DamagedFile {
+  readonly file: HeldFile
+  readonly damage: Damage
+}
+
+/** Looks at every file that the journal names; `thorough` reads all bytes and proves their checksums. */
+export async function checkFiles(ledger: Ledger, thorough: boolean) {
+  const byPath = new Map<string, HeldFile>()
+  for (const file of filesOnDisk(ledger)) {
+    const known = byPath.get(file.path)
+    if (!known || known.removed_version !== null) byPath.set(file.path, file)
+  }
+  const damaged: DamagedFile[] = []
+  const mirror = (await mirrorOf(ledger.root)) !== null
+  let bytes = 0
+  for (const file of byPath.values()) {
+    const problem = await bytesProblem(ledger.root, file, thorough)
+    // What left the view before it was pulled never came.
+    if (mirror && file.removed_version !== null && problem?.kind === 'file_lost') continue
+    bytes += file.bytes
+    // A vacuum that was at work meanwhile has said so before it took the file away.
+    if (problem && isOnDisk(ledger, file.path))
+      damaged.push({
+        file,
+        damage: finding(problem.kind, problem.path, problem.found, await weightOf(ledger, file, problem)),
+      })
+  }
+  return { damaged, files: byPath.size, bytes }
+}
+
+/** A file that left the view is only needed by stamped results of its time. */
+async function weightOf(
+  ledger: Ledger,
+  file: HeldFile,
+  problem: NonNullable<Awaited<ReturnType<typeof bytesProblem>>>,
+): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
+  if (!isGone(problem)) return {}
+  if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }
+  if (isForgettable(file)) return { remedy: instead.asked }
+  return { remedy: (await hasBodies(ledger, file)) ? instead.refolded : instead.beyond(bodiesGone) }
+}
+
+const bodiesGone =
+  'the bodies that made it are not there any more: without a copy what it held is lost; points and all other files stay'
+
+/** Whether bodies of which a file of the registry was made are here, its own or those of the files that it was merged from. */
+async function hasBodies(ledger: Ledger, file: HeldFile): Promise<boolean> {
+  for (const input of mergedFrom(ledger, file))
+    if ((await bytesProblem(ledger.root, input)) && !(await hasBodies(ledger, input))) return false
+  if (mergedFrom(ledger, file).length > 0) return true
+  const version = dataVersion(file.path)
+  const bodies = filesOnDisk(ledger).filter(({ table, path }) => table === 'raw' && dataVersion(path) === version)
+  for (const body of bodies) if (await bytesProblem(ledger.root, body, false)) return false
+  return bodies.length > 0
+}
+
+/** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
+export const isGone = ({ kind }: Pick<Damage, 'kind'>): boolean => kind !== 'file_linked' && kind !== 'file_denied'
+
+/** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
+export function isForgettable(file: HeldFile): boolean {
+  return ['points', 'redated', 'metric_assets', 'raw', ...archived].includes(file.table)
+}
+
+/** Files that no entry names and that no living run owns. */
+export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
+  try {
+    return await orphansFound(ledger)
+  } catch (error) {
+    // Where this user may not look nothing is known to be left over; that its files cannot be read is told of them.
+    if (codeOf(error) === 'EACCES') return []
+    throw error
+  }
+}
+
+async function orphansFound(ledger: Ledger): Promise<Damage[]> {
+  const { root } = ledger
+  if ((await findOrphans(ledger, true)).length === 0 || !isFree(root, pullLock)) return []
+  const found = (await whileFree(root, commitLock, async () => await orphansNow(ledger))) ?? []
+  // A pull, too, brings the files of a version before its entry.
+  if (!isFree(root, pullLock)) return []
+  const { version } = ledger.head()
+  const { later = [], left = [] } = Object.groupBy(found, (path) => (isLater(path, version) ? 'later' : 'left'))
+  return [...lostLater(later, version), ...leftOver(left)]
+}
+
+function leftOver([first, ...others]: readonly string[]): Damage[] {
+  if (first === undefined) return []
+  const what = others.length === 0 ? 'file that no version names' : 'files that no version names'
+  return [finding('orphans', first, `${others.length + 1} ${what}`)]
+}
+
+/** Data of versions whose entries are gone, while those before them are whole. */
+function lostLater(paths: readonly string[], version: number): Damage[] {
+  if (paths.length === 0) return []
+  const newest = Math.max(...paths.map((path) => dataVersion(path) ?? 0))
+  const found = `it ends at version ${version}, and data of versions up to ${newest} stand here: what came in between is lost`
+  return [finding('entry_lost', places.journal, found, { remedy: instead.laterData })]
+}
+
+/** What no entry names at this instant; the commit lock is held, for a commit moves its files in before its entry. */
+async function orphansNow(ledger: Ledger): Promise<string[]> {
+  // A journal that cannot be followed is a finding of its own, and nobody commits to it.
+  await ledger.catchUp().catch(() => undefined)
+  const orphans = await findOrphans(ledger, true)
+  // A vacuum says what goes before it takes that away.
+  const known = ledger.statement('SELECT 1 FROM files WHERE path = ?')
+  return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !known.get(path))
+}
+
+/** A marker that is not this lake's: nothing is committed or swept beside it. */
+export async function checkMarker(ledger: Ledger): Promise<Damage[]> {
+  const { lake, version } = ledger.head()
+  if (version === 0 || (await markerOf(ledger.root, lake)) !== 'other') return []
+  const named = await readMarker(ledger.root)
+  const found = `it names ${named === null ? 'no lake' : `the lake ${named}`}, the journal ${lake}`
+  return [finding('marker_differs', places.marker, found)]
+}
+
+/** Names of holders whose lock nobody holds: left behind by a process that was killed. */
+export async function staleLocks(root: string): Promise<string[]> {
+  const stale: string[] = []
+  for (const file of await namesIn(inLake(root, places.locks))) {
+    if (!file.endsWith('.json')) continue
+    const name = decodeSegment(file.slice(0, -'.json'.length))
+    // Whoever lets go of a lock takes its name away first.
+    const left = async (): Promise<boolean> => await exists(inLake(root, holderFile(name)))
+    if ((await whileFree(root, name, left)) === true) stale.push(name)
+  }
+  return stale
+}
+
+/** The findings of `staleLocks`. */
+export async function checkLocks(root: string): Promise<Damage[]> {
+  const found: Damage[] = []
+  for (const name of await staleLocks(root))
+    found.push(finding('stale_lock', holderFile(name), `left by ${describeHolder(await holderOf(root, name))}`))
+  return found
+}
+
+/** What is wrong with a file of the views, whatever it holds. */
+async function viewProblem(root: string, severity: Damage['severity']): Promise<Damage | undefined> {
+  for (const path of [places.database, places.script, places.manifest]) {
+    const own = { severity, remedy: instead.folder }
+    if (await isFolder(inLake(root, path))) return finding('views_torn', path, 'a folder stands in its place', own)
+  }
+  for (const path of [places.database, places.script])
+    if (!(await statOf(inLake(root, path)))) return finding('views_missing', path, 'it is not there', { severity })
+  const reads = await readsWell(inLake(root, places.database))
+  return reads ? undefined : finding('views_torn', places.database, 'it cannot be read')
+}
+
+/**
+ * Whether the views are there and name the files where they are now, and what was made for them is as it was;
+ * `thorough` reads its bytes. `root` is absolute.
+ */
+export async function checkViews(ledger: Ledger, root: string, thorough: boolean): Promise<Damage[]> {
+  if (ledger.head().version === 0) return []
+  // Where nothing can be written, readers make them in memory.
+  const severity = isWritable(root) ? 'damage' : 'notice'
+  const problem = await viewProblem(root, severity)
+  if (problem) return [problem]
+  const earlier = await readManifest(root)
+  // The three files are put in place one after the other.
+  if (!earlier && isWritable(root) && !isFree(root, viewsLock)) return []
+  const manifest = earlier ?? (await readManifest(root))
+  if (!manifest) {
+    const found = 'it is not there, or not that of lake.sql and lake.duckdb: what they name is not known'
+    return [finding('views_missing', places.manifest, found, { severity: 'notice' })]
+  }
+  // Another job may have committed, and made its views, meanwhile.
+  const behind = manifest.version > ledger.head().version
+  const { version } = behind ? await ledger.catchUp().catch(() => ledger.head()) : manifest
+  if (manifest.version > version) {
+    const ahead = `it is of version ${manifest.version}, the journal ends at ${version}: what came in between is lost`
+    return [finding('views_moved', places.database, ahead, { severity })]
+  }
+  if (manifest.folder === root) return await checkExports(root, manifest, thorough)
+  const found = `it names files in ${manifest.folder}: the lake was moved or copied`
+  return [finding('views_moved', places.database, found, { severity })]
+}
+
+/** The name of an export begins with the checksum of its bytes. */
+async function checkExports(root: string, manifest: Manifest, thorough: boolean): Promise<Damage[]> {
+  const found: Damage[] = []
+  for (const { path, checksum } of exportsOf(manifest)) {
+    const file = inLake(root, path)
+    if (!(await statOf(file))) found.push(finding('views_missing', path, 'it is not there'))
+    else if (thorough && !(await sha256File(file)).startsWith(checksum))
+      found.push(
+        finding('file_changed', path, 'its bytes do not match the checksum in its name', { remedy: instead.views }),
+      )
+  }
+  return found
+}
+
+/**
+ * Looks at the notes of stamped results and at what was copied for them; `thorough` reads all bytes. The data files that
+ * they name are the journal's, and looked at with it.
+ */
+export async function stampsHealth(ledger: Ledger, thorough: boolean) {
+  const { root } = ledger
+  const lost = await lostStamps(ledger, root)
+  const findings = lost.map((id) => finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))
+  const torn = new Set<string>()
+  const copied = new Map<string, StampedFile & { readonly of: string[] }>()
+  for (const id of await listStamps(root)) {
+    const note = await readStamp(root, id).catch(() => undefined)
+    const wrong = note === undefined ? 'it cannot be read' : `it is of lake ${note.lake}`
+    if (note?.lake !== ledger.head().lake) findings.push(finding('stamp_torn', stampFile(id), wrong))
+    if (note?.lake !== ledger.head().lake) torn.add(id)
+    for (const file of note?.files ?? [])
+      if (file.path.startsWith(`${places.stamps}/`))
+        copied.set(file.path, { ...file, of: [...(copied.get(file.path)?.of ?? []), id] })
+  }
+  for (const { of, ...file } of copied.values()) {
+    const problem = await bytesProblem(root, file, thorough)
+    if (!problem) continue
+    findings.push(finding(problem.kind, problem.path, problem.found, isGone(problem) ? { remedy: instead.stamp } : {}))
+    if (isGone(problem)) for (const id of of) torn.add(id)
+  }
+  return { lost, torn: [...torn], findings }
+}

@@ -1,0 +1,221 @@
+import { Engine, quote } from '../../lake/store/engine.ts'
+import { type Identity, identityColumns } from '../../lake/store/parquet.ts'
+import { type CommitDeps, type Draft, commit } from '../../lake/ledger/commit.ts'
+import { type DamagedFile, isForgettable } from './findings.ts'
+import { isPlain, lostReason } from '../../lake/ledger/coverage.ts'
+import { seriesNumber } from '../../lake/ledger/apply.ts'
+import { heldMonths, type MonthDigest, type Months, monthsBetween } from '../../lake/ledger/month-digests.ts'
+import { withMonths } from '../../sources/points/chains.ts'
+import { monthSums } from '../../sources/points/month-sums.ts'
+import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../../lake/ledger/entry.ts'
+import {
+  heldCoverage,
+  type HeldFile,
+  heldSeries,
+  type HeldSeries,
+  liveFiles,
+  storedInterval,
+} from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { type Partition, partitionSql, partitionsOf } from '../../sources/points/files.ts'
+import { endSql, micros } from '../../base/intervals-sql.ts'
+import { end, floor, type Interval, parseInstant, step } from '../../base/time.ts'
+import { intersect, minus, type Window } from '../../base/windows.ts'
+import { identityOf } from '../../sources/points/conversion.ts'
+import { text, orNull, count, real } from '../../base/shape.ts'
+import { rowsAs } from '../../lake/ledger/row.ts'
+
+/** What a series lost with a file. */
+interface Gone {
+  readonly series: string
+  readonly points: number
+  /** Half-open, in seconds. */
+  readonly windows: readonly Window[]
+  /** What is left of each month of the series, and what there was as far as it was counted. */
+  readonly months: { readonly left: Months; readonly held: Months }
+}
+
+/**
+ * Takes damaged files out of the lake in one commit that says the loss: their points are counted off, and the windows
+ * that only they covered are failed, so that the next fetch asks for them again.
+ */
+export async function forgetLost(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps) {
+  const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
+  const paths = lost.map(({ file }) => file.path)
+  const { provider } = ledger.head()
+  if (paths.length === 0 || provider === null)
+    return { version: ledger.head().version, files: [], points: 0, series: [] }
+  let parts: Gone[] = []
+  const version = await commit(
+    ledger,
+    async (ticket) => {
+      const points = lost
+        .map(({ file }) => file)
+        .filter((file) => file.table === 'points' && file.removed_version === null)
+      using engine = await Engine.open()
+      parts = []
+      for (const partition of partitionsOf(points).values())
+        parts.push(...(await lostOf(ledger, engine, new Set(paths), partition)))
+      const live = lost.filter(({ file }) => file.removed_version === null).map(({ file }) => file.path)
+      const draft: Draft = {
+        job: 'doctor',
+        run: `doctor-${ticket.version}`,
+        provider,
+        remove: live,
+        drop: paths,
+        progress: await withMonths(ledger, engine, progressOf(ledger, parts), { add: [], remove: live }),
+        forgotten: parts.flatMap((part) => forgottenOf(part, heldSeries(ledger, [part.series]).get(part.series))),
+        coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
+        further: {
+          lost: lost.map(({ file, damage }): Json => ({ path: file.path, found: damage.kind, rows: file.rows })),
+        },
+      }
+      return draft
+    },
+    deps,
+  )
+  const points = parts.reduce((sum, part) => sum + part.points, 0)
+  return { version: version.version, files: paths, points, series: parts.map(({ months: _months, ...part }) => part) }
+}
+
+/** What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about. */
+async function lostOf(
+  ledger: Ledger,
+  engine: Engine,
+  lost: ReadonlySet<string>,
+  { metric, interval }: Partition<HeldFile>,
+): Promise<Gone[]> {
+  const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
+  const kept = partitionsOf(rest).get(`${metric} ${interval}`)
+  const left =
+    kept === undefined ? new Map<string, Left>() : await islands(engine, interval, partitionSql(ledger.root, kept))
+  const own = [...heldSeries(ledger).values()].filter(
+    (series) => series.metric === metric && storedInterval(series) === interval,
+  )
+  const source =
+    kept &&
+    `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(ledger.root, kept)})`
+  const sums = new Map(
+    (source === undefined ? [] : await monthSums(engine, source)).map((one) => [keyOf(one), one.months]),
+  )
+  const coverage = heldCoverage(
+    ledger,
+    own.map((series) => series.id),
+  )
+  return own.flatMap((series): Gone[] => {
+    const there = left.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
+    const points = series.points - there.points
+    if (points <= 0) return []
+    const covered = (coverage.get(series.id) ?? []).filter(isPlain)
+    const months = {
+      left: sums.get(keyOf(identityOf(series))) ?? new Map<string, never>(),
+      held: heldMonths(ledger, seriesNumber(ledger, series.id) ?? 0),
+    }
+    return [{ series: series.id, points, windows: minus(covered, there.windows), months }]
+  })
+}
+
+interface Left {
+  readonly points: number
+  readonly windows: Window[]
+}
+
+const { asset, currency, exchange, network } = seriesFields
+const islandFields = {
+  asset,
+  currency,
+  exchange,
+  network,
+  params: orNull(text),
+  first: real,
+  last: real,
+  points: count,
+}
+
+/** The stored runs of every series: from their first point to the end of their last one. */
+async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Left>> {
+  const found = new Map<string, Left>()
+  const rows = await rowsAs(
+    engine,
+    islandFields,
+    `WITH point AS (
+       SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
+       FROM ${source}
+       WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
+     ), island AS (
+       SELECT *, count(*) FILTER (WHERE expected <> t)
+         OVER (PARTITION BY asset, currency, exchange, network, params ORDER BY t) AS n FROM point
+     )
+     SELECT asset, currency, exchange, network, params, epoch(min(t))::DOUBLE AS first, epoch(max(t))::DOUBLE AS last,
+       count(*) AS points
+     FROM island GROUP BY asset, currency, exchange, network, params, n ORDER BY first`,
+  )
+  for (const row of rows) {
+    const before = found.get(keyOf(row)) ?? { points: 0, windows: [] }
+    before.windows.push({ since: row.first, until: end(row.last, interval) })
+    found.set(keyOf(row), { points: before.points + row.points, windows: before.windows })
+  }
+  return found
+}
+
+const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
+
+function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
+  const held = heldSeries(ledger)
+  return parts.flatMap(({ series, points, windows }) => {
+    const known = held.get(series)
+    const first = windows[0]?.since ?? known?.first_t
+    const last = windows.at(-1)?.until
+    if (!known || first === undefined || first === null) return []
+    const last_t = last === undefined ? (known.last_t ?? first) : step(last, storedInterval(known), -1)
+    return [{ series, points: -points, first_t: first, last_t }]
+  })
+}
+
+/**
+ * What went of each month. The digests speak of it where they count every point that the series had; else it is only
+ * known in which months points are missing.
+ */
+function forgottenOf({ series, windows, months }: Gone, known: HeldSeries | undefined): Forgotten[] {
+  const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === known?.points
+  const gone = counted ? monthsBetween(months.left, months.held) : new Map<string, MonthDigest>()
+  const names = counted ? [...gone.keys()] : monthsOf(windows)
+  return names.map((month) => {
+    const begin = parseInstant(`${month}-01`) ?? 0
+    const whole = { since: begin, until: step(begin, '1month', 1) }
+    const parts = intersect([whole], windows)
+    const { points = null, digest = null } = gone.get(month) ?? {}
+    return {
+      series,
+      month,
+      since: parts[0]?.since ?? whole.since,
+      until: parts.at(-1)?.until ?? whole.until,
+      points,
+      digest,
+    }
+  })
+}
+
+function monthsOf(windows: readonly Window[]): string[] {
+  const names = new Set<string>()
+  for (const { since, until } of windows)
+    for (let at = floor(since, '1month'); at < until; at = step(at, '1month', 1))
+      names.add(new Date(at * 1000).toISOString().slice(0, 7))
+  return [...names]
+}
+
+function coverageOf(parts: readonly Gone[], asked_at: number): CoverageRow[] {
+  return parts.flatMap(({ series, windows }) =>
+    windows.map(
+      ({ since, until }): CoverageRow => ({
+        series,
+        since,
+        until,
+        state: 'failed',
+        reason: lostReason,
+        asked_at,
+        request: null,
+      }),
+    ),
+  )
+}

@@ -1,0 +1,185 @@
+import { checkJournal, unfitEntry } from './damage-journal.ts'
+import { bytesProblem, type CommitDeps } from '../../lake/ledger/commit.ts'
+import { filesOnDisk } from '../../lake/ledger/held.ts'
+import { listJournal } from '../../lake/ledger/journal.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { listsAll } from '../../lake/ledger/live.ts'
+import { dataPlaces, newestData } from '../../lake/store/begin.ts'
+import { metaLeft } from '../../lake/store/database.ts'
+import { codeOf, isWritable, makeFolder, realDisk } from '../../lake/store/disk.ts'
+import { isThere } from '../../lake/store/files.ts'
+import { dataFooters } from '../../lake/store/parquet.ts'
+import { entryFile, inLake, instantName, ownFolders, places } from '../../lake/store/layout.ts'
+import { mirrorOf, readMarker } from '../../lake/store/marker.ts'
+import { type Damage, finding, instead } from './findings.ts'
+import { lockCommit } from '../../lake/store/lock.ts'
+import type { Micros } from '../../base/time.ts'
+
+type JournalHealth = Awaited<ReturnType<typeof checkJournal>>
+
+/*
+ * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
+ * is right, and so what is to be done first; whoever mends asks again after each step.
+ */
+
+/**
+ * What is right where they do not agree: `rebuild` the index from the journal, which is whole; `copy`: the same, but the
+ * index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the journal lost
+ * it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither explains them.
+ */
+type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
+
+/** What each way takes, for people; those that leave each finding its own remedy take none. */
+function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefined {
+  const { rebuild, copyAt, fold, backTo, adopt } = instead
+  const all: Partial<Record<Way, string>> = { rebuild, copy: copyAt(newest), fold, back: backTo(reach), adopt }
+  return all[way]
+}
+
+/** Holds journal, index and the names of the data files against each other. */
+export async function judgeLake(root: string) {
+  const journal = await checkJournal(root)
+  if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
+  const unfit = await unfitEntry(root)
+  if (unfit) return { way: 'unfit', journal, findings: unfitFindings(journal, unfit) }
+  // Where nothing can be written an index is made in memory.
+  const { ledger, found } = isWritable(root) ? await judgeIndex(root, journal) : { ledger: undefined, found: null }
+  using _ = ledger
+  const ahead = ledger === undefined ? null : await beyond(ledger, journal)
+  const way = await wayOf(root, journal, ledger, ahead, found)
+  const remedy = remedyOf(way, journal)
+  const findings = [...journal.findings, ...(found ? [found] : []), ...(ahead ? [ahead.damage] : [])]
+  return { way, journal, findings: findings.map((damage) => ({ ...damage, ...(remedy && { remedy }) })) }
+}
+
+function unfitFindings(
+  { findings }: JournalHealth,
+  { version, found }: NonNullable<Awaited<ReturnType<typeof unfitEntry>>>,
+): Damage[] {
+  const path = entryFile(version)
+  return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
+}
+
+async function wayOf(
+  root: string,
+  journal: JournalHealth,
+  ledger: Ledger | undefined,
+  ahead: NonNullable<Awaited<ReturnType<typeof beyond>>> | null,
+  found: Damage | null,
+): Promise<Way> {
+  const { newest, broken, torn, reach } = journal
+  const seen = ledger?.head().version ?? 0
+  const data = await newestHere(root)
+  if (ahead && !ahead.elsewhere && (newest > 0 || data <= seen + 1)) return 'fold'
+  if (ahead?.elsewhere && broken.length === 0 && (newest > 0 || data === 0)) return 'copy'
+  if (!ahead && ledger && (seen > reach || (broken.length === 0 && torn.length > 0))) return 'fold'
+  if (broken.length > 0) return reach > 0 && broken.length === newest - reach ? 'back' : 'adopt'
+  // A first commit that was killed leaves data of version 1 beside marker and empty ledger: its job goes on.
+  const begun = data <= 1 && (data === 0 || (ledger !== undefined && seen === 0 && (await readMarker(root)) !== null))
+  if (newest === 0 && !begun) return 'adopt'
+  return found ? 'rebuild' : 'whole'
+}
+
+/** The newest version that names of data files tell; 0 for none, and where this user may not look. */
+async function newestHere(root: string): Promise<number> {
+  try {
+    return (await newestData(root)) ?? 0
+  } catch (error) {
+    if (codeOf(error) === 'EACCES') return 0
+    throw error
+  }
+}
+
+/** The index if it is one of this journal, however far it has come; else what is wrong with it. */
+async function judgeIndex(root: string, journal: JournalHealth) {
+  const wrong = (kind: Damage['kind'], found: string) => ({
+    ledger: undefined,
+    found: finding(kind, places.ledger, found),
+  })
+  const ledger = Ledger.asLeft(root)
+  if (ledger) {
+    const own = journal.lake ?? (await lakeOfData(root))
+    const strange = strangeIn(ledger, own, journal)
+    if (strange === undefined) return { ledger, found: null }
+    ledger.close()
+    return wrong('ledger_differs', strange)
+  }
+  const path = inLake(root, places.ledger)
+  if (!isThere(path)) return journal.newest > 0 ? wrong('ledger_lost', 'it is not there') : { ledger, found: null }
+  // Another job makes it at this moment, or was killed at that; a mirror has its journal sooner.
+  const begins = metaLeft(path, 'version') === 0 && (journal.newest === 0 || (await mirrorOf(root)) !== null)
+  // One of another shape is made anew by whoever opens it.
+  const shape = (metaLeft(path, 'schema') ?? 0) > 0
+  return begins || shape ? { ledger, found: null } : wrong('ledger_torn', 'it cannot be read')
+}
+
+/** Where no journal tells whose the folder is: the lake that all footers name; null where they name none, or several. */
+async function lakeOfData(root: string): Promise<string | null> {
+  const lakes = new Set((await dataFooters(root)).flatMap(({ lake }) => lake ?? []))
+  const [only = null] = lakes
+  return lakes.size === 1 ? only : null
+}
+
+/** Why an index is not one that this journal has made. */
+function strangeIn(ledger: Ledger, own: string | null, { digests }: JournalHealth): string | undefined {
+  const { lake, version } = ledger.head()
+  if (version > 0 && own !== null && lake !== own) return `it is of the lake ${lake}, what stands beside it of ${own}`
+  for (const row of ledger.statement('SELECT version, digest FROM versions').iterate())
+    if ((digests.get(Number(row['version'])) ?? row['digest']) !== row['digest'])
+      return `it knows another version ${Number(row['version'])} than the journal beside it`
+  return listsAll(ledger) ? undefined : 'it does not list the files that the journal names'
+}
+
+/** The versions that only the index knows: entries are lost, or the folder is a copy into which the index came later. */
+async function beyond(ledger: Ledger, journal: JournalHealth) {
+  const { version } = ledger.head()
+  // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
+  const newest = Math.max(journal.newest, (await listJournal(ledger.root)).newest)
+  if (version <= newest) return null
+  const lost = await lostBeyond(ledger, newest)
+  /** Whether none of the files is here that only the index names. */
+  const elsewhere = lost.named > 0 && lost.paths.length === lost.named
+  const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
+  const what = elsewhere ? `, and ${lost.named} of the files that it names beyond that are not here` : ''
+  return { damage: finding('entry_lost', places.journal, `${found}${what}`), elsewhere }
+}
+
+/** The files of versions that only the ledger knows: how many it names, and which of them are not there. */
+export async function lostBeyond(ledger: Ledger, newest: number) {
+  const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > newest)
+  const paths: string[] = []
+  for (const file of late)
+    if ((await bytesProblem(ledger.root, file, false))?.kind === 'file_lost') paths.push(file.path)
+  return { named: late.length, paths }
+}
+
+/** Whether neither journal nor ledger explain the data in a folder. */
+export const isLakeLost = async (root: string): Promise<boolean> => (await judgeLake(root)).way === 'adopt'
+
+/** What a lake leaves in its folder, its data last, beside locks, which die with their processes. */
+const moved = [
+  places.manifest,
+  places.script,
+  places.database,
+  places.ledger,
+  places.marker,
+  ...ownFolders.filter((place) => place !== places.locks && !dataPlaces.includes(place)),
+  ...dataPlaces,
+]
+
+/** The folder that takes what a lost lake left; no other has its name. */
+export const foundFolder = (now: Micros): string => `found-${instantName(now)}`
+
+/** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
+export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
+  const disk = deps.disk ?? realDisk
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  if (!(await isLakeLost(root))) return []
+  const folder = foundFolder(deps.nowMicros())
+  await makeFolder(disk, inLake(root, folder))
+  // The data go last: until then the folder is known for what it is, and the same command goes on.
+  for (const place of moved)
+    if (isThere(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
+  for (const place of [folder, '.']) await disk.syncFolder(inLake(root, place))
+  return [`what the lost lake left was moved to ${folder}/`]
+}

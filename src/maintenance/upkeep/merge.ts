@@ -1,0 +1,288 @@
+import { type Columns, columnsOf, parquet } from '../../lake/store/parquet.ts'
+import { LakeError } from '../../base/errors.ts'
+import { bytesProblem } from '../../lake/ledger/commit.ts'
+import { describe, digestSql, readShares } from '../../sources/points/write.ts'
+import { diskError, realDisk } from '../../lake/store/disk.ts'
+import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
+import { type FileEntry, journalSchema } from '../../lake/ledger/entry.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import {
+  encodingLike,
+  mergedFooter,
+  recordRows,
+  replacement,
+  type Rewriting,
+  upkeepSql,
+  writeEncoded,
+  writeForGood,
+} from './rewrite.ts'
+import type { HeldFile } from '../../lake/ledger/held.ts'
+import type { StagedFile } from '../../lake/ledger/draft.ts'
+
+type MergedFile = Parameters<typeof replacement>[3]
+
+type Rows = Parameters<typeof writeForGood>[1]
+
+/** Why files are not merged: then the old ones stay what they are. */
+export class Unmergeable extends Error {}
+
+/** Whether the files of a table have the columns of points. */
+export const holdsPoints = (table: string): boolean => table === 'points' || table === 'redated'
+
+/** Does work in a session of its own; the files that it was writing go where it fails. */
+export async function inSession<T>(engine: Engine, outs: readonly string[], work: (session: Engine) => Promise<T>) {
+  using session = await engine.session()
+  try {
+    return await work(session)
+  } catch (error) {
+    for (const out of outs) await realDisk.remove(out)
+    throw noRoom(error) ?? error
+  }
+}
+
+/** Refuses files whose bytes are not those that were committed: rewriting them would make the damage permanent. */
+export async function refuseUnsound(engine: Engine, root: string, files: readonly FileEntry[]): Promise<void> {
+  for (const file of files) {
+    const problem = await bytesProblem(root, file)
+    if (problem?.kind === 'file_lost') throw new Unmergeable(`${file.path} is missing; run pitlake doctor`)
+    if (problem) throw new Unmergeable(`${file.path} does not match its checksum; run pitlake verify`)
+  }
+  await refuseNewerFiles(
+    engine,
+    files.map((file) => inLake(root, file.path)),
+  )
+}
+
+/** Files of one partition that are to be rewritten, for FROM, with their columns, and the file that takes their place. */
+interface Rewritten {
+  readonly session: Engine
+  readonly source: string
+  readonly columns: Columns
+  readonly out: string
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Writes the nth file of a rewriting in place of others, by `write`, which may find (null) that nothing is to change. */
+export async function rewriteFiles(
+  rewriting: Rewriting,
+  n: number,
+  files: readonly HeldFile[],
+  write: (rewritten: Rewritten) => Promise<MergedFile | null>,
+): Promise<StagedFile | null> {
+  const { engine, ledger, spool } = rewriting
+  const out = spool.file(`${n}.parquet`)
+  return await inSession(engine, [out], async (session) => {
+    const source = parquet(files.map((file) => inLake(ledger.root, file.path)))
+    const columns = await columnsOf(session, source)
+    const written = await write({ session, source, columns, out, metadata: mergedFooter(ledger, files) })
+    return written && replacement(rewriting, n, files, written)
+  })
+}
+
+/**
+ * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
+ * file is written for good if `measure`; else as the largest of them was.
+ */
+export async function mergeFiles(rewriting: Rewriting, n: number, files: readonly HeldFile[], measure: boolean) {
+  const { table = '' } = files[0] ?? {}
+  await refuseUnsound(rewriting.engine, rewriting.ledger.root, files)
+  const merged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns: all, out, metadata }) => {
+    const history = isHistory(table)
+    const columns = all.filter(({ name }) => name !== supersededColumn)
+    const before = await prove(session, source, columns, table)
+    const group = holdsPoints(table) ? {} : { group: recordRows }
+    const shaped = history ? withSuperseded(source, columns) : source
+    const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
+    const footer = { ...metadata, pitlake_digest: before.digest }
+    const { encoding, mark } = encodingLike(files, before, false)
+    if (!measure) await writeEncoded(session, rows, out, encoding, footer)
+    const kept = measure
+      ? await writeForGood(session, rows, { out, minusZero: before.minusZero, metadata: footer })
+      : mark
+    const written = parquet([out])
+    const after = await readBack(session, out, columns, files)
+    if (history && (await unproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
+    await refuseDifference(session, { source, written, columns, held: rowsOf(files), before, after })
+    return mergedFile(files, after, kept)
+  })
+  if (merged === null) throw new RangeError('a merge without its file')
+  return merged
+}
+
+/** A written file as it can be read: its rows and, of points, what the ledger keeps of their instants. */
+interface ReadBack extends Omit<MergedFile, 'meta' | 'digest'> {
+  readonly digest: string
+  readonly bounds: FileEntry['meta']
+}
+
+/**
+ * Reads a file back that takes the place of others. The smallest lag of points is also the smallest of the files that it
+ * replaces: the joins rely on it for earlier dates too.
+ */
+export async function readBack(session: Engine, out: string, columns: Columns, replaced: readonly FileEntry[]) {
+  const [{ table, metric, interval }] = replaced as [FileEntry, ...FileEntry[]]
+  const written = parquet([out])
+  if (!holdsPoints(table) || metric === null || interval === null) {
+    const { rows, digest } = await prove(session, written, columns, table)
+    return { rows, digest, ...boundsOf(replaced), bounds: {} }
+  }
+  const named = `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${written})`
+  const { rows, digest, min_t, max_t, ...bounds } = describe(await readShares(session, named))
+  const lags = replaced.map(({ meta }) => meta['min_lag']).filter((lag) => typeof lag === 'number')
+  return { rows, digest, min_t, max_t, bounds: { ...bounds, min_lag: Math.min(bounds.min_lag, ...lags) } }
+}
+
+/** The facts of a file that takes the place of others, with the mark of how it was written. */
+export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encoding: string | null): MergedFile {
+  const { bounds, ...facts } = read
+  const kept = Object.assign({}, ...replaced.map((file) => file.meta)) as FileEntry['meta']
+  return { ...facts, meta: { ...kept, encoding, ...bounds } }
+}
+
+/** How many rows files hold as the journal says. */
+export const rowsOf = (files: readonly FileEntry[]): number => files.reduce((sum, { rows }) => sum + rows, 0)
+
+/**
+ * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. Whole
+ * records are none either: they would be in memory twice, and what names a step stands beside them.
+ */
+export function orderOf(table: string, columns: Columns): string {
+  if (holdsPoints(table)) return 'ORDER BY asset, currency, exchange, network, params, t'
+  const keys = columns
+    .filter(({ name, type }) => !/DOUBLE|FLOAT/.test(type) && name !== 'record')
+    .map(({ name }) => quoteName(name))
+  if (keys.length === 0) return ''
+  // Superseded steps stand together at the end, so that whole row groups of them are skipped.
+  const first = isHistory(table) ? [`${supersededColumn} IS NOT NULL`] : []
+  return `ORDER BY ${[...first, ...keys].join(', ')}`
+}
+
+/** Counts and digests all rows of a relation: what must not change when files are exchanged. */
+export async function prove(session: Engine, source: string, columns: Columns, table: string) {
+  const digest = holdsPoints(table) ? digestSql : digestOf(columns)
+  const doubles = columns.filter(({ type }) => isFloat(type)).map(({ name }) => name)
+  const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
+  const minus_zero = zeroes.length === 0 ? 'false' : zeroes.join(' OR ')
+  const [row] = await session.rows<{ rows: bigint; digest: string; minus_zero: boolean }>(
+    upkeepSql('proof', { source, digest, minus_zero }),
+  )
+  if (!row) throw new RangeError('a count without a row')
+  return { rows: Number(row.rows), digest: row.digest, minusZero: row.minus_zero }
+}
+
+/** SQL of the sum of the hashes of some columns over all rows; doubles count with their sign. */
+function digestOf(columns: Columns): string {
+  const parts = columns.flatMap(({ name, type }) =>
+    isFloat(type) ? [quoteName(name), `signbit(${quoteName(name)})`] : [quoteName(name)],
+  )
+  return `CAST(coalesce(sum(hash(${parts.join(', ')})), 0) AS VARCHAR)`
+}
+
+const isFloat = (type: string): boolean => type === 'DOUBLE' || type === 'FLOAT'
+
+type Proof = Awaited<ReturnType<typeof prove>>
+
+interface Exchange {
+  readonly source: string
+  readonly written: string
+  readonly columns: Columns
+  readonly held: number
+  readonly before: Proof
+  readonly after: Pick<Proof, 'rows' | 'digest'>
+}
+
+/** Refuses a written file that holds anything else than what it is to replace. */
+async function refuseDifference(session: Engine, exchange: Exchange): Promise<void> {
+  const { source, written, columns, held, before, after } = exchange
+  if (before.rows !== held) throw new Unmergeable(`the files hold ${before.rows} rows instead of the ${held} on record`)
+  if (after.rows !== before.rows)
+    throw new Unmergeable(`the merged file holds ${after.rows} rows instead of ${before.rows}`)
+  if (after.digest === before.digest) return
+  const digests = columns.map((column) => `${digestOf([column])} AS ${quoteName(column.name)}`).join(', ')
+  const [old] = await session.rows(`SELECT ${digests} FROM ${source}`)
+  const [fresh] = await session.rows(`SELECT ${digests} FROM ${written}`)
+  const unlike = columns.map(({ name }) => name).filter((name) => old?.[name] !== fresh?.[name])
+  throw new Unmergeable(`the merged file differs in ${unlike.join(', ') || 'the pairing of columns'}`)
+}
+
+function boundsOf(files: readonly FileEntry[]): { min_t: number | null; max_t: number | null } {
+  const first = files.flatMap(({ min_t }) => (min_t === null ? [] : [min_t]))
+  const last = files.flatMap(({ max_t }) => (max_t === null ? [] : [max_t]))
+  return { min_t: first.length === 0 ? null : Math.min(...first), max_t: last.length === 0 ? null : Math.max(...last) }
+}
+
+/** Files whose footer names a newer schema are not touched. */
+export async function refuseNewerFiles(session: Engine, paths: readonly string[]): Promise<void> {
+  const rows = await session.rows<{ file: string; schema: string }>(
+    `SELECT file_name AS file, decode(value) AS schema FROM parquet_kv_metadata(${quoteList(paths)})
+     WHERE decode(key) = 'pitlake_schema' AND coalesce(try_cast(decode(value) AS INTEGER), ${journalSchema + 1}) > ${journalSchema}`,
+  )
+  for (const { file, schema } of rows)
+    throw new LakeError('usage', {
+      subject: file,
+      expected: `schema_version up to ${journalSchema} in its footer`,
+      got: schema,
+      next: 'this file was written by a newer pitlake: update the program',
+    })
+}
+
+/** DuckDB's own words for a full disk, as those of the file system. */
+function noRoom(error: unknown): unknown {
+  if (error instanceof LakeError || !/No space left|disk quota/i.test(String(error))) return undefined
+  return diskError(Object.assign(new Error(String(error), { cause: error }), { code: 'ENOSPC' }), 'merging')
+}
+
+/** Rows of which some columns are to be changed. */
+interface ChangeJob {
+  /** The files that hold them, of one partition. */
+  readonly files: readonly FileEntry[]
+  /** The rows as they are, for FROM, and their columns. */
+  readonly source: string
+  readonly columns: Columns
+  /** The rows as they are to be. */
+  readonly rows: Rows
+  /** The columns that may change. */
+  readonly changing: ReadonlySet<string>
+  /** What of a relation must stay the same: all of its other columns, unless said. */
+  readonly kept?: (relation: string) => string
+  readonly out: string
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Writes rows of which some columns are changed, and proves that nothing else is. */
+export async function writeChanged(session: Engine, job: ChangeJob): Promise<MergedFile> {
+  const { files, source, columns, rows, changing, kept = (relation) => relation, out } = job
+  const [{ table, path }] = files as [FileEntry, ...FileEntry[]]
+  const compared = columns.filter(({ name }) => name !== supersededColumn)
+  const before = await prove(session, source, compared, table)
+  const { encoding, mark } = encodingLike(files, before, true)
+  const { digest } = await prove(session, rows.source, compared, table)
+  await writeEncoded(session, rows, out, encoding, { ...job.metadata, pitlake_digest: digest })
+  const written = parquet([out])
+  const after = await readBack(session, out, compared, files)
+  const rest = digestOf(columns.filter(({ name }) => !changing.has(name)))
+  const [old, fresh] = await Promise.all(
+    [source, written].map(async (from) => await session.rows(`SELECT ${rest} AS digest FROM ${kept(from)}`)),
+  )
+  if (after.rows !== rowsOf(files) || after.digest !== digest || old?.[0]?.['digest'] !== fresh?.[0]?.['digest'])
+    throw new Error(`${path} would change in more than ${[...changing].join(', ')}`)
+  return mergedFile(files, after, mark)
+}
+
+/** The column of history files that merging fills; a commit leaves it NULL, and so may every file. */
+export const supersededColumn = 'superseded_at'
+
+/** Whether a table holds the steps of a history. */
+export const isHistory = (table: string): boolean => table.startsWith('history.')
+
+/** The steps of a relation, for FROM, with what is known of their end: what a question about later need not read. */
+export function withSuperseded(source: string, columns: readonly { readonly name: string }[]): string {
+  const names = columns.map(({ name }) => `steps.${quoteName(name)}`).join(', ')
+  return `(${upkeepSql('superseded', { columns: names, source })})`
+}
+
+/** How many steps of written files claim an end that is not there. */
+export async function unproved(session: Engine, source: string): Promise<number> {
+  const [row] = await session.rows<{ rows: bigint }>(upkeepSql('unproved', { source }))
+  return Number(row?.rows)
+}

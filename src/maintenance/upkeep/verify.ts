@@ -1,0 +1,289 @@
+import { gravestOf, type LakeError } from '../../base/errors.ts'
+import { type Damage, damageVerdict, finding } from './findings.ts'
+import {
+  heldCoverage,
+  type HeldFile,
+  heldSeries,
+  type HeldSeries,
+  liveFiles,
+  storedInterval,
+  summary as countsOf,
+} from '../../lake/ledger/held.ts'
+import { contradicted, type Counts, roundOf, unanswered } from '../../lake/ledger/verifying.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { countStarts } from '../../sources/points/revisable.ts'
+import { partitionsOf } from '../../sources/points/files.ts'
+import { accessTo } from '../../sources/http/connection.ts'
+import { endedBy } from '../../sources/http/request-rows.ts'
+import { type Diagnosis, examine } from './doctor.ts'
+import { execute } from '../../sources/metrics/execute.ts'
+import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../../sources/metrics/run.ts'
+import type { Result } from '../../lake/ledger/job.ts'
+import { differingAtOnce, differingPoints, type IngestSummary, stoppedEarly } from '../../sources/metrics/tally.ts'
+import { chooseWindows, partitionOf } from '../../sources/metrics/verify-plan.ts'
+import { type Difference, Findings } from '../../sources/metrics/verify-findings.ts'
+import { registryVerdict, type RegistryVerified } from '../../sources/registry/verify.ts'
+import type { OwnVerified } from '../../sources/user-files/verify.ts'
+import { countSeries, footersOf, identityColumns } from '../../lake/store/parquet.ts'
+import { identityOf } from '../../sources/points/conversion.ts'
+import { Engine } from '../../lake/store/engine.ts'
+import { isPlain } from '../../lake/ledger/coverage.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import { readPoints } from '../../query/views/relations.ts'
+import { count } from '../../base/time.ts'
+import { intersect } from '../../base/windows.ts'
+
+type VerifyScope = Parameters<typeof chooseWindows>[1]['scope']
+
+type Counted = Awaited<ReturnType<typeof countSeries>>[number]
+
+/** What a verify is told. */
+interface VerifyInput extends MetricsInput {
+  /** Null: no points are asked for, the files are proved all the same. */
+  readonly scope: VerifyScope | null
+  /** The most credits; null: everything that the scope holds. */
+  readonly budget: number | null
+}
+
+/** What a verify needs of the world; damage is told as soon as it is seen, before anybody is asked. */
+interface VerifyDeps extends IngestDeps {
+  readonly onDamage?: (damage: readonly Damage[]) => void
+}
+
+/**
+ * What scripts read, here where nothing was asked; names are relied on. `differences` are single ones; `accepted`: accepted
+ * ones that were seen again.
+ */
+function unasked({ budget }: VerifyInput, { checked, version, observed_again }: Diagnosis, damage: readonly Damage[]) {
+  return {
+    ok: false,
+    run: null as string | null,
+    version,
+    provider: null as string | null,
+    checked: { files: checked.files, bytes: checked.bytes, series: 0, points: 0 },
+    damage,
+    /** Months of series that lost points with a file and did not get the very same again. */
+    observed_again,
+    /** Windows in which points are known to be missing. */
+    gaps: 0,
+    windows: { held: 0, chosen: 0, verified: 0, failed: 0, left: 0 } as Counts,
+    results: new Findings().results(),
+    budget,
+    requests: 0,
+    credits: 0,
+    points_added: 0,
+    vintages_added: 0,
+    differences: [] as readonly Difference[],
+    incidents: 0,
+    accepted: 0,
+    failures: [] as readonly ReturnType<Findings['windows']>['failures'][number][],
+    ...endedBy<NonNullable<IngestSummary['stopped_by']>>(null),
+    /** What the registry said; null where it was not asked. */
+    registry: null as RegistryVerified | null,
+    /** What the files say from which own data came; null where there are none. */
+    own: null as OwnVerified | null,
+  }
+}
+
+/** What a verify came to. */
+export type VerifySummary = Readonly<ReturnType<typeof unasked>>
+
+/** What `doctor` finds that says nothing about the stored history. */
+const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'views_torn', 'views_moved', 'disk_full'])
+
+/**
+ * Proves the bytes of the lake, then asks the provider again for history that it holds and compares. A difference is
+ * put on record and never applied. Where the journal or the ledger is damaged nothing is asked.
+ */
+export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<VerifySummary> {
+  const { scope } = input
+  const diagnosis = await examine({ data: input.settings.data, thorough: true }, deps)
+  const damage = diagnosis.findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
+  deps.onDamage?.(damage)
+  const nothing: VerifySummary = unasked(input, diagnosis, damage)
+  if (isUnreadable(nothing)) return nothing
+  if (scope === null) return { ...nothing, ok: damage.length === 0 }
+  const { url: configured, key } = input.settings.metrics
+  // Damage is told also where nobody can be asked.
+  if (damage.length > 0 && (configured === null || key === null)) return nothing
+  const { url } = accessTo('metrics', input.settings)
+  const compared = new Findings()
+  const purpose = { name: 'verify' as const, budget: input.budget, onBatch: compared.add }
+  return await withMetrics(
+    input,
+    deps,
+    purpose,
+    async (run) => await compare({ ...run, deps }, { ...input, scope }, nothing, compared, url),
+  )
+}
+
+/** Whether journal or ledger are damaged: then nothing can be compared. */
+export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean {
+  return damage.some(({ kind }) => !kind.startsWith('file_'))
+}
+
+/** The same with what the registry said. */
+export function withRegistryVerified(summary: VerifySummary, registry: RegistryVerified): VerifySummary {
+  const whole = { ...summary, registry }
+  return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
+}
+
+/** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
+async function compare(
+  run: MetricsRun & { readonly deps: VerifyDeps },
+  input: VerifyInput & { readonly scope: VerifyScope },
+  nothing: VerifySummary,
+  findings: Findings,
+  url: string,
+): Promise<Result<VerifySummary>> {
+  const { id, ledger, deps, tally } = run
+  const damaged = new Set(nothing.damage.map(({ path }) => path))
+  const contents = await checkContents(ledger, damaged)
+  deps.onDamage?.(contents.findings)
+  const { paths, assets, since, until } = input.scope
+  const harmed = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
+  const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget], deps.nowMicros())
+  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: new Set(partitionsOf(harmed).keys()) })
+  if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
+  else await execute(run, chosen.plan, round)
+  await findings.readArchive(ledger)
+  const { points_added, vintages_added, incidents, accepted, stopped_by, resume_at, words } = tally.summary(id)
+  const { requests, credits } = tally.actual()
+  const early = { stopped_by, resume_at, words }
+  const done = { requests, credits, points_added, vintages_added, incidents, accepted, ...early }
+  const damage = [...nothing.damage, ...contents.findings]
+  const differences = findings.differences(ledger, { base: url, secrets: run.input.settings.secrets })
+  const { verified, failures, left } = findings.windows(chosen.plan.asks, stopped_by !== null)
+  const { version, provider } = ledger.head()
+  const value: VerifySummary = {
+    ...nothing,
+    ok:
+      damage.length === 0 &&
+      differences.length === 0 &&
+      incidents === 0 &&
+      failures.length === 0 &&
+      stopped_by === null,
+    run: id,
+    version,
+    provider: provider?.metrics ?? null,
+    checked: { ...nothing.checked, series: contents.series, points: contents.points },
+    damage,
+    gaps: countsOf(ledger).gaps,
+    windows: { held: chosen.windows, chosen: chosen.plan.asks.length, verified, failed: failures.length, left },
+    results: findings.results(),
+    differences,
+    failures,
+    ...done,
+  }
+  return { value, stopped_by, error: verifyVerdict(value) }
+}
+
+/** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
+export function verifyVerdict(summary: VerifySummary): LakeError | null {
+  const next =
+    'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
+  return gravestOf([
+    damageVerdict(summary.damage),
+    contradicted(summary.differences.length, 'stored values differ upstream', next),
+    differingAtOnce(summary.incidents),
+    stoppedEarly(summary),
+    unanswered(summary.failures, 'windows'),
+    summary.registry && registryVerdict(summary.registry),
+    summary.own && differingPoints(summary.own.differences.length, 'in the files from which they came'),
+    summary.own && differingAtOnce(summary.own.incidents),
+  ])
+}
+
+/**
+ * Reads the footers of all live files and counts the points of every series in them: each must be what the ledger says,
+ * and each covered window must hold a point for every interval of the calendar. `damaged` files are left out.
+ */
+export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>) {
+  const { files, series, coverage } = factsOf(ledger)
+  const readable = files.filter(({ path }) => path.endsWith('.parquet') && !damaged.has(path))
+  const points = files.filter(({ table }) => table === 'points')
+  const lost = new Set(partitionsOf(points.filter(({ path }) => damaged.has(path))).keys())
+  const sound = points.filter(({ path }) => !damaged.has(path))
+  const known = series.filter((one) => !lost.has(partitionOf(one)))
+  using engine = await Engine.open()
+  const findings = await checkFooters(engine, ledger, readable)
+  const relation = readPoints(ledger.root, sound)
+  const all = await countSeries(engine, relation)
+  const starts = new Map((await countStarts(engine, ledger, relation)).map((one) => [keyOf(one), one.points]))
+  const counted = all.filter((one) => !lost.has(`${one.metric} ${one.interval}`))
+  findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage, starts))
+  return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
+}
+
+type Facts = ReturnType<typeof factsOf>
+
+/** What the ledger says at one version, also while another process commits. */
+function factsOf(ledger: Ledger) {
+  for (let attempt = 0; ; attempt++) {
+    const { version } = ledger.head()
+    const facts = { files: liveFiles(ledger), series: [...heldSeries(ledger).values()], coverage: heldCoverage(ledger) }
+    if (ledger.head().version === version || attempt > 10) return facts
+  }
+}
+
+async function checkFooters(engine: Engine, ledger: Ledger, files: readonly HeldFile[]): Promise<Damage[]> {
+  const { lake } = ledger.head()
+  const paths = [...new Set(files.map(({ path }) => inLake(ledger.root, path)))]
+  const footers = await footersOf(engine, paths)
+  const findings = new Map<string, Damage>()
+  for (const { path, table, rows, added_version } of files) {
+    const footer = footers.get(inLake(ledger.root, path))
+    // What a stamp keeps are copies of the lake's own tables: their checksum is all that the journal knows.
+    if (footer === undefined || table === 'stamp' || findings.has(path)) continue
+    const named = footer.lake ?? (table === 'points' ? 'no lake' : lake)
+    if (named !== lake || Number(footer.version ?? 0) > added_version) {
+      const names = `its footer names ${named === lake ? 'this lake' : named} at version ${footer.version}`
+      findings.set(path, finding('footer_differs', path, `${names}, the ledger version ${added_version}`))
+    } else if (footer.rows !== rows)
+      findings.set(path, finding('rows_differ', path, `it holds ${footer.rows} rows, the ledger says ${rows}`))
+  }
+  return [...findings.values()]
+}
+
+/** Counts and bounds of every series. */
+function checkSeries(known: readonly HeldSeries[], counted: readonly Counted[]): Damage[] {
+  const found = new Map(counted.map((one) => [keyOf(one), one]))
+  const findings: Damage[] = []
+  for (const series of known) {
+    const interval = storedInterval(series)
+    const key = keyOf({ metric: series.metric, interval, ...identityOf(series) })
+    const { points, first, last } = found.get(key) ?? { points: 0, first: null, last: null }
+    found.delete(key)
+    const outside = first !== null && ((series.first_t ?? first) > first || (series.last_t ?? 0) < (last ?? 0))
+    const text = `its files hold ${points} points, the ledger says ${series.points}`
+    if (points !== series.points || outside) findings.push(finding('series_differs', series.id, text))
+  }
+  for (const { metric, asset, points } of found.values())
+    findings.push(finding('series_differs', `${metric} ${asset}`, `${points} points that no series names`))
+  return findings
+}
+
+function keyOf(one: Omit<Counted, 'points' | 'first' | 'last'>): string {
+  return JSON.stringify([one.metric, one.interval, ...identityColumns.map((name) => one[name])])
+}
+
+/** A covered window holds one point for every interval; where one is missing the ledger must say so. */
+function checkCalendar(
+  all: Facts['series'],
+  coverage: Facts['coverage'],
+  starts: ReadonlyMap<string, number>,
+): Damage[] {
+  const findings: Damage[] = []
+  for (const series of all) {
+    const interval = series.interval ?? series.settled
+    if (interval === null || series.points <= 0) continue
+    const plain = (coverage.get(series.id) ?? []).filter(isPlain)
+    const lived = intersect(plain, [{ since: series.first_t ?? 0, until: Infinity }])
+    const due = lived.reduce((sum, { since, until }) => sum + count(since, until, interval), 0)
+    const points = starts.get(keyOf({ metric: series.metric, interval, ...identityOf(series) })) ?? series.points
+    if (due === points) continue
+    const text = `${points} points where the calendar has ${due} covered intervals`
+    findings.push(finding('calendar_differs', series.id, text))
+  }
+  return findings
+}

@@ -1,0 +1,60 @@
+import { type Instant, longestSeconds } from '../../base/time.ts'
+import type { NextPoint } from './due.ts'
+
+/** What may still be spent, and until when. */
+interface CreditBudget {
+  readonly credits: number
+  readonly until: Instant
+}
+
+/**
+ * The points with their polls put off as far as the credits reach; pure. What is dearest to miss comes first: of the
+ * coarser interval, because a single later request brings all that was missed of a finer one. Where they do not reach for
+ * every poll of an interval, its polls are spread evenly over the time that is left; where they do not reach for one poll
+ * of each series, those that were due first are asked, the others when the budget is renewed.
+ */
+export function paced(
+  points: readonly NextPoint[],
+  price: (point: NextPoint) => number,
+  budget: CreditBudget | null,
+  at: Instant,
+): readonly NextPoint[] {
+  if (budget === null) return points
+  const { until } = budget
+  const own = points.filter(({ poll }) => poll < until)
+  const groups = [...Map.groupBy(own, ({ interval }) => longestSeconds(interval))].toSorted(([a], [b]) => b - a)
+  let left = Math.max(0, budget.credits)
+  const put = new Map<NextPoint, NextPoint>()
+  for (const [seconds, group] of groups) {
+    const round = total(group, price)
+    const whole = total(group, (point) => price(point) * pollsUntil(point, seconds, budget, at))
+    if (whole <= left) {
+      left -= whole
+      continue
+    }
+    const rounds = round === 0 ? 0 : Math.floor(left / round)
+    const spacing = Math.ceil((until - at) / Math.max(1, rounds))
+    for (const point of group) {
+      const fits = rounds > 0 || price(point) <= left
+      if (rounds === 0 && fits) left -= price(point)
+      const poll = fits
+        ? Math.max(point.poll, rounds === 0 ? point.poll : (point.asked ?? at - spacing) + spacing)
+        : until
+      put.set(point, { ...point, poll: Math.min(until, poll) })
+    }
+    left -= rounds * round
+  }
+  return points.map((point) => put.get(point) ?? point)
+}
+
+/** How often a point and those after it are asked for until the budget is renewed. */
+function pollsUntil({ by, poll }: NextPoint, seconds: number, { until }: CreditBudget, at: Instant): number {
+  if (by !== 'rule' && by !== 'told' && by !== 'learnt') return 1
+  return 1 + Math.floor((until - 1 - Math.max(poll, at)) / seconds)
+}
+
+function total(points: readonly NextPoint[], of: (point: NextPoint) => number): number {
+  let sum = 0
+  for (const point of points) sum += of(point)
+  return sum
+}

@@ -1,0 +1,222 @@
+import { availableAt, ruleFor } from '../../catalog/availability.ts'
+import type { Endpoint } from '../../catalog/catalogue.ts'
+import type { Wanted } from '../../catalog/series.ts'
+import { isPlain } from '../../lake/ledger/coverage.ts'
+import { storedInterval } from '../../lake/ledger/held.ts'
+import { isTriedAgain, standingRefusal } from '../../lake/ledger/refusals.ts'
+import type { Ask, Held } from '../../sources/metrics/plan.ts'
+import {
+  ceil,
+  day,
+  end,
+  hour,
+  type Instant,
+  type Interval,
+  measureOf,
+  minute,
+  monthIndex,
+  step,
+  type Weekday,
+} from '../../base/time.ts'
+
+/** How the points of one endpoint and interval arrived so far; seconds after the end of their interval. */
+export interface Learnt {
+  /** Arrivals that are known, and points that came in time while somebody watched. */
+  readonly observations: number
+  /** Before nearly all arrivals, in their middle, and after nearly all; null where the rule says as much. */
+  readonly lag: { readonly early: number; readonly usual: number; readonly late: number } | null
+  /** What the provider says of it: asked by until enough has been seen. */
+  readonly told?: { readonly usual: number; readonly late: number }
+}
+
+/** Why a point is due when it is. */
+type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
+
+/** What comes next of one series. */
+export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
+  /** The first point that is missing at the end; null where none was ever held. */
+  readonly t: Instant | null
+  /** When it should be there; a series without points, or refused, is due when it is to be asked again. */
+  readonly due: Instant
+  readonly by: DueBy
+  readonly observations: number
+  /** When it was last asked for, as far as that matters; null where it was not. */
+  readonly asked: Instant | null
+  /** When to ask next: near the instant at which it is due, after a failure later and later. */
+  readonly poll: Instant
+}
+
+/** What the next points are told from beside the wanted series. */
+interface DueInput {
+  readonly held: ReadonlyMap<string, Held>
+  /** By `path interval`. */
+  readonly learnt: ReadonlyMap<string, Learnt>
+  /** When a series was asked last, where the lake does not say: answers before a point is due settle nothing. */
+  readonly polled?: ReadonlyMap<string, Instant>
+  readonly weekStart?: Weekday
+  readonly at: Instant
+}
+
+/** After so many arrivals a lag counts as learnt, */
+export const enough = 10
+/** and then it is looked at anew in one interval of so many. */
+const lookEvery = 20
+/** Nothing is asked twice within this time. */
+const shortest = minute
+
+/** The next point of every wanted series, the earliest first; pure. Series that end before now have none. */
+export function nextPoints(wanted: readonly Wanted[], input: DueInput): NextPoint[] {
+  return wanted
+    .flatMap((want) => nextOf(want, input) ?? [])
+    .toSorted((a, b) => a.due - b.due || a.poll - b.poll || (a.t ?? 0) - (b.t ?? 0))
+}
+
+function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput): NextPoint | null {
+  const { series, endpoint } = want
+  const known = held.get(series.id)
+  const interval = storedInterval({ interval: series.interval, settled: known?.settled ?? null })
+  const own = learnt.get(`${endpoint.path} ${interval}`) ?? { observations: 0, lag: null }
+  const answers = (known?.answers ?? []).filter(({ state }) => state !== 'not asked')
+  // An instant of the future was told by a clock that was wrong.
+  const past = (instant: Instant): Instant => (instant > at ? Number.NEGATIVE_INFINITY : instant)
+  const memory = past(polled?.get(series.id) ?? Number.NEGATIVE_INFINITY)
+  const askedOf = (rows: typeof answers): Instant => Math.max(memory, ...rows.map(({ asked_at }) => past(asked_at)))
+  const last = askedOf(answers)
+  const lately = Number.isFinite(last) ? last : null
+  const said: Said = { series, endpoint, interval, observations: own.observations, asked: lately }
+  const refusal = standingRefusal(answers)
+  if (refusal !== null) {
+    const due = triedAgainAt(refusal)
+    return { ...said, t: null, due, by: 'refused', poll: Math.max(due, memory + hour) }
+  }
+  const reached = Math.max(...answers.filter(isPlain).map(({ until }) => until))
+  const line: Line = { endpoint, interval, learnt: own }
+  if (!Number.isFinite(reached)) return firstOf(want, said, { line, asked: last, weekStart, at, answers })
+  const t = ceil(reached, interval, weekStart)
+  if (want.until !== null && t >= want.until) return null
+  const beyond = answers.filter((row) => row.until > reached)
+  const asked = askedOf(beyond)
+  if (beyond.some(({ reason, since }) => reason === 'gap' && since <= reached)) {
+    const due = asked === Number.NEGATIVE_INFINITY ? at : asked + day
+    return { ...said, t, due, by: 'quiet', poll: due }
+  }
+  return { ...said, t, due: dueAt(line, t), by: byOf(own), poll: pollAfter(line, t, asked) }
+}
+
+type Said = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
+
+/** A series of which nothing is held: never asked, not begun yet, or one that answers nothing, asked once a day. */
+function firstOf(
+  { since }: Wanted,
+  said: Said,
+  known: {
+    readonly line: Line
+    readonly asked: Instant
+    readonly weekStart: Weekday | undefined
+    readonly at: Instant
+    readonly answers: Held['answers']
+  },
+): NextPoint {
+  const { line, asked, weekStart, at, answers } = known
+  const first = since === null ? null : ceil(since, said.interval, weekStart)
+  const never = asked === Number.NEGATIVE_INFINITY
+  if (first !== null && never && dueAt(line, first) > at)
+    return { ...said, t: first, due: dueAt(line, first), by: byOf(line.learnt), poll: pollAfter(line, first, asked) }
+  if (never) return { ...said, t: null, due: at, by: 'new', poll: at }
+  const failed = answers.length === 0 || answers.some(({ state }) => state === 'failed')
+  const due = asked + (failed ? hour : day)
+  return { ...said, t: null, due, by: 'quiet', poll: due }
+}
+
+/** The instant from which a standing refusal may be tried again. */
+function triedAgainAt(refusal: Parameters<typeof isTriedAgain>[0]): Instant {
+  const steps = [hour, day, 30 * day].map((after) => refusal.asked_at + after)
+  return steps.find((instant) => isTriedAgain(refusal, instant)) ?? refusal.asked_at + 30 * day
+}
+
+/** Of what the points of a series are due by. */
+interface Line {
+  readonly endpoint: Pick<Endpoint, 'rules'>
+  readonly interval: Interval
+  readonly learnt: Learnt
+}
+
+const isLearnt = ({ observations, lag }: Learnt): boolean => lag !== null && observations >= enough
+
+function byOf(learnt: Learnt): DueBy {
+  if (isLearnt(learnt)) return 'learnt'
+  return learnt.told === undefined ? 'rule' : 'told'
+}
+
+/** The lag that points are expected by: what was seen, else what is told; null where only the rule is known. */
+function expected(learnt: Learnt): { readonly usual: number; readonly late: number } | null {
+  return isLearnt(learnt) ? learnt.lag : (learnt.told ?? null)
+}
+
+/** No answer before this instant can hold the point: the end of its interval, and where a rule is stated, what it says. */
+function earliest({ endpoint, interval }: Line, t: Instant): Instant {
+  const rules = endpoint.rules[interval]
+  return ruleFor(rules, t).basis === 'stated' ? availableAt(rules, t, interval) : end(t, interval)
+}
+
+/** When a point should be there: after nearly every lag that was seen or is told, else by the rule; whole minutes. */
+function dueAt(line: Line, t: Instant): Instant {
+  const { endpoint, interval, learnt } = line
+  const lag = expected(learnt)
+  if (lag === null) return availableAt(endpoint.rules[interval], t, interval)
+  return Math.max(earliest(line, t), end(t, interval) + wholeMinutes(lag.late))
+}
+
+const wholeMinutes = (seconds: number): number => Math.ceil(seconds / minute) * minute
+
+/** How many intervals lie before the one that starts at `t`, from a fixed one on. */
+function indexOf(t: Instant, interval: Interval): number {
+  const { seconds } = measureOf(interval)
+  return seconds > 0 ? Math.floor(t / seconds) : monthIndex(t)
+}
+
+/**
+ * When to ask for a point: once when it is due while its lag is known, and one interval in twenty also before, so that it
+ * is on record that it was not there yet; before and when it is due while its lag is being learnt. `spread`: how long to
+ * wait for one that is late.
+ */
+function pollsOf(line: Line, t: Instant): { readonly polls: readonly Instant[]; readonly spread: number } {
+  const { learnt, interval } = line
+  const due = dueAt(line, t)
+  const close = end(t, interval)
+  const lag = expected(learnt)
+  const looks = !isLearnt(learnt) || indexOf(t, interval) % lookEvery === 0
+  const early = isLearnt(learnt) && learnt.lag !== null ? [close + Math.floor(learnt.lag.early / minute) * minute] : []
+  const before = lag === null ? [close + Math.floor((due - close) / 2)] : [...early, close + wholeMinutes(lag.usual)]
+  const spread = lag === null ? Math.floor((due - close) / 4) : lag.late - lag.usual
+  const floorAt = earliest(line, t)
+  const polls = [...(looks ? before : []), due].map((instant) => Math.max(instant, floorAt))
+  const apart = polls.filter((instant, i) => instant <= due && (i === polls.length - 1 || due - instant >= shortest))
+  return { polls: [...new Set(apart)], spread: Math.min(hour, Math.max(shortest, spread)) }
+}
+
+/** The first instant after the last answer at which to ask for the point `from`, or for one that follows it. */
+function pollAfter(line: Line, from: Instant, asked: Instant): Instant {
+  const first = (t: Instant): Instant => pollsOf(line, t).polls[0] ?? dueAt(line, t)
+  if (asked < first(from)) return first(from)
+  const { interval } = line
+  let youngest = Math.max(from, step(from, interval, indexOf(asked, interval) - indexOf(from, interval)))
+  while (youngest > from && first(youngest) > asked) youngest = step(youngest, interval, -1)
+  return Math.min(pollOf(line, youngest, asked), first(step(youngest, interval, 1)))
+}
+
+/** The first instant after the last answer at which to ask for a point: twice as long after each that lacks it. */
+function pollOf(line: Line, t: Instant, asked: Instant): Instant {
+  const { polls, spread } = pollsOf(line, t)
+  const planned = polls.find((instant) => instant > asked)
+  if (planned !== undefined) return planned
+  const due = polls.at(-1) ?? asked
+  let wait = spread
+  while (due + wait <= asked && wait < day) wait *= 2
+  return wait < day ? due + wait : Math.max(due + wait, asked + day)
+}
+
+/** The next poll of the registry: hourly, also on days on which it takes nothing in, because corrections come then. */
+export function registryDue(polledAt: Instant | null, at: Instant): Instant {
+  return polledAt === null || polledAt > at ? at : polledAt + hour
+}

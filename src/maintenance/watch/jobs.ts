@@ -1,0 +1,238 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { expand, type Selection, type Wanted } from '../../catalog/series.ts'
+import { requestTotals } from '../../lake/ledger/held-runs.ts'
+import { heldAnswers } from '../../lake/ledger/held.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { withListedAssets } from '../../sources/metrics/assets.ts'
+import type { Held } from '../../sources/metrics/plan.ts'
+import { registryFacts } from '../../sources/registry/status.ts'
+import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availability-audit.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { day, type Instant, parseDuration, parseInstant } from '../../base/time.ts'
+import { readManifest } from '../../query/views/manifest.ts'
+import { enough, type Learnt } from './due.ts'
+import type { Settings } from '../../catalog/settings.ts'
+import { LakeError } from '../../base/errors.ts'
+import type { RewriteDeps } from '../../lake/ledger/commit.ts'
+import type { AskingDeps, BesideDeps } from '../../sources/http/connection.ts'
+import type { JobDeps, RunEnd } from '../../lake/ledger/job.ts'
+import { fetchSeries } from '../../sources/metrics/fetch.ts'
+import { askLagStats, type readLagStats } from '../../sources/metrics/lag-stats.ts'
+import { type IngestSummary, verdict } from '../../sources/metrics/tally.ts'
+import { registrySync } from '../../sources/registry/snapshot-and-sync.ts'
+import { verdictOf } from '../../sources/registry/run.ts'
+import { mergeDue, mergeVerdict } from '../upkeep/compact.ts'
+import { buildViews } from '../../query/views/build.ts'
+
+type LagHint = NonNullable<ReturnType<typeof readLagStats>>
+
+/** What a lake says of the wanted series. */
+interface LakeNow {
+  readonly version: number
+  /** Of the newest entry: what the versions say is the same where this is; null before the first. */
+  readonly digest: string | null
+  readonly wanted: readonly Wanted[]
+  readonly held: ReadonlyMap<string, Held>
+  /** When the feed of the registry was last read to its tail; null where it never was. */
+  readonly registryPolled: Instant | null
+  /** The version that the views tell of; 0 where there are none. */
+  readonly viewsVersion: number
+  /** Credits of all jobs since the instant that was asked for. */
+  readonly spentToday: number
+}
+
+/**
+ * The series of the selections, and what is held of them; a lake that is not there yet holds nothing. What an earlier look
+ * with the same selections read of the same version is taken from it: a watch looks before each of its turns.
+ */
+export async function lakeNow(
+  root: string,
+  catalogue: Catalogue,
+  selections: readonly Selection[],
+  dayBegin: Instant,
+  earlier: LakeNow | null = null,
+): Promise<LakeNow> {
+  using ledger = isBegun(root) ? await Ledger.openToRead(root) : null
+  const { version, digest } = ledger?.head() ?? { version: 0, digest: null }
+  const same = earlier?.version === version && earlier.digest === digest ? earlier : null
+  const wanted = same?.wanted ?? expand(catalogue, await withListedAssets(selections, ledger))
+  const nothing = { version, digest, wanted, registryPolled: null, viewsVersion: 0, spentToday: 0 }
+  if (ledger === null) return { ...nothing, held: new Map<string, Held>() }
+  const { feed_at } = registryFacts(ledger)
+  const registryPolled = feed_at === null ? null : (parseInstant(feed_at) ?? null)
+  return {
+    ...nothing,
+    held: same?.held ?? heldAnswers(ledger),
+    registryPolled,
+    viewsVersion: (await readManifest(root, []))?.version ?? 0,
+    spentToday: requestTotals(ledger, (dayBegin + day) * 1_000_000).day_credits,
+  }
+}
+
+/** How the points of the wanted series arrived so far; reads every point that is held of them. */
+export async function lagsNow(
+  root: string,
+  catalogue: Catalogue,
+  wanted: readonly Wanted[],
+): ReturnType<typeof learntLags> {
+  if (!isBegun(root)) return new Map()
+  using ledger = await Ledger.openToRead(root)
+  const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))
+  return await learntLags(ledger, catalogue, (path) => paths.has(path))
+}
+
+/** The lags that the lake has seen of the wanted paths, by `path interval`: what `audit availability` measures. */
+async function learntLags(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
+  const held = await heldArrivals(ledger, catalogue, wanted)
+  return new Map(held.map((own) => [`${own.endpoint.path} ${own.interval}`, learntOf(own)]))
+}
+
+/**
+ * Where the provider tells of most points when they were computed, their quantiles; else what the rule would have to be
+ * where the arrivals disprove it. Points that were always there in time say nothing beyond the rule.
+ */
+export function learntOf({ endpoint, interval, rules, arrivals }: HeldArrivals): Learnt {
+  const { observations, watched, proposed_lag } = judgeRule(endpoint.path, interval, rules, arrivals)
+  const { p05, p50, p95 } = arrivals
+  const all = observations + watched
+  if (observations >= watched && p05 !== null && p50 !== null && p95 !== null)
+    return { observations: all, lag: { early: p05, usual: p50, late: p95 } }
+  const late = proposed_lag === null ? undefined : parseDuration(proposed_lag)
+  return { observations: all, lag: late === undefined ? null : { early: late, usual: late, late } }
+}
+
+/** What came of asking an API. */
+interface PollOutcome {
+  readonly version: number
+  readonly requests: number
+  /** New points, or events of the registry's feed. */
+  readonly brought: number
+  /** Whether it was ended early, by whatever but the budget; `resumeAt` where the provider says when to come back. */
+  readonly cut: boolean
+  readonly resumeAt: Instant | null
+  /** Whether all that was asked failed. */
+  readonly inVain: boolean
+  /** What the command would have ended with. */
+  readonly error: LakeError | null
+}
+
+/** What a look at the lake shows. */
+interface Look extends LakeNow {
+  readonly watchesRegistry: boolean
+  /** Whether a value of a feature is due that was not tried yet. */
+  readonly featuresDue?: boolean
+}
+
+/** What a watch has done, by the jobs that there are. */
+export interface WatchJobs {
+  /** The lake as it is now, and what was spent since the day began. */
+  look(dayBegin: Instant): Promise<Look>
+  lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Learnt>>
+  fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome>
+  sync(): Promise<PollOutcome>
+  /** Computes features, merges what is due, makes the views and publishes; gives the version that they tell of. */
+  tidy(): Promise<number>
+}
+
+/** Whose lake is watched, and what of it. */
+interface JobsInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly selections: readonly Selection[]
+  readonly watches: { readonly metrics: boolean; readonly registry: boolean }
+  /** The features that are declared. */
+  readonly features?: { readonly due: () => Promise<boolean>; readonly bring: () => Promise<void> } | null
+  /** What follows when the views are made; null: nothing. */
+  readonly publish: (() => Promise<void>) | null
+}
+
+/** The world behind one job, made anew for each: its clock begins with the wall clock of that moment. */
+type JobWorld = (command: string) => Omit<AskingDeps & RewriteDeps & BesideDeps, 'atEnd'>
+
+/** The jobs on a real lake. */
+export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
+  const { settings, catalogue, selections, watches } = input
+  const root = settings.data
+  const own = watches.metrics ? selections : []
+  const hinted = hintsOf({ settings, catalogue }, world)
+  let seen: LakeNow | null = null
+  const common = { settings, catalogue, maxRequests: null, providerMoved: false, gapsOnly: false } as const
+  return {
+    look: async (dayBegin) => {
+      seen = await lakeNow(root, catalogue, own, dayBegin, seen)
+      const featuresDue = (await input.features?.due()) ?? false
+      return { ...seen, watchesRegistry: watches.registry, featuresDue }
+    },
+    lags: async (wanted) => {
+      const arrived = await lagsNow(root, catalogue, wanted)
+      const unsure = wanted.filter(({ endpoint, series }) => {
+        return (arrived.get(`${endpoint.path} ${series.interval}`)?.observations ?? 0) < enough
+      })
+      return withHints(arrived, unsure, await hinted(unsure))
+    },
+    fetch: async (only, budget) => {
+      const deps = { ...world('watch'), onEvent: () => undefined }
+      const now = Math.floor(deps.now() / 1000)
+      const summary = await fetchSeries({ ...common, selections, only, eager: true, budget, now }, deps)
+      const { covered, empty, unsupported, failed } = summary.windows
+      const cut = summary.stopped_by !== null && summary.stopped_by !== 'budget'
+      const inVain = failed > 0 && covered + empty + unsupported === 0
+      return { ...askedOf(summary), brought: summary.points_added, cut, inVain, error: verdict(summary) }
+    },
+    sync: async () => {
+      const deps = { ...world('watch'), onEvent: () => undefined }
+      const summary = await registrySync({ ...common, acceptShrink: false }, deps)
+      const { events: brought, stopped_by } = summary
+      return { ...askedOf(summary), brought, cut: stopped_by !== null, inVain: false, error: verdictOf(summary) }
+    },
+    tidy: async () => await tidied(input, world('watch')),
+  }
+}
+
+/** What the provider tells of the lags of these series; asked for once a day. */
+function hintsOf(
+  provider: Pick<JobsInput, 'settings' | 'catalogue'>,
+  world: JobWorld,
+): (wanted: readonly Wanted[]) => Promise<ReadonlyMap<string, LagHint>> {
+  let known: ReadonlyMap<string, LagHint> = new Map()
+  let askedAt = Number.NEGATIVE_INFINITY
+  return async (wanted) => {
+    const deps = world('watch')
+    if (wanted.length === 0 || Math.abs(deps.now() - askedAt) < day * 1000) return known
+    askedAt = deps.now()
+    try {
+      known = await askLagStats(provider, wanted, deps)
+    } catch (error) {
+      // Nobody waits for a hint; what stands in the way of asking stands in the way of fetching, too.
+      if (!(error instanceof LakeError)) throw error
+    }
+    return known
+  }
+}
+
+function withHints(seen: ReadonlyMap<string, Learnt>, unsure: readonly Wanted[], hints: ReadonlyMap<string, LagHint>) {
+  const merged = new Map(seen)
+  for (const { endpoint, series } of unsure) {
+    const told = hints.get(endpoint.path)
+    const key = `${endpoint.path} ${series.interval}`
+    if (told !== undefined) merged.set(key, { ...(seen.get(key) ?? { observations: 0, lag: null }), told })
+  }
+  return merged
+}
+
+function askedOf({ version, requests, resume_at }: Pick<IngestSummary, 'version' | 'requests' | 'resume_at'>) {
+  return { version, requests, resumeAt: resume_at === null ? null : (parseInstant(resume_at) ?? null) }
+}
+
+async function tidied(input: JobsInput, deps: RewriteDeps & JobDeps): Promise<number> {
+  const { settings, catalogue, features, publish } = input
+  await features?.bring()
+  const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
+    if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps })
+  }
+  const done = await mergeDue(settings.data, { ...deps, atEnd })
+  const error = mergeVerdict(done)
+  if (error !== null) throw error
+  await publish?.()
+  return done.version
+}

@@ -1,0 +1,250 @@
+import { exitCode, gravest, LakeError } from '../../base/errors.ts'
+import { day, hour, type Instant, minute, type Weekday } from '../../base/time.ts'
+import { paced } from './budget.ts'
+import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
+import type { WatchJobs } from './jobs.ts'
+import { nextAction, restAfter } from './next.ts'
+
+type WatchState = Parameters<typeof nextAction>[0]
+
+type Look = Awaited<ReturnType<WatchJobs['look']>>
+
+/** What a watch is told. */
+interface WatchInput {
+  readonly weekStart: Weekday
+  readonly price: (point: NextPoint) => number
+  /** Credits a UTC day that it and all other jobs on the lake may spend together before it stops asking; null: any number. */
+  readonly creditsPerDay: number | null
+}
+
+/** What it needs of the world; every wait goes through `sleep`. */
+interface WatchDeps {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly signal: AbortSignal
+  readonly log: (event: WatchEvent) => void
+}
+
+/** What came of asking, as it is told: `brought` counts points or events, `error` is what a command would have ended with. */
+interface Polled {
+  readonly at: Instant
+  readonly brought: number
+  readonly requests: number
+  readonly version: number
+  readonly error: string | null
+}
+
+/** What a watch tells, each with the instant at which it happened; names are relied on by scripts. */
+type WatchEvent =
+  | (Polled & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
+  | (Polled & { readonly kind: 'registry' })
+  | { readonly kind: 'views'; readonly at: Instant; readonly version: number }
+  | {
+      readonly kind: 'trouble'
+      readonly at: Instant
+      readonly of: Part
+      readonly words: string
+      readonly until: Instant
+    }
+  | { readonly kind: 'clock'; readonly at: Instant; readonly back: number }
+  | { readonly kind: 'ended'; readonly at: Instant; readonly code: number }
+
+type Part = keyof WatchState['rests']
+
+/** A machine that slept, or whose clock was set, is noticed within this time. */
+const slice = minute
+const slack = 5
+
+/** Keeps a lake fresh until it is told to stop; gives the exit code that what it saw asks for. */
+export async function watch(input: WatchInput, jobs: WatchJobs, deps: WatchDeps): Promise<number> {
+  const memory = newMemory()
+  const now = (): Instant => Math.floor(deps.now() / 1000)
+  let last = now()
+  while (!deps.signal.aborted) {
+    const at = now()
+    if (at < last - slack) {
+      deps.log({ kind: 'clock', at, back: last - at })
+      forget(memory, at)
+    }
+    last = at
+    const look = await jobs.look(dayBegin(at))
+    await learn(memory, look, jobs, at)
+    const state = stateOf(input, look, memory, at)
+    const action = nextAction(state, at)
+    if (action.kind === 'wait') await waitUntil(action.until, at, now, deps)
+    else await act(action, { input, look, memory, jobs, deps, now })
+  }
+  // Made also where an interrupt leaves no time for merging.
+  const left = memory.tidied === null ? null : await jobs.look(dayBegin(now()))
+  if (left !== null && left.version !== memory.tidied) await jobs.tidy().catch(() => null)
+  const code = gravest([...memory.codes])
+  deps.log({ kind: 'ended', at: now(), code })
+  return code
+}
+
+/** What a watch remembers; the lake has all the rest, so that a new one goes on where this one was killed. */
+function newMemory() {
+  return {
+    polled: new Map<string, Instant>(),
+    /** When each series was asked in vain, since somebody answered last. */
+    tried: new Map<string, Instant>(),
+    lags: new Map() as ReadonlyMap<string, Learnt>,
+    /** Null: to be read before anything is asked. */
+    lagsAt: null as Instant | null,
+    rests: { metrics: 0, registry: 0, tidy: 0 } satisfies Record<Part, Instant>,
+    failures: { metrics: 0, registry: 0, tidy: 0 } satisfies Record<Part, number>,
+    free: 0,
+    registryAt: null as Instant | null,
+    /** The version that views were made of. */
+    tidied: null as number | null,
+    untidy: null as Instant | null,
+    codes: new Set<number>(),
+    /** Trouble is told when it changes, not each time that it is met. */
+    said: { metrics: '', registry: '', tidy: '' } satisfies Record<Part, string>,
+  }
+}
+
+type Memory = ReturnType<typeof newMemory>
+
+/** A clock that was set back: what was planned by the old one says nothing. */
+function forget(memory: Memory, at: Instant): void {
+  memory.polled.clear()
+  memory.rests = { metrics: 0, registry: 0, tidy: 0 }
+  memory.free = Math.min(memory.free, at + minute)
+  memory.lagsAt = null
+  memory.registryAt = null
+  if (memory.untidy !== null) memory.untidy = Math.min(memory.untidy, at)
+}
+
+/** Reads the lags anew daily, hourly while there are some that are still being learnt. */
+async function learn(memory: Memory, look: Look, jobs: WatchJobs, at: Instant): Promise<void> {
+  const known = [...memory.lags.values()]
+  const every = known.length > 0 && known.every(({ observations }) => observations >= 10) ? day : hour
+  if (memory.lagsAt !== null && at < memory.lagsAt + every) return
+  memory.lags = await jobs.lags(look.wanted)
+  memory.lagsAt = at
+}
+
+function pointsOf({ weekStart }: WatchInput, look: Look, { lags, polled }: Memory, at: Instant): NextPoint[] {
+  return nextPoints(look.wanted, { ...look, learnt: lags, polled, weekStart, at })
+}
+
+function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): WatchState {
+  const { creditsPerDay, price } = input
+  memory.tidied ??= look.viewsVersion
+  memory.untidy = look.version === memory.tidied && look.featuresDue !== true ? null : (memory.untidy ?? at)
+  const polls = [look.registryPolled, memory.registryAt].filter((instant) => instant !== null && instant <= at)
+  const polledAt = polls.length === 0 ? null : Math.max(...polls.map(Number))
+  return {
+    points: paced(pointsOf(input, look, memory, at), price, budgetOf(creditsPerDay, look, at), at),
+    registry: look.watchesRegistry ? registryDue(polledAt, at) : null,
+    untidy: memory.untidy,
+    rests: memory.rests,
+    tried: memory.failures.metrics > 0 ? memory.tried : null,
+    free: memory.free,
+  }
+}
+
+const dayBegin = (at: Instant): Instant => Math.floor(at / day) * day
+
+function budgetOf(creditsPerDay: number | null, { spentToday }: Look, at: Instant) {
+  if (creditsPerDay === null) return null
+  return { credits: Math.max(0, creditsPerDay - spentToday), until: dayBegin(at) + day }
+}
+
+/** Waits in slices by the wall clock; ends early where that goes back. */
+async function waitUntil(until: Instant, from: Instant, now: () => Instant, deps: WatchDeps): Promise<void> {
+  for (let at = now(); at < until && at >= from - slack && !deps.signal.aborted; at = now())
+    await deps.sleep(Math.min(until - at, slice) * 1000, deps.signal)
+}
+
+interface Acting {
+  readonly input: WatchInput
+  readonly look: Look
+  readonly memory: Memory
+  readonly jobs: WatchJobs
+  readonly deps: WatchDeps
+  readonly now: () => Instant
+}
+
+type Doing = Exclude<ReturnType<typeof nextAction>, { kind: 'wait' }>
+
+/** Has one job done; whatever becomes of it, the watch goes on, unless nobody but a person can help. */
+async function act(action: Doing, acting: Acting): Promise<void> {
+  const { look, memory, now } = acting
+  let version = look.version
+  try {
+    version = action.kind === 'tidy' ? await tidy(acting) : await ask(action, acting)
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind === 'usage' || error.kind === 'unauthorised') throw error
+    rest(acting, action.kind, { words: firstLine(error), until: null })
+  }
+  memory.free = now() + Math.max(1, version - look.version) * minute
+}
+
+const firstLine = ({ message }: LakeError): string => message.split('\n')[0] ?? ''
+
+async function tidy({ memory, jobs, deps, now }: Acting): Promise<number> {
+  const version = await jobs.tidy()
+  memory.tidied = version
+  well(memory, 'tidy')
+  deps.log({ kind: 'views', at: now(), version })
+  return version
+}
+
+async function ask(action: Exclude<Doing, { kind: 'tidy' }>, acting: Acting): Promise<number> {
+  const { input, look, memory, jobs, deps, now } = acting
+  const begun = now()
+  const left = budgetOf(input.creditsPerDay, look, begun)?.credits ?? null
+  const asked = action.kind === 'metrics' ? await jobs.fetch(action.series, left) : await jobs.sync()
+  const { brought, requests, version, error } = asked
+  if (error?.kind === 'unauthorised') throw error
+  if (error?.kind === 'integrity') memory.codes.add(exitCode(error))
+  // One series alone may be at fault itself: it is asked less and less often by its own polls.
+  const alone = action.kind === 'metrics' && action.series.size === 1 && memory.failures.metrics === 0
+  if (asked.cut || (asked.inVain && !alone)) {
+    if (action.kind === 'metrics') for (const id of action.series) memory.tried.set(id, begun)
+    rest(acting, action.kind, { words: error === null ? '' : firstLine(error), until: asked.resumeAt })
+    return version
+  }
+  well(memory, action.kind)
+  const told: Polled = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
+  if (action.kind === 'registry') {
+    memory.registryAt = begun
+    deps.log({ kind: 'registry', ...told })
+    return version
+  }
+  memory.tried.clear()
+  for (const id of action.series) memory.polled.set(id, begun)
+  // What was answered says when to come back, a refusal above all.
+  const next = nextPollAfter({ ...acting, look: await jobs.look(dayBegin(now())) }, now())
+  deps.log({ kind: 'metrics', ...told, series: action.series.size, next })
+  return version
+}
+
+function well(memory: Memory, part: Part): void {
+  memory.failures[part] = 0
+  memory.said[part] = ''
+}
+
+/** When the next series is to be asked, by what the lake says. */
+function nextPollAfter({ input, look, memory }: Acting, at: Instant): Instant | null {
+  const points = pointsOf(input, look, memory, at)
+  const first = points.reduce((soonest, { poll }) => (poll > at ? Math.min(soonest, poll) : soonest), Infinity)
+  return Number.isFinite(first) ? first : null
+}
+
+/** Leaves a part alone for a while: until the provider says, else longer after each failure in a row. */
+function rest(
+  { memory, deps, now }: Acting,
+  part: Part,
+  { words, until }: { readonly words: string; readonly until: Instant | null },
+): void {
+  if (deps.signal.aborted) return
+  const at = now()
+  memory.failures[part]++
+  memory.rests[part] = Math.max(at + minute, until ?? at + restAfter(memory.failures[part]))
+  if (words !== memory.said[part]) deps.log({ kind: 'trouble', at, of: part, words, until: memory.rests[part] })
+  memory.said[part] = words
+}

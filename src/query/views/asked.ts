@@ -1,0 +1,147 @@
+import type { Sql } from '../../base/intervals-sql.ts'
+import { quote } from '../../lake/store/engine.ts'
+import { units } from '../../base/suggestion.ts'
+import { instantSql, utcSql } from './template.ts'
+
+/** The decisions of a join as a CTE: which, and the instant at which their points must be known. */
+const own = `WITH own AS MATERIALIZED (
+  SELECT n, asset, ts, ts - coalesce(CAST(latency AS INTERVAL), to_seconds(0)) AS known
+  FROM (
+    SELECT row_number() OVER () AS n, CAST(asset AS VARCHAR) AS asset, ${utcSql('ts')} AS ts, latency
+    FROM (?decisions) AS given (asset, ts, latency)
+  )
+)`
+
+/**
+ * Of which assets and until when; and whether a decision may be late: behind the first hole in what `coverage` settles, of
+ * a series without any, or behind `as_of`. That is told in a fifth of the time that `unsettled` takes.
+ */
+const extent = `${own}, assets AS (SELECT DISTINCT asset FROM own WHERE asset IS NOT NULL), ends AS (
+  SELECT metric, asset, until FROM coverage
+  WHERE list_contains(?paths, metric) AND "interval" = ?interval AND asset IN (FROM assets)
+    AND state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'awaiting'
+  QUALIFY lead(since) OVER (PARTITION BY metric, asset, currency, exchange, network ORDER BY since) IS DISTINCT FROM until
+)
+SELECT CAST(max(ts) AS VARCHAR) AS last, CAST(to_json((SELECT coalesce(list(asset ORDER BY asset), []) FROM assets)) AS VARCHAR) AS assets,
+  coalesce(max(known) >= (SELECT min(until) FROM ends) OR max(known) > ${instantSql('as_of')}, false)
+    OR (SELECT count(DISTINCT (metric, asset)) FROM ends) < len(?paths) * (SELECT count(*) FROM assets) AS late
+FROM own`
+
+const beyond = `${own}
+SELECT u.metric, CAST(count(DISTINCT o.n) AS INTEGER) AS decisions, CAST(min(o.ts) AS VARCHAR) AS since
+FROM own AS o JOIN unsettled(?metrics, ?interval?options) AS u
+  ON u.asset = o.asset AND o.known >= u.since AND (u.until IS NULL OR o.known < u.until)
+GROUP BY u.metric ORDER BY u.metric`
+
+/** What stands in `question_notes`, and in `question_asked`: texts of SQL, and of statements over the decisions of a join, each `?word` the column beside it. */
+export const askedWords = {
+  note_words: noteWordsSql,
+  nearest: (parts: string) => nearestSql(...(parts.split(' ') as [string, string])),
+  nearest_path: (parts: string) => nearestPathSql(...(parts.split(' ') as [string, string])),
+  extent_text: () => filled(extent, ['interval', 'paths', 'decisions']),
+  beyond_text: () => filled(beyond, ['options', 'interval', 'metrics', 'decisions']),
+  /** The text of a literal. */
+  literal_of: literalOf,
+  /** The text of a list of literals. */
+  list_of: (list: string) =>
+    `('[' || array_to_string(list_transform(${list}, lambda word: ${literalOf('word')}), ', ') || ']')`,
+  /** What a column is compared with. */
+  said: (column: string) => `coalesce(list(DISTINCT text ORDER BY text) FILTER (named = ${quote(column)}), [])`,
+} as const
+
+function literalOf(text: Sql): Sql {
+  return `('''' || replace(${text}, '''', '''''') || '''')`
+}
+
+/** The decisions come last: they are somebody's own words. */
+function filled(text: string, words: readonly string[]): Sql {
+  return words.reduce((sql, word) => `replace(${sql}, '?${word}', one."${word}")`, quote(text))
+}
+
+/** The known word nearest to a misspelt one, as a list of at most one: the same but for its case, else `suggestion`. */
+function nearestSql(word: Sql, known: Sql): Sql {
+  const same = `list_filter(${known}, lambda near_name: lower(near_name) = lower(${word}))`
+  const long = `list_filter(${known}, lambda near_name: ${lengthSql('near_name')} = ${lengthSql(word)})`
+  return `CASE WHEN len(${same}) > 0 THEN ${same}[:1] WHEN len(${long}) > 0 THEN ${long}[:1] ELSE ${suggestedSql(word, known)} END`
+}
+
+/** The seconds of a length of time, however its unit is spelt; NULL for other words. */
+function lengthSql(word: Sql): Sql {
+  const unit = `regexp_extract(${word}, '[A-Za-z]+$')`
+  const spelt = units.map(
+    ([{ source, flags }, seconds]) =>
+      `WHEN regexp_matches(${unit}, ${quote(source)}, ${quote(flags || 'c')}) THEN ${seconds}`,
+  )
+  return `CASE WHEN regexp_matches(${word}, '^\\d*\\s*[A-Za-z]+$') THEN
+    coalesce(TRY_CAST(regexp_extract(${word}, '^\\d*') AS BIGINT), 1) * CASE ${spelt.join(' ')} END END`
+}
+
+function suggestedSql(word: Sql, known: Sql): Sql {
+  const scored = `list_transform(${known}, lambda near_name, near_place:
+    {'edits': damerau_levenshtein(lower(${word}), lower(near_name)), 'place': near_place, 'name': near_name})`
+  return `list_transform(list_filter(list_sort(${scored})[:1], lambda near_one: near_one.edits <= greatest(1, length(${word}) // 3)),
+    lambda near_one: near_one.name)`
+}
+
+/** Up to three paths that somebody may have meant, as `nearPaths` finds them: by their words, else by the whole name. */
+function nearestPathSql(typed: Sql, paths: Sql): Sql {
+  const words = (text: Sql): Sql =>
+    `list_filter(regexp_split_to_array(lower(${text}), '[^a-z0-9]+'), lambda near_word: length(near_word) > 1 AND near_word <> 'pit')`
+  const slip = `length(near_word) >= 4 AND abs(length(near_word) - length(near_part)) <= 1 AND damerau_levenshtein(near_word, near_part) <= 1`
+  const fits = (how: Sql): Sql =>
+    `len(list_filter(near_typed, lambda near_word: len(list_filter(near_parts, lambda near_part: ${how})) > 0))`
+  const scored = `list_transform(${paths}, lambda near_path: list_transform([${words('near_path')}], lambda near_parts: {
+    'misses': len(near_typed) - ${fits('starts_with(near_part, near_word)')},
+    'lost': len(near_typed) - ${fits(`starts_with(near_part, near_word) OR (${slip})`)},
+    'length': length(near_path), 'name': near_path})[1])`
+  const best = `list_transform([${words(typed)}], lambda near_typed: CASE WHEN len(near_typed) = 0 THEN NULL
+    ELSE list_sort(list_filter(${scored}, lambda near_one: near_one.lost = 0))[:3] END)[1]`
+  return `list_transform([${best}], lambda near_best: CASE WHEN near_best IS NULL THEN CAST([] AS VARCHAR[])
+    WHEN len(near_best) > 0 THEN list_transform(near_best, lambda near_one: near_one.name) ELSE ${suggestedSql(typed, paths)} END)[1]`
+}
+
+/** The words of every note, for FROM: code, words. */
+function noteWordsSql(): Sql {
+  const rows = Object.entries(noteWords).map(([code, words]) => `(${quote(code)}, ${quote(words)})`)
+  return `(VALUES ${rows.join(', ')}) AS words (code, words)`
+}
+
+/**
+ * The words of every note, the same for people, agents and programs. `{name}` is one of its figures or its `subject`;
+ * `{near}` what may have been meant, else what there is, `{such}` two of what there is; `{option a=b}` is spelt as whoever asked would type it.
+ */
+export const noteWords = {
+  'unknown-metric': "unknown metric '{subject}'{near}",
+  'nothing-held': "the lake holds nothing of '{subject}': fetch it first",
+  'no-interval': "'{subject}' is not held at {interval}{near}",
+  'no-asset': "nothing is held of '{subject}' for asset '{asset}'{near}",
+  'no-dimension': "nothing is held of '{subject}' with {dimension} '{value}'{near}",
+  'plain-numbers': "'{subject}' holds plain numbers: ask it without #{component}",
+  'whole-object': "'{subject}' holds objects or lists: ask for a part of them{such}",
+  'no-component': "'{subject}' has no part '{component}'{near}",
+  'price-view': '{subject} is a view of its own, not a metric of points: FROM {subject}',
+  'unknown-asset': "'{subject}' is no asset{near}",
+  'no-member': 'no product met {option universe} at any of the instants: {subject}',
+  'before-registry': 'the registry knows nothing before its first snapshot, {start}',
+  'no-registry': 'the registry knows nothing before its first snapshot: there is none',
+  'registry-unknown':
+    'the registry is not known at this as_of: it is known since {start}; {option registry_backfill=true} lets its earliest state stand in',
+  'registry-empty':
+    'the registry is not known at this as_of: it holds no snapshot known by then; {option registry_backfill=true} lets its earliest state stand in',
+  'registry-assumed':
+    'the registry is known since {start}: what is told of it at this as_of is assumed from its earliest state',
+  'unknown-then': "nothing of '{subject}' was known at this as_of",
+  'ledger-then':
+    "'{subject}' tells what this lake did, and stands at as_of here: by then there was nothing of it; `--ledger now`, where this door is started, opens the rest",
+  'before-first': "nothing of '{subject}' was known before {start}",
+  'never-observed':
+    "nothing of '{subject}' was known before {start}: its values may be revised, and what it told before this lake first asked was never observed; {option backfill=rule} lets its rule stand in for the first values",
+  'held-between': "'{subject}' is held from {first} to {last}",
+  'reversed-calendar': 'calendar from {since} until {until} holds no instants: the two are reversed',
+  unnoted: 'what else there is to note could not be found out ({subject}): please report it',
+  'beyond-settled':
+    "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null}, in SQL `beyond := 'null'`, gives NULL",
+} as const satisfies Readonly<Record<string, string>>
+
+/** What kind of thing a note tells. */
+export type NoteCode = keyof typeof noteWords

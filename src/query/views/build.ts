@@ -1,0 +1,285 @@
+import { isFolder, isThere, readText, touch } from '../../lake/store/files.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
+import { sha256 } from '../../lake/ledger/entry.ts'
+import { diskError, namesIn, realDisk, statOf } from '../../lake/store/disk.ts'
+import { Engine, quote, readsWell } from '../../lake/store/engine.ts'
+import { heldWeekStart, liveFiles } from '../../lake/ledger/held.ts'
+import { resolve } from 'node:path'
+import { inLake, places } from '../../lake/store/layout.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { proveLive } from '../../lake/ledger/live.ts'
+import { type Lock, waitForLock } from '../../lake/store/lock.ts'
+import { atOneInstant } from '../../lake/ledger/row.ts'
+import { heldRevisable } from '../../sources/points/revisable.ts'
+import { earlierDatings } from '../../sources/points/datings.ts'
+import { withOwn } from '../../sources/points/own-rows.ts'
+import { compile, type Compiled } from './compile.ts'
+import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
+import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
+import { changedObjects, scriptText } from './script.ts'
+
+/*
+ * The objects are the templates `src/query/views/sql/NN_name.sql`, one object a file in the order of their numbers: header
+ * comments, then one CREATE statement, then COMMENT ON statements. No object names another one: a macro of an attached
+ * file looks for names in its caller's catalogue, and even a view takes a temporary table of the session before its own
+ * sibling. What an object needs of another stands in it whole. Placeholders:
+ *
+ *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
+ *   {{unset NAME}}                 true while that variable is unset
+ *   {{by_then X}}                  true of what the lake did by the session's instant, which a door has stand at as_of
+ *   {{stored_by_then X}}           X, or NULL where that is later than `ledger_as_of`
+ *   {{newest_by_then}}             true if the newest commit is not later than `ledger_as_of`
+ *   {{imports_known}}              true of endpoints, for user metrics if a point of theirs is knowable at `as_of`
+ *   {{stands}}                     true of rows that were there at that instant: added, not removed by then
+ *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
+ *   {{registry_backfill}}          true while the variable of that name is
+ *   {{variable NAME}}              getvariable('NAME')
+ *   {{files TABLE}}                the files of a table for FROM, a typed empty relation where there are none; tables of
+ *                                  dated states lead with `snapshot_date DATE`
+ *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types,
+ *                                  accepted_findings, requests, runs, versions, endpoints, links
+ *   {{columns NAME}}               its columns, quoted: askers of a door see no other column of its files
+ *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
+ *                                  it is a relation
+ *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`
+ *   {{resource}}                   a file that holds it makes one object for each resource of the registry
+ *   {{fields RESOURCE}}            the resource's typed columns, quoted, a comma behind each
+ *   {{series_comments VIEW}}       COMMENT ON COLUMN for metric, asset, interval, currency, exchange and network
+ *   {{field_comments OBJECT}}      COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name
+ *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
+ *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals
+ */
+
+interface Making {
+  readonly catalogue: Catalogue
+  readonly deps: CommitDeps
+}
+
+/** What the views are made from beside the ledger. */
+interface ViewsOptions extends Making {
+  /** Makes the files again even if nothing changed. */
+  readonly force?: boolean
+  /** The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's files and exports. */
+  readonly into?: string
+}
+
+/**
+ * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: whoever has the
+ * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then. `made` is
+ * false where the files were there already.
+ */
+export async function buildViews(ledger: Ledger, options: ViewsOptions) {
+  const { deps, into = ledger.root } = options
+  await using _lock = await waitForViews(ledger.root, deps)
+  using engine = openedOnce()
+  try {
+    const { mark, files, exported, statements } = await compiled(ledger, options, engine)
+    const script = scriptText(statements)
+    const before = await readManifest(into)
+    const had = await namedByViews(ledger.root)
+    const made = options.force === true || !(await isBuilt(into, before, script))
+    const earlier = before && options.force !== true ? await readText(inLake(into, places.script)) : ''
+    const manifest = made ? await replaceAll(into, statements, { script, earlier, deps, mark, engine }) : before
+    if (into === ledger.root) {
+      await dropExports(into, had, deps)
+      await noteProved(into, readByViews(ledger, manifest), deps.disk ?? realDisk, mark)
+    }
+    const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
+    return {
+      made,
+      version: statements.version,
+      objects: statements.objects.length,
+      files: new Set(files.map(({ path }) => path)).size,
+      exports: exported.written,
+      bytes,
+    }
+  } catch (error) {
+    throw diskError(error, 'building the views')
+  }
+}
+
+/** The text of the views as they are by now, and the list of what it names; nothing is written but exports that it names. */
+export async function tellViews(ledger: Ledger, options: Making): Promise<{ script: string; manifest: Manifest }> {
+  await using _lock = await waitForViews(ledger.root, options.deps)
+  using engine = openedOnce()
+  const { statements } = await compiled(ledger, options, engine)
+  const script = scriptText(statements)
+  return { script, manifest: manifestOf(statements, sha256(script), '') }
+}
+
+type OpenEngine = (() => Promise<Engine>) & Disposable
+
+/** An engine for exports and objects alike, opened by the first of them: often there is nothing to make. */
+function openedOnce(): OpenEngine {
+  let engine: Promise<Engine> | undefined
+  let open: Engine | undefined
+  const opened = async (): Promise<Engine> => (open = await Engine.open(':memory:', { threads: 1 }))
+  return Object.assign(async () => await (engine ??= opened()), { [Symbol.dispose]: () => open?.close() })
+}
+
+/** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
+async function compiled(ledger: Ledger, { catalogue: given, deps }: Making, engine: OpenEngine) {
+  await ledger.catchUp()
+  const catalogue = withOwn(given, ledger)
+  await removeLeftovers(ledger.root, deps)
+  return await atOneInstant(ledger, async () => {
+    const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
+    proveLive(ledger)
+    const files = liveFiles(ledger)
+    const exported = await exportAll(ledger, catalogue, { engine, disk: deps.disk ?? realDisk, mark })
+    const statements = compile({
+      root: resolve(ledger.root),
+      head: ledger.head(),
+      catalogue,
+      files,
+      earlier: earlierDatings(files),
+      weekStart: heldWeekStart(ledger),
+      revisable: heldRevisable(ledger),
+      exports: exported.paths,
+    })
+    return { mark, files, exported, statements }
+  })
+}
+
+/** Held by whoever makes the views. */
+export const viewsLock = 'views'
+/** Seconds. */
+const longestWait = 600
+
+/** Waits until nobody else makes views. */
+export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock> {
+  const holder = { ...deps.holder, since: deps.nowMicros() }
+  const lock = await waitForLock(root, viewsLock, holder, { ...deps, seconds: longestWait })
+  if (lock) return lock
+  throw new Error('another process has been building the views for ten minutes')
+}
+
+async function exportAll(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  tools: Parameters<typeof exportTable>[3],
+): Promise<{ paths: Map<string, string>; written: number }> {
+  const paths = new Map<string, string>()
+  let written = 0
+  for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
+    const file = await exportTable(ledger, table, exported, tools)
+    paths.set(table, file.path)
+    if (file.written) written++
+  }
+  // The script that tells of them comes later; a killed builder may have left the names of some to us.
+  await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
+  return { paths, written }
+}
+
+/** Whether the views in place are those of this script, whole, and can be read. */
+async function isBuilt(root: string, manifest: Manifest | undefined, script: string): Promise<boolean> {
+  return manifest?.script === sha256(script) && (await readsWell(inLake(root, places.database)))
+}
+
+/** An export that the views no longer name is there for sessions that opened them before, for so long. */
+const exportsStay = 86_400_000
+
+/**
+ * Takes away exports that no views have named for a day: each run that asks something writes some anew. From when on a
+ * file is not named its own time tells.
+ */
+async function dropExports(root: string, wasNamed: (path: string) => boolean, deps: CommitDeps): Promise<void> {
+  const now = deps.nowMicros() / 1000
+  const folder = inLake(root, exportsFolder)
+  if (!(await isFolder(folder))) return
+  const isNamed = await namedByViews(root)
+  for (const name of (await namesIn(folder)).filter(isExport)) {
+    const path = `${exportsFolder}/${name}`
+    const full = inLake(root, path)
+    if (isNamed(path)) continue
+    if (wasNamed(path)) await touch(full, now)
+    else if (((await statOf(full))?.mtimeMs ?? now) < now - exportsStay) await (deps.disk ?? realDisk).remove(full)
+  }
+}
+
+const temporaryPrefix = '.tmp-views-'
+
+interface Replacing {
+  readonly script: string
+  /** The script that the database in place was made by; empty where that is not known, or not to be relied on. */
+  readonly earlier: string
+  readonly deps: CommitDeps
+  readonly mark: string
+  readonly engine: OpenEngine
+}
+
+/** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
+async function replaceAll(
+  root: string,
+  statements: ReturnType<typeof compile>,
+  { script, earlier, deps, mark, engine }: Replacing,
+): Promise<Manifest> {
+  const disk = deps.disk ?? realDisk
+  const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
+  const [database, text, list] = [made('duckdb'), made('sql'), made('json')]
+  try {
+    const changed = changedObjects(statements.objects, earlier)
+    const from = changed && inLake(root, places.database)
+    await makeObjects(await engine(), { database, objects: changed ?? statements.objects, from })
+    await disk.sync(database)
+    await disk.write(text, script)
+    const manifest = manifestOf(statements, sha256(script), await sha256File(database))
+    await disk.write(list, JSON.stringify(manifest))
+    await disk.move(database, inLake(root, places.database))
+    await disk.move(text, inLake(root, places.script))
+    await disk.move(list, inLake(root, places.manifest))
+    await disk.syncFolder(root)
+    return manifest
+  } finally {
+    for (const left of [database, `${database}.wal`, text, list]) await disk.remove(left)
+  }
+}
+
+/** That of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */
+const storageVersion = 'v1.5.0'
+
+/** Every commit is then the file itself: there is no log beside it that would say all twice. */
+const noLog = "SET checkpoint_threshold = '1b'"
+
+interface Writing {
+  readonly database: string
+  readonly objects: readonly Compiled[]
+  /** An earlier database, of which all other objects are taken. */
+  readonly from: string | undefined
+}
+
+/**
+ * Makes objects in memory, in place of those of the same names that an earlier database has, and writes them all at once:
+ * each of hundreds of comments makes a further state of its view, and a file would keep them all until its commit.
+ */
+async function makeObjects(engine: Engine, { database, objects, from }: Writing): Promise<void> {
+  if (from !== undefined) {
+    await engine.run(`ATTACH ${quote(from)} AS earlier (READ_ONLY)`)
+    await engine.run('COPY FROM DATABASE earlier TO memory (SCHEMA)')
+  }
+  for (const object of objects) await runObject(engine, object)
+  await engine.run(`${noLog}; ATTACH ${quote(database)} AS made (STORAGE_VERSION '${storageVersion}')`)
+  await engine.run('COPY FROM DATABASE memory TO made (SCHEMA)')
+  await engine.run('DETACH made')
+  if (isThere(`${database}.wal`)) throw new Error('the views were written beside their database, not into it')
+}
+
+async function runObject(engine: Engine, object: Compiled): Promise<void> {
+  try {
+    await engine.run(object.sql)
+  } catch (cause) {
+    throw new Error(`${object.file}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+/** What a builder that was killed left behind; only one is at work at a time. */
+async function removeLeftovers(root: string, deps: CommitDeps): Promise<void> {
+  const disk = deps.disk ?? realDisk
+  for (const [folder, prefix] of [
+    ['', temporaryPrefix],
+    [exportsFolder, '.tmp-'],
+  ] as const)
+    for (const name of await namesIn(inLake(root, folder === '' ? '.' : folder)))
+      if (name.startsWith(prefix)) await disk.remove(inLake(root, folder === '' ? name : `${folder}/${name}`))
+}

@@ -1,0 +1,312 @@
+import { relative } from 'node:path'
+import { type Catalogue, imported as importedSource, isOwn } from '../../catalog/catalogue.ts'
+import { intervals, type Weekday } from '../../base/time.ts'
+import { quote, quoteName } from '../../lake/store/engine.ts'
+import type { HeldFile } from '../../lake/ledger/held.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import type { Head } from '../../lake/ledger/ledger.ts'
+import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
+import type { earlierDatings } from '../../sources/points/datings.ts'
+import { type RegistryColumn, recordTables } from '../../sources/registry/columns.ts'
+import { askedWords } from './asked.ts'
+import { clockedPoints, earlyParts } from './clocks.ts'
+import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
+import { literalPath } from './read-points.ts'
+import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
+import { identityWords } from './joins-identity.ts'
+import { joinWords } from './joins.ts'
+import { exportedTables } from './ledger-tables.ts'
+import {
+  backfillSql,
+  betweenEdges,
+  fillIn,
+  instantSql,
+  type ObjectText,
+  partOf,
+  readObjects,
+  unsetSql,
+} from './template.ts'
+
+type Fill = Parameters<typeof fillIn>[2]
+
+/** Everything that the texts of the objects depend on. */
+interface Sources {
+  /** The lake's folder, absolute. */
+  readonly root: string
+  readonly head: Head
+  readonly catalogue: Catalogue
+  readonly files: readonly HeldFile[]
+  /** Points as they were dated before a rule changed. */
+  readonly earlier: readonly ReturnType<typeof earlierDatings>[number][]
+  /** The Parquet file of each exported table; null where there is no lake, and each is empty. */
+  readonly exports: ReadonlyMap<string, string> | null
+  readonly weekStart: Weekday
+  /** Metrics whose points may have several vintages. */
+  readonly revisable?: readonly string[]
+}
+
+/** One object, ready to be run. */
+export interface Compiled {
+  readonly name: string
+  readonly kind: ObjectText['kind']
+  readonly file: string
+  readonly sql: string
+  /** The tables whose files it names. */
+  readonly reads: readonly string[]
+}
+
+/** The statements of all objects over these sources, in the order in which they are made, and the files of each table, relative to the lake; pure. */
+export function compile(sources: Sources) {
+  const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
+    lastVintagesIn(text, sources.revisable ?? []),
+  )
+  const reads = new Set<string>()
+  const fill = fillFor(sources, texts, (table) => reads.add(table))
+  const objects: readonly Compiled[] = texts.map(({ name, kind, file, text }) => {
+    reads.clear()
+    const sql = fillIn(file, text, fill)
+    return { name, kind, file, sql, reads: [...reads].toSorted() }
+  })
+  const { root, head, exports } = sources
+  const files = [
+    ...[...(exports ?? [])].map(([table, path]) => ({ table, path: relative(root, path) })),
+    ...sources.files,
+  ]
+  const tables = Object.groupBy(files, ({ table }) => table)
+  const named = Object.entries(tables).map(([table, own = []]) => [table, [...new Set(own.map(({ path }) => path))]])
+  const { version, lake } = head
+  return {
+    root,
+    version,
+    lake,
+    objects,
+    tables: Object.fromEntries(named) as Readonly<Record<string, readonly string[]>>,
+  }
+}
+
+/** What the columns say by which series are told apart. */
+const seriesColumns: readonly RegistryColumn[] = [
+  ['metric', 'VARCHAR', 'path of the endpoint, as in the catalogue'],
+  ['asset', 'VARCHAR', 'asset id of the metrics API'],
+  ['interval', 'VARCHAR', `interval under which the points stand: ${intervals.join(', ')}, by the UTC calendar`],
+  ['currency', 'VARCHAR', 'native or usd; NULL where the endpoint takes none'],
+  ['exchange', 'VARCHAR', 'exchange id; NULL where the endpoint takes none'],
+  ['network', 'VARCHAR', 'network; NULL where the endpoint takes none'],
+]
+
+/** What tells of the lake's own work stands at `observed_as_of`, and at `as_of` where a door says so. */
+const ledger = {
+  unset: `(${unsetSql('ledger_as_of')} AND ${unsetSql('observed_as_of')})`,
+  asOf: `least(${instantSql('ledger_as_of')}, ${instantSql('observed_as_of')})`,
+}
+
+/** The session's instants and switches, the clocks of a stored point, names that are near: what depends on no lake. */
+export const clockWords: Readonly<Record<string, (argument: string) => string>> = {
+  as_of: () => instantSql('as_of'),
+  observed_as_of: () => instantSql('observed_as_of'),
+  by_then: (at) => `${ledger.unset} OR ${at} <= ${ledger.asOf}`,
+  stored_by_then: (at) => `CASE WHEN ${byLedgerSql(at)} THEN ${at} END`,
+  stands: () =>
+    `CASE WHEN ${ledger.unset} THEN removed_at IS NULL\n  ELSE added_at <= ${ledger.asOf} AND (removed_at IS NULL OR removed_at > ${ledger.asOf}) END`,
+  unset: (variable) => unsetSql(variable),
+  backfill: () => backfillSql,
+  registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
+  series_comments: (view) => commentsOn(view, seriesColumns),
+  proved: (at) => provedSql(at),
+  computed: (stored) => computedSql(stored),
+  ruled: (stored) => ruledSql(stored),
+  chain_of: (id) => `regexp_replace(lower(${id}), '^eip155:', '')`,
+  contract_of: (address) =>
+    `CASE WHEN regexp_full_match(${address}, '0[xX][0-9a-fA-F]+') THEN lower(${address}) ELSE ${address} END`,
+  ...askedWords,
+}
+
+/** Whether something that the lake did at an instant had been done by `ledger_as_of`; true where that is not set. */
+function byLedgerSql(at: string): string {
+  return `(${unsetSql('ledger_as_of')} OR ${at} <= ${instantSql('ledger_as_of')})`
+}
+
+/** Whether what arrived at an instant is there in a look-ahead proof. */
+function provedSql(at: string): string {
+  return `(${unsetSql('proof_hidden')} OR NOT ${betweenEdges('proof_hidden', at)})`
+}
+
+/** What a lake tells of itself. */
+function factWords({ root, head }: Sources): Readonly<Record<string, (argument: string) => string>> {
+  return {
+    version: () => String(head.version),
+    committed_at: () => `make_timestamptz(${head.committed_at})`,
+    newest_by_then: () => byLedgerSql(`make_timestamptz(${head.committed_at})`),
+    digest: () => literal(head.digest),
+    lake: () => literal(head.lake),
+    folder: () => quote(root),
+    pattern: (name) => quote(literalPath(inLake(root, name))),
+    provider: () => literal(head.provider?.metrics ?? head.provider?.registry),
+    synthetic: () => String(head.provider?.synthetic ?? false),
+  }
+}
+
+/** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
+function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): Fill {
+  const { root, catalogue, files, earlier, revisable = [] } = sources
+  const tables = Map.groupBy(files, (file) => file.table)
+  const points = tables.get('points') ?? []
+  const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
+  const body = (name: string, own = fill, all = false): string => {
+    const object = texts.find((text) => text.kind === 'view' && text.name === name)
+    return fillIn(object?.file ?? name, found(all ? object?.stored : object?.body, name), own)
+  }
+  /** The view `points` over a relation of files, or (`all`) every vintage; `ordered` keeps `observed_at` to sort by. */
+  const pointsIn = (relation: string, all = false, ordered = false): string => {
+    const own: Fill = (word, argument) => {
+      if (ordered && word === 'stored_by_then') return argument
+      if (word !== 'files' || argument !== 'points') return fill(word, argument)
+      onRead('points')
+      onRead('redated')
+      return relation
+    }
+    return body('points', own, all)
+  }
+  const own = pointWords(sources, points, pointsIn)
+  const words: Readonly<Record<string, (argument: string) => string>> = {
+    ...joinWords({
+      ...sources,
+      ...own.early,
+      revisable,
+      files: points,
+      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true, true),
+      price: () => body('price_usd'),
+      coverage: () => body('coverage'),
+      uncovered: () => fill('ledger', 'uncovered') ?? '',
+      last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
+      stitched: () => (hasRegistry(tables) ? fillIn('stitched', partOf('stitched'), fill) : undefined),
+    }),
+    ...clockWords,
+    ...own.words,
+    every_point: () => pointsIn(datedPoints(root, readPoints(root, points), earlier), true),
+    ...identityWords(revisable),
+    ...vintageNotes(revisable, () => body('vintages')),
+    files: (table) => {
+      onRead(table)
+      if (table !== 'points') return filesSql(root, tableOf(table, catalogue.resources), tables.get(table) ?? [])
+      onRead('redated')
+      return datedPoints(root, readPoints(root, points), earlier)
+    },
+    ledger: (name) => {
+      onRead(name)
+      return exportedSql(sources, name, tables.get(name) ?? [])
+    },
+    columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
+    view: (name) => body(name),
+    part: (name) => fillIn(name, partOf(name), fill),
+    ...clockedPoints(own.early.parts, () => own.words.points(''), own.early.part),
+    leaves: (relation) => {
+      const alone = clockedPoints([], () => relation, own.early.part)
+      return body('components', (word, argument) => alone[word]?.() ?? fill(word, argument))
+    },
+    ...nameWords(texts, catalogue),
+    ...factWords(sources),
+  }
+  return fill
+}
+
+/** Without a product or a deployment no asset follows another. */
+function hasRegistry(tables: ReadonlyMap<string, readonly HeldFile[]>): boolean {
+  return ['history.products', 'history.deployments'].some((table) => (tables.get(table) ?? []).length > 0)
+}
+
+/** What objects are named, and their fields. */
+function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
+  return {
+    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
+    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
+    fields: (table: string) => columnList(fieldsOf(catalogue, table)),
+    field_comments: (object: string) => commentsOn(object, fieldsOf(catalogue, object)),
+  }
+}
+
+/** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
+function pointWords(
+  { root, catalogue, earlier, revisable = [] }: Sources,
+  points: readonly HeldFile[],
+  pointsIn: (relation: string, all?: boolean, ordered?: boolean) => string,
+) {
+  const over = (
+    own: (of: { readonly metric: string }) => boolean,
+    all: boolean,
+    dated = (all: string) => all,
+    ordered = false,
+  ): string => {
+    const files = points.filter((file) => sharesOf(file).some(own))
+    return pointsIn(dated(datedPoints(root, readPoints(root, files), earlier.filter(own))), all, ordered)
+  }
+  const words = {
+    points: (metric: string) =>
+      metric === ''
+        ? pointsIn(datedPoints(root, readPoints(root, points), earlier))
+        : over((one) => one.metric === metric, !revisable.includes(metric)),
+    revisable_points: () => {
+      const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
+      return `${over(({ metric }) => revisable.includes(metric), true, undefined, true)}\n  AND ${those}`
+    },
+  }
+  const imported = new Set([...catalogue.endpoints.values()].filter(isOwn).map(({ path }) => path))
+  const importedWords = {
+    // Without `as_of` nothing is scanned: the condition folds to false.
+    imports_known: () =>
+      imported.size === 0
+        ? 'true'
+        : `(${unsetSql('as_of')} OR source <> ${quote(importedSource)} OR path IN (
+  SELECT metric FROM (${over(({ metric }) => imported.has(metric), true)}) AS known WHERE NOT ${unsetSql('as_of')}))`,
+  }
+  const part = ({ metric, dated }: ReturnType<typeof earlyParts>[number]): string =>
+    over((one) => one.metric === metric, !revisable.includes(metric), dated)
+  return { words: { ...words, ...importedWords }, early: { parts: earlyParts(catalogue), part } }
+}
+
+/** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */
+function registryNames(texts: readonly ObjectText[]): readonly string[] {
+  const asks = texts.filter(({ text }) => /\{\{(?:registry_backfill|part universe_asked|view products)\}\}/.test(text))
+  return asks.map(({ name }) => name).filter((name) => name !== 'metric_assets' && name !== 'question_notes')
+}
+
+/** What tells of the lake's own work. */
+function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
+  const tells = texts.filter(
+    ({ kind, text }) => kind === 'view' && /\{\{(?:by_then \w+|stands|view coverage)\}\}/.test(text),
+  )
+  return tells.map(({ name }) => name)
+}
+
+/** The relation over an exported table; without a lake it is empty. */
+function exportedSql({ root, catalogue, exports }: Sources, name: string, files: readonly HeldFile[]): string {
+  if (exports === null) return emptySql(found(exportedTables(catalogue)[name], name).columns)
+  return ledgerSql(root, found(exports.get(name), name), files)
+}
+
+function found<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new RangeError(`nothing of the views is named ${name}`)
+  return value
+}
+
+function literal(text: string | null | undefined): string {
+  return text === null || text === undefined ? 'CAST(NULL AS VARCHAR)' : quote(text)
+}
+
+/** `issuers` or `history.issuers`: the part behind the last dot names the table. */
+function fieldsOf(catalogue: Catalogue, object: string): readonly RegistryColumn[] {
+  const name = object.slice(object.lastIndexOf('.') + 1).replaceAll('"', '')
+  return found(recordTables(catalogue.resources).get(name), object)
+}
+
+/** Each with a comma behind it: there may be none. */
+function columnList(columns: readonly RegistryColumn[]): string {
+  return columns.map(([name]) => `${quoteName(name)},`).join(' ')
+}
+
+function commentsOn(object: string, columns: readonly RegistryColumn[]): string {
+  const lines = columns.map(
+    ([name, , about = '']) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(about)};`,
+  )
+  return lines.join('\n')
+}

@@ -1,0 +1,29 @@
+import type { Sql } from '../../base/intervals-sql.ts'
+import { quote } from '../../lake/store/engine.ts'
+
+/*
+ * The joins over series that are stitched: the points of a metric asset with those of whatever it took over from, and of
+ * what took it over. Only where a join is asked for that does its text tell of it.
+ */
+
+/** What is wrong with the option `identity` of a join, as a branch of a CASE. */
+export const identityMistake = `WHEN coalesce(CAST(identity AS VARCHAR), '') NOT IN ('apart', 'stitched') THEN error('identity is ''apart'' or ''stitched''')`
+
+/** Where the relation of the points stands in the text of the stitched ones. */
+const place = '\u0003'
+
+/** What the text of the stitched points says of a lake. */
+export function identityWords(revisable: readonly string[]): Readonly<Record<string, () => string>> {
+  // Under a later clock vintages may be known at one instant: then it is the order that they had.
+  const order = `, make_timestamptz(row_number() OVER (PARTITION BY name, member, _id_key, t ORDER BY available_at, observed_at)) AS observed_at`
+  return { body: () => place, told_order: () => (revisable.length > 0 ? order : '') }
+}
+
+/** The text of a relation of points, `stitched` around it where a join is asked for that. */
+export function withIdentity(stitched: string | undefined, text: Sql): Sql {
+  if (stitched === undefined) return text
+  const [before = '', behind = ''] = stitched.split(place).map((piece) => `CASE WHEN ${asked} THEN ${quote(piece)} END`)
+  return `concat(${before}, ${text}, ${behind})`
+}
+
+const asked = `CAST(identity AS VARCHAR) = 'stitched'`

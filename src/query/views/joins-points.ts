@@ -1,0 +1,394 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { type Interval, intervals, longestSeconds, type Weekday } from '../../base/time.ts'
+import type { Sql } from '../../base/intervals-sql.ts'
+import { quote } from '../../lake/store/engine.ts'
+import type { HeldFile } from '../../lake/ledger/held.ts'
+import { type earlyParts, partPath } from './clocks.ts'
+import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
+import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
+import { identityMistake, withIdentity } from './joins-identity.ts'
+import { vintageMistake, vintageWords } from './joins-vintages.ts'
+import { isRecent, type Share, sharesOf } from '../../sources/points/files.ts'
+import { literalPath, relationText } from './read-points.ts'
+
+type EarlyPart = ReturnType<typeof earlyParts>[number]
+
+/** What the macros of the joins are made from. */
+interface JoinSources {
+  readonly root: string
+  readonly catalogue: Catalogue
+  /** The day on which weeks begin. */
+  readonly weekStart: Weekday
+  /** The live points files. */
+  readonly files: readonly HeldFile[]
+  /** The body of the view `points` over this relation; undefined where there are no files. */
+  readonly points: (newest: string | undefined) => string
+  /** The body of the view `price_usd`. */
+  readonly price: () => string
+  /** The body of the view `coverage`, and the relation of series that it does not tell of. */
+  readonly coverage: () => string
+  readonly uncovered: () => string
+  /** Parts of values with clocks of their own, and the body of the view `points` of each. */
+  readonly parts: readonly EarlyPart[]
+  readonly part: (part: EarlyPart) => string
+  /** The metrics whose points may have several vintages: `points` gives all of them, with `last` behind it the last. */
+  readonly revisable: readonly string[]
+  readonly last: () => string
+  /** The text of stitched series, see joins-identity; undefined where none can be. */
+  readonly stitched: () => string | undefined
+}
+
+/** The dimensions that a metric has one value of in a join. */
+const joinDimensions = ['currency', 'exchange', 'network'] as const
+/** One of them. */
+type JoinDimension = (typeof joinDimensions)[number]
+
+/** The macro's parameter `metric`, a name that may end in a pointer. */
+export const metricName = 'CAST(metric AS VARCHAR)'
+const price = 'price_usd'
+const priced = 'supply/current_pit'
+
+/**
+ * What is known of each metric, as texts of lines `key TAB value`. Binding a macro costs time for every node of its
+ * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
+ */
+type JoinFacts = ReturnType<typeof factsOf>
+
+/** Of so many points at most a join of one metric reads the file once and keeps what it said, a few megabytes. */
+const mostKept = 250_000
+
+/** The facts of these sources. */
+export function factsOf({ catalogue, files, parts, revisable }: JoinSources) {
+  const shares = files.flatMap((file) =>
+    sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
+  )
+  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
+  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${startsOf(own)}`])
+  const prices = bounds.flatMap(([key, own]): [string, string][] =>
+    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, own]] : [],
+  )
+  const rules = [...bounds, ...prices].map(([key]): [string, string] => {
+    const [name, interval] = key.split('|') as [string, Interval]
+    return [key, ruleLines(catalogue, name === price ? priced : name, interval, name)]
+  })
+  const early = parts.flatMap(({ name, metric, pointer, intervals: own }) =>
+    own.map((interval) => {
+      const rules = catalogue.endpoints.get(metric)?.clocks?.[pointer]?.[interval]
+      // No part is known earlier than an interval before its end.
+      return {
+        key: `${name}|${interval}`,
+        lag: String(-longestSeconds(interval) * 1_000_000),
+        rule: ruleText(rules, metric, name),
+      }
+    }),
+  )
+  const lines = new Map(metricsOf(catalogue, files))
+  return {
+    /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
+    metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
+    /** `metric|interval` -> the files, by tab. */
+    files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
+    /** `metric|interval` -> its smallest lag, its first and its newest start (NULL where a file does not tell), microseconds by tab. */
+    bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, `${lag}${untold}`] as const)]),
+    /** `metric|interval` of series whose points are what their files say -> whether they are kept, and the condition that finds them, by tab. */
+    plain: linesOf([...held].flatMap(([key, own]) => plainOf(catalogue, key, own, revisable))),
+    /** `metric|interval` -> its rules, by tab. */
+    rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
+  }
+}
+
+/** Whether the points of a series are kept and the condition that finds them, behind their key; none where they have vintages. */
+function plainOf(
+  { endpoints }: Catalogue,
+  key: string,
+  shares: readonly Share[],
+  revisable: readonly string[],
+): [string, string][] {
+  const [metric = '', interval = ''] = key.split('|')
+  if (revisable.includes(metric)) return []
+  const rows = shares.reduce((sum, one) => sum + one.rows, 0)
+  const own = (dimension: JoinDimension): Sql => {
+    const value = endpoints.get(metric)?.defaults[dimension] ?? null
+    return `known.${dimension} IS NOT DISTINCT FROM ${value === null ? 'NULL' : quote(value)}`
+  }
+  const found = [`known.metric = ${quote(metric)}`, `known."interval" = ${quote(interval)}`, ...joinDimensions.map(own)]
+  return [[key, `${rows <= mostKept ? '' : 'NOT '}MATERIALIZED\t${found.join(' AND ')}`]]
+}
+
+/** The values of a dimension, each after a comma, the default first; '' where nothing is known, NULL where a metric takes none. */
+function valuesOf(line: Sql, dimension: JoinDimension): Sql {
+  return `string_split(string_split(${line}, concat(chr(9), '${dimension}='))[2], chr(9))[1]`
+}
+
+/** A file that does not tell could hold a point that was known at the end of its interval. */
+function smallestLag(shares: readonly Share[]): number {
+  return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
+}
+
+const untold = '\tNULL\tNULL'
+
+/** The first and the newest start of all, each behind a tab; NULL where a file does not tell. */
+function startsOf(files: readonly Pick<HeldFile, 'min_t' | 'max_t'>[]): string {
+  const starts = files.flatMap(({ min_t, max_t }) => [min_t, max_t]).filter((at) => typeof at === 'number')
+  if (starts.length < 2 * files.length) return untold
+  return [Math.min(...starts), Math.max(...starts)].map((at) => `\t${at * 1_000_000}`).join('')
+}
+
+function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
+  const keys = { currency: 'currencies', exchange: 'exchanges', network: 'networks' } as const
+  const values = (metric: string, dimension: JoinDimension): string[] => {
+    const endpoint = catalogue.endpoints.get(metric)
+    if (endpoint === undefined) return metric === price ? [] : [`${dimension}=`]
+    const standard = endpoint.defaults[dimension]
+    if (standard === null) return []
+    const others = endpoint[keys[dimension]].filter((value) => value !== standard)
+    return [`${dimension}=,${[standard, ...others].join(',')}`]
+  }
+  return [...intervalsOf(catalogue, files)].map(([metric, own]) => [
+    metric,
+    [
+      intervals.filter((interval) => own.size === 0 || own.has(interval)).join(','),
+      ...joinDimensions.flatMap((dimension) => values(metric, dimension)),
+    ].join('\t'),
+  ])
+}
+
+function intervalsOf(catalogue: Catalogue, files: readonly HeldFile[]): Map<string, ReadonlySet<Interval>> {
+  const known = new Map<string, Set<Interval>>()
+  for (const { path, intervals: own } of catalogue.endpoints.values()) known.set(path, new Set(own))
+  for (const { metric, interval } of files.flatMap(sharesOf)) {
+    known.set(metric, (known.get(metric) ?? new Set()).add(interval))
+  }
+  const prices = known.get(priced)
+  if (prices) known.set(price, prices)
+  return known
+}
+
+/**
+ * The points of the macro's `metric` or `metrics`, for FROM: `metric, asset, "interval", currency, exchange, network, t,
+ * available_at, v, o`. The text of the query is put together while the macro is bound, so that only what is needed is
+ * parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
+ */
+export function joinPointsSql(
+  sources: JoinSources,
+  facts: JoinFacts,
+  names: string,
+  interval: Sql,
+  alone = false,
+): Sql {
+  if (names === 'metric') {
+    const [stitched, whole] = [sources.stitched(), textOfOne(sources, facts, interval, true)]
+    // Which name a point is of, its first vintage says; its value the last.
+    const last =
+      stitched && sources.revisable.length > 0
+        ? `FROM (${stitched}) QUALIFY row_number() OVER (PARTITION BY metric, asset, "interval", currency, exchange, network, t ORDER BY available_at DESC, observed_at DESC) = 1`
+        : stitched
+    return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
+      ${mistakes(names, interval)}
+      ${identityMistake}
+      ELSE ${withIdentity(last, whole)} END)[1])`
+  }
+  const all = (one: Sql): Sql =>
+    `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
+  const chosen = all(`CASE
+      ${mistakes(names, interval)}
+      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}\n      ${identityMistake}`}
+      ELSE ${filesOf(sources, facts, interval)} END`)
+  const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
+  const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
+  const also = (name: string, own: string): Sql =>
+    `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = ${quote(name)})) > 0 THEN ${said(` UNION ALL ${own}`, { interval })} ELSE '' END`
+  const more = [
+    also(price, priceText(sources)),
+    ...sources.parts.map((part) => also(part.name, partText(sources, part, part.name))),
+  ].join(', ')
+  return `query(list_transform([${factsFor(sources, facts, names)}], lambda facts: CASE
+      WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty')
+      ELSE ${withHoles(sources, all(rulesOf(facts, interval)), interval, `${text}, ${more}`, alone)} END)[1])`
+}
+
+function rulesOf(facts: JoinFacts, interval: Sql): Sql {
+  return lookUp(facts.rules, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)
+}
+
+/** The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone. */
+function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, alone = false): Sql {
+  const { weekStart, coverage, uncovered, revisable } = sources
+  const [before, behind] = unsettledText(
+    { weekStart, coverage: coverage(), uncovered: uncovered(), observed: revisable.length > 0 },
+    literal(`coalesce(${rules}, '')`),
+    literal(`CAST(${interval} AS VARCHAR)`),
+    alone,
+  )
+  if (alone) return `concat(${before}, ${text}, ${behind})`
+  const whole = `CASE WHEN ${beyondAsked} THEN ${before} END, ${text}, CASE WHEN ${beyondAsked} THEN ${behind} END`
+  return withIdentity(sources.stitched(), `concat(${whole})`)
+}
+
+/** The text for the one metric that `fact` is about. */
+function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone = false): Sql {
+  const own = { names: "fact['name']", interval }
+  const files = filesText(sources, filesOf(sources, facts, interval))
+  const early = sources.parts.map(
+    (part) => ` WHEN fact['name'] = ${quote(part.name)} THEN ${said(partText(sources, part, part.metric), own)}`,
+  )
+  const revised = alone ? vintageWords(sources.revisable).isRevised("fact['name']") : null
+  const last =
+    revised === null
+      ? ''
+      : `WHEN ${revised} AND CAST(identity AS VARCHAR) = 'apart' THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
+  return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}${early.join('')}
+      ${last}ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
+}
+
+/**
+ * The points of the macro's `metric` under its options `currency`, `exchange`, `network` and `component`, for FROM:
+ * `asset, t, available_at, v, o`. Made like those above.
+ */
+export function seriesOf(
+  sources: JoinSources,
+  facts: JoinFacts,
+  pointer: Sql,
+  leaf: (column: string, at: Sql) => Sql,
+): Sql {
+  const wanted = joinDimensions.flatMap((dimension) => [
+    quote(` AND known.${dimension} IS NOT DISTINCT FROM `),
+    `coalesce(${literal(wantedOf(dimension, "fact['line']"))}, 'NULL')`,
+  ])
+  const part = `${leaf('v', slot('pointer'))} AS v, ${marked(leaf('o', slot('pointer')))} AS o`
+  const text = [
+    quote(`SELECT known.asset, known.t, known.available_at${vintageWords(sources.revisable).observed}, `),
+    `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}),
+      CASE WHEN ${beyondAsked} THEN ${quote(`known.v, ${marked('known.o')} AS o`)} ELSE 'known.v, known.o' END)`,
+    quote(' FROM ('),
+    withHoles(sources, rulesOf(facts, '"interval"'), '"interval"', textOfOne(sources, facts, '"interval"')),
+    quote(') AS known WHERE true'),
+    ...wanted,
+  ]
+  return `query(list_transform(${factsFor(sources, facts, 'metric')}, lambda fact: CASE
+    ${mistakes('metric', '"interval"')}
+    ${beyondMistake}
+    ${vintageMistake}
+    ${identityMistake}
+    ELSE concat(${text.join(',\n      ')}) END)[1])`
+}
+
+/** What `o` of a point says; '', which is no JSON, where the row stands for a hole. */
+function marked(o: Sql): Sql {
+  return `CASE WHEN known."interval" IS NULL THEN '' ELSE ${o} END`
+}
+
+/** The value of a dimension that a metric is joined on, NULL where it takes none. */
+export function wantedOf(dimension: JoinDimension, line: Sql): Sql {
+  const own = valuesOf(line, dimension)
+  return `coalesce(CAST(${dimension} AS VARCHAR) || left(${own}, 0), string_split(${own}, ',')[2])`
+}
+
+/** The path of a name, without its pointer; a column holds a path already. */
+export function pathOf({ parts }: Pick<JoinSources, 'parts'>, name: Sql): Sql {
+  return name === 'metric' ? partPath(parts, `split_part(${metricName}, '#', 1)`, pointerSql(metricName)) : name
+}
+
+/** A pointer that does not begin with a slash is found out while the files are chosen. */
+export function pointerSql(name: Sql): Sql {
+  return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
+    WHEN CAST(component AS VARCHAR) <> '' THEN CAST(component AS VARCHAR) END`
+}
+
+/** Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
+function factsFor(sources: JoinSources, facts: JoinFacts, names: string): Sql {
+  const fact = (name: Sql): Sql => `{'name': ${name}, 'line': ${lookUp(facts.metrics, name)}}`
+  if (names === 'metric') return `[${fact(pathOf(sources, names))}]`
+  const path = partPath(sources.parts, "split_part(name, '#', 1)", pointerSql('name'))
+  const list = `list_transform(CAST(metrics AS VARCHAR[]), lambda name: ${path})`
+  return `list_transform(${list}, lambda metric_name: ${fact('metric_name')})`
+}
+
+/** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
+function mistakes(names: string, interval: Sql): Sql {
+  const own = `string_split(fact['line'], chr(9))[1]`
+  const wrong = joinDimensions.map((dimension) => {
+    const values = valuesOf("fact['line']", dimension)
+    return `WHEN ${values} <> '' AND NOT contains(concat(${values}, ','), ',' || CAST(${dimension} AS VARCHAR) || ',')
+      THEN error(concat(fact['name'], ' has no ${dimension} ', CAST(${dimension} AS VARCHAR), ', but ', substr(${values}, 2)))`
+  })
+  return `WHEN ${badPointer(names)} THEN error('a component is a JSON pointer: it begins with /')
+      WHEN fact['name'] IS NULL THEN error('the name of a metric is NULL')
+      WHEN fact['line'] IS NULL THEN error(concat('unknown metric ', fact['name'], ': the view endpoints lists them all'))
+      WHEN NOT coalesce(list_contains(string_split(${own}, ','), CAST(${interval} AS VARCHAR)), false)
+      THEN error(concat(fact['name'], ' has no interval ', coalesce(CAST(${interval} AS VARCHAR), 'NULL'), ', but ', ${own}))
+      ${wrong.join('\n      ')}`
+}
+
+/** True where a pointer does not begin with a slash. */
+function badPointer(names: string): Sql {
+  const list = names === 'metric' ? metricName : `array_to_string(CAST(metrics AS VARCHAR[]), ' ')`
+  return `coalesce(NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)'), false) OR coalesce(regexp_matches(${list}, '#[^/ ]'), false)`
+}
+
+/** A metric without files names any file of the lake, whose rows the filter then drops. */
+function filesOf(sources: JoinSources, facts: JoinFacts, interval: Sql): Sql {
+  return `coalesce(${lookUp(facts.files, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)}, ${quote(fallback(sources))})`
+}
+
+function fallback({ files: [first] }: JoinSources): string {
+  return first ? literalPath(first.path) : ''
+}
+
+const columns = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'network', 't', 'available_at', 'v', 'o']
+
+/** The place that takes a text as it is. */
+const relation = 'relation'
+
+/** The text of a relation over the files that an SQL expression gives by tab. */
+function filesText({ root, files: held }: JoinSources, files: Sql): Sql {
+  const paths = `string_split(${files}, chr(9))`
+  const [before = '', after = ''] =
+    `list_transform(string_split(\u0002, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`.split(
+      '\u0002',
+    )
+  const listed = (list: Sql): Sql => {
+    // What was just split is not put together again: each call costs with every binding.
+    const whole = list === paths ? files : `array_to_string(${list}, chr(9))`
+    return `concat(${quote(before)}, ${literal(whole)}, ${quote(after)})`
+  }
+  return relationText(root, paths, listed, held.some(isRecent))
+}
+
+function storedText(sources: JoinSources, one: boolean, last = ''): string {
+  const { files, points } = sources
+  const body = (files.length === 0 ? points(undefined) : points(slot(relation))) + last
+  const own = one
+    ? `known_points.metric = ${slot('names')}`
+    : `list_contains(string_split(${slot('names')}, chr(9)), known_points.metric)`
+  return `${someOf(sources, body)} AND ${own}`
+}
+
+function priceText(sources: JoinSources): string {
+  return someOf(sources, sources.price())
+}
+
+/** A part of values as points of a name. */
+function partText(sources: JoinSources, early: EarlyPart, name: string): string {
+  return someOf(sources, sources.part(early), quote(name))
+}
+
+function someOf({ revisable }: JoinSources, body: string, metric = 'known_points.metric'): string {
+  const names = revisable.length === 0 ? columns : [...columns, 'observed_at']
+  const all = [`${metric} AS metric`, ...names.slice(1).map((column) => `known_points.${column}`)].join(', ')
+  return `SELECT ${all} FROM (${body}) AS known_points WHERE known_points."interval" = ${slot('interval')}`
+}
+
+/** The text of a query as an SQL expression: each place holds, as a literal of the text, what its expression gives. */
+function said(text: string, places: Readonly<Record<string, Sql>>): Sql {
+  const literals = Object.entries(places).map(([name, place]): [string, Sql] => [
+    name,
+    name === relation ? place : literal(`CAST(${place} AS VARCHAR)`),
+  ])
+  return filled(text, Object.fromEntries(literals))
+}
+
+/** The text of the relation over the files of the macro's metric, of which the lake has some. */
+export function filesOfOne(sources: JoinSources, facts: JoinFacts): Sql {
+  return filesText(sources, lookUp(facts.files, `metric, '|', "interval"`))
+}

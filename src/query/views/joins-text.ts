@@ -1,0 +1,113 @@
+import { endSql, micros, type Sql, startSql, stepSql } from '../../base/intervals-sql.ts'
+import { quote } from '../../lake/store/engine.ts'
+import { type Interval, intervals, shortestSeconds, type Weekday } from '../../base/time.ts'
+import { beyondAsked } from './joins-beyond.ts'
+import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
+import { vintageWords } from './joins-vintages.ts'
+import { asStored, backfillSql, instantSql, unsetSql } from './template.ts'
+
+/** What the text of a join is made from, as SQL expressions over the macro's parameters. */
+interface TextSources {
+  /** Lines of plain series and of bounds, see the facts of joins-points; the key of the second is a path. */
+  readonly plain: Sql
+  readonly bounds: Sql
+  readonly path: Sql
+  /** The text of the relation over the files of the macro's metric. */
+  readonly files: Sql
+  /** The points under the macro's options, for FROM. */
+  readonly series: Sql
+  readonly revisable: readonly string[]
+  readonly weekStart: Weekday
+}
+
+/**
+ * The body of a join over one metric as a text that is put together while its macro is bound, since binding costs the
+ * engine for every node of a macro, needed or not: that is why `own` is one flat list, and casts are left to `concat`.
+ * Before the body come the points: in short where nothing is asked for but a series that `plain` knows, else in full, and
+ * what makes the full text is bound only then.
+ */
+export function joinText(sources: TextSources, body: string): Sql {
+  const { plain, bounds, path, files, revisable, weekStart } = sources
+  const grids = intervals.map((name): [string, string] => [name, gridOf(name, weekStart).join('\t')])
+  const split = (lines: Sql, key: Sql): Sql => `string_split(${lookUp(lines, key)}, '\t')`
+  const own = `list_concat(coalesce(${split(linesOf(grids), '"interval"')}, ['NULL', 'NULL', 'NULL', 'NULL']),
+    list_slice(coalesce(${split(bounds, `${path}, '|', "interval"`)}, ['0', 'NULL', 'NULL']), 1, CASE WHEN ${beyondAsked} THEN 1 ELSE 3 END),
+    CASE WHEN ${beyondAsked} THEN ['NULL', 'NULL'] END,
+    CASE WHEN ${nothingAsked} THEN ${split(plain, `metric, '|', "interval"`)} END)`
+  const until = revisable.length > 0 ? ', CAST(NULL AS TIMESTAMPTZ) AS until' : ''
+  const known = `known.asset, known.t, known.available_at, known.v, known.o${until}`
+  // Also where nothing is cut it is said that nothing is: by that a door knows a scan that obeys `as_of`.
+  const [open, cut] = ['', ` OR known.available_at <= ${instantSql('as_of')}`].map((more) =>
+    quote(` AND (${unsetSql('as_of')}${more}))`),
+  )
+  const short = `concat('_pit_p AS ', own[8], ' (SELECT ${known} FROM ', ${files}, ' AS known WHERE ', own[9],
+      CASE WHEN ${unsetSql('as_of')} THEN ${open} ELSE ${cut} END)`
+  const points = `CASE WHEN own[8] IS NOT NULL THEN ${short} ELSE ${fullSql(sources)} END`
+  return `query(list_transform([${own}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, textPlaces)}))[1])`
+}
+
+const given = ['metric', '"interval"', 'currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity']
+
+/** That no option is given and no clock of the session set but `as_of`, and points are those of the files. */
+const nothingAsked = `${asStored} AND coalesce(currency, exchange, network, component) IS NULL
+    AND concat(beyond, ',', vintage, ',', identity, ',', skip_nulls) = 'value,last,apart,false'
+    AND ${unsetSql('observed_as_of')} AND ${unsetSql('backfill')} AND ${unsetSql('proof_hidden')}`
+
+/** The text of the points under any option: in it the macro's parameters are texts of a list. */
+function fullSql({ series, path, revisable }: TextSources): Sql {
+  const own = vintageWords(revisable)
+  const pieces = series.split(/('(?:[^']|'')*')/)
+  const numbered = pieces.map((piece, n) =>
+    n % 2 === 0 ? piece.replaceAll(parameters, (name) => `asked[${given.indexOf(name) + 1}]`) : piece,
+  )
+  const vintages = own.vintages('w.asset', slot('revised')).replaceAll('CAST(vintage AS VARCHAR)', slot('vintage'))
+  const text = `${own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED')} (
+  SELECT p.* FROM query(list_transform([from_json(${slot('given')}, '["VARCHAR"]')], lambda asked: ${slot('series')})[1]) AS p${slot('counted')}
+)${vintages === '' ? '' : `,${vintages.slice(0, -1)}`}`
+  return filled(text, {
+    series: quote(numbered.join('').slice('query('.length, -1)),
+    given: literal(`CAST(json_array(${given.join(', ')}) AS VARCHAR)`),
+    counted: `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN ' WHERE p.v IS NOT NULL OR p.o IS NOT NULL' END`,
+    vintage: `coalesce(${literal('CAST(vintage AS VARCHAR)')}, 'NULL')`,
+    revised: `CASE WHEN ${own.isRevised(path) ?? 'false'} THEN 'true' ELSE 'false' END`,
+  })
+}
+
+const parameters = new RegExp(`(?<![.\\w"])(?:${given.join('|')})(?![\\w"])`, 'g')
+
+/** A place in the text of a body. */
+export function inText(name: string): string {
+  if (!Object.hasOwn(textPlaces, name)) throw new RangeError(`nothing of a join is named ${name}`)
+  return slot(name)
+}
+
+/** With other clocks than those of the files in view the end of the interval is the only safe bound, and so it is with holes. */
+const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} THEN 0 END`
+
+/**
+ * The places of a body; what is told of a metric is told of the points in view:
+ *
+ *   start     the start of the newest interval that ends by `_pit_at`, an instant in microseconds
+ *   back      the start of the interval `past.n` before `n._pit_e`
+ *   end       the end of the interval that starts at `t`, microseconds
+ *   block     the number of the block of 64 intervals in which `p.t` lies
+ *   lag first newest   no point is known earlier than `lag` after its end; none starts earlier, or later
+ */
+const textPlaces: Readonly<Record<string, Sql>> = {
+  start: 'own[1]',
+  back: 'own[2]',
+  end: 'own[3]',
+  block: 'own[4]',
+  lag: `CASE WHEN own[8] IS NOT NULL THEN own[5] ELSE concat('least(', own[5], CASE WHEN ${beyondAsked} THEN ', 0)' ELSE ${quote(`, ${otherClocks})`)} END) END`,
+  first: 'own[6]',
+  newest: 'own[7]',
+}
+
+function gridOf(name: Interval, weekStart: Weekday): readonly Sql[] {
+  return [
+    `make_timestamptz(${startSql('_pit_at', name, { weekStart, back: '1', ticks: micros })})`,
+    `make_timestamptz(${stepSql('epoch_us(n._pit_e)', name, '-past.n', micros)})`,
+    endSql('epoch_us(t)', name, micros),
+    `epoch_us(p.t) // ${64 * shortestSeconds(name) * micros}`,
+  ]
+}

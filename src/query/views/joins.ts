@@ -1,0 +1,271 @@
+import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql, stepSql } from '../../base/intervals-sql.ts'
+import {
+  factsOf,
+  filesOfOne,
+  joinPointsSql,
+  metricName,
+  pathOf,
+  pointerSql,
+  seriesOf,
+  wantedOf,
+} from './joins-points.ts'
+import { lookUp } from './joins-sql.ts'
+import { inText, joinText } from './joins-text.ts'
+import { partPath } from './clocks.ts'
+import { beyondAsked } from './joins-beyond.ts'
+import { vintageWords } from './joins-vintages.ts'
+import { backfillSql, unsetSql, utcSql } from './template.ts'
+import type { Weekday } from '../../base/time.ts'
+
+type VintageWords = ReturnType<typeof vintageWords>
+
+/**
+ * The placeholders of the joins. All of it is made of constants and of the macro's own parameters, so that it folds
+ * while the query is bound: only the files of the metrics in question are opened, and a mistake is an error even
+ * where no row is read.
+ *
+ *   {{points_of NAMES INTERVAL}}  the points of these metrics and of this interval, price_usd among them, for FROM
+ *   {{unsettled_of NAMES}}       where decisions about these metrics fall into holes of what is settled, for FROM
+ *   {{series}}                   the points of `metric` under the options, for FROM: asset, t, available_at, v, o
+ *   {{line NAME}}                what is known of a metric, see joins-points
+ *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
+ *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
+ *   {{first_start NAME}} {{newest NAME}}   no point of it starts earlier, or later; NULL where nobody told
+ *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
+ *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
+ *   {{path NAME}}                the path of a name; the name itself where it tells a part that is known before the whole
+ *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
+ *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
+ *   {{span X}}                   a duration as an interval
+ *   {{before X}}                 the instant `latency` before X
+ *   {{back START N}}             the start of the interval so many before
+ *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
+ *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
+ *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
+ *   {{first X INTERVAL}}         the first start that is not before X, an instant
+ *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
+ *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
+ *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
+ *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see joins-grid
+ *   {{text BODY}} {{its PLACE}}   the answer to a text over the points of `metric`, for FROM, and a place in it; see joins-text
+ *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
+ *
+ * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
+ */
+export function joinWords(
+  sources: Parameters<typeof factsOf>[0],
+): Readonly<Record<string, (argument: string) => string>> {
+  const facts = factsOf(sources)
+  const { weekStart } = sources
+  const own = vintageWords(sources.revisable)
+  const words: Readonly<Record<string, (...parts: string[]) => string>> = {
+    points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
+    unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
+    wanted: (dimension = '', line = '') => wantedOf(dimension as Parameters<typeof wantedOf>[0], line),
+    line: (name = '') => lookUp(facts.metrics, name),
+    series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
+    lag: (name = '') => lagSql(facts, pathOf(sources, name)),
+    first_start: (name = '') => startOf(facts, pathOf(sources, name), 2),
+    newest: (name = '') => startOf(facts, pathOf(sources, name), 3),
+    lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(sources, name))),
+    chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,
+    leaf: (column = '', pointer = '') => leafSql(column, pointer),
+    path: (name = '') => partPath(sources.parts, `split_part(${name}, '#', 1)`, pointerSql(name)),
+    pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
+    utc: (x = '') => utcSql(x),
+    told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
+    micros: (x = '') => microsSql(x),
+    span: (x = '') => spanSql(x),
+    before: (x = '') => beforeSql(x),
+    start: (t = '', interval = '') =>
+      `make_timestamptz(${startSql(`epoch_us(${t})`, interval, { weekStart, ticks: micros })})`,
+    first: (...words) => firstSql(words.slice(0, -1).join(' '), words.at(-1) ?? '', weekStart),
+    end: (t = '', interval = '') => endSql(`epoch_us(${t})`, interval, micros),
+    length: (interval = '') => lengthSql(interval, micros),
+    count: (since = '', until = '', interval = '') =>
+      countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
+    fits: (part = '', whole = '') => fitsSql(part, whole),
+    expected: (k = '', lag = '', newest = '') => expectedSql(k, lag, newest, weekStart),
+    back: (start = '', n = '') => backSql(start, n),
+    fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
+      AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
+    its: (place = '') => inText(place),
+    beyond: () => beyondAsked,
+    misses: (points = '', ...keys) => missesSql(keys, points, own),
+    known: (kept = '') => (kept === '' ? own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : own.known),
+    observed: () => own.observed,
+    number: () => own.number,
+    current: (row = '', at = '') => own.current(row, at),
+    seen: () => own.observed.replace('known', 'p'),
+    among: (row = '', at = '') =>
+      own.observed === '' ? '' : ` AND ${row}.available_at <= ${at}${own.current(row, at)}`,
+    revised: (name = '') => own.isRevised(pathOf(sources, name)) ?? 'false',
+    flagged: () => (own.observed === '' ? '' : `${own.observed}, ${own.isRevised('known.metric')} AS revised`),
+    vintages: (keys = '', ...revised) => own.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' ')),
+  }
+  return {
+    ...Object.fromEntries(
+      Object.entries(words).map(([word, make]) => [word, (argument: string) => make(...argument.split(' '))]),
+    ),
+    text: (body) => textOf(sources, facts, body),
+  }
+}
+
+function textOf(sources: Parameters<typeof factsOf>[0], facts: ReturnType<typeof factsOf>, body: string): Sql {
+  const series = seriesOf(sources, facts, pointerSql(metricName), leafSql)
+  const [path, files] = [pathOf(sources, 'metric'), filesOfOne(sources, facts)]
+  return joinText({ ...facts, ...sources, path, files, series }, body)
+}
+
+/** With other clocks than those of the files in view the end of the interval is the only safe bound. */
+function lagSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
+  return `least(coalesce(CAST(${boundOf(facts, metric, 1)} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
+}
+
+/** Holes in what is settled stand outside of all points. */
+function startOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 2 | 3): Sql {
+  return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN TRY_CAST(${boundOf(facts, metric, place)} AS BIGINT) END)`
+}
+
+function boundOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 1 | 2 | 3): Sql {
+  return `string_split(${lookUp(facts.bounds, `${metric}, '|', CAST("interval" AS VARCHAR)`)}, chr(9))[${place}]`
+}
+
+/** Not by `IN (…)`: that would become a join of all points with a list of types. */
+function leafSql(column: string, pointer: Sql): Sql {
+  const number = `regexp_matches(json_type(known.o, ${pointer}), '^(DOUBLE|U?BIGINT|U?HUGEINT)$')`
+  const part =
+    column === 'v'
+      ? `CASE WHEN ${number} THEN TRY_CAST(json_extract_string(known.o, ${pointer}) AS DOUBLE) END`
+      : `CASE WHEN ${number} OR json_type(known.o, ${pointer}) = 'NULL' THEN NULL ELSE CAST(json_extract(known.o, ${pointer}) AS VARCHAR) END`
+  return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
+}
+
+/** The engine takes a text without a unit as seconds: none is needed by 0 alone. */
+function spanSql(parameter: Sql): Sql {
+  const text = `CAST(${parameter} AS VARCHAR)`
+  return `CAST(CASE WHEN TRY_CAST(${text} AS DOUBLE) <> 0 THEN error(concat('${parameter} has no unit: ', ${text})) ELSE ${text} END AS INTERVAL)`
+}
+
+/** Negative durations would look ahead. */
+function microsSql(parameter: Sql): Sql {
+  const value = `epoch_us(${spanSql(parameter)})`
+  return `CASE WHEN ${value} < 0 THEN CAST(error('${parameter} is negative') AS BIGINT) ELSE coalesce(${value}, 0) END`
+}
+
+function beforeSql(x: Sql): Sql {
+  return `CASE WHEN isfinite(${x}) THEN make_timestamptz(epoch_us(${x}) - ${microsSql('latency')}) ELSE ${x} END`
+}
+
+/**
+ * The start of the newest interval of a macro's `"interval"` that can be known at the instant `k` when no point is
+ * known sooner than `lag` microseconds after its end, and none starts after `newest`.
+ */
+function expectedSql(k: Sql, lag: Sql, newest: Sql, weekStart: Weekday): Sql {
+  const start = startSql(`(epoch_us(${k}) - ${lag})`, '"interval"', { weekStart, back: '1', ticks: micros })
+  return `least(make_timestamptz(${start}), ${newest})`
+}
+
+function firstSql(x: Sql, interval: Sql, weekStart: Weekday): Sql {
+  const first = startSql(`(epoch_us(${x}) - 1)`, interval, { weekStart, back: '-1', ticks: micros })
+  return `coalesce(make_timestamptz(${first}), ${x})`
+}
+
+/**
+ * A lag not above the given one that many metrics share: a 48th of a macro's `"interval"` or a multiple of it, below
+ * that a microsecond. Zero stays: a point may be known at the very end.
+ */
+function lagClassSql(lag: Sql): Sql {
+  const unit = `(${lengthSql('"interval"', micros)} // 48)`
+  return `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM (SELECT ${lag} AS lag) AS own)`
+}
+
+function backSql(start: Sql, n: Sql): Sql {
+  return `make_timestamptz(${stepSql(`epoch_us(${start})`, '"interval"', `-${n}`, micros)})`
+}
+
+/**
+ * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up of
+ * the expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v, o)` the
+ * points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but asset, t,
+ * available_at, v, o)` will hold the answers, no row where nothing was known.
+ *
+ * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
+ * For the rest it lies in the newest block of intervals of which anything was known, none where nothing was. What is the
+ * newest known is told by the strict frontier: the blocks, and the points of those that were found, which were the newest
+ * known when they arrived, one an instant.
+ */
+function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sql {
+  const { list, same, row, sameRow, values } = wordsOf(names)
+  const inBlock = wordsOf([...names, 'block'])
+  // Out of a list, which counts as one row: else all points would be kept for the sake of many misses.
+  const few = (cte: Sql, keys: readonly string[]): Sql =>
+    `(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT {${keys.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
+  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
+  const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
+    UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  const blocks = `(SELECT p.*, ${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS block FROM _pit_p AS p)`
+  return `_pit_back AS MATERIALIZED (
+  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
+  FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
+  JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
+  GROUP BY ${row('n')}
+),
+_pit_rest AS MATERIALIZED (
+  SELECT n.* FROM _pit_n AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
+  WHERE n._pit_none IS NOT TRUE AND n.asset IS NOT NULL AND n._pit_k IS NOT NULL
+),
+_pit_blocks AS (
+  SELECT ${list('p')}, p.block, min(p.available_at) AS available_at FROM ${blocks} AS p
+  SEMI JOIN ${few('_pit_rest', names)} AS n ON ${same('p', 'n')} GROUP BY ${list('p')}, p.block
+),
+_pit_tail AS MATERIALIZED (
+  SELECT n.*, p.block FROM _pit_rest AS n ASOF JOIN (SELECT p.* FROM _pit_blocks AS p ${frontierSql(list('p'), 'p.block')}) AS p
+    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
+),
+_pit_frontier AS (
+  SELECT p.* FROM ${blocks} AS p SEMI JOIN ${few('_pit_tail', [...names, 'block'])} AS n ON ${inBlock.same('p', 'n')}${own.lived('p')}
+  ${frontierSql(inBlock.list('p'), 'p.t')}
+),
+_pit_r AS (
+  SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
+  UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
+    ON ${inBlock.same('p', 'n')} AND n._pit_k >= p.available_at
+)`
+}
+
+/** Those of the rows `p` that were the newest when they arrived, one an instant. */
+function frontierSql(keys: Sql, t: Sql): Sql {
+  const { newest, following } = arrivalsSql(keys, t)
+  return `QUALIFY ${t} >= ${newest}
+    AND ${following} IS DISTINCT FROM p.available_at`
+}
+
+/** What the statements of the tail say again and again, each of one or two aliases. */
+function wordsOf(names: readonly string[]) {
+  const more = names.filter((name) => name !== 'asset')
+  const each = (columns: readonly string[]) => (alias: string) => columns.map((name) => `${alias}.${name}`).join(', ')
+  const equal = (columns: readonly string[]) => (a: string, b: string) =>
+    columns.map((name) => `${a}.${name} = ${b}.${name}`).join(' AND ')
+  return {
+    list: each(names),
+    same: equal(names),
+    row: each(['_pit_i', ...more]),
+    sameRow: equal(['_pit_i', ...more]),
+    values: each(['t', 'available_at', 'v', 'o']),
+    asked: ['_pit_i', ...names, '_pit_k'],
+  }
+}
+
+/**
+ * Of points `p` in the order of their arrival: the newest start known with each, and when the next one arrives. What was
+ * already overtaken is older than the newest; of those that arrive together only the last has a next that is later.
+ */
+export function arrivalsSql(keys: Sql, t = 'p.t'): Readonly<Record<'newest' | 'following', Sql>> {
+  // Not a named window: statements that are parsed together share the names of their windows.
+  const arrivals = `PARTITION BY ${keys} ORDER BY p.available_at, ${t}`
+  return {
+    newest: `max(${t}) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`,
+    following: `lead(p.available_at) OVER (${arrivals})`,
+  }
+}

@@ -1,0 +1,376 @@
+import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
+import { type Catalogue, type Endpoint, imported, isOwn } from '../../catalog/catalogue.ts'
+import { exportCatalogue } from '../../catalog/export.ts'
+import { archivable, type Archived } from '../../lake/ledger/archive.ts'
+import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
+import { archivedState } from '../../lake/ledger/held.ts'
+import { acceptedPrefix } from '../../sources/registry/columns.ts'
+import { declared } from './relations.ts'
+import { footerSql } from '../../lake/store/parquet.ts'
+import { writeStream } from '../../lake/store/files.ts'
+import { sha256File } from '../../lake/ledger/commit.ts'
+import { type Disk, makeFolder, namesIn } from '../../lake/store/disk.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+
+/** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
+interface Exported {
+  readonly columns: ReturnType<typeof declared>
+  readonly lines: (ledger: Ledger) => Iterable<string>
+}
+
+/** One whose rows the ledger gives away in time; a condition chooses among them. */
+interface Chosen extends Exported {
+  readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
+}
+
+/** The version that first saw a violation `v` gone after another one. */
+const nextOf = (after: string): string =>
+  `(SELECT min(q.added_version) FROM passed q WHERE ${ofPassed.replaceAll('p.', 'q.')} AND q.added_version > ${after})`
+
+const dimensions =
+  'metric VARCHAR, asset VARCHAR, interval VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
+
+/** The six dimensions of a series; the interval is the one under which its points stand. */
+const ofSeries = {
+  metric: 's.metric',
+  asset: 's.asset',
+  interval: 'coalesce(s.interval, s.settled)',
+  currency: 's.currency',
+  exchange: 's.exchange',
+  network: 's.network',
+  added_at: 'a.committed_at',
+}
+
+const coverage = table(
+  `coverage c JOIN series s ON s.n = c.series JOIN versions a ON a.version = c.added_version
+   LEFT JOIN versions r ON r.version = c.removed_version`,
+  'c.series, c.since, c.added_version',
+  `${dimensions}, since TIMESTAMPTZ, until TIMESTAMPTZ, state VARCHAR, reason VARCHAR, asked_at TIMESTAMPTZ,
+   request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, verified_at TIMESTAMPTZ`,
+  {
+    ...ofSeries,
+    since: 'c.since * 1000000',
+    until: 'c.until * 1000000',
+    asked_at: 'c.asked_at * 1000000',
+    removed_at: 'r.committed_at',
+    verified_at: `(SELECT max(v.at) FROM verified v
+      WHERE v.series = s.id AND v.since < c.until AND v.until > c.since)`,
+  },
+)
+
+/** Series with points of which no window tells: those of a lake that lost its journal. `until` is the start of the last point. */
+const uncovered = table(
+  `(SELECT * FROM series s WHERE s.points > 0 AND NOT EXISTS (SELECT 1 FROM coverage c WHERE c.series = s.n)) s`,
+  's.n',
+  `${dimensions}, since TIMESTAMPTZ, until TIMESTAMPTZ`,
+  { ...ofSeries, since: 's.first_t * 1000000', until: 's.last_t * 1000000' },
+)
+
+/** A row for each state of a violation: from the version that told it on, until one told another (`passed`: not shown any more). */
+const violations = table(
+  `(SELECT *, added_version AS told, 0 AS gone, ${nextOf('v.added_version - 1')} AS ended FROM violations v
+    UNION ALL SELECT v.*, p.added_version, 1, p.reopened_version FROM passed p JOIN violations v ON ${ofPassed}
+    UNION ALL SELECT v.*, p.reopened_version, 0, ${nextOf('p.reopened_version')} FROM passed p
+      JOIN violations v ON ${ofPassed} WHERE p.reopened_version IS NOT NULL) v
+   JOIN series s ON s.n = v.series JOIN versions told ON told.version = v.told
+   LEFT JOIN versions ended ON ended.version = v.ended LEFT JOIN accepted a ON ${acceptedToo}`,
+  'v.told, v.series, v.t, v.kind, v.offered_key, v.incident, v.until',
+  `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, stored VARCHAR, offered VARCHAR, stored_at TIMESTAMPTZ,
+   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, accepted_at TIMESTAMPTZ,
+   why VARCHAR, passed_at TIMESTAMPTZ, incident VARCHAR, until TIMESTAMPTZ, points BIGINT`,
+  {
+    ...ofSeries,
+    added_at: 'told.committed_at',
+    removed_at: 'ended.committed_at',
+    t: 'v.t * 1000000',
+    kind: 'v.kind',
+    accepted_at: 'a.at',
+    passed_at: 'CASE WHEN v.gone THEN told.committed_at END',
+    incident: "nullif(v.incident, '')",
+    until: 'nullif(v.until, 0) * 1000000',
+    points: 'v.points',
+  },
+)
+
+const findings = table(
+  'clock_findings f JOIN series s ON s.n = f.series JOIN versions a ON a.version = f.added_version',
+  'f.added_version, f.series, f.t, f.kind',
+  `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, detail VARCHAR, found_at TIMESTAMPTZ, added_at TIMESTAMPTZ`,
+  { ...ofSeries, t: 'f.t * 1000000', found_at: 'f.at' },
+)
+
+const valueTypes = table(
+  `value_types v JOIN versions a ON a.version = v.added_version LEFT JOIN versions r ON r.version = v.removed_version`,
+  'v.metric, v.path, v.type, v.after_type, v.added_version',
+  `metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after_type VARCHAR, available_at TIMESTAMPTZ,
+   ruled_at TIMESTAMPTZ, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ`,
+  { added_at: 'a.committed_at', removed_at: 'r.committed_at' },
+)
+
+const acceptedFindings = table(
+  `(SELECT substr(key, ${acceptedPrefix.length + 1}) AS finding, value ->> '$.why' AS why, version FROM state
+     WHERE substr(key, 1, ${acceptedPrefix.length}) = '${acceptedPrefix}') s JOIN versions a USING (version)`,
+  'finding',
+  'finding VARCHAR, accepted_at TIMESTAMPTZ, why VARCHAR',
+  { accepted_at: 'a.committed_at' },
+)
+
+const requests = table(
+  'requests',
+  'asked_at, id',
+  `id VARCHAR, run VARCHAR, api VARCHAR, path VARCHAR, query VARCHAR, series VARCHAR, since TIMESTAMPTZ,
+   until TIMESTAMPTZ, status INTEGER, outcome VARCHAR, points BIGINT, bytes BIGINT, credits DOUBLE, attempts INTEGER,
+   asked_at TIMESTAMPTZ, seconds DOUBLE, detail VARCHAR, provider_date TIMESTAMPTZ`,
+  {
+    since: 'since * 1000000',
+    until: 'until * 1000000',
+    detail: `nullif(detail, 'null')`,
+    provider_date: 'CAST(provider_date * 1000000 AS INTEGER)',
+  },
+)
+
+const runs = table(
+  'runs',
+  'started_at, id',
+  `id VARCHAR, job VARCHAR, command VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, stopped_by VARCHAR,
+   exit_code INTEGER, plan VARCHAR, actual VARCHAR`,
+)
+
+const versions = table(
+  'versions',
+  'version',
+  `version BIGINT, committed_at TIMESTAMPTZ, job VARCHAR, run VARCHAR, program VARCHAR, metrics_provider VARCHAR,
+   registry_provider VARCHAR, synthetic BOOLEAN, files_added BIGINT, files_removed BIGINT, files_dropped BIGINT,
+   points_added BIGINT, digest VARCHAR`,
+  {
+    metrics_provider: `provider ->> '$.metrics'`,
+    registry_provider: `provider ->> '$.registry'`,
+    synthetic: `json(CASE WHEN provider ->> '$.synthetic' THEN 'true' ELSE 'false' END)`,
+  },
+)
+
+/** Every table that the views read from an export, by the name that `{{ledger NAME}}` asks for. */
+export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Exported>> {
+  return {
+    coverage,
+    uncovered,
+    violations,
+    clock_findings: findings,
+    value_types: valueTypes,
+    accepted_findings: acceptedFindings,
+    requests,
+    runs: recent('runs'),
+    versions: recent('versions'),
+    endpoints: endpointsOf(catalogue),
+    links: linksOf(catalogue),
+  }
+}
+
+/** The tables whose old rows go into files of the lake, with the same columns. */
+export const archivedTables: Readonly<Record<Archived, Chosen>> = { requests, coverage, runs, versions }
+
+/** The rows that do not stand in files yet. */
+function recent(name: Archived): Exported {
+  const { columns, lines } = archivedTables[name]
+  return {
+    columns,
+    lines: (ledger) => lines(ledger, `coalesce(NOT (${archivable(name, archivedState(ledger).before)}), true)`),
+  }
+}
+
+/** A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns that the ledger has under other names or in other units. */
+function table(from: string, order: string, columns: string, cells: Readonly<Record<string, string>> = {}): Chosen {
+  const told = declared(columns)
+  const line = `json_object(${told.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
+  return {
+    columns: told,
+    lines: function* lines(ledger, where = 'true') {
+      const rows = ledger.statement(`SELECT ${line} AS line FROM ${from} WHERE ${where} ORDER BY ${order}`)
+      for (const row of rows.iterate()) yield String(row['line'])
+    },
+  }
+}
+
+function constant(columns: string, rows: readonly object[]): Exported {
+  return { columns: declared(columns), lines: () => rows.map((row) => JSON.stringify(row)) }
+}
+
+function endpointsOf(catalogue: Catalogue): Exported {
+  const rows = exportCatalogue(catalogue).map((endpoint) => {
+    const own = catalogue.endpoints.get(endpoint.path) as Endpoint
+    const { availability, default: defaults, ...rest } = endpoint
+    return {
+      ...rest,
+      rule: availability.rule,
+      lag_seconds: availability.lag_seconds ?? null,
+      basis: availability.basis,
+      quote: availability.quote ?? null,
+      reason: availability.reason ?? null,
+      default_interval: defaults.interval,
+      default_currency: defaults.currency,
+      default_exchange: defaults.exchange,
+      default_network: defaults.network,
+      tolerance_seconds: endpoint.tolerance,
+      rules: JSON.stringify(endpoint.availability_by_interval),
+      params: JSON.stringify(endpoint.params),
+      placeholders: own.placeholders,
+      source: isOwn(own) ? imported : 'catalogue',
+    }
+  })
+  return constant(
+    `path VARCHAR, about VARCHAR, intervals VARCHAR[], currencies VARCHAR[], exchanges VARCHAR[], networks VARCHAR[],
+     since BOOLEAN, until BOOLEAN, format BOOLEAN, timestamp_format BOOLEAN, rule VARCHAR, lag_seconds BIGINT,
+     basis VARCHAR, quote VARCHAR, reason VARCHAR, default_interval VARCHAR, default_currency VARCHAR,
+     default_exchange VARCHAR, default_network VARCHAR, tolerance_seconds BIGINT, overlap VARCHAR, params VARCHAR,
+     placeholders VARCHAR[], rules VARCHAR, revisable BOOLEAN, source VARCHAR`,
+    rows,
+  )
+}
+
+function linksOf(catalogue: Catalogue): Exported {
+  const micros = (at: number | null): number | null => (at === null ? null : at * 1_000_000)
+  const rows = catalogue.links.map((link) => ({
+    metric_asset: link.metricAsset,
+    product_id: link.productId,
+    chain_id: link.chainId,
+    address: link.address,
+    since: micros(link.from),
+    until: micros(link.until),
+  }))
+  return constant(
+    'metric_asset VARCHAR, product_id VARCHAR, chain_id VARCHAR, address VARCHAR, since TIMESTAMPTZ, until TIMESTAMPTZ',
+    rows,
+  )
+}
+
+/** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
+export const exportsFolder = places.exports
+
+/** What writing exports needs. */
+interface ExportDeps {
+  /** Opened with the first table that is written. */
+  readonly engine: () => Promise<Engine>
+  readonly disk: Disk
+  /** Different for every builder at work. */
+  readonly mark: string
+}
+
+/**
+ * Writes the table as Parquet, unless a file with exactly these rows is there. Files are never overwritten or removed
+ * here: an open session goes on reading the ones that it knows.
+ */
+export async function exportTable(
+  ledger: Ledger,
+  table: string,
+  { columns, lines }: Exported,
+  { engine, disk, mark }: ExportDeps,
+) {
+  const folder = inLake(ledger.root, exportsFolder)
+  await makeFolder(disk, folder)
+  const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
+  const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
+  const digest = digestOf(lines(ledger), columns)
+  const held = await heldExport(ledger.root, table, digest)
+  if (held !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
+  try {
+    const written = await writeLines(text, lines(ledger))
+    await (await engine()).run(copySql(written, temporary, columns))
+    const name = await placeExport(ledger, table, digest, temporary, disk)
+    return { path: inLake(ledger.root, `${exportsFolder}/${name}`), written: true }
+  } finally {
+    await disk.remove(text)
+    await disk.remove(temporary)
+  }
+}
+
+/** What rows with these columns are known by; most tables are as they were, and writing them out would be for nothing. */
+function digestOf(lines: Iterable<string>, columns: Exported['columns']): string {
+  const hash = createHash('sha256').update(JSON.stringify(columns))
+  for (const block of blocksOf(lines)) hash.update(block)
+  return hash.digest('hex').slice(0, 16)
+}
+
+/**
+ * The name of a table's file that stands for something and is as it was written: names begin with the checksum of the
+ * bytes, so that one that a power cut has torn is not taken.
+ */
+async function heldExport(root: string, table: string, stands: string): Promise<string | undefined> {
+  for (const name of await namesIn(inLake(root, exportsFolder))) {
+    if (!name.startsWith(`${table}-`) || !name.endsWith(`-${stands}.parquet`)) continue
+    const checksum = await sha256File(inLake(root, `${exportsFolder}/${name}`))
+    if (name.startsWith(`${table}-${checksum.slice(0, 16)}-`)) return name
+  }
+  return undefined
+}
+
+/** Gives a written file its name in the folder of exports, with the checksum of its bytes, the version and what it stands for. */
+async function placeExport(
+  ledger: Ledger,
+  table: string,
+  stands: string,
+  temporary: string,
+  disk: Disk,
+): Promise<string> {
+  const bytes = (await sha256File(temporary)).slice(0, 16)
+  const name = `${table}-${bytes}-${String(ledger.head().version).padStart(10, '0')}-${stands}.parquet`
+  await disk.sync(temporary)
+  await disk.move(temporary, inLake(ledger.root, `${exportsFolder}/${name}`))
+  return name
+}
+
+/** Whether a name is one that `placeExport` gives. */
+export function isExport(name: string): boolean {
+  return /^[a-z_]+-[0-9a-f]{16}-\d{10,}-[0-9a-f]{16}\.parquet$/.test(name)
+}
+
+const blockCharacters = 1 << 20
+
+/** A file of lines, and the bytes that the longest has at most: twice as much is what their reader takes at once. */
+interface WrittenLines {
+  readonly path: string
+  longest: number
+}
+
+/** Writes one line a row. */
+export async function writeLines(path: string, lines: Iterable<string>): Promise<WrittenLines> {
+  const written = { path, longest: 1 << 20 }
+  function* measured(): Generator<string> {
+    for (const line of lines) {
+      written.longest = Math.max(written.longest, 3 * line.length + 1)
+      yield line
+    }
+  }
+  await pipeline(blocksOf(measured()), writeStream(path))
+  return written
+}
+
+/** The lines, each with its end, in texts of some size. */
+function* blocksOf(lines: Iterable<string>): Generator<string> {
+  let block = ''
+  for (const line of lines) {
+    block += `${line}\n`
+    if (block.length < blockCharacters) continue
+    yield block
+    block = ''
+  }
+  yield block
+}
+
+/** The statement that makes Parquet of written lines; instants stand in them as microseconds. */
+export function copySql(
+  { path, longest }: WrittenLines,
+  to: string,
+  columns: Exported['columns'],
+  footer: Readonly<Record<string, string>> = {},
+): string {
+  const raw = columns.map(([name, type]) => `${quote(name)}: ${quote(type === 'TIMESTAMPTZ' ? 'BIGINT' : type)}`)
+  const typed = columns.map(([name, type]) =>
+    type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
+  )
+  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(path)}, format = 'newline_delimited', hive_partitioning = false,
+    maximum_object_size = ${longest}, columns = {${raw.join(', ')}}))
+    TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd${footerSql(footer)})`
+}

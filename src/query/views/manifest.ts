@@ -1,0 +1,179 @@
+import { z } from 'zod'
+import { statOf, codeOf, type Disk, isReadable } from '../../lake/store/disk.ts'
+import { textOf, linkAbove, readText } from '../../lake/store/files.ts'
+import type { compile } from './compile.ts'
+import { jsonOf } from '../../base/json.ts'
+import { sha256File } from '../../lake/ledger/commit.ts'
+import { liveFiles } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+
+const names = z.array(z.string()).readonly()
+
+const shape = z.object({
+  schema_version: z.literal(1),
+  lake: z.string().nullable(),
+  version: z.number(),
+  folder: z.string(),
+  script: z.string(),
+  database: z.string(),
+  objects: z.record(z.string(), names),
+  tables: z.record(z.string(), names),
+})
+
+/**
+ * What `lake.sql` and `lake.duckdb` say, for the program to read: the version, the folder that they were made for
+ * (absolute), the tables that each object reads, the files of each table (relative to the lake), and the SHA-256 of both
+ * texts, by which it is known that all three were made together.
+ */
+export type Manifest = Readonly<z.infer<typeof shape>>
+
+/**
+ * The manifest of the views in a folder. Undefined where none stands, or one that is torn or of other views: then nothing
+ * is known of what the views name, and they are to be made anew.
+ */
+export async function readManifest(
+  root: string,
+  parts: readonly ('script' | 'database')[] = ['script', 'database'],
+): Promise<Manifest | undefined> {
+  const text = await textOf(inLake(root, places.manifest))
+  const manifest = text === undefined ? undefined : shape.safeParse(jsonOf(text)).data
+  for (const part of parts) {
+    const path = inLake(root, places[part])
+    if (!manifest || !(await statOf(path)) || (await sha256File(path)) !== manifest[part]) return undefined
+  }
+  return manifest
+}
+
+/** The manifest of views with these digests of their script and database. */
+export function manifestOf(
+  { root, lake, version, objects, tables }: ReturnType<typeof compile>,
+  script: string,
+  database: string,
+): Manifest {
+  const reads = Object.fromEntries(objects.map((object) => [object.name, [...object.reads]]))
+  return { schema_version: 1, lake, version, folder: root, script, database, objects: reads, tables }
+}
+
+/** Every file that the views of a manifest name, relative to the lake. */
+function namedFiles({ objects, tables }: Manifest): ReadonlySet<string> {
+  return new Set(Object.values(objects).flatMap((read) => read.flatMap((table) => tables[table] ?? [])))
+}
+
+/** Whether the views in a folder name a file; where views stand and it is not known what they name, each may be named. */
+export async function namedByViews(root: string): Promise<(path: string) => boolean> {
+  const manifest = await readManifest(root)
+  const named = manifest && namedFiles(manifest)
+  const stand = (await statOf(inLake(root, places.database))) ?? (await statOf(inLake(root, places.script)))
+  return (path) => named?.has(path) ?? stand !== undefined
+}
+
+/** A file that the views read: its bytes and their checksum, of an export what its name says of it. */
+interface Known {
+  readonly path: string
+  readonly bytes: number | null
+  /** The beginning of the SHA-256, hex. */
+  readonly checksum: string
+}
+
+/** Where is written down which files were proved as they stand there: no part of the lake, and made anew with the views. */
+const notes = `${places.exports}/proved.json`
+
+/** The files that the views of a version read: data that the index names, and what is made for the views as far as it is known. */
+export function readByViews(ledger: Ledger, manifest: Manifest | undefined, version?: number): Known[] {
+  const listed = liveFiles(ledger, version === undefined ? {} : { version })
+  const data = new Map(listed.map(({ path, bytes, sha256 }) => [path, { path, bytes, checksum: sha256 }]))
+  return [...data.values(), ...(manifest ? exportsOf(manifest) : [])]
+}
+
+/** The exports that views name; their names begin with the checksum of their bytes. */
+export function exportsOf(manifest: Manifest): Known[] {
+  const named = [...namedFiles(manifest)].filter((path) => path.startsWith(`${places.exports}/`))
+  return named.map((path) => ({ path, bytes: null, checksum: /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? '' }))
+}
+
+/** What a file is by its name in the folder alone: another one, or one that was written to, is told apart without reading. */
+async function standing(
+  root: string,
+  path: string,
+): Promise<{ readonly size: number; readonly told: string } | 'denied' | null> {
+  const facts = await statOf(inLake(root, path)).catch(deniedOnly)
+  if (facts === undefined) return null
+  if (facts === 'denied' || !isReadable(inLake(root, path))) return 'denied'
+  const { ino, size, mtimeMs, ctimeMs } = facts
+  return { size, told: `${ino} ${size} ${mtimeMs} ${ctimeMs}` }
+}
+
+function deniedOnly(error: unknown): 'denied' {
+  if (codeOf(error) === 'EACCES') return 'denied'
+  throw error
+}
+
+/** Proves what of these files is new or was touched since, and writes down those that are as they should be. */
+export async function noteProved(root: string, files: readonly Known[], disk: Disk, mark: string): Promise<void> {
+  const before = await readNotes(root)
+  const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
+  const proved: Record<string, string> = {}
+  for (const [i, file] of files.entries()) {
+    const now = standings[i]
+    const told = now === 'denied' ? undefined : now?.told
+    if (told !== undefined && (before.get(file.path) === told || (await holds(root, file, told))))
+      proved[file.path] = told
+  }
+  const text = JSON.stringify(proved)
+  if (text === JSON.stringify(Object.fromEntries(before))) return
+  const temporary = inLake(root, `${places.exports}/.tmp-${mark}-proved.json`)
+  await disk.write(temporary, text)
+  await disk.move(temporary, inLake(root, notes))
+}
+
+/** Whether a file has its bytes, and nobody has touched it meanwhile. */
+async function holds(root: string, { path, checksum }: Known, told: string): Promise<boolean> {
+  if (!(await sha256File(inLake(root, path))).startsWith(checksum)) return false
+  const now = await standing(root, path)
+  return now !== 'denied' && now?.told === told
+}
+
+/** A file that is not what it should be. */
+interface Changed extends Known {
+  readonly expected: string
+  readonly got: string
+}
+
+/**
+ * The first of these files that is not as it was written. One that nobody touched since it was proved is not read; of
+ * the others so many bytes are, beyond them sizes must do until views are made again.
+ */
+export async function firstChanged(root: string, files: readonly Known[], most: number): Promise<Changed | undefined> {
+  const proved = await readNotes(root)
+  const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
+  let left = most
+  for (const [i, file] of files.entries()) {
+    const now = standings[i]
+    const made = file.bytes === null ? 'made for the views' : 'committed'
+    const wrong = (bytes: string, got: string): Changed => ({
+      ...file,
+      expected: `the ${bytes} that were ${made}`,
+      got,
+    })
+    const link = linkAbove(root, file.path)
+    if (link !== undefined) return wrong('file itself, in the lake', `a link at ${link}`)
+    if (now === 'denied') return wrong('right to read the bytes', 'none')
+    if (!now) {
+      // Data that are not there are an error of whoever reads them.
+      if (file.bytes === null) return wrong('bytes', 'no such file')
+      continue
+    }
+    if (file.bytes !== null && file.bytes !== now.size) return wrong(`${file.bytes} bytes`, `${now.size} bytes`)
+    if (proved.get(file.path) === now.told || now.size > left) continue
+    left -= now.size
+    if (!(await sha256File(inLake(root, file.path))).startsWith(file.checksum)) return wrong('bytes', 'others')
+  }
+  return undefined
+}
+
+/** What was written down; nothing where it cannot be read. */
+async function readNotes(root: string): Promise<Map<string, unknown>> {
+  const told = jsonOf(await readText(inLake(root, notes)).catch(() => ''))
+  return new Map(Object.entries(told ?? {}))
+}

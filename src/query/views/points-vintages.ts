@@ -1,0 +1,38 @@
+import { vintageWords } from './joins-vintages.ts'
+import { quote } from '../../lake/store/engine.ts'
+import type { ObjectText } from './template.ts'
+
+/**
+ * The text of the view `points` in a lake in which points of these metrics may have several vintages: of those the last
+ * that is known, of all others what is there. Any other object stays as it is, and so does the view where there are none.
+ */
+export function lastVintagesIn(object: ObjectText, revisable: readonly string[]): ObjectText {
+  if (revisable.length === 0 || object.kind !== 'view' || object.name !== 'points') return object
+  const { body, text } = object
+  const names = `(${revisable.map(quote).join(', ')})`
+  const both = `${body}
+  AND stored.metric NOT IN ${names}
+UNION ALL
+${body}
+  AND stored.metric IN ${names}
+{{part last_vintage}}`
+  return { ...object, body: both, text: text.replace(body, () => both) }
+}
+
+/** What the notes say of them: why nothing was known, and since when anything was, told by the first vintages. */
+export function vintageNotes(revisable: readonly string[], vintages: () => string) {
+  const own = 'metric, asset, "interval", currency, exchange, network, t, available_at'
+  return {
+    before_first: (path: string) => {
+      const revised = vintageWords(revisable).isRevised(path)
+      const strict = `coalesce(CAST(getvariable('backfill') AS VARCHAR), '') <> 'rule'`
+      const never = `CASE WHEN ${revised} AND ${strict} THEN 'never-observed' ELSE 'before-first' END`
+      return revised === null ? `'before-first'` : never
+    },
+    ever_known: () =>
+      revisable.length === 0
+        ? '_pit_points'
+        : `(SELECT ${own} FROM _pit_points UNION ALL
+    SELECT ${own} FROM (${vintages()}) AS v WHERE v.metric IN (SELECT metric FROM _pit_points))`,
+  }
+}

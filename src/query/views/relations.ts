@@ -1,0 +1,130 @@
+import { quote, quoteName } from '../../lake/store/engine.ts'
+import type { FileEntry } from '../../lake/ledger/entry.ts'
+import { datedPointsSql, type earlierDatings } from '../../sources/points/datings.ts'
+import { parquet } from '../../lake/store/parquet.ts'
+import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../../sources/registry/columns.ts'
+import { instantSql } from './template.ts'
+import { bareOptions, placedOptions, placedFolder, isPlain, placedSql, mixedSql, literalPath } from './read-points.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+
+/** What of a file its relation needs. */
+type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
+
+/** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
+export function filesSql(
+  root: string,
+  { columns, dated }: ReturnType<typeof tableOf>,
+  files: readonly Listed[],
+): string {
+  if (dated) return datedSql(root, columns, files)
+  if (files.length === 0) return emptySql(columns)
+  return readSql(root, columns, files, '')
+}
+
+/** The engine takes partitions from the whole path, also from folders above the lake: it may do so nowhere but here. */
+/** The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
+export function datedPoints(
+  root: string,
+  newest: string,
+  earlier: readonly ReturnType<typeof earlierDatings>[number][],
+): string {
+  const read = (paths: readonly string[]): string =>
+    readPoints(
+      root,
+      paths.map((path) => ({ path })),
+    )
+  return datedPointsSql(newest, earlier, read, instantSql('observed_as_of'))
+}
+
+/** The relation over points files alone, of both levels. */
+export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
+  if (files.length === 0) return emptySql(pointColumns)
+  const placedOnes = files.filter(({ path }) => path.startsWith(placedFolder))
+  const mixed = files.filter(({ path }) => !path.startsWith(placedFolder))
+  if (isPlain(root) && mixed.length === 0) return `read_parquet(${pathList(root, files)}, ${placedOptions})`
+  const reads = [
+    ...(placedOnes.length === 0 ? [] : [placedSql(root, pathList(root, placedOnes))]),
+    ...(mixed.length === 0 ? [] : [mixedSql(pathList(root, mixed))]),
+  ]
+  return `(${reads.join('\n  UNION ALL BY NAME ')})`
+}
+
+/** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
+function readSql(root: string, columns: TypedColumns, files: readonly Listed[], options: string): string {
+  const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bareOptions}${options})`
+  return `(FROM ${emptySql(columns)} UNION ALL BY NAME FROM ${read})`
+}
+
+/** One file may stand for several dates: the label, not the path, is the date. */
+function datedSql(root: string, columns: TypedColumns, files: readonly Listed[]): string {
+  if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
+  // One text instead of a literal for each: it is bound faster, and `range` tells the optimizer that the list is short.
+  const lines = files.map((file) => `${file.label} ${file.path}`).join('\n')
+  const names = columns.map(([name]) => `rows_read.${quoteName(name)}`).join(', ')
+  return `(SELECT listed.snapshot_date, ${names}
+    FROM (SELECT CAST(line[:10] AS DATE) AS snapshot_date, line[12:] AS path
+      FROM (SELECT string_split(${quote(lines)}, chr(10))[n] AS line FROM range(1, ${files.length + 1}) AS numbers (n))) AS listed
+    JOIN ${readDated(root, columns, files)} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
+}
+
+/**
+ * Files whose columns are those of the table are read bare: only then are they opened no sooner than they are needed,
+ * and not at all where the join asks for the files of other dates.
+ */
+function readDated(root: string, columns: TypedColumns, files: readonly Listed[]): string {
+  const mark = columnsMark(columns)
+  if (files.every(({ meta }) => meta['columns'] === mark))
+    return `read_parquet(${pathList(root, files)}, hive_partitioning = false, filename = true)`
+  return readSql(root, columns, files, ', filename = true')
+}
+
+/** A relation of these columns without a row. */
+export function emptySql(columns: TypedColumns): string {
+  const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${quoteName(name)}`)
+  return `(SELECT ${typed.join(', ')} WHERE false)`
+}
+
+/** One constant that is split when the query is bound: reads well, and opens faster than thousands of literals. */
+function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string {
+  const paths = [...new Set(files.map((file) => literalPath(file.path)))]
+  return `list_transform(string_split(${quote(paths.join('\n'))}, chr(10)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`
+}
+
+/** The relation over one Parquet file, for FROM. */
+export function fileSql(path: string): string {
+  return `read_parquet(${quote(literalPath(path))}, ${bareOptions})`
+}
+
+/** The relation over an exported table and what of it stands in files of the lake. */
+export function ledgerSql(root: string, path: string, files: readonly Pick<Listed, 'path'>[]): string {
+  if (files.length === 0) return fileSql(path)
+  return parquet([path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath))
+}
+
+/** Names and DuckDB types of the columns of a table, in their order. */
+type TypedColumns = readonly RegistryColumn[]
+
+/** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
+export function declared(text: string): TypedColumns {
+  return text.split(',').map((one) => {
+    const [name = '', type = ''] = one.trim().split(' ')
+    return [name, type]
+  })
+}
+
+/** The columns of the points' files; the last two are folders where each has its own. */
+export const pointColumns = declared(`asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, t TIMESTAMPTZ,
+  available_at TIMESTAMPTZ, observed_at TIMESTAMPTZ, v DOUBLE, o VARCHAR, basis VARCHAR, extra VARCHAR,
+  computed_at TIMESTAMPTZ, available_rule_at TIMESTAMPTZ, params VARCHAR, metric VARCHAR, interval VARCHAR`)
+
+/** The tables that are not of the registry. */
+const otherTables: Readonly<Record<string, TypedColumns>> = {
+  points: pointColumns,
+  metric_assets: declared('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
+}
+
+/** A table by its name; one that the catalogue does not know is an error. */
+export function tableOf(name: string, resources: Catalogue['resources']) {
+  const columns = otherTables[name] ?? tableColumns(name, resources)
+  return { columns, dated: otherTables[name] === undefined && recordTables(resources).has(name) }
+}

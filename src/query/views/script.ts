@@ -1,0 +1,106 @@
+import { quote } from '../../lake/store/engine.ts'
+import { clockWords, type compile, type Compiled } from './compile.ts'
+import { asStored, fillIn, readObjects } from './template.ts'
+
+/** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
+export function scriptText({ root, version, objects }: ReturnType<typeof compile>): string {
+  const head = [
+    `-- The lake in ${root.replaceAll(/[\r\n]/g, ' ')} as of version ${version}: views and macros only, made by \`pitlake views\`.`,
+    '-- Use it with the official duckdb command line: duckdb -init lake.sql',
+    "-- SET VARIABLE as_of = '2024-06-01' moves every view back to what was knowable then, observed_as_of to what this",
+    "-- lake held then; SET VARIABLE backfill = 'rule' lets the rule stand in for backfilled points.",
+    '-- The files are named by their full path. "No files found that match the pattern": the lake was moved or copied, or',
+    '-- vacuumed since. Run `pitlake views` and read the new lake.sql.',
+    "SET TimeZone = 'UTC';",
+    'SET parquet_metadata_cache = true;',
+  ]
+  return `${head.join('\n')}\n\n${objects.map(section).join('\n')}`
+}
+
+function section({ file, sql }: Compiled): string {
+  return `-- ${file}\n${sql}\n`
+}
+
+const header = /^(?=-- \d\d_\w+\.sql$)/m
+const created = /^-- \S+\nCREATE (?:OR REPLACE )?\w+(?: IF NOT EXISTS)? [\w."]+/
+
+/**
+ * The objects that an earlier script tells otherwise. Undefined where it makes other objects, by kind or by name: then
+ * replacing those that changed would not give what the new script gives.
+ */
+export function changedObjects(objects: readonly Compiled[], earlier: string): readonly Compiled[] | undefined {
+  const [, ...stood] = earlier.split(header).map((text) => text.trimEnd())
+  const isNew = (text: string, i: number): boolean => created.exec(text)?.[0] !== created.exec(stood[i] ?? '')?.[0]
+  const texts = objects.map((object) => section(object).trimEnd())
+  if (texts.length !== stood.length || texts.some(isNew)) return undefined
+  return objects.filter((_, i) => texts[i] !== stood[i])
+}
+
+/** Where the real relation of stored points stands in the SQL that takes its place. */
+export const realPoints = '{{real}}'
+
+/**
+ * The text of a `lake.sql` with other points: wherever its views and macros read stored points, `points` is read instead, a
+ * SELECT of the same columns with `{{real}}` once for the relation over the files. The cuts by `as_of` and `observed_as_of`
+ * come behind it, and comments are left out. Undefined where the text is of a program that told points otherwise.
+ */
+export function alteredScript(script: string, points: string): string | undefined {
+  const { head, tail } = frameOfPoints()
+  const [before = '', after, ...more] = points.split(realPoints)
+  if (after === undefined || more.length > 0) throw new RangeError(`one ${realPoints} was to be in ${points}`)
+  let altered = script
+  let found = 0
+  // As it stands in views, inside the texts from which the joins make theirs, and in texts of those.
+  for (const depth of [0, 1, 2]) {
+    const spelt = (text: string): string => quotedTimes(text, depth)
+    const parts = altered.split(spelt(head))
+    if (altered.split(spelt(tail)).length !== parts.length) return undefined
+    found += parts.length - 1
+    altered = parts.join(spelt(`${head}(${before}`)).replaceAll(spelt(tail), () => spelt(`${after})${tail}`))
+  }
+  if (found === 0) return undefined
+  return altered.replaceAll(asStored, 'false').replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
+}
+
+const quotedTimes = (text: string, times: number): string =>
+  times === 0 ? text : quotedTimes(quote(text).slice(1, -1), times - 1)
+
+/** The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points otherwise. */
+export function relationOfPoints(script: string): string | undefined {
+  const { head, tail } = frameOfPoints()
+  const [relation, rest] = script.split(head)[1]?.split(tail) ?? []
+  return rest === undefined ? undefined : relation
+}
+
+/** What stands around the relation of stored points in each text that reads them; nothing in it depends on a lake. */
+function frameOfPoints(): { readonly head: string; readonly tail: string } {
+  const object = readObjects([]).find(({ kind, name }) => kind === 'view' && name === 'points')
+  if (!object) throw new RangeError('src/query/views/sql/ has no view points')
+  const mark = '\u0002'
+  const text = fillIn('points', object.body, (word, argument) =>
+    word === 'files' ? mark : clockWords[word]?.(argument),
+  )
+  const [head = '', tail = ''] = text.split(mark)
+  return { head, tail }
+}
+
+/**
+ * The text of views for askers that are not trusted: each scan of a file gets the mark, a plain word that nobody guesses,
+ * as the name of its file column, and each cut by `as_of` holds it as a text, so that a bound plan tells the scans of the
+ * views from any other. What names the folder is left out.
+ */
+export function markedViews(script: string, mark: string): string {
+  return script
+    .replaceAll('rows_read.filename', `rows_read.${mark}`)
+    .replaceAll(/(?<![\w/.-])path_of_file(?![\w/.-])/g, mark)
+    .replaceAll(scan, (_, options: string) => `${options}, filename = $$${mark}$$`)
+    .replaceAll(
+      /getvariable\(('+)as_of\1\) IS NULL/g,
+      (unset, q: string) => `(${unset} AND ${q}${mark}${q} <> ${q}${q})`,
+    )
+    .replaceAll(/'(?:[^']|'')*' AS folder/g, 'CAST(NULL AS VARCHAR) AS folder')
+    .replaceAll(/\(SELECT count\(\*\) FROM glob\('(?:[^']|'')*'\)\) = 0/g, 'false')
+}
+
+/** The end of the options of a scan; the mark stands between dollars, which mean the same in a text of a text. */
+const scan = /(hive_partitioning = \w+(?:, hive_types = \{[^}]*\})?)(?:, filename = '*\w+'*)?/g

@@ -1,0 +1,116 @@
+import { textsIn } from '../../lake/store/sql.ts'
+
+/** What stands for a placeholder: its word and its argument ('' where it has none) give the SQL text. */
+type Fill = (word: string, argument: string) => string | undefined
+
+/** The text with every `{{word argument}}` replaced, inner ones first; one that nothing stands for is an error. */
+export function fillIn(name: string, text: string, fill: Fill): string {
+  const start = text.indexOf('{{')
+  if (start < 0) return text
+  const end = closing(text, start)
+  const [, word = '', argument = ''] = /^(\w+)\s*([\s\S]*?)\s*$/.exec(text.slice(start + 2, end)) ?? []
+  const filled = fill(word, fillIn(name, argument, fill))
+  if (filled === undefined)
+    throw new RangeError(`src/query/views/sql/${name} holds ${text.slice(start, end + 2)}, which stands for nothing`)
+  return `${text.slice(0, start)}${filled}${fillIn(name, text.slice(end + 2), fill)}`
+}
+
+/** Where the `}}` stands that belongs to the `{{` at `start`. */
+function closing(text: string, start: number): number {
+  let depth = 0
+  for (let at = start; at < text.length - 1; at++) {
+    const two = text.slice(at, at + 2)
+    if (two === '{{') depth++
+    else if (two === '}}') depth--
+    else continue
+    if (depth === 0) return at
+    at++
+  }
+  throw new RangeError(`a placeholder is not closed: ${text.slice(start, start + 60)}`)
+}
+
+/**
+ * The SQL of a moment of any type as TIMESTAMPTZ, alike in every session time zone: TIMESTAMPTZ and text with `Z` or an
+ * offset are their instant, everything without a zone is UTC.
+ */
+export function utcSql(x: string): string {
+  return `CASE WHEN typeof(${x}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${x} AS TIMESTAMPTZ)
+    WHEN typeof(${x}) = 'VARCHAR' AND regexp_matches(CAST(${x} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])') THEN CAST(CAST(${x} AS VARCHAR) AS TIMESTAMPTZ)
+    ELSE timezone('UTC', CAST(${x} AS TIMESTAMP)) END`
+}
+
+/** The SQL of the instant that a session variable holds, NULL while it is unset; it folds to a constant. */
+export function instantSql(variable: string): string {
+  return utcSql(`getvariable('${variable}')`)
+}
+
+/** True while a session variable is unset; shorter than asking its instant, and each view asks several times. */
+export function unsetSql(variable: string): string {
+  return `getvariable('${variable}') IS NULL`
+}
+
+/** True while the rule stands in for backfilled points; a word that is neither `rule` nor `strict` is an error. */
+export const backfillSql = `CASE WHEN getvariable('backfill') IS NULL THEN false
+    WHEN CAST(getvariable('backfill') AS VARCHAR) = 'rule' THEN true
+    WHEN CAST(getvariable('backfill') AS VARCHAR) = 'strict' THEN false
+    ELSE CAST(error('the variable backfill is neither ''rule'' nor ''strict''') AS BOOLEAN) END`
+
+/** True in the views of a lake; false where other points stand in the place of those that are stored. */
+export const asStored = `'as stored' <> ''`
+
+/**
+ * Whether an instant lies behind an odd number of the edges that a session variable lists, microseconds in order. Found by
+ * halves: of a list of hundreds each row would compare with each, which took most of a look-ahead proof over millions.
+ */
+export function betweenEdges(variable: string, at: string): string {
+  const edges = `CAST(getvariable('${variable}') AS BIGINT[])`
+  const halves = `list_transform(range(CAST(ceil(log2(len(${edges}) + 1)) AS BIGINT)), lambda proof_half: 1 << proof_half)`
+  return `list_reduce(list_reverse(${halves}), lambda proof_place, proof_half:
+    CASE WHEN ${edges}[proof_place + proof_half] < epoch_us(${at}) THEN proof_place + proof_half ELSE proof_place END, 0) % 2 = 1`
+}
+
+const folder = new URL('sql/', import.meta.url)
+
+/** One object of the lake as its file tells it, placeholders not yet replaced. */
+export type ObjectText = ReturnType<typeof objectOf>
+
+/** The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of the registry. */
+export function readObjects(tables: readonly string[]): ObjectText[] {
+  return textsIn(folder).flatMap(([file, whole]) => {
+    const [header = ''] = /^(?:--[^\n]*\n|\s*\n)+/.exec(whole) ?? []
+    const text = whole.slice(header.length)
+    const texts = text.includes('{{resource}}') ? tables.map((table) => text.replaceAll('{{resource}}', table)) : [text]
+    return texts.map((one) => objectOf(file, header, one))
+  })
+}
+
+/** A piece of SQL that statements share, without the comments at its top. */
+export function partOf(name: string): string {
+  const found = textsIn(new URL('parts/', folder)).find(([file]) => file === `${name}.sql`)
+  if (found === undefined) throw new RangeError(`src/query/views/sql/parts/ has no ${name}.sql`)
+  return found[1].replace(/^(?:--[^\n]*\n)+/, '').trimEnd()
+}
+
+const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
+
+function objectOf(file: string, header: string, text: string) {
+  const [, kind = '', name] = create.exec(text) ?? []
+  if (name === undefined) throw new RangeError(`src/query/views/sql/${file} does not begin with a CREATE statement`)
+  const [, body] = /\sAS\s+([\s\S]*?);[^\S\n]*(?:\n|$)/i.exec(text) ?? []
+  if (body === undefined && kind.toUpperCase() !== 'SCHEMA')
+    throw new RangeError(`src/query/views/sql/${file} says no AS`)
+  return {
+    /** `points`, `history.issuers`, `pit_join`. */
+    name: name.replaceAll('"', ''),
+    kind: kind.toLowerCase() as 'schema' | 'view' | 'macro',
+    file,
+    /** The comments at the top of its file. */
+    header,
+    /** Everything after the header: the CREATE statement and the comments. */
+    text: text.trimEnd(),
+    /** Of a view: what stands between AS and the first `;` at the end of a line. */
+    body: body ?? '',
+    /** Of `points` the same with every vintage of a point. */
+    stored: body ?? '',
+  }
+}

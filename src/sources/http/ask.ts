@@ -1,0 +1,239 @@
+import pLimit, { type LimitFunction } from 'p-limit'
+import { currentRate, governor, newGovernor, nextSlot, parked } from './governor.ts'
+import type { Http, Reply } from './http.ts'
+import type { Outcome } from './outcome.ts'
+import { newReach, type Reach } from './reach.ts'
+import { type During, unwatched } from '../../base/stopwatch.ts'
+import { afterTry, noTries, type RetryPolicy } from './retry.ts'
+
+type Governor = Parameters<typeof nextSlot>[0]
+
+type GovernorEvent = Parameters<typeof governor>[1]
+
+/** One thing to ask: where, into which file, and what a refusal may name. */
+interface AskRequest extends Omit<Parameters<Http['get']>[0], 'signal' | 'firstByteMs'> {
+  /** The caller's name for it, repeated in events. */
+  readonly id: string
+  /** Requests of different buckets have limits of their own; all are in `data` unless said. */
+  readonly bucket?: string | undefined
+  /** Tries that may end in a fault, where they are fewer than the policy's. */
+  readonly attempts?: number | undefined
+}
+
+/** What happens on the way, for progress and the ledger; `at` in milliseconds since 1970, `attempt` from 1. */
+export type AskEvent =
+  | { readonly kind: 'sent'; readonly id: string; readonly at: number; readonly attempt: number; readonly sent: number }
+  | {
+      readonly kind: 'answered'
+      readonly id: string
+      readonly at: number
+      readonly attempt: number
+      readonly outcome: Outcome
+      /** Requests a minute at which the governor paces from here. */
+      readonly perMinute: number
+    }
+  | {
+      readonly kind: 'waiting'
+      readonly id: string
+      readonly at: number
+      readonly waitMs: number
+      readonly why: 'slot' | 'retry'
+    }
+
+/** What an asker is made of. */
+interface AskerDeps {
+  readonly http: Pick<Http, 'get'>
+  readonly governor: Parameters<typeof newGovernor>[0]
+  readonly retry: RetryPolicy
+  /** Shared by all askers of one API; its own unless given. */
+  readonly reach?: Reach | undefined
+  /** Requests this asker may send in all, repeats included; null: any number. */
+  readonly maxRequests: number | null
+  /** Milliseconds since 1970; best from a clock that never steps back. */
+  readonly now: () => number
+  /** Resolves after the time, or at once when the signal aborts; never rejects. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly random: () => number
+  /** Aborts what waits and what is under way. */
+  readonly signal?: AbortSignal | undefined
+  readonly onEvent?: ((event: AskEvent) => void) | undefined
+  readonly during?: During | undefined
+}
+
+/** Asks one API: shared by all its workers, one pace, one stop. */
+export type Asker = ReturnType<typeof createAsker>
+
+/** Waits below this are the ordinary pace and not worth an event. */
+const quietMs = 2_000
+
+/** A new asker; 401 ends it for good: every later ask gives that same outcome without a request. */
+export function createAsker(deps: AskerDeps) {
+  const run: Run = {
+    deps,
+    reach: deps.reach ?? newReach(),
+    governors: new Map(),
+    gates: new Map(),
+    halt: new AbortController(),
+    sent: 0,
+    ended: null,
+  }
+  return {
+    /** One request until its final outcome: waits for its slot, repeats what is worth repeating. */
+    ask: async (request: AskRequest): Promise<Outcome> => await ask(run, request),
+    /** No new request is sent any more; what is under way ends. */
+    drain: (): void => end(run, { kind: 'stopped', by: 'signal' }),
+    /** Requests sent so far. */
+    sent: (): number => run.sent,
+    /** The governor's knowledge of a bucket, for status. */
+    state: (bucket = 'data'): Governor => stateOf(run, bucket),
+  }
+}
+
+interface Run {
+  readonly deps: AskerDeps
+  readonly reach: Reach
+  readonly governors: Map<string, Governor>
+  /** The queue for the next slot of a bucket. */
+  readonly gates: Map<string, LimitFunction>
+  readonly halt: AbortController
+  sent: number
+  ended: Outcome | null
+}
+
+async function ask(run: Run, request: AskRequest): Promise<Outcome> {
+  const { deps } = run
+  const policy = { ...deps.retry, attempts: Math.min(deps.retry.attempts, request.attempts ?? Infinity) }
+  let tries: Parameters<typeof afterTry>[1] = noTries
+  let last: Outcome | null = null
+  for (let attempt = 1; ; attempt++) {
+    const turn = await inTurn(run, request)
+    // What was asked has its own answer, though nobody is asked any more.
+    if (turn.kind === 'refused') return run.reach.gaveUp() === null ? turn.outcome : (last ?? turn.outcome)
+    const outcome = await once(run, request, attempt, turn.ticket)
+    if (outcome.kind === 'unauthorised') end(run, outcome)
+    const next = afterTry(policy, tries, outcome, deps.random)
+    if (next.kind === 'stop') return outcome
+    last = outcome
+    tries = next.tries
+    await pause(run, request, next.waitMs, 'retry')
+  }
+}
+
+/** Either the request may go now, under this number, or it must not go at all. */
+type Turn = { readonly kind: 'go'; readonly ticket: number } | { readonly kind: 'refused'; readonly outcome: Outcome }
+
+/** First come, first served: only the head of the queue looks at the clock. */
+async function inTurn(run: Run, request: AskRequest): Promise<Turn> {
+  const bucket = bucketOf(request)
+  const gate = run.gates.get(bucket) ?? pLimit(1)
+  run.gates.set(bucket, gate)
+  return await gate(async () => await slot(run, request))
+}
+
+async function slot(run: Run, request: AskRequest): Promise<Turn> {
+  const { deps } = run
+  for (;;) {
+    const outcome = refusal(run, request)
+    if (outcome !== null) return { kind: 'refused', outcome }
+    const now = deps.now()
+    const reach = run.reach.next(now)
+    if (reach instanceof Promise) {
+      await reach
+      continue
+    }
+    if (typeof reach === 'object') {
+      end(run, { kind: 'stopped', by: 'unreachable', ...reach })
+      continue
+    }
+    const wait = Math.max(reach, nextSlot(stateOf(run, bucketOf(request)), now))
+    if (wait === 0) {
+      record(run, request, { kind: 'request-sent', at: now })
+      run.reach.sent()
+      run.sent++
+      return { kind: 'go', ticket: stateOf(run, bucketOf(request)).sent }
+    }
+    await pause(run, request, wait, 'slot')
+  }
+}
+
+/** Why nothing may be sent, if so. */
+function refusal(run: Run, request: AskRequest): Outcome | null {
+  if (run.ended !== null) return run.ended
+  const { signal, now, maxRequests } = run.deps
+  if (signal?.aborted) return { kind: 'stopped', by: 'signal' }
+  const until = parked(stateOf(run, bucketOf(request)), now())
+  if (until !== null) return { kind: 'parked', until, words: 'the quota is spent or the provider asks for a long wait' }
+  return maxRequests !== null && run.sent >= maxRequests ? { kind: 'stopped', by: 'max_requests' } : null
+}
+
+async function once(run: Run, request: AskRequest, attempt: number, ticket: number): Promise<Outcome> {
+  const { deps } = run
+  deps.onEvent?.({ kind: 'sent', id: request.id, at: deps.now(), attempt, sent: run.sent })
+  let reply: Reply
+  try {
+    const { url, file, etag, parameters } = request
+    const firstByteMs = run.reach.leftMs(deps.now())
+    const asked = { url, file, etag, parameters, signal: deps.signal, firstByteMs }
+    reply = await (deps.during ?? unwatched)('asking', () => deps.http.get(asked))
+  } catch (error) {
+    run.reach.landed(null, deps.now())
+    record(run, request, { kind: 'lost', at: deps.now(), ticket })
+    // A disk that takes nothing ends the run: nobody waits for another try of a request that cannot land.
+    end(run, { kind: 'stopped', by: 'signal' })
+    throw error
+  }
+  const at = deps.now()
+  record(run, request, eventOf(reply, at, ticket))
+  const { outcome } = reply
+  run.reach.landed(outcome, at)
+  const perMinute = currentRate(stateOf(run, bucketOf(request)), at)
+  deps.onEvent?.({ kind: 'answered', id: request.id, at, attempt, outcome, perMinute })
+  return parkedBy(run, request, outcome) ?? outcome
+}
+
+function eventOf(reply: Reply, at: number, ticket: number): GovernorEvent {
+  const { outcome, status, headers } = reply
+  if (status === null) return { kind: 'lost', at, ticket }
+  // The head says when it was read; the end of a long body would date its limits wrongly.
+  const head = 'at' in outcome ? outcome.at : at
+  const code = 'code' in outcome ? outcome.code : null
+  return { kind: 'response', at: head, ticket, status, headers, code }
+}
+
+/** A refusal that parks the API is told as such, with the provider's words. */
+function parkedBy(run: Run, request: AskRequest, outcome: Outcome): Outcome | null {
+  if (outcome.kind !== 'limited' && outcome.kind !== 'again') return null
+  const until = parked(stateOf(run, bucketOf(request)), run.deps.now())
+  if (until === null) return null
+  return { kind: 'parked', until, words: outcome.words, ...('sandbox' in outcome && { sandbox: outcome.sandbox }) }
+}
+
+/** The first end is the one that stays; whoever waits wakes up. */
+function end(run: Run, outcome: Outcome): void {
+  run.ended ??= outcome
+  run.halt.abort()
+}
+
+async function pause(run: Run, request: AskRequest, waitMs: number, why: 'slot' | 'retry'): Promise<void> {
+  const { deps } = run
+  if (waitMs <= 0 || run.halt.signal.aborted) return
+  if (waitMs > quietMs) deps.onEvent?.({ kind: 'waiting', id: request.id, at: deps.now(), waitMs, why })
+  const signal = deps.signal ? AbortSignal.any([deps.signal, run.halt.signal]) : run.halt.signal
+  await (deps.during ?? unwatched)('waiting', () => deps.sleep(waitMs, signal))
+}
+
+const bucketOf = (request: AskRequest): string => request.bucket ?? 'data'
+
+const stateOf = (run: Run, bucket: string): Governor => run.governors.get(bucket) ?? newGovernor(run.deps.governor)
+
+function record(run: Run, request: AskRequest, event: GovernorEvent): void {
+  const bucket = bucketOf(request)
+  run.governors.set(bucket, governor(stateOf(run, bucket), event))
+}
+
+/** Does something once so much real time has passed, unless what it gives back is called before; keeps no process alive. */
+export function afterAWhile(ms: number, act: () => void): () => void {
+  const signal = AbortSignal.timeout(ms)
+  signal.addEventListener('abort', act)
+  return () => signal.removeEventListener('abort', act)
+}

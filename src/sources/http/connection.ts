@@ -1,0 +1,303 @@
+import { join } from 'node:path'
+import { usage } from '../../base/errors.ts'
+import type { Settings } from '../../catalog/settings.ts'
+import { afterAWhile, type Asker, type AskEvent } from './ask.ts'
+import { createHttp, type Http, type Reply } from './http.ts'
+import { newReach, type Reach } from './reach.ts'
+import { type RetryPolicy, usualRetries } from './retry.ts'
+import { type describeSkew, watchSkew } from './skew.ts'
+import type { Provider } from '../../lake/ledger/entry.ts'
+import type { JobDeps, Run } from '../../lake/ledger/job.ts'
+import { agreeProvider, providerAt } from '../../lake/ledger/provider.ts'
+import { type AskOne, createRowAsker } from './request-rows.ts'
+import { openRunLog } from '../../lake/ledger/run-facts.ts'
+import { openSpool, type Spool } from '../../lake/ledger/sweep.ts'
+import { temporaryFolder } from '../../lake/store/files.ts'
+
+/** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */
+const interruptedMs = 6_000
+
+type HttpOptions = Parameters<typeof createHttp>[0]
+
+type RunLog = ReturnType<typeof openRunLog>
+
+/** Where one API is, and in what manner it is spoken to. */
+export interface Access {
+  readonly name: 'metrics' | 'registry'
+  readonly settings: Settings
+  readonly keyHeader: HttpOptions['key']['name']
+  readonly connections: number
+  readonly maxBytes: number
+}
+
+/** How one API is asked. */
+interface Api extends Access {
+  /** Until the provider's headers say otherwise. */
+  readonly perMinute: number
+  /** Requests in all, repeats included; null: any number. */
+  readonly maxRequests: number | null
+  /** The provider's address changed and the user said so. */
+  readonly providerMoved: boolean
+  /** The usual ones unless said. */
+  readonly retry?: RetryPolicy
+  /** What other connections of the run know of it; nothing unless given. */
+  readonly reach?: Reach
+  /** Whether an interrupt lets what is in flight come to its end. */
+  readonly patient: boolean
+}
+
+/** What a job needs of the world that asks an API. */
+export interface AskingDeps extends JobDeps {
+  /** Milliseconds since 1970, from a clock that does not step back. */
+  readonly now: () => number
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Aborted by the first interrupt. */
+  readonly signal: AbortSignal
+  readonly proxy: HttpOptions['proxy']
+  /** Whether the run's log holds every step, not only requests, answers and commits. */
+  readonly detailedLog?: boolean
+}
+
+/** Who is told of what happens on the way. */
+interface Listeners {
+  readonly onAsk: (event: AskEvent) => void
+  readonly onSkew: (skew: Parameters<typeof describeSkew>[0]) => void
+  readonly onReply?: (reply: Reply) => void
+}
+
+/** An open connection to one API for one run, with the folder that its answers go to and the run's log. */
+export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
+  readonly base: string
+  readonly spool: Spool
+  readonly log: RunLog
+  readonly ask: AskOne
+  /** Asks at another pace: what has a limit of its own, and whose refusals stop nothing. */
+  readonly beside: (perMinute: number, retry: RetryPolicy) => AskOne
+  /** Under whose name answers are committed; null while nobody has answered: silence gives a lake no name. */
+  readonly provider: () => Provider | null
+  /** What the first answer called its sandbox; undefined before it. */
+  readonly sandbox: () => string | null | undefined
+  /** Why nothing more is asked, in words; null while somebody may answer. */
+  readonly gaveUp: Reach['gaveUp']
+  /** Ends every request: nothing is tried again on what is being closed. */
+  readonly hangUp: () => Promise<void>
+}
+
+/** Where and with which key to ask; what is not set is a mistake of the call. */
+export function accessTo(
+  name: Api['name'],
+  settings: Settings,
+  next?: string,
+): { readonly url: string; readonly key: string } {
+  const { url, key } = settings[name]
+  if (url !== null && key !== null) return { url, key }
+  const variable = `PITLAKE_${name.toUpperCase()}_${url === null ? 'URL' : 'KEY'}`
+  const base = `the base address of the ${name} API${name === 'registry' ? ', with its version' : ''}`
+  throw usage(variable, {
+    expected: url === null ? base : `the key of the ${name} API`,
+    got: 'nothing',
+    next: next ?? `set ${variable}, or start \`pitlake sandbox\` and use what it prints`,
+  })
+}
+
+/** The connections to an API; must be closed. */
+export function httpTo(
+  { name, settings, keyHeader, connections, maxBytes }: Access,
+  { program, proxy, now }: Pick<AskingDeps, 'program' | 'proxy' | 'now'>,
+): Http {
+  const { url: base, key } = accessTo(name, settings)
+  const { secrets } = settings
+  const userAgent = program.replace(' ', '/')
+  const limits = { connections, maxBytes, smallestRate: settings[name].smallestRate }
+  return createHttp({ base, key: { name: keyHeader, key }, secrets, userAgent, proxy, now, ...limits })
+}
+
+/** Connects a run with an API and takes everything down again, whatever happens. */
+export async function withConnection<T>(
+  run: Run,
+  api: Api,
+  deps: AskingDeps,
+  listeners: Listeners,
+  use: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const { root } = run.ledger
+  await using log = openRunLog(root, run.id, { now: deps.now, secrets: api.settings.secrets })
+  try {
+    const spool = await openSpool(root, run.id, deps)
+    const http = httpTo(api, deps)
+    const connection = connectionOf({ run, api, deps, listeners, log, spool, http })
+    let forget = (): void => undefined
+    const interrupted = (): void => {
+      connection.drain()
+      forget = afterAWhile(interruptedMs, () => void connection.hangUp())
+    }
+    if (api.patient) deps.signal.addEventListener('abort', interrupted)
+    if (api.patient && deps.signal.aborted) interrupted()
+    try {
+      return await use(connection)
+    } finally {
+      deps.signal.removeEventListener('abort', interrupted)
+      forget()
+      await connection.hangUp()
+      await spool.close()
+    }
+  } catch (error) {
+    log.note('error', { message: error instanceof Error ? error.message : String(error) })
+    throw error
+  }
+}
+
+interface Parts {
+  readonly run: Run
+  readonly api: Api
+  readonly deps: AskingDeps
+  readonly listeners: Listeners
+  readonly log: RunLog
+  readonly spool: Spool
+  readonly http: Http
+}
+
+/** What nothing depends on is not waited for so long that nobody seems to be there. */
+const besideMs = 30_000
+
+function connectionOf(parts: Parts): Connection {
+  const { run, api, deps, listeners, log, spool, http } = parts
+  const who: Who = { provider: null, sandbox: undefined }
+  const reach = api.reach ?? newReach()
+  const { now, wait: sleep, random, during } = deps
+  const common = { http: { get: watched(parts) }, reach, now, sleep, random, during }
+  const whose = { run: run.id, api: api.name }
+  const asker = createRowAsker(
+    {
+      ...common,
+      governor: { perMinute: api.perMinute },
+      retry: api.retry ?? usualRetries,
+      maxRequests: api.maxRequests,
+      ...(!api.patient && { signal: deps.signal }),
+      onEvent: (event) => {
+        logAsking(log, event, deps.detailedLog ?? false)
+        listeners.onAsk(event)
+      },
+    },
+    whose,
+  )
+  const learning =
+    (ask: AskOne): AskOne =>
+    async (request, about) => {
+      const answered = await ask(request, about)
+      if ('sandbox' in answered.outcome) learn(parts, who, answered.outcome.sandbox ?? null)
+      return answered
+    }
+  let closed: Promise<void> | undefined
+  return {
+    base: accessTo(api.name, api.settings).url,
+    spool,
+    log,
+    ask: async (request, about) => {
+      const { pathname, search } = new URL(request.url)
+      log.note('request', { id: request.id, ...about, path: pathname, query: search.slice(1) })
+      return await learning(asker.ask)(request, about)
+    },
+    drain: asker.drain,
+    sent: asker.sent,
+    beside: (perMinute, retry) => {
+      const brief: Reach = { ...reach, leftMs: (now) => Math.min(besideMs, reach.leftMs(now) ?? besideMs) }
+      const unlimited = {
+        ...common,
+        reach: brief,
+        governor: { perMinute },
+        retry,
+        maxRequests: null,
+        signal: deps.signal,
+      }
+      return learning(createRowAsker(unlimited, whose).ask)
+    },
+    provider: () => who.provider ?? run.ledger.head().provider,
+    sandbox: () => who.sandbox,
+    gaveUp: reach.gaveUp,
+    hangUp: async () => await (closed ??= http.close()),
+  }
+}
+
+/** Judges the clocks by every answer. */
+function watched({ run, deps, listeners, log, http }: Parts): Http['get'] {
+  const judged = watchSkew({
+    now: deps.now,
+    nowMicros: deps.nowMicros,
+    synthetic: () => run.ledger.head().provider?.synthetic,
+    onSkew: (skew) => {
+      log.note('skew', { ...skew })
+      listeners.onSkew(skew)
+    },
+  })
+  return async (request) => {
+    const reply = judged(await http.get(request))
+    listeners.onReply?.(reply)
+    return reply
+  }
+}
+
+interface Who {
+  provider: Provider | null
+  sandbox: string | null | undefined
+}
+
+/** Remembers who answers; another provider than the lake's is refused. */
+function learn({ run, api }: Parts, who: Who, sandbox: string | null): void {
+  if (who.provider !== null) return
+  const found = providerAt(api.name, accessTo(api.name, api.settings).url, sandbox)
+  who.provider = agreeProvider(run.ledger.head().provider, found, api.providerMoved)
+  who.sandbox = sandbox
+}
+
+function logAsking(log: RunLog, event: AskEvent, detailed: boolean): void {
+  const { id } = event
+  if (event.kind === 'answered') {
+    const { outcome, attempt, perMinute } = event
+    const { kind, file: _file, at: _at, ...facts } = { file: null, at: null, ...outcome }
+    const pace = detailed && { perMinute: Math.round(perMinute) }
+    log.note('answer', { id, attempt, outcome: kind, ...facts, ...pace })
+  } else if (detailed && event.kind === 'sent') log.note('sent', { id, attempt: event.attempt, sent: event.sent })
+  else if (detailed && event.kind === 'waiting')
+    log.note('waiting', { id, ms: Math.round(event.waitMs), why: event.why })
+}
+
+/** What asking beside a lake needs of the world. */
+export interface BesideDeps extends Pick<AskingDeps, 'now' | 'wait' | 'random' | 'signal' | 'proxy' | 'program'> {
+  /** A folder for temporary files. */
+  readonly temporary: string
+}
+
+/** A way to ask whose bodies are no part of a lake. */
+interface Beside {
+  readonly ask: AskOne
+  readonly base: string
+  /** The path of a temporary file. */
+  readonly file: (name: string) => string
+}
+
+/** At what pace to ask, under the name of which run, and what is told to do where no address or key is set. */
+interface Manner {
+  readonly perMinute: number
+  readonly retry?: RetryPolicy
+  readonly run?: string
+  readonly next?: string
+}
+
+/** Asks an API for something that no lake has to hold; leaves nothing on the disk. */
+export async function askBeside<T>(
+  access: Access,
+  deps: BesideDeps,
+  { perMinute, retry = usualRetries, run = '', next }: Manner,
+  use: (beside: Beside) => Promise<T>,
+): Promise<T> {
+  const { url: base } = accessTo(access.name, access.settings, next)
+  await using folder = await temporaryFolder(deps.temporary)
+  await using http = httpTo(access, deps)
+  const { now, wait: sleep, random, signal } = deps
+  const { ask } = createRowAsker(
+    { http, governor: { perMinute }, retry, maxRequests: null, now, sleep, random, signal },
+    { run, api: access.name },
+  )
+  return await use({ ask, base, file: (name) => join(folder.path, name) })
+}

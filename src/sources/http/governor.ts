@@ -1,0 +1,323 @@
+import { parseHeaderDate } from '../../base/time.ts'
+
+/** Response headers by lower-case name, as they came. */
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** What an answer says about limits; distances are milliseconds from the moment it was read, never negative. */
+type LimitSigns = ReturnType<typeof readLimits>
+
+/** Below this a bare number is a count of seconds left; from here to `unixSeconds` it still is, a long one. */
+const unixSeconds = 1_000_000_000
+const unixMilliseconds = 1_000_000_000_000
+
+/** The first value of a header, or null. */
+export function header(headers: Headers, name: string): string | null {
+  const value = headers[name]
+  const first = typeof value === 'string' ? value : value?.[0]
+  return first === undefined || first.trim() === '' ? null : first.trim()
+}
+
+/** The `Date` of the answer in milliseconds since 1970, or null where there is none that can be read. */
+export function dateOf(headers: Headers): number | null {
+  const text = header(headers, 'date')
+  return text === null ? null : (parseHeaderDate(text) ?? null)
+}
+
+/** How long the answer lay in a cache, in seconds; 0 where nobody says. */
+export function ageOf(headers: Headers): number {
+  const text = header(headers, 'age')
+  return text !== null && /^\d{1,10}$/.test(text) ? Number(text) : 0
+}
+
+/** Everything an answer says about limits, in all dialects; `now` in milliseconds since 1970. */
+export function readLimits(headers: Headers, now: number) {
+  // Clocks differ: an absolute instant is measured against the provider's own clock wherever it shows it.
+  const clock = dateOf(headers) ?? now
+  return {
+    // A limit of nothing is none.
+    limit: number(headers, 'limit') || null,
+    remaining: number(headers, 'remaining'),
+    resetMs: distance(rateHeader(headers, 'reset'), clock),
+    retryAfterMs: distance(header(headers, 'retry-after'), clock),
+    dailyRemaining: leading(header(headers, 'x-quota-daily-remaining')),
+  }
+}
+
+/** No instant beyond the year 9999 can be written down; what is further away, or no instant at all, is that far. */
+const lastMs = Date.UTC(9999, 11, 31)
+
+/** Milliseconds until what the text names: seconds left, Unix seconds or milliseconds, an HTTP date, an ISO date. */
+function distance(text: string | null, clock: number): number | null {
+  const far = farTo(text, clock)
+  return far === null ? null : Math.min(far, Math.max(0, lastMs - clock))
+}
+
+function farTo(text: string | null, clock: number): number | null {
+  if (text === null) return null
+  if (/^-?\d+(?:\.\d+)?$/.test(text)) {
+    const value = Number(text)
+    if (value >= unixMilliseconds) return Math.max(0, value - clock)
+    if (value >= unixSeconds) return Math.max(0, value * 1000 - clock)
+    return Math.max(0, value * 1000)
+  }
+  const at = parseHeaderDate(text)
+  return at === undefined ? null : Math.max(0, at - clock)
+}
+
+function rateHeader(headers: Headers, what: string): string | null {
+  for (const prefix of ['x-ratelimit', 'x-rate-limit', 'ratelimit']) {
+    const value = header(headers, `${prefix}-${what}`)
+    if (value !== null) return value
+  }
+  return null
+}
+
+const number = (headers: Headers, what: string): number | null => leading(rateHeader(headers, what))
+
+/** The leading whole number of `600`, `600;w=60` or `600, 600;w=60`. */
+function leading(text: string | null): number | null {
+  const match = text === null ? null : /^\d{1,15}(?![\d.])/.exec(text)
+  return match ? Number(match[0]) : null
+}
+
+/** What happened. `at` is in milliseconds since 1970; `ticket` is the number of the request, as `sent` was after it. */
+type GovernorEvent =
+  | { readonly kind: 'request-sent'; readonly at: number }
+  | {
+      readonly kind: 'response'
+      readonly at: number
+      readonly ticket: number
+      readonly status: number
+      readonly headers: Headers
+      readonly code?: string | null
+    }
+  /** A request that ended without an answer. */
+  | { readonly kind: 'lost'; readonly at: number; readonly ticket: number }
+
+const minuteMs = 60_000
+/** A reset this near still means a window of a minute: clocks differ and seconds are rounded. */
+const nearMs = 90_000
+/** A longer window is a quota: spent at the configured rate, then waited for, instead of one request an hour. */
+const quotaMs = 2 * 3_600_000
+/** A wait beyond this is not sat out: the API is parked and the run ends with the time to come back. */
+const parkMs = 900_000
+/** The share of a limit that is used. */
+const share = 0.99
+/** Reset instants of one fixed window differ by this much through rounding and latency. */
+const wobbleMs = 2_100
+/** So many of the waits that a provider names are waited at most after refusals in a row. */
+const mostWaits = 2
+/** Seconds in headers are rounded down: one more is waited. */
+const marginMs = 1_000
+
+/** All that one API's governor knows, nothing yet but the configured rate, which holds until headers say otherwise. */
+export function newGovernor({ perMinute }: { readonly perMinute: number }) {
+  return {
+    perMinute,
+    /** Learned from headers: `limit` requests a `windowMs`; null while no header told. */
+    limit: null as number | null,
+    windowMs: minuteMs,
+    /** Requests ever sent, and those still under way. */
+    sent: 0,
+    inFlight: 0,
+    /** `sent` may not pass this before `resetAt`, by the newest answer. */
+    allowance: null as number | null,
+    /** The number of the newest request that was answered. */
+    toldTicket: 0,
+    resetAt: null as number | null,
+    /** Since when `resetAt` stands still. A fixed window's does; a sliding window's or a bucket's moves along. */
+    resetSince: 0,
+    fixed: null as boolean | null,
+    /** The instant for which the last request was due. */
+    slot: null as number | null,
+    firstAt: null as number | null,
+    dailyRemaining: null as number | null,
+    blockedUntil: 0,
+    parkedUntil: null as number | null,
+    /** Share of the rate in use after refusals, the share that was last refused, and when it last changed. */
+    factor: 1,
+    ceiling: 1,
+    changedAt: 0,
+    refusals: 0,
+    refusedTicket: 0,
+  }
+}
+
+/** A plain value, changed only by `governor`. */
+type Governor = Readonly<ReturnType<typeof newGovernor>>
+
+/** The state after the event; nothing is changed in place. */
+export function governor(state: Governor, event: GovernorEvent): Governor {
+  switch (event.kind) {
+    case 'request-sent':
+      return afterSending(state, event.at)
+    case 'lost':
+      return { ...state, inFlight: Math.max(0, state.inFlight - 1) }
+    case 'response': {
+      const signs = readLimits(event.headers, event.at)
+      const landed = { ...state, inFlight: Math.max(0, state.inFlight - 1) }
+      // A limit on one resource says nothing about the pace of the others.
+      if (event.code === 'snapshot_limit') return landed
+      const learned = learn(landed, signs, event.at, event.ticket)
+      if (event.status === 429) return park(refuse(learned, signs, event), signs, event)
+      if (event.status >= 500) return park(hold(learned, signs, event.at), signs, event)
+      return spent(recover(learned, event), signs, event.at)
+    }
+  }
+}
+
+/** Milliseconds until the next request may go out; 0 means now. While parked, the time until `parkedUntil`. */
+export function nextSlot(state: Governor, now: number): number {
+  const due = Math.max(state.blockedUntil, state.parkedUntil ?? 0, paced(state, now))
+  return due > now ? Math.ceil(due - now) : 0
+}
+
+/**
+ * Until when the API is parked, in milliseconds since 1970; null when it is not. A slot that is further away than anyone
+ * sits out is as good as that, whichever answer told of it.
+ */
+export function parked(state: Governor, now: number): number | null {
+  if (state.parkedUntil !== null && state.parkedUntil > now) return state.parkedUntil
+  const wait = nextSlot(state, now)
+  return wait > parkMs ? now + wait : null
+}
+
+/** Requests a minute at which the governor paces now. */
+export const currentRate = (state: Governor, now: number): number => minuteMs / spacing(state, now)
+
+function afterSending(state: Governor, at: number): Governor {
+  const gap = spacing(state, at)
+  // A timer that fires late must not lower the rate: the grid stands still, up to a small debt. It begins with that debt,
+  // so that a few questions need not wait for each other.
+  const debt = Math.min(state.windowMs * 0.005, 3 * gap)
+  const due = state.slot === null ? at - debt : Math.min(at, Math.max(state.slot + gap, at - debt))
+  return {
+    ...state,
+    sent: state.sent + 1,
+    inFlight: state.inFlight + 1,
+    slot: Math.max(due, state.blockedUntil),
+    firstAt: state.firstAt ?? at,
+  }
+}
+
+/** The instant at which pacing alone lets the next request go. */
+function paced(state: Governor, now: number): number {
+  if (state.dailyRemaining !== null && state.inFlight > 0 && state.inFlight >= state.dailyRemaining) {
+    return now + spacing(state, now)
+  }
+  const left = state.allowance === null ? 1 : state.allowance - state.sent
+  const known = state.resetAt !== null && state.resetAt > now
+  if (left <= 0 && known && state.fixed === true) return (state.resetAt ?? now) + marginMs
+  // A clock that stepped back must not stop the pace for as long as it stepped.
+  return state.slot === null ? now : Math.min(state.slot, now) + spacing(state, now)
+}
+
+/** Milliseconds between two requests. */
+function spacing(state: Governor, now: number): number {
+  const quota = state.limit !== null && state.windowMs > quotaMs
+  const limit = quota ? state.perMinute : (state.limit ?? state.perMinute)
+  const windowMs = quota || state.limit === null ? minuteMs : state.windowMs
+  const even = windowMs / (limit * share * state.factor)
+  if (quota || state.fixed !== true || state.allowance === null || state.resetAt === null) return even
+  const left = state.allowance - state.sent
+  // Somebody else uses the same key: what is left of a fixed window is spread over the rest of it.
+  const rest = state.resetAt - now - 1.5 * marginMs
+  return left > 0 && rest > 0 ? Math.max(even, rest / left) : even
+}
+
+function learn(state: Governor, signs: LimitSigns, at: number, ticket: number): Governor {
+  // Answers overtake each other; an old one knows less.
+  if (ticket < state.toldTicket) return state
+  const dailyRemaining = signs.dailyRemaining ?? state.dailyRemaining
+  const told = { ...state, toldTicket: ticket, dailyRemaining, ...window(state, signs) }
+  const reset = signs.resetMs === null ? told : { ...told, ...resetting(told, at, at + signs.resetMs) }
+  if (signs.remaining === null || reset.limit === null) return reset
+  return { ...reset, allowance: signs.remaining + ticket }
+}
+
+/** The window is a minute, unless the reset is further away: then it is that long. */
+function window(state: Governor, signs: LimitSigns): Pick<Governor, 'limit' | 'windowMs'> {
+  const limit = signs.limit ?? state.limit
+  const far = signs.resetMs !== null && signs.resetMs > nearMs ? signs.resetMs : minuteMs
+  const windowMs = limit === state.limit ? Math.max(state.windowMs, far) : far
+  return { limit, windowMs }
+}
+
+function resetting(state: Governor, at: number, resetAt: number): Partial<Governor> {
+  const before = state.resetAt
+  if (before === null) return { resetAt, resetSince: at, fixed: state.windowMs > minuteMs ? true : null }
+  if (Math.abs(resetAt - before) <= wobbleMs) {
+    return at - state.resetSince >= 3_000 && resetAt > at ? { fixed: state.fixed ?? true } : {}
+  }
+  // Moved before it came, or by less than a window: a place becomes free, the window does not start anew.
+  const moves = resetAt > before && (at < before - marginMs || resetAt - before < state.windowMs / 2)
+  if (moves) return { resetAt, resetSince: at, fixed: false }
+  return { resetAt, resetSince: at }
+}
+
+/** After 429: waits as long as told, backs off where the refusal is not explained by what was used before. */
+function refuse(state: Governor, signs: LimitSigns, event: { at: number; ticket: number }): Governor {
+  const fresh = event.ticket > state.refusedTicket
+  const refusals = fresh ? state.refusals + 1 : state.refusals
+  const told = signs.retryAfterMs ?? (signs.resetMs === null ? null : signs.resetMs + marginMs)
+  const doubled = Math.min(minuteMs, marginMs * 2 ** (refusals - 1))
+  // Who names a short wait is believed: a few of them at most, however often it refuses.
+  const again = told === null || told === 0 ? doubled : Math.min(doubled, mostWaits * told)
+  const backoff = told === null || refusals > 1 ? again : 0
+  const blockedUntil = Math.max(state.blockedUntil, event.at + Math.max(told ?? 0, backoff))
+  if (!fresh) return { ...state, blockedUntil }
+  const first = event.at - (state.firstAt ?? event.at) <= state.windowMs
+  const explained = first && told !== null && refusals === 1
+  const cut = explained ? 1 : state.limit === null ? 0.7 : 0.97
+  return {
+    ...state,
+    refusals,
+    refusedTicket: state.sent,
+    blockedUntil,
+    factor: Math.max(leastFactor(state, told), state.factor * cut),
+    ceiling: explained ? state.ceiling : state.factor * 0.98,
+    changedAt: blockedUntil,
+  }
+}
+
+/** The pace is not cut below what the provider allows itself: one request in each wait that it names. */
+function leastFactor({ limit, windowMs, perMinute }: Governor, told: number | null): number {
+  if (told === null || told <= 0) return 0.01
+  const allowed = limit === null ? perMinute / minuteMs : limit / windowMs
+  return Math.min(1, Math.max(0.01, 1 / told / allowed))
+}
+
+/** A server that says when to come back is obeyed by all. */
+function hold(state: Governor, signs: LimitSigns, at: number): Governor {
+  if (signs.retryAfterMs === null) return state
+  return { ...state, blockedUntil: Math.max(state.blockedUntil, at + signs.retryAfterMs) }
+}
+
+/** Slowly back: steps of 5 % up to what was last refused, then of 0.5 %. */
+function recover(state: Governor, event: { at: number; ticket: number }): Governor {
+  const refusals = event.ticket > state.refusedTicket ? 0 : state.refusals
+  if (state.factor >= 1 || event.at - state.changedAt < 10_000) return { ...state, refusals }
+  const step = state.factor < state.ceiling ? Math.min(state.ceiling, state.factor * 1.05) : state.factor + 0.005
+  return { ...state, refusals, factor: Math.min(1, step), changedAt: event.at }
+}
+
+/** A spent quota, or a wait longer than anyone sits out, parks the API. */
+function park(state: Governor, signs: LimitSigns, event: { at: number; status: number; code?: string | null }) {
+  const wait = state.blockedUntil - event.at
+  const quota = event.status === 429 && (event.code === 'quota_exceeded' || signs.dailyRemaining === 0)
+  if (!quota && wait <= parkMs) return state
+  const told = signs.retryAfterMs !== null || wait > parkMs
+  const until = told ? state.blockedUntil : nextMidnight(event.at)
+  return { ...state, parkedUntil: Math.max(state.parkedUntil ?? 0, until) }
+}
+
+/** The last request of a long window was answered: no need to be refused to know. */
+function spent(state: Governor, signs: LimitSigns, at: number): Governor {
+  if (signs.remaining !== 0 || signs.resetMs === null || signs.resetMs <= parkMs) return state
+  // A sliding window frees a place long before the reset it shows, unless it is a quota.
+  if (state.fixed === false && state.windowMs <= quotaMs) return state
+  return { ...state, parkedUntil: Math.max(state.parkedUntil ?? 0, at + signs.resetMs + marginMs) }
+}
+
+/** Where a daily quota's end is not told, it is taken to be the next midnight UTC. */
+const nextMidnight = (at: number): number => (Math.floor(at / 86_400_000) + 1) * 86_400_000

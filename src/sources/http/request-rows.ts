@@ -1,0 +1,114 @@
+import { type Asker, createAsker } from './ask.ts'
+import { clockOf, describeFailure, howToGoOn, type Outcome } from './outcome.ts'
+import type { RequestRow } from '../../lake/ledger/entry.ts'
+import { LakeError } from '../../base/errors.ts'
+
+/** What of a request's row its outcome does not tell. */
+interface Requested extends Pick<RequestRow, 'id' | 'run' | 'api' | 'attempts'> {
+  readonly url: string
+  /** When the answer came, milliseconds since 1970. */
+  readonly at: number
+}
+
+/** What a request was about; what is left out is null. */
+type About = Partial<Pick<RequestRow, 'series' | 'since' | 'until' | 'credits' | 'points'>>
+
+/** The row of a request, as the ledger keeps it; no key is in an address. */
+export function requestRow({ url, at, ...requested }: Requested, outcome: Outcome, about: About): RequestRow {
+  const { pathname, searchParams } = new URL(url)
+  return {
+    ...requested,
+    path: pathname,
+    query: Object.fromEntries(searchParams),
+    series: null,
+    since: null,
+    until: null,
+    status: 'status' in outcome ? outcome.status : null,
+    outcome: outcome.kind,
+    points: null,
+    bytes: outcome.kind === 'body' ? outcome.bytes : null,
+    credits: null,
+    asked_at: Math.floor(at * 1000),
+    seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
+    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
+    ...clockOf(outcome),
+    ...about,
+  }
+}
+
+/** One request with everything that came of it. */
+interface AnsweredRequest {
+  readonly outcome: Outcome
+  /** When the answer came, milliseconds since 1970. */
+  readonly at: number
+  readonly row: RequestRow
+}
+
+/** Asks one thing until its final outcome. */
+export type AskOne = (request: Parameters<Asker['ask']>[0], about?: About) => Promise<AnsweredRequest>
+
+/** An asker that gives each outcome with its row, which says how often it was asked. */
+export function createRowAsker(
+  deps: Parameters<typeof createAsker>[0],
+  whose: Pick<RequestRow, 'run' | 'api'>,
+): Pick<Asker, 'drain' | 'sent'> & { readonly ask: AskOne } {
+  const attempts = new Map<string, number>()
+  const asker = createAsker({
+    ...deps,
+    onEvent: (event) => {
+      if (event.kind === 'sent') attempts.set(event.id, event.attempt)
+      deps.onEvent?.(event)
+    },
+  })
+  const ask: AskOne = async (request, about = {}) => {
+    const outcome = await asker.ask(request)
+    const { id, url } = request
+    const at = 'at' in outcome ? outcome.at : deps.now()
+    const row = requestRow({ ...whose, id, url, at, attempts: attempts.get(id) ?? 0 }, outcome, about)
+    attempts.delete(id)
+    return { outcome, at, row }
+  }
+  return { ...asker, ask }
+}
+
+/** How the asking of a run ended, as scripts read it; names are relied on. */
+export interface Ended<By extends string = string> {
+  /** Null where it came to its end by itself. */
+  readonly stopped_by: By | null
+  /** When a spent quota comes back, ISO text. */
+  readonly resume_at: string | null
+  /** What the provider said when it ended the run. */
+  readonly words: string | null
+}
+
+/** The same of what stopped it, and until when (Unix milliseconds). */
+export function endedBy<By extends string>(
+  stop: { readonly by: By; readonly until: number | null; readonly words: string | null } | null,
+): Ended<By> {
+  const { by: stopped_by = null, until = null, words = null } = stop ?? {}
+  return { stopped_by, resume_at: until === null ? null : new Date(until).toISOString(), words }
+}
+
+/** The error of a run that ended early, with what to do next; `otherwise` where it was neither its key nor a limit. */
+export function endedEarly(
+  api: 'metrics' | 'registry',
+  { stopped_by, resume_at, words }: Ended,
+  otherwise: { readonly subject: string; readonly next: string },
+): LakeError | null {
+  const got = words || undefined
+  switch (stopped_by) {
+    case null:
+      return null
+    case 'unauthorised': {
+      const subject = `the ${api === 'metrics' ? 'provider' : 'registry'} refuses the key`
+      return new LakeError('unauthorised', { subject, got, next: `check PITLAKE_${api.toUpperCase()}_KEY` })
+    }
+    case 'signal':
+    case 'max_requests':
+    case 'budget':
+    case 'quota':
+      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(resume_at) })
+    default:
+      return new LakeError('incomplete', { ...otherwise, got })
+  }
+}

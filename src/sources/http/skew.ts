@@ -1,0 +1,76 @@
+import { LakeError } from '../../base/errors.ts'
+import { formatInstant } from '../../base/time.ts'
+import type { Reply } from './http.ts'
+import { ageOf, dateOf } from './governor.ts'
+
+/** How far the local clock is from the provider's, in seconds; positive where the local one is ahead. */
+type Skew = NonNullable<ReturnType<typeof skewOf>>
+
+/** Clocks that differ by more are told. */
+const toldSeconds = 600
+/** Clocks that differ by more end a run. */
+export const endingSeconds = 3600
+const lastInstant = Date.UTC(9999, 11, 31) / 1000
+
+/** What watching the clocks of a run needs. */
+interface SkewWatch {
+  /** Microseconds since 1970 by the wall clock, which is what commits are dated by. */
+  readonly nowMicros: () => number
+  /** Milliseconds since 1970 by the clock that dates answers; it does not step back, nor go on while the machine sleeps. */
+  readonly now: () => number
+  /** Whether the lake is synthetic by its ledger; undefined while that says nothing: then the answer tells. */
+  readonly synthetic: () => boolean | undefined
+  /** Told once a run. */
+  readonly onSkew: (skew: Skew) => void
+}
+
+/** The head of an answer and what came of it. */
+type Replied = Pick<Reply, 'headers' | 'outcome'>
+
+/**
+ * Judges the clocks by each answer that shows one (`Date` and `Age`). Nothing may be dated by a clock that is more than
+ * an hour off: the first answer to show it ends the run, unless the data are synthetic. Once one was right, a later
+ * one is a stale copy, which settles no more than it knew.
+ */
+export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T extends Replied>(reply: T) => T {
+  let judged = false
+  let told = false
+  return (reply) => {
+    const skew = skewOf(reply, nowMicros() / 1000 - now())
+    if (skew === null) return reply
+    const far = Math.abs(skew.seconds)
+    if (far > endingSeconds && !judged && !(synthetic() ?? callsItselfSandbox(reply))) throw clocksApart(skew)
+    judged = true
+    if (far > toldSeconds && !told) {
+      told = true
+      onSkew(skew)
+    }
+    return reply
+  }
+}
+
+const callsItselfSandbox = ({ outcome }: Replied): boolean => 'sandbox' in outcome && outcome.sandbox !== null
+
+/** The clocks in an answer's head against the local one; null where it shows none. */
+function skewOf({ headers, outcome }: Replied, wallAhead: number) {
+  const date = dateOf(headers)
+  // The head was read before the body, which may have taken long.
+  if (date === null || !('at' in outcome)) return null
+  const local = (outcome.at + wallAhead) / 1000
+  const provider = Math.min(lastInstant, Math.floor(date / 1000) + ageOf(headers))
+  return { seconds: Math.round(local - provider), local: Math.floor(local), provider }
+}
+
+/** One line with both clocks. */
+export function describeSkew({ seconds, local, provider }: Skew): string {
+  const far = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'}`
+  return `the local clock (${formatInstant(local)}) is ${far} the provider's (${formatInstant(provider)})`
+}
+
+function clocksApart(skew: Skew): LakeError {
+  return new LakeError('incomplete', {
+    subject: describeSkew(skew),
+    expected: 'clocks less than an hour apart',
+    next: 'nothing of this answer was kept: set the clock of this machine (timedatectl), or see why the provider answers with an old Date, then run the same command again',
+  })
+}

@@ -1,0 +1,61 @@
+import type { Outcome } from '../http/outcome.ts'
+import type { Version } from '../../lake/ledger/commit.ts'
+import type { CoverageRow, RequestRow, Verified, Violation } from '../../lake/ledger/entry.ts'
+import type { Body } from '../points/conversion.ts'
+import type { Ask } from './plan.ts'
+
+/** One answered request that waits for the next commit. */
+export interface Answered {
+  readonly ask: Ask
+  /** Null where nothing was asked. */
+  readonly request: RequestRow | null
+  /** The body to convert; null where the outcome alone settles the window. */
+  readonly body: (Extract<Outcome, { kind: 'body' }> & Pick<Body, 'lexed'>) | null
+  /** What the outcome alone says. */
+  readonly coverage: readonly CoverageRow[]
+  /** Whether a body of this window was undecodable before. */
+  readonly again: boolean
+  /** Whether its parts were asked for instead. */
+  readonly cut?: true
+}
+
+/** An answer with a body. */
+export type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
+
+/** Whether there is a body. */
+export function isBrought(answered: Answered): answered is Brought {
+  return answered.body !== null && answered.request !== null
+}
+
+/** What came of a batch. */
+export interface BatchResult {
+  readonly version: Version
+  readonly coverage: readonly CoverageRow[]
+  /** Each single violation seen, once, also those that were on record already; not those that somebody has accepted. */
+  readonly violations: readonly Violation[]
+  /** The ids of incidents of which something was seen, and that nobody has accepted. */
+  readonly incidents: readonly string[]
+  /** How many points that differ or lack it put on record. */
+  readonly recorded: number
+  /** The ids of accepted ones that were seen again. */
+  readonly accepted: readonly string[]
+  /** What came of each window that a verify compared. */
+  readonly verified: readonly Verified[]
+  /** Requests whose answer could not be used, by series, with the reason. */
+  readonly unused: ReadonlyMap<string, string>
+  /** The answers with a body. */
+  readonly asked: readonly Brought[]
+  /** Windows to be asked once more. */
+  readonly again: readonly Again[]
+}
+
+/** A window whose body could not be decoded, or whose answer is doubted; that is kept, lest none better comes. */
+export interface Again {
+  readonly ask: Ask
+  readonly doubted: Brought | null
+}
+
+/** What is told of a window that has no answer of its own. */
+export function withoutAnswer(ask: Ask, coverage: Answered['coverage'], request: RequestRow | null = null): Answered {
+  return { ask, request, body: null, coverage, again: false }
+}

@@ -1,0 +1,135 @@
+import pLimit from 'p-limit'
+import { afterAWhile } from '../http/ask.ts'
+import type { Ask } from './plan.ts'
+import { type Asking, askWindow } from './asking.ts'
+import { lexBody } from '../points/lexer.ts'
+import { unwatched } from '../../base/stopwatch.ts'
+import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
+
+/** Where the answers go. */
+interface AnswerSink {
+  readonly concurrency: number
+  /** Commits a batch; returns the windows that are to be asked once more. */
+  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Again[]>
+  readonly onSettled: (ask: Ask) => void
+}
+
+/** A batch is committed when it holds so many bodies and the first of them has waited so long, */
+const batchBodies = 200
+const batchMs = 10_000
+/** or when it holds so many bodies. */
+const mostBodies = 2000
+/** While others let wait, what has come is committed once nothing more came for so long. */
+const quietMs = 10_000
+/** A batch is committed when it holds so many bytes: what is in memory at a time depends on that, not on how much is fetched. */
+export const batchBytes = 16_000_000
+/** So many batches may wait for their commit before those who ask wait, too. */
+const mostBatches = 2
+
+/** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
+export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSink): Promise<void> {
+  const batches = batching(asking, to)
+  const bringOne = async (ask: Ask, before?: Again): Promise<void> => {
+    await batches.check()
+    const told = await askWindow(asking, ask, before !== undefined)
+    if (told.length > 0) to.onSettled(ask)
+    const { settled } = asking.state
+    const own = told.filter(({ cut }) => cut === undefined).map((one) => one.ask.settles)
+    settled.set(ask.series.id, [...(settled.get(ask.series.id) ?? []), ...own])
+    await batches.take(await lexed(asking, before?.doubted ? eitherOf(before.doubted, told) : told))
+  }
+  const limit = pLimit(to.concurrency)
+  const [first, ...rest] = asks
+  try {
+    if (first) await bringOne(first)
+    await all(
+      rest.map((ask) => limit(bringOne, ask)),
+      limit,
+    )
+    await batches.flush()
+    await all(
+      batches.again().map((one) => limit(bringOne, one.ask, one)),
+      limit,
+    )
+    await batches.flush()
+  } finally {
+    await batches.end()
+  }
+}
+
+/** Gathers answers and has them committed, one batch after the other, while others are asked. */
+function batching(asking: Asking, { commitNow }: AnswerSink) {
+  let waiting: Answered[] = []
+  let since = 0
+  const again: Again[] = []
+  let committing: Promise<void> = Promise.resolve()
+  let [ahead, lost] = [0, false]
+  const flush = async (): Promise<void> => {
+    // Of a run that is stopped nothing is asked once more: what could not be decoded is judged as it is.
+    const batch = asking.state.stopped === null ? waiting : waiting.map((one) => ({ ...one, again: true }))
+    waiting = []
+    ahead++
+    committing = committing.then(async () => void again.push(...(await commitNow(batch)))).finally(() => ahead--)
+    await committing
+  }
+  let [came, armed] = [0, false]
+  let forget = (): void => undefined
+  const flushOnceQuiet = (): void => {
+    const before = came
+    armed = true
+    forget = afterAWhile(quietMs, () => {
+      armed = false
+      if (came > before) flushOnceQuiet()
+      else if (waiting.length > 0) flush().catch(() => (lost = true))
+    })
+  }
+  return {
+    /** Fails where a batch could not be committed: nothing more is asked then. */
+    check: async () => (lost ? await committing : undefined),
+    take: async (answers: readonly Answered[]): Promise<void> => {
+      came++
+      // Only now: while it was asked, the batch may have been handed over and replaced.
+      if (waiting.length === 0) since = asking.deps.now()
+      waiting.push(...answers)
+      const bytes = waiting.reduce((sum, { body }) => sum + (body?.bytes ?? 0), 0)
+      const many = waiting.length >= (asking.deps.now() - since >= batchMs ? batchBodies : mostBodies)
+      if (many || bytes >= batchBytes) {
+        const flushed = flush()
+        if (ahead < mostBatches) flushed.catch(() => (lost = true))
+        else await flushed
+      } else if (!armed) flushOnceQuiet()
+    },
+    flush,
+    /** What is to be asked once more of all that was committed. */
+    again: () => again.splice(0),
+    end: async (): Promise<void> => {
+      forget()
+      await committing.catch(() => undefined)
+    },
+  }
+}
+
+/** The same with what their bodies are made of: there is time for that while others are asked. */
+async function lexed({ deps }: Asking, answers: readonly Answered[]): Promise<Answered[]> {
+  const { during = unwatched } = deps
+  const lex = async ({ body, ...one }: Answered): Promise<Answered> =>
+    body === null ? { body, ...one } : { body: { ...body, lexed: body.lexed ?? (await lexBody(body.file)) }, ...one }
+  return await during('reading', async () => await Promise.all(answers.map(lex)))
+}
+
+/** The second answer; where there is none that can be compared the first one, doubted as it is. */
+function eitherOf(doubted: Brought, second: readonly Answered[]): Answered[] {
+  const requestAlone = (one: Answered): Answered => ({ ...one, body: null, coverage: [] })
+  if (second.some(isBrought)) return [requestAlone(doubted), ...second]
+  return [...second.map(requestAlone), { ...doubted, again: true }]
+}
+
+/** Waits for all; after a failure nothing new is begun. */
+async function all(tasks: readonly Promise<void>[], limit: { clearQueue: () => void }): Promise<void> {
+  try {
+    await Promise.all(tasks)
+  } catch (error) {
+    limit.clearQueue()
+    throw error
+  }
+}

@@ -1,0 +1,376 @@
+import { writePrivate } from '../../lake/store/files.ts'
+import { LakeError } from '../../base/errors.ts'
+import { type AgainReason, describeOutcome, type Outcome } from '../http/outcome.ts'
+import { knownParameters, metricsUrl } from './api.ts'
+import { type Ask, horizonOf } from './plan.ts'
+import { isAnswer } from '../../lake/ledger/coverage.ts'
+import { heldCoverage, heldSeries } from '../../lake/ledger/held.ts'
+import { refusalWords, standingRefusal } from '../../lake/ledger/refusals.ts'
+import { type AskOne, requestRow } from '../http/request-rows.ts'
+import { type Answered, withoutAnswer } from './answered.ts'
+import type { newAskingState, RefusedAsk } from './tally.ts'
+import { maxBodyBytes, type OpenRun } from './run.ts'
+import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
+import { day, end, type Instant, longestSeconds, step, type Weekday } from '../../base/time.ts'
+import type { Window } from '../../base/windows.ts'
+
+type AnsweredRequest = Awaited<ReturnType<AskOne>>
+
+type AskingState = ReturnType<typeof newAskingState>
+
+type StoppedBy = NonNullable<AskingState['stopped']>['by']
+
+/** A run that asks the windows of its plan, and what it has learned. */
+export interface Asking extends OpenRun {
+  readonly state: AskingState
+}
+
+const patience = 5
+const firstAnswers = 10
+const mostHalvings = 12
+const halvingsAfterFaults = 2
+
+/**
+ * Asks one window until it is answered, halving where the provider wants less; every part comes back as an
+ * answer to commit. An interrupted or refused run gives nothing for what was not asked.
+ */
+export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth = 0): Promise<Answered[]> {
+  const { probes } = asking.state
+  const probe = probes.get(ask.endpoint.path)
+  if (ask.refused === undefined || depth > 0) return await askNow(asking, ask, again, depth)
+  if (probe === undefined) {
+    const own = askNow(asking, ask, again, depth)
+    probes.set(
+      ask.endpoint.path,
+      own.catch(() => undefined),
+    )
+    return await own
+  }
+  await probe
+  return await askNow(asking, ask, again, depth)
+}
+
+async function askNow(asking: Asking, ask: Ask, again: boolean, depth: number): Promise<Answered[]> {
+  const closed = closedFor(asking, ask)
+  if (closed !== undefined) return [unasked(asking, ask, closed)]
+  const reply = await send(asking, { ask, again, depth })
+  return reply === null ? [] : await answer(asking, reply)
+}
+
+type Sending = Pick<Reply, 'ask' | 'again' | 'depth'>
+
+/** One request with its final outcome, in so many attempts at most; null where the run sends no more. */
+async function send(asking: Asking, sending: Sending, attempts?: number): Promise<Reply | null> {
+  const { state, purpose } = asking
+  const { ask } = sending
+  const dear = purpose.budget !== null && state.priced + ask.credits > purpose.budget
+  if (dear) state.stopped ??= { by: 'budget', until: null, words: null }
+  if (state.stopped !== null) return null
+  state.priced += ask.credits
+  const id = nextId(asking)
+  const url = urlOf(asking, ask)
+  const file = asking.connection.spool.file(`${id}.json`)
+  asking.tell({ kind: 'request', id, ask })
+  const parameters = knownParameters(asking.input.catalogue.wire)
+  const told = await asking.connection.ask({ id, url, file, parameters, attempts }, aboutOf(ask))
+  asking.tally.answered(ask, told.outcome)
+  asking.tell({ kind: 'answered', ask, outcome: told.outcome })
+  learn(asking, ask, told.outcome)
+  return { ...told, ...sending }
+}
+
+const nextId = ({ id, state }: Asking): string => `${id}-${String(++state.asked).padStart(6, '0')}`
+
+/** Whether nothing at all is an answer to be compared with what is held. */
+const comparesNothing = ({ purpose }: Asking): boolean => purpose.name === 'verify'
+
+/** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
+function knownOf({ ledger }: Asking, { series: { id } }: Ask): Parameters<typeof settleRefusal>[2] {
+  const coverage = heldCoverage(ledger, [id]).get(id) ?? []
+  const points = heldSeries(ledger, [id]).get(id)?.points ?? 0
+  return { points, coverage, standing: standingRefusal(coverage) }
+}
+
+interface Reply extends AnsweredRequest {
+  readonly ask: Ask
+  readonly again: boolean
+  readonly depth: number
+}
+
+function aboutOf({ series, window, credits }: Ask): Parameters<typeof requestRow>[2] {
+  return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, credits }
+}
+
+async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
+  const { ask, outcome } = reply
+  switch (outcome.kind) {
+    case 'body':
+      return [answered(reply, [], outcome)]
+    case 'no_content':
+      if (comparesNothing(asking)) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
+      return [answered(reply, settleWhole(ask, 'empty', null, askedOf(asking, reply)))]
+    case 'forbidden':
+    case 'gone':
+      return [refusedPart(asking, reply, closing(asking, ask, outcome).refused)]
+    case 'refused':
+      return await afterRefusal(asking, reply, outcome.words)
+    case 'too_large':
+      if (isAbsurd(ask, outcome.by)) return [failed(asking, reply)]
+      return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
+    case 'again':
+      if (!isOfSize(asking, reply, outcome.reason)) return [failed(asking, reply)]
+      return (await halvesOnce(asking, reply)) ?? [failed(asking, reply)]
+    case 'limited':
+    case 'not_modified':
+    case 'unexpected':
+      return [failed(asking, reply)]
+    case 'unauthorised':
+    case 'parked':
+    case 'stopped':
+      return []
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** So many bytes no point takes: a body beyond the ceiling that holds fewer points is no list of them. */
+const pointBytes = 1_000_000
+
+/** Whether asking for less would bring as much again: one such body is enough to judge. */
+function isAbsurd(ask: Ask, by: Extract<Outcome, { kind: 'too_large' }>['by']): boolean {
+  return by === 'bomb' || (by === 'ceiling' && ask.points * pointBytes < maxBodyBytes)
+}
+
+/** An answer without content as the list without points that it stands for. */
+async function emptyBody(
+  { connection }: Asking,
+  { row }: Reply,
+  outcome: Extract<Outcome, { kind: 'no_content' }>,
+): Promise<NonNullable<Answered['body']>> {
+  const file = connection.spool.file(`${row.id}.json`)
+  await writePrivate(file, '[]')
+  return { ...outcome, kind: 'body', file, bytes: 0 }
+}
+
+function refusedPart(asking: Asking, reply: Reply, refused: RefusedAsk): Answered {
+  const known = knownOf(asking, reply.ask)
+  return answered(reply, settleRefusal(reply.ask, refused, known, askedOf(asking, reply)))
+}
+
+/** The key under which a path is closed to series like this one. */
+function pathKey(asking: Asking, ask: Ask): string {
+  return `${knownOf(asking, ask).points > 0 ? 'held' : 'new'} ${ask.endpoint.path}`
+}
+
+/** What a 403 or 404 closes: the path, but of series with points only that one where others of the path are answered. */
+function closing(
+  asking: Asking,
+  ask: Ask,
+  { kind, words }: Extract<Outcome, { kind: 'forbidden' | 'gone' }>,
+): { readonly key: string; readonly refused: RefusedAsk } {
+  const { id } = ask.series
+  const answersOthers = [...asking.state.answering].some((one) => one !== id && one.startsWith(`${ask.endpoint.path}|`))
+  if (answersOthers && knownOf(asking, ask).points > 0)
+    return { key: id, refused: { scope: 'series', words: refusalWords(`${kind} alone`, words) } }
+  return { key: pathKey(asking, ask), refused: { scope: 'path', words: refusalWords(kind, words) } }
+}
+
+function closedFor(asking: Asking, ask: Ask): RefusedAsk | undefined {
+  const { closed, refusedBefore } = asking.state
+  if (closed.size === 0 && refusedBefore.size === 0) return undefined
+  const before = refusedBefore.get(ask.series.id)
+  if (before !== undefined && ask.window !== null && ask.window.until <= before.until)
+    return { scope: 'range', words: before.words }
+  return closed.get(ask.series.id) ?? closed.get(pathKey(asking, ask)) ?? closed.get(`held ${ask.endpoint.path}`)
+}
+
+/** A window of at most so many points is short: its length is no reason to refuse it. */
+const shortPoints = 100
+const probePoints = 10
+
+/** Whether the window itself is short, or the endpoint takes no shorter one. */
+function isShort({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
+}
+
+/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
+function isSmall({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= probePoints
+}
+
+/** Whether the window ends so lately that a provider of any history has it. */
+function isRecentWindow({ window, interval }: Ask, now: Instant): boolean {
+  return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
+}
+
+/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
+function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
+  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
+  const window = { since: step(final, ask.interval, -probePoints), until: final }
+  // It settles what it brings; what it is refused is final by the window that it was asked for.
+  return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
+}
+
+/**
+ * A 400 is about the whole series only once a short recent window was refused, too; a long window of a series that is
+ * answered is halved, the newer half first, and what lies before a short refused part counts as refused with it.
+ */
+async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise<Answered[]> {
+  const { ask, depth } = reply
+  const { state } = asking
+  const { id } = ask.series
+  const { at, weekStart } = askedOf(asking, reply)
+  const own: RefusedAsk = { scope: 'series', words: refusalWords('refused', said) }
+  const parts: Answered[] = []
+  if (!state.answering.has(id)) {
+    if (comparesNothing(asking) || (isShort(ask) && isRecentWindow(ask, at))) state.closed.set(id, own)
+    else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
+    if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
+    // What the refusal is about is not known: asked again with the next run.
+    if (!state.answering.has(id)) return state.stopped === null ? [...parts, failed(asking, reply)] : parts
+  }
+  const two = isSmall(ask) || depth >= mostHalvings ? null : halve(ask)
+  if (two === null) {
+    const words = refusalWords('range', said)
+    state.refusedBefore.set(id, { until: ask.window?.until ?? 0, words })
+    return [...parts, refusedPart(asking, reply, { scope: 'range', words })]
+  }
+  parts.push(cut(reply))
+  for (const half of two.toReversed()) parts.push(...(await askWindow(asking, half, reply.again, depth + 1)))
+  return parts
+}
+
+/** Whether less may go where so much did not: not where the connection failed, nor where little was asked. */
+function isOfSize({ purpose, state }: Asking, { ask, depth }: Reply, reason: AgainReason): boolean {
+  if (depth >= halvingsAfterFaults || isShort(ask)) return false
+  // Where nobody is answered it is not the window; whoever comes back in minutes finds out then.
+  if (purpose.polls === true && state.answering.size === 0) return false
+  return reason === 'status' || reason === 'timeout' || reason === 'cut'
+}
+
+/** Both halves, each asked once: where neither is answered the size was not to blame. */
+async function halvesOnce(asking: Asking, reply: Reply): Promise<Answered[] | null> {
+  const two = halve(reply.ask)
+  if (two === null) return null
+  const replies: Reply[] = []
+  for (const ask of two) {
+    const half = await send(asking, { ask, again: reply.again, depth: reply.depth + 1 }, 1)
+    if (half !== null) replies.push(half)
+  }
+  const isFault = ({ outcome }: Reply): boolean => outcome.kind === 'again'
+  if (replies.every(isFault)) return [failed(asking, reply), ...replies.map(cut)]
+  const parts = [cut(reply)]
+  for (const half of replies) parts.push(...(await answer(asking, half)))
+  return parts
+}
+
+/** Halves until the provider takes them; the rest is not tried where not even the smallest of a series is answered. */
+async function halves(asking: Asking, reply: Reply, most: number): Promise<Answered[] | null> {
+  const two = reply.depth < most ? halve(reply.ask) : null
+  if (two === null) return null
+  const [first, second] = two
+  const parts = await askWindow(asking, first, reply.again, reply.depth + 1)
+  const isUseful = ({ body, coverage }: Answered): boolean =>
+    body !== null || coverage.some(({ state }) => state !== 'failed')
+  if (asking.state.stopped !== null || parts.some(isUseful))
+    return [cut(reply), ...parts, ...(await askWindow(asking, second, reply.again, reply.depth + 1))]
+  return [failed(asking, reply), ...parts.map((one) => ({ ...one, coverage: [], cut: true as const }))]
+}
+
+/** What an outcome says about more than its own window. */
+function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
+  const { state } = asking
+  const stop = (by: StoppedBy, words: string | null, until: number | null = null) => {
+    state.stopped ??= { by, until, words }
+    asking.connection.drain()
+  }
+  if (outcome.kind === 'unauthorised') stop('unauthorised', outcome.words)
+  if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
+  if (outcome.kind === 'stopped') stop(outcome.by, 'words' in outcome ? outcome.words : null)
+  if (outcome.kind === 'forbidden' || outcome.kind === 'gone') {
+    const { key, refused } = closing(asking, ask, outcome)
+    state.closed.set(key, refused)
+  }
+  if (outcome.kind === 'body' || outcome.kind === 'no_content') state.answering.add(ask.series.id)
+  const lost = outcome.kind === 'again' && outcome.reason === 'connect'
+  state.unreachable = lost ? state.unreachable + 1 : 0
+  if ('status' in outcome && outcome.status !== null) state.reached = true
+  // Nobody there from the beginning: no reason to try all the others, too.
+  if (state.unreachable >= (state.reached ? patience : 1)) stop('unreachable', describeOutcome(outcome))
+  firstLessons(asking, ask, outcome, stop)
+}
+
+/** A refused parameter at once, or nothing but 403, is a mistake of the whole configuration. */
+function firstLessons(asking: Asking, ask: Ask, outcome: Outcome, stop: (by: StoppedBy, words: string | null) => void) {
+  const { first } = asking.state
+  if (!('status' in outcome) || outcome.status === null || first.answers >= firstAnswers) return
+  first.answers++
+  const parameter = outcome.kind === 'refused' ? outcome.parameter : null
+  if (first.answers === 1 && outcome.kind === 'refused' && parameter !== null && parameter !== 'asset') {
+    const mapping = Object.entries(asking.input.catalogue.wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
+    throw new LakeError('usage', {
+      subject: `the provider refuses the parameter ${parameter}`,
+      expected: 'query keys that it knows',
+      got: mapping.join(', '),
+      next: `set metrics.query_keys (it says: ${outcome.words})`,
+    })
+  }
+  // That a path is refused which was before says nothing of the key, unless it is one that had points.
+  if (outcome.kind === 'forbidden' && ask.refused !== 'new') {
+    first.forbidden++
+    first.paths.add(ask.endpoint.path)
+  }
+  if (first.forbidden === firstAnswers && first.paths.size >= 3)
+    stop('unauthorised', outcome.kind === 'forbidden' ? outcome.words : null)
+}
+
+function urlOf(asking: Asking, ask: Ask): string {
+  const { catalogue, settings } = asking.input
+  const { paths, exchanges, timestamp } = settings.metrics
+  const { series, endpoint } = ask
+  const wireExchange = series.exchange === null ? undefined : exchanges[series.exchange]
+  return metricsUrl(asking.connection.base, catalogue.wire, {
+    series,
+    endpoint,
+    window: timestamp === 'interval_end' ? endsOf(ask) : ask.window,
+    wirePath: paths[endpoint.path],
+    wireExchange,
+  })
+}
+
+/** The window as a provider is asked for it whose `t` are ends: that of the ends of its intervals. */
+function endsOf({ window, interval }: Ask): Window | null {
+  return window && { since: end(window.since, interval), until: end(window.until, interval) }
+}
+
+function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['body'] = null): Answered {
+  return { ask: reply.ask, request: reply.row, body, coverage, again: reply.again }
+}
+
+/** An answer whose parts are asked for instead. */
+const cut = (reply: Reply): Answered => ({ ...answered(reply, []), cut: true })
+
+function failed(asking: Asking, reply: Reply): Answered {
+  const covered = knownOf(asking, reply.ask).coverage.filter(isAnswer)
+  return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
+}
+
+function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
+  const at = asking.deps.now()
+  const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
+  const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
+  const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
+  const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
+  const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
+  if (ask.refused === undefined) return withoutAnswer(ask, told, row)
+  // A path that is tried daily would add as many rows of requests daily as it has assets.
+  return withoutAnswer(
+    ask,
+    told.map((one) => ({ ...one, request: null })),
+  )
+}
+
+function askedOf({ input }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): AskedAt {
+  const date = 'date' in outcome ? outcome.date : null
+  return { at: knownAt(Math.floor(at / 1000), date), request: row.id, weekStart: input.settings.metrics.weekStart }
+}

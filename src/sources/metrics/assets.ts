@@ -1,0 +1,244 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { Selection } from '../../catalog/series.ts'
+import { usage } from '../../base/errors.ts'
+import { isObject, jsonOf } from '../../base/json.ts'
+import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
+import type { Connection } from '../http/connection.ts'
+import { withoutPoints } from '../../lake/ledger/draft.ts'
+import { canonical } from '../../lake/ledger/entry.ts'
+import { heldPassing, heldSeries, liveFiles } from '../../lake/ledger/held.ts'
+import type { Run } from '../../lake/ledger/job.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { providerOf } from '../../lake/ledger/provider.ts'
+import type { AskOne } from '../http/request-rows.ts'
+import { describeOutcome } from '../http/outcome.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { realDisk } from '../../lake/store/disk.ts'
+import { Engine, quote, quoteList } from '../../lake/store/engine.ts'
+import { readText, sizeOf, writePrivate } from '../../lake/store/files.ts'
+import { assetsFile, inLake, versioned } from '../../lake/store/layout.ts'
+import { suggestion } from '../../base/suggestion.ts'
+import { day, formatDate, type Micros } from '../../base/time.ts'
+import { assetsUrl } from './api.ts'
+
+/** What the listing of assets is asked and stored with. */
+interface Listing {
+  readonly run: Run & {
+    readonly input: { readonly catalogue: Catalogue; readonly providerMoved: boolean }
+    readonly deps: CommitDeps
+  }
+  readonly connection: Connection
+  readonly engine: () => Promise<Engine>
+  /** By a limit of its own: its refusals stop nothing. */
+  readonly ask: AskOne
+}
+
+const fact = 'metrics.assets'
+const largestListing = 100_000_000
+
+/** Whether the listing was not asked within the last day. */
+export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
+  const asked = heldPassing(ledger, fact)
+  return asked === undefined || Math.abs(nowMicros - asked.at) >= day * 1_000_000
+}
+
+/** Asks the listing of assets once and stores what is new or changed in it; no answer of it is a failure. `assets`: how many it names, where it could be had and read. */
+export async function refreshAssets({ run, connection, engine, ask }: Listing) {
+  const { ledger, input } = run
+  const { spool } = connection
+  const url = assetsUrl(connection.base, input.catalogue.wire)
+  const { outcome, row } = await ask({ id: `${run.id}-assets`, url, file: spool.file('assets.json') }, { credits: 0 })
+  if (outcome.kind === 'again' || outcome.kind === 'stopped' || outcome.kind === 'parked')
+    return { outcome, assets: null, fresh: 0, version: null }
+  const assets = outcome.kind === 'body' ? await bodyOf(outcome.file) : null
+  const told = { outcome: assets === null ? describeOutcome(outcome) : 'read', assets: assets?.length ?? null }
+  let fresh = 0
+  const version = await commit(
+    ledger,
+    async (ticket) => {
+      const rows = assets === null || assets.length === 0 ? [] : await freshRows(ledger, await engine(), assets)
+      fresh = rows.length
+      const name = versioned(ticket.version, run.id)
+      const temporary = `assets-${name}.parquet`
+      if (fresh > 0) await writeAssets(await engine(), rows, spool.file(temporary), ticket.committed_at)
+      const about = { ...withoutPoints, table: 'metric_assets', label: '', meta: {} }
+      const staged = { ...about, temporary: spool.path(temporary), path: assetsFile(name) }
+      return {
+        job: 'fetch',
+        run: run.id,
+        provider: connection.provider() ?? providerOf(ledger),
+        providerMoved: input.providerMoved,
+        add: fresh > 0 ? [{ ...staged, rows: fresh }] : [],
+        requests: [{ ...row, points: told.assets }],
+        passing: { [fact]: told },
+      }
+    },
+    run.deps,
+  )
+  return { outcome, assets: told.assets, fresh, version }
+}
+
+async function bodyOf(file: string): Promise<ListedAsset[] | null> {
+  return (await sizeOf(file)) > largestListing ? null : readAssets(await readText(file))
+}
+
+async function freshRows(ledger: Ledger, engine: Engine, assets: readonly ListedAsset[]): Promise<ListedAsset[]> {
+  const held = await heldAssets(ledger, engine)
+  return assets.filter(({ id, record }) => held.get(id) !== canonical(record))
+}
+
+/** Whether a selection leaves its assets to the listing. */
+export function wantsListing(selections: readonly Selection[]): boolean {
+  return selections.some(({ assets }) => assets.includes('*'))
+}
+
+/** The selections with every `'*'` among the assets replaced by what the stored listing names. */
+export async function withListedAssets(selections: readonly Selection[], ledger: Ledger | null) {
+  if (!wantsListing(selections)) return selections
+  const listed = ledger === null ? [] : await listedIds(ledger)
+  if (listed.length === 0)
+    throw usage("assets: '*'", {
+      expected: "a stored listing of the provider's assets",
+      got: 'none',
+      next: 'run `pitlake fetch` with it once, or name them: --assets BTC,ETH',
+    })
+  return selections.map((selection) =>
+    selection.assets.includes('*')
+      ? { ...selection, assets: [...new Set([...selection.assets.filter((id) => id !== '*'), ...listed])] }
+      : selection,
+  )
+}
+
+/**
+ * Refuses an asset of which a lake has no point, and which its listing of the provider's assets lacks but names one that is
+ * near: nobody is asked for a slip of the pen.
+ */
+export async function refuseSlips(root: string, assets: readonly string[]): Promise<void> {
+  if (!isBegun(root)) return
+  using ledger = await Ledger.openToRead(root)
+  const listing = heldPassing(ledger, fact)
+  const held = new Set([...heldSeries(ledger).values()].flatMap((one) => (one.first_t === null ? [] : [one.asset])))
+  const strange = assets.filter((id) => id !== '*' && !held.has(id))
+  if (listing === undefined || strange.length === 0) return
+  const listed = await listedIds(ledger)
+  for (const got of strange) {
+    const near = listed.includes(got) ? undefined : suggestion(got, listed)
+    if (near === undefined) continue
+    const expected = `an asset of the provider's listing as of ${formatDate(listing.at / 1_000_000)}`
+    const next = `did you mean \`${near}\`? What is newer is brought by \`select:\` in pitlake.yaml`
+    throw usage('--assets', { expected, got, next })
+  }
+}
+
+async function listedIds(ledger: Ledger): Promise<string[]> {
+  using engine = await Engine.open()
+  return [...(await heldAssets(ledger, engine)).keys()]
+}
+
+/** The newest record of each stored asset as canonical JSON text, in the order of first sight. */
+async function heldAssets(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
+  const files = liveFiles(ledger, { table: 'metric_assets' }).map((file) => inLake(ledger.root, file.path))
+  if (files.length === 0) return new Map()
+  const rows = await engine.rows<{ id: string; record: string }>(
+    `SELECT id, arg_max(record, observed_at) AS record FROM read_parquet(${quoteList(files)}, hive_partitioning = false)
+     GROUP BY id ORDER BY min(observed_at), id`,
+  )
+  return new Map(rows.map(({ id, record }) => [id, canonical(JSON.parse(record))]))
+}
+
+/** DuckDB's own limit of a JSON object, in bytes; it sizes buffers after it. */
+const usualObject = 1 << 24
+
+/** Writes the rows as one Parquet file, sorted by id. */
+async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: string, observedAt: Micros) {
+  const lines = `${out}.jsonl`
+  const text = rows.map(({ id, symbol, addresses, record }) => {
+    const nested = addresses === null ? null : JSON.stringify(addresses)
+    return `${JSON.stringify({ id, symbol, addresses: nested, record: JSON.stringify(record) })}\n`
+  })
+  const longest = text.reduce((most, line) => Math.max(most, line.length), 0)
+  await writePrivate(lines, text.join(''))
+  try {
+    await engine.run(
+      `COPY (
+         SELECT id, symbol, addresses, record, make_timestamptz(${observedAt}) AS observed_at
+         FROM read_json(${quote(lines)}, format = 'newline_delimited', hive_partitioning = false, maximum_object_size = ${Math.max(usualObject, 4 * longest)},
+           columns = {id: 'VARCHAR', symbol: 'VARCHAR', addresses: 'VARCHAR', record: 'VARCHAR'})
+         ORDER BY id
+       ) TO ${quote(out)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)`,
+    )
+  } finally {
+    await realDisk.remove(lines)
+  }
+}
+
+/** One asset of the metrics API's listing. */
+interface ListedAsset {
+  readonly id: string
+  readonly symbol: string | null
+  /** Contracts of the asset, where the listing carries them. */
+  readonly addresses: readonly { readonly chain_id: string; readonly address: string }[] | null
+  /** The row as it was listed. */
+  readonly record: unknown
+}
+
+/**
+ * Reads a listing of assets: an array of ids, of objects with `id` or `symbol`, or such an array under `data` or
+ * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text.
+ */
+export function readAssets(text: string): ListedAsset[] | null {
+  const list = listIn(jsonOf(text))
+  if (list === null) return null
+  const assets = new Map<string, ListedAsset>()
+  for (const row of list) {
+    const asset = assetOf(row)
+    if (asset !== null && !assets.has(asset.id)) assets.set(asset.id, asset)
+  }
+  return list.length > 0 && assets.size === 0 ? null : [...assets.values()]
+}
+
+function listIn(value: unknown): readonly unknown[] | null {
+  const places = isObject(value) ? [value['data'], value['assets']] : [value]
+  return places.find((place): place is unknown[] => Array.isArray(place)) ?? null
+}
+
+function assetOf(row: unknown): ListedAsset | null {
+  if (typeof row === 'string' || typeof row === 'number') {
+    const id = String(row)
+    return isId(id) ? { id, symbol: null, addresses: null, record: row } : null
+  }
+  if (!isObject(row)) return null
+  const symbol = textOf(row['symbol'])
+  const id = textOf(row['id']) ?? symbol
+  return id === null || !isId(id) ? null : { id, symbol, addresses: addressesOf(row), record: row }
+}
+
+const isId = (text: string): boolean => text !== '' && text !== '*' && text.isWellFormed()
+
+function addressesOf(row: Readonly<Record<string, unknown>>): ListedAsset['addresses'] {
+  const own = contractOf(row, null)
+  const listed = ['addresses', 'contracts', 'platforms'].flatMap((key) => contractsIn(row[key]))
+  const all = [...(own === null ? [] : [own]), ...listed]
+  return all.length === 0 ? null : all
+}
+
+/** A list of contracts, or an object from chain to address. */
+function contractsIn(value: unknown): { chain_id: string; address: string }[] {
+  if (Array.isArray(value)) return value.map((row) => contractOf(row, null)).filter((row) => row !== null)
+  if (!isObject(value)) return []
+  return Object.entries(value)
+    .map(([chain, inner]) => contractOf(isObject(inner) ? inner : { address: inner }, chain))
+    .filter((row) => row !== null)
+}
+
+function contractOf(row: unknown, key: string | null): { chain_id: string; address: string } | null {
+  if (!isObject(row)) return null
+  const chain = textOf(row['chain_id']) ?? textOf(row['chain']) ?? textOf(row['network']) ?? key
+  const address = textOf(row['address']) ?? textOf(row['contract_address'])
+  return chain === null || address === null ? null : { chain_id: chain, address }
+}
+
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string' && value !== '') return value
+  return typeof value === 'number' ? String(value) : null
+}

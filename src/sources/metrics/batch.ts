@@ -1,0 +1,276 @@
+import { commit, type Ticket } from '../../lake/ledger/commit.ts'
+import { type BodyResult, type Heard, identityOf } from '../points/conversion.ts'
+import {
+  type CoverageRow,
+  type Entry,
+  type Progress,
+  type RequestRow,
+  type SeriesRow,
+  type Violation,
+  violationId,
+} from '../../lake/ledger/entry.ts'
+import { isAnswer } from '../../lake/ledger/coverage.ts'
+import { heldCoverage, heldSeries, type HeldSeries } from '../../lake/ledger/held.ts'
+import { asDigests } from '../../lake/ledger/month-digests.ts'
+import { goneOn } from '../points/chains.ts'
+import { monthsIn, seriesKey } from '../points/month-sums.ts'
+import { revisableState } from '../points/revisable.ts'
+import { freshValueTypes } from '../points/value-types.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { rulesOf } from '../points/datings.ts'
+import type { Ask } from './plan.ts'
+import { requestIdWords } from '../http/outcome.ts'
+import { unwatched } from '../../base/stopwatch.ts'
+import { formatMillis, type Interval, type Micros, step, unshownInterval } from '../../base/time.ts'
+import { type Answered, type BatchResult, isBrought } from './answered.ts'
+import { type BatchContext, compareAll, inferIntervals, manyAtOnce } from './convert-batch.ts'
+import { quarantineBody } from '../../lake/store/private.ts'
+import { knownAt, settleBody, settleFailure } from './settle.ts'
+import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
+import { incidentOf, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
+
+type Passed = NonNullable<Entry['passed']>[number]
+
+type Made = Awaited<ReturnType<typeof compareAll>>['made']
+
+/** Circumstances of a judgement: `recorded` is how many the run put on record before. */
+interface Judging {
+  readonly recorded: number
+  readonly at: Micros
+  readonly intervalOf: (request: string | null) => Interval
+}
+
+/** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
+export function judge(
+  ledger: Ledger,
+  { fresh, noted, heard }: Awaited<ReturnType<typeof compareAll>>['differing'],
+  { recorded, at, intervalOf }: Judging,
+) {
+  const about = [...Map.groupBy(heard, ({ standing }) => standing)]
+  const over = about.filter(([, points]) => points.some(({ shown }) => shown === false))
+  const seen = about.flatMap(([one, points]) => (points.some(({ shown }) => shown === true) ? [one] : []))
+  const open = seen.filter(({ accepted }) => accepted === null)
+  const many = fresh.length + recorded > manyAtOnce
+  const incident = many && fresh.length > 0 ? [incidentOf(ledger, 'metrics', formatMillis(at).slice(0, 10))] : []
+  const alone = many ? [] : fresh
+  const parts = incident.flatMap((id) => inWindows(fresh, intervalOf).map((one) => ({ ...one, incident: id })))
+  return {
+    violations: [...noted, ...alone, ...parts, ...over.flatMap(([one, points]) => leftOf(one, points))],
+    passed: passedOf(
+      ledger,
+      over.map(([one]) => one),
+    ),
+    seen: {
+      violations: [...alone, ...open.filter((one) => one.incident === undefined)],
+      incidents: [...new Set([...open.flatMap((one) => one.incident ?? []), ...incident])],
+      accepted: [...noted.map(violationId), ...seen.flatMap(({ accepted }) => accepted ?? [])],
+      recorded: fresh.length,
+    },
+  }
+}
+
+/** What of a window is still missing, with the instant at which it was seen first. */
+function leftOf(one: Standing, points: readonly Heard[]): Violation[] {
+  if (one.until === undefined) return []
+  const left: Violation[] = []
+  let run: Heard[] = []
+  const close = (until: number): void => {
+    const [first] = run
+    if (first) left.push({ ...one, t: first.t, until, points: run.length })
+    run = []
+  }
+  for (const point of points) {
+    if (point.shown === false) close(point.t)
+    else run.push(point)
+  }
+  close(one.until)
+  return left
+}
+
+/** What passed, as short as it can be said: where nothing of an incident is open any more in a series, that. */
+function passedOf(ledger: Ledger, over: readonly Standing[]): Passed[] {
+  const groups = Map.groupBy(over, ({ series, incident }) => JSON.stringify([series, incident]))
+  return [...groups.values()].map((group): Passed => {
+    const [{ series, incident }] = group as [Standing]
+    const own = standingDifferences(ledger, [series]).filter((one) => one.incident === incident)
+    if (incident !== undefined && own.length === group.length) return { series, incident }
+    const differences = group.map(({ t, kind, offered, until }) => ({
+      t,
+      kind,
+      offered,
+      ...(until !== undefined && { until }),
+    }))
+    return { series, ...(incident !== undefined && { incident }), differences }
+  })
+}
+
+/** Points that an answer lacked as windows: consecutive ones together. */
+function inWindows(found: readonly Violation[], intervalOf: Judging['intervalOf']): Violation[] {
+  const lacking = found.filter(({ kind }) => kind === 'vanished')
+  const windows: Violation[] = []
+  for (const group of Map.groupBy(lacking, ({ series }) => series).values()) {
+    let last: Violation | undefined
+    for (const one of group.toSorted((a, b) => a.t - b.t)) {
+      const until = step(one.t, intervalOf(one.request), 1)
+      if (last !== undefined && last.until !== undefined && one.t < last.until) continue
+      if (last?.until === one.t) windows.pop()
+      last =
+        last?.until === one.t
+          ? { ...last, until, points: (last.points ?? 0) + 1 }
+          : { ...one, stored: null, stored_at: null, until, points: 1 }
+      windows.push(last)
+    }
+  }
+  return [...windows, ...found.filter(({ kind }) => kind !== 'vanished')]
+}
+
+/** Converts every body of the batch and commits all of it as one version. */
+export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
+  let done: (Omit<BatchResult, 'version'> & { readonly made: Made }) | undefined
+  const { purpose, ledger, engine, tally, id: run, provider, input } = context
+  const { weekStart } = input.settings.metrics
+  const { during = unwatched } = context.deps
+  const version = await commit(
+    ledger,
+    async (ticket) => {
+      const known = seriesNamed(ledger, answers)
+      const inferred = await during('reading', async () => await inferIntervals(engine, answers, known, weekStart))
+      const { batch, doubts, differing, made } = await compareAll(context, ticket, inferred)
+      const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
+      const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
+      const { recorded } = tally.differing
+      const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
+      const learnt = await during('proving', async () => await learntFrom(context, batch, made, ticket))
+      const settled = await settleBatch(context, batch, made.bodies, known)
+      // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
+      const verifying = purpose.name === 'verify'
+      const coverage = verifying
+        ? onlyMissing(ledger, batch, settled.coverage)
+        : keepingProven(ledger, settled.coverage)
+      const verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
+      const again = [...settled.again.map((ask) => ({ ask, doubted: null })), ...doubts]
+      const unused = unusedOf(answers, made.bodies)
+      const revised = batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
+      done = { made, ...judged.seen, coverage, verified, unused, asked: answers.filter(isBrought), again }
+      return {
+        job: purpose.name,
+        run,
+        provider,
+        providerMoved: input.providerMoved,
+        add: made.files,
+        series: seriesRows(batch, made.bodies, inferred.shown),
+        regained: made.regained,
+        coverage,
+        violations: judged.violations,
+        passed: judged.passed,
+        findings: made.findings,
+        ...learnt,
+        requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
+        rules: rulesOf(input.catalogue),
+        ...(made.files.length > 0 && { state: revisableState(ledger, revised) }),
+        verified,
+      }
+    },
+    context.deps,
+  )
+  if (!done) throw new RangeError('a batch that nobody drafted')
+  const { made, ...told } = done
+  tellBeyond(context, made)
+  return { version, ...told }
+}
+
+function tellBeyond({ tell }: BatchContext, { bodies: all }: Made): void {
+  for (const [series, bodies] of Map.groupBy(all, (body) => body.series)) {
+    const points = bodies.reduce((sum, { beyond }) => sum + beyond, 0)
+    if (points > 0) tell({ kind: 'beyond', series, points })
+  }
+}
+
+/** What is held of the series that the answers are about; a few of maybe very many. */
+function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, HeldSeries> {
+  return heldSeries(ledger, [...new Set(answers.map(({ ask }) => ask.series.id))])
+}
+
+async function settleBatch(
+  context: BatchContext,
+  batch: readonly Answered[],
+  bodies: readonly BodyResult[],
+  known: ReadonlyMap<string, HeldSeries>,
+): Promise<{ coverage: CoverageRow[]; again: Ask[] }> {
+  const byRequest = new Map(bodies.map((body) => [body.request, body]))
+  const coverage: CoverageRow[] = []
+  const again: Ask[] = []
+  const { secrets, metrics } = context.input.settings
+  const { weekStart } = metrics
+  for (const answered of batch) {
+    const { ask } = answered
+    const result = byRequest.get(answered.request?.id ?? '')
+    if (!result || !isBrought(answered)) {
+      coverage.push(...answered.coverage)
+      continue
+    }
+    const { id, asked_at } = answered.request
+    const at = knownAt(Math.floor(asked_at / 1_000_000), answered.body.date)
+    const asked = { at, request: id, weekStart }
+    if (result.state !== 'poison')
+      coverage.push(...settleBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
+    else if (!answered.again) again.push(ask)
+    else {
+      const reason = result.reason ?? 'undecodable'
+      await quarantineBody(context.ledger.root, answered.body, answered.request, reason, secrets)
+      const held = heldCoverage(context.ledger, [ask.series.id]).get(ask.series.id) ?? []
+      coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, held.filter(isAnswer), asked))
+    }
+  }
+  return { coverage, again }
+}
+
+/** Series as the journal names them; without an interval of its own one is settled once good points have shown it. */
+function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], shown: ReadonlyMap<string, Interval>) {
+  const sound = new Set(bodies.filter(({ state }) => state === 'ok').map(({ series }) => series))
+  const rows = new Map<string, SeriesRow>()
+  for (const { ask } of batch) {
+    const { series } = ask
+    const settled = series.interval ?? (sound.has(series.id) ? (shown.get(series.id) ?? null) : null)
+    rows.set(series.id, { ...series, settled })
+  }
+  return [...rows.values()]
+}
+
+/** What the batch shows of the types of values, and what it brought to each series, and of each month. */
+export async function learntFrom(
+  { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
+  batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
+  { bodies, files }: Pick<Made, 'bodies' | 'files'>,
+  { committed_at: at }: Pick<Ticket, 'committed_at'>,
+) {
+  const value_types = await freshValueTypes(ledger, await engine(), files)
+  const named = new Map(
+    batch.map(({ ask }) => [seriesKey(ask.series.metric, ask.interval, identityOf(ask.series)), ask.series.id]),
+  )
+  const find = (key: string): string | undefined => named.get(key)
+  const months = await monthsIn(await engine(), ledger.root, files, find)
+  const brought = Map.groupBy(bodies, ({ series }) => series)
+  const progress = [...brought].flatMap(([series, own]): Progress[] => {
+    const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
+    const points = own.reduce((sum, { added }) => sum + added, 0)
+    if (points === 0 || ts.length === 0) return []
+    const digests = asDigests(months.get(series) ?? new Map<string, never>())
+    const vintages = own.reduce((sum, body) => sum + (body.vintages ?? 0), 0)
+    const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
+    return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
+  })
+  return { value_types, progress: await goneOn(ledger, await engine(), progress, months, { add: files, at }) }
+}
+
+function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
+  const result = bodies.find((one) => one.request === request.id)
+  if (!result) return request
+  const poison = result.state === 'poison'
+  return {
+    ...request,
+    points: result.points,
+    outcome: poison ? 'poison' : request.outcome,
+    detail: poison && body ? `${result.reason ?? ''}${requestIdWords(body)}` : result.reason,
+  }
+}

@@ -1,0 +1,365 @@
+import { isAccepted, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
+import { type CoverageRow, type Json, type Provider, type Violation, violationId } from '../../lake/ledger/entry.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import type { Spool } from '../../lake/ledger/sweep.ts'
+import {
+  type Body,
+  type BodyResult,
+  type Circumstances,
+  type ConvertPart,
+  type ConvertResult,
+  emptyTally,
+  type Existing,
+  type WrittenFile,
+} from '../points/conversion.ts'
+import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
+import type { StagedFile, Ticket } from '../../lake/ledger/commit.ts'
+import { footerOf } from '../../lake/ledger/draft.ts'
+import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } from '../../lake/ledger/held.ts'
+import { heldLost } from '../../lake/ledger/lost.ts'
+import { endingSeconds } from '../http/skew.ts'
+import { convert } from '../points/convert.ts'
+import { isRecent, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
+import { heldRevisable } from '../points/revisable.ts'
+import { spacingsOf, weekdayOf } from '../points/spacing.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { inLake, pointsFile, recentFile, versioned } from '../../lake/store/layout.ts'
+import { ceil, type Instant, type Interval, longestSeconds, type Weekday, weeklyIntervals } from '../../base/time.ts'
+import { type Ask, horizonOf } from './plan.ts'
+import type { OpenRun } from './run.ts'
+import { knownAt } from './settle.ts'
+
+/** So many points of one run that differ or lack are more than single findings: an incident. */
+export const manyAtOnce = 100
+/** So many windows of a run at most are asked a second time before what they show is believed. */
+const mostAskedTwice = 200
+
+/** What answers show that is not on record yet, or no longer was, and what they say of what is. */
+type Differing = Readonly<ReturnType<typeof differingIn>>
+
+/** Holds what a conversion found against what is on record. */
+export function differingIn(
+  ledger: Ledger,
+  standing: ReadonlyMap<string, readonly Standing[]>,
+  { violations, heard }: Pick<ConvertResult, 'violations' | 'heard'>,
+) {
+  const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
+  const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
+  const { true: noted = [], false: fresh = [] } = Object.groupBy(found, (one) => `${isAccepted(ledger, one)}`)
+  return {
+    fresh,
+    /** Those of them of which a person took note while they were open. */
+    noted,
+    heard,
+  }
+}
+
+/** The differences on record of these series that the last answer showed. */
+export function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
+  return Map.groupBy(standingDifferences(ledger, ids), ({ series }) => series)
+}
+
+function knownBy(standing: readonly Standing[]): (one: Violation) => boolean {
+  const points = new Set(standing.filter(({ until }) => until === undefined).map(violationId))
+  const windows = standing.filter(({ until }) => until !== undefined)
+  return (one) =>
+    points.has(violationId(one)) ||
+    (one.kind === 'vanished' && windows.some(({ t, until = t }) => one.t >= t && one.t < until))
+}
+
+/** The answers that are not believed yet: of a run in which very much differed those that were asked only once. */
+export function doubted(
+  answers: readonly Answered[],
+  { fresh }: Differing,
+  { recorded, twice }: { readonly recorded: number; readonly twice: number },
+): Brought[] {
+  if (twice === 0 && fresh.length + recorded <= manyAtOnce) return []
+  const differing = new Set(fresh.map(({ request }) => request))
+  return answers
+    .filter(isBrought)
+    .filter(({ request, again }) => !again && differing.has(request.id))
+    .slice(0, Math.max(0, mostAskedTwice - twice))
+}
+
+/** A run and the provider under whose name it commits. */
+export interface BatchContext extends OpenRun {
+  readonly provider: Provider
+}
+
+/** What a batch brought, as it was converted. */
+type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
+
+/** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
+export async function compareAll(
+  context: BatchContext,
+  ticket: Ticket,
+  { batch, refused }: Pick<Awaited<ReturnType<typeof inferIntervals>>, 'batch' | 'refused'>,
+): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Again[] }> {
+  const { ledger, tally } = context
+  const standing = standingBySeries(
+    ledger,
+    batch.map(({ ask }) => ask.series.id),
+  )
+  const convertThese = async (these: readonly Answered[]): Promise<{ made: Made; differing: Differing }> => {
+    const made = await convertAll(context, ticket, partitions(these, refused), standing)
+    const bodies = [...refusals(these, refused), ...made.bodies]
+    return { made: { ...made, bodies }, differing: differingIn(ledger, standing, made) }
+  }
+  const all = await convertThese(batch)
+  const doubts = doubted(batch, all.differing, tally.differing)
+  if (doubts.length === 0) return { ...all, batch, doubts: [] }
+  const believed = batch.filter((one) => !doubts.some((doubt) => doubt === one))
+  const again = doubts.map((one) => ({ ask: one.ask, doubted: one }))
+  return { ...(await convertThese(believed)), batch: believed, doubts: again }
+}
+
+/** Bodies that contradict the interval of their series, as if their conversion had refused them. */
+function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
+  const { kept: points, ...nothing } = emptyTally
+  return batch.flatMap(({ ask, request }) => {
+    const reason = refused.get(request?.id ?? '')
+    if (request === null || reason === undefined) return []
+    const body = { request: request.id, series: ask.series.id, state: 'poison' as const, reason }
+    return [{ ...body, points, ...nothing, missing: [] }]
+  })
+}
+
+/** By partition, in the order in which a recent file is sorted. */
+function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly Brought[])[] {
+  const brought = batch.filter(isBrought).filter(({ request }) => !refused.has(request.id))
+  const parts = Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
+  return [...parts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
+}
+
+/** Reads, compares and writes all bodies of the batch together. */
+async function convertAll(
+  context: BatchContext,
+  ticket: Ticket,
+  answers: readonly (readonly Brought[])[],
+  standing: ReadonlyMap<string, readonly Standing[]>,
+): Promise<Made> {
+  const { ledger, connection, input, id: run } = context
+  const { timestamp, weekStart } = input.settings.metrics
+  const parts = partsOf(context, answers, standing)
+  const beside = { ledger, spool: connection.spool, engine: await context.engine(), run, ticket }
+  const how = { timestamp, weekStart, during: context.deps.during }
+  const made = await convertBeside(beside, parts, begunOf(ledger, answers), how)
+  return { ...made, bodies: await withWeekday(context, answers.flat(), made.bodies) }
+}
+
+interface Beside {
+  readonly ledger: Ledger
+  readonly spool: Spool
+  readonly engine: Engine
+  readonly run: string
+  readonly ticket: Ticket
+}
+
+/** Converts parts beside what the lake holds of those that have begun, and stages what is new as files of the commit. */
+export async function convertBeside(
+  { ledger, spool, engine, run, ticket }: Beside,
+  parts: readonly Omit<ConvertPart, 'existing' | 'out'>[],
+  begun: readonly PartName[],
+  how: Pick<Circumstances, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
+): Promise<Made> {
+  const held = holding(liveFiles(ledger, { table: 'points' }), begun)
+  const own = partitionsOf(held.filter((file) => !isRecent(file)))
+  const whole = parts.map((part, p): ConvertPart => {
+    const files = own.get(`${part.metric} ${part.interval}`)?.own ?? []
+    return { ...part, existing: existing(ledger, files), out: spool.file(partName(p)) }
+  })
+  const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
+  const dated = { observedAt: BigInt(ticket.committed_at), metadata: footerOf(ticket) }
+  const result = await convert(engine, { parts: whole, recent, ...dated, ...how })
+  return { ...result, files: stagedFiles(spool, parts, result, versioned(ticket.version, run)) }
+}
+
+type PartName = Pick<ConvertPart, 'metric' | 'interval'>
+
+/** The partitions of which an answered series has points: of no other one there is anything to compare with. */
+function begunOf(ledger: Ledger, answers: readonly (readonly Brought[])[]): PartName[] {
+  const known = heldSeries(
+    ledger,
+    answers.flat().map(({ ask }) => ask.series.id),
+  )
+  const has = ({ ask }: Brought): boolean => (known.get(ask.series.id)?.points ?? 0) > 0
+  return answers.flatMap((part): PartName[] => {
+    const ask = part.find(has)?.ask
+    return ask ? [{ metric: ask.series.metric, interval: ask.interval }] : []
+  })
+}
+
+/** What a conversion wrote into a spool, as files of a commit. */
+function stagedFiles(
+  spool: Spool,
+  parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
+  result: Pick<ConvertResult, 'files' | 'recent'>,
+  name: string,
+): StagedFile[] {
+  const files = parts.flatMap(({ metric, interval }, p): StagedFile[] => {
+    const file = result.files[p]
+    return file ? [staged(spool, partName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
+  })
+  if (result.recent) {
+    const { shares, ...file } = result.recent
+    const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
+    files.push(staged(spool, recentName, recentFile(name), whole))
+  }
+  return files
+}
+
+/** The files that hold points of these partitions: no other one is opened, which may be damaged. */
+function holding(held: readonly HeldFile[], parts: readonly PartName[]): HeldFile[] {
+  const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
+  return held.filter((file) => sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`)))
+}
+
+/** The recent file of a conversion in its spool, and that of a partition. */
+const recentName = 'recent.parquet'
+const partName = (p: number): string => `${p}.parquet`
+
+/** The partitions that the answers are about. */
+function partsOf(
+  { ledger, provider, input }: BatchContext,
+  answers: readonly (readonly Brought[])[],
+  standing: ReadonlyMap<string, readonly Standing[]>,
+) {
+  const ids = answers.flat().map(({ ask }) => ask.series.id)
+  const coverage = heldCoverage(ledger, ids)
+  const names = input.settings.metrics.paths
+  const lost = heldLost(ledger, ids)
+  const known = new Set(heldRevisable(ledger))
+  return answers.flatMap((part): Parameters<typeof convertBeside>[1] => {
+    const [first] = part
+    if (!first) return []
+    const { interval, endpoint } = first.ask
+    const { path: metric, overlap } = endpoint
+    // Once a lake has vintages of a metric it goes on with them, whatever a catalogue says later.
+    const revisable = endpoint.revisable || known.has(metric) ? ('observed' as const) : undefined
+    const bodies = part.map((one) => ({
+      ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
+      standing: standing.get(one.ask.series.id),
+      lost: lost.get(one.ask.series.id),
+    }))
+    return [{ metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap, revisable, bodies }]
+  })
+}
+
+/** Files of the lake as conversions read them. */
+function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+  return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
+}
+
+type Written = WrittenFile & Pick<StagedFile, 'metric' | 'interval'> & { readonly shares?: Json }
+
+function staged(spool: Spool, temporary: string, path: string, file: Written): StagedFile {
+  const { metric, interval, rows, digest, min_t, max_t, ...meta } = file
+  const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
+  return { ...place, rows, min_t, max_t, digest, meta }
+}
+
+/** A week that begins on another day than the lake's is told by its name. */
+async function withWeekday(
+  { engine, input }: BatchContext,
+  answers: readonly Brought[],
+  results: readonly BodyResult[],
+): Promise<BodyResult[]> {
+  const { weekStart } = input.settings.metrics
+  return await Promise.all(
+    results.map(async (result) => {
+      if (result.state !== 'poison') return result
+      const answer = answers.find(({ request }) => request.id === result.request)
+      const file = answer?.body.file
+      if (!answer || file === undefined || !weeklyIntervals.includes(answer.ask.interval)) return result
+      const begins = await weekdayOf(await engine(), file, answer.ask.interval)
+      if (begins === null || begins === weekStart) return result
+      return { ...result, reason: `weeks that begin on ${begins}: set metrics.week_start (${weekStart})` }
+    }),
+  )
+}
+
+/** Up to when points count as finished: by the provider's clock, unless a real one runs far ahead in a single answer. */
+function horizonBy(date: Instant | null, local: Instant, synthetic: boolean): Instant {
+  if (date === null) return local
+  return synthetic ? date : Math.min(date, local + endingSeconds)
+}
+
+function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[], synthetic: boolean): Body {
+  const askedAt = Math.floor(request.asked_at / 1_000_000)
+  const prior = coverage
+    .filter((row) => row.state === 'covered' || row.state === 'empty')
+    // One of the future is none: a clock was wrong.
+    .filter((row) => row.asked_at <= askedAt + endingSeconds)
+    .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
+  return {
+    file: body.file,
+    lexed: body.lexed,
+    request: request.id,
+    series: ask.series,
+    since: ask.window?.since ?? null,
+    until: ask.window?.until ?? null,
+    askedAt: knownAt(askedAt, body.date),
+    horizon: horizonBy(body.date, askedAt, synthetic),
+    prior,
+  }
+}
+
+/**
+ * Gives the answers of endpoints that take no interval the smallest spacing of their points. What is on record, or
+ * stands in the lake under the provisional 24h already, stays: a body with wider points is then no part of the series.
+ */
+export async function inferIntervals(
+  engine: () => Promise<Engine>,
+  batch: readonly Answered[],
+  held: ReadonlyMap<string, HeldSeries>,
+  weekStart: Weekday,
+) {
+  const refused = new Map<string, string>()
+  const shown = new Map<string, Interval>()
+  const placed: Answered[] = []
+  const spacings = await spacingsIn(engine, batch)
+  for (const answered of batch) {
+    const seen = spacings.get(answered)
+    if (seen === undefined || !isBrought(answered)) {
+      placed.push(answered)
+      continue
+    }
+    const { ask, body, request } = answered
+    const { id } = ask.series
+    const known = held.get(id)
+    const fixed = known?.settled ?? shown.get(id) ?? ((known?.points ?? 0) > 0 ? ask.interval : null)
+    if (fixed !== null && seen !== null && longestSeconds(seen) > longestSeconds(fixed))
+      refused.set(request.id, `points ${seen} apart in a series of ${fixed}`)
+    if (seen !== null && (fixed === null || fixed === seen)) shown.set(id, seen)
+    const at = knownAt(Math.floor(request.asked_at / 1_000_000), body.date)
+    placed.push({ ...answered, ask: onGridOf(ask, fixed ?? seen ?? ask.interval, at, weekStart) })
+  }
+  return {
+    batch: placed,
+    /** By request: why the body cannot belong to its series. */
+    refused,
+    /** By series: the interval that this batch was the first to show. */
+    shown,
+  }
+}
+
+/** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */
+async function spacingsIn(
+  engine: () => Promise<Engine>,
+  batch: readonly Answered[],
+): Promise<Map<Answered, Interval | null>> {
+  const open = batch.filter(isBrought).filter(({ ask }) => ask.endpoint.intervals.length === 0)
+  if (open.length === 0) return new Map()
+  const files = open.map(({ body }) => body.file)
+  const spacings = await spacingsOf(await engine(), files)
+  return new Map(open.map((one, i) => [one, spacings[i] ?? null]))
+}
+
+/** The same request in terms of another interval. */
+function onGridOf(ask: Ask, interval: Interval, known: Instant, weekStart: Weekday): Ask {
+  if (interval === ask.interval) return ask
+  const { final } = horizonOf(ask.endpoint, interval, known, weekStart)
+  const since = ceil(ask.settles.since, interval, weekStart)
+  const until = Math.max(since, Math.min(ceil(ask.settles.until, interval, weekStart), final))
+  return { ...ask, interval, settles: { since, until } }
+}

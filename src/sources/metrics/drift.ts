@@ -1,0 +1,78 @@
+import { readText } from '../../lake/store/files.ts'
+import { compareListing } from '../../catalog/drift.ts'
+import { type ListedEndpoint, readListing } from '../../catalog/listing.ts'
+import { LakeError } from '../../base/errors.ts'
+import { assetsUrl, metricsAccess, type MetricsProvider } from './api.ts'
+import { describeOutcome, howToGoOn, type Outcome } from '../http/outcome.ts'
+import { isLoopback } from '../../catalog/settings.ts'
+import { askBeside, type BesideDeps } from '../http/connection.ts'
+
+/** What is compared with what. */
+interface DriftInput extends MetricsProvider {
+  /** The text of a listing and its name; null: ask the provider. */
+  readonly file: { readonly name: string; readonly text: string } | null
+  /** Where below the API's prefix the provider lists its endpoints. */
+  readonly path: string
+  /** Also paths that do not end in `_pit`. */
+  readonly all: boolean
+}
+
+/** The catalogue against the provider's own listing. */
+export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<ReturnType<typeof compareListing>> {
+  const { settings, catalogue, all } = input
+  const { url, paths, exchanges } = settings.metrics
+  const listing = input.file ? readListing(input.file.name, input.file.text) : await askListing(input, deps)
+  const placeholders = url !== null && isLoopback(url)
+  return compareListing(catalogue, listing, { paths, exchanges, placeholders, all })
+}
+
+async function askListing(input: DriftInput, deps: BesideDeps): Promise<ListedEndpoint[]> {
+  const { settings, catalogue, path } = input
+  const next = 'set it, or compare with a saved listing: --file FILE'
+  const manner = { perMinute: settings.metrics.requestsPerMinute, next }
+  return await askBeside(metricsAccess(input), deps, manner, async ({ ask, base, file }) => {
+    const url = assetsUrl(base, { ...catalogue.wire, assetsPath: path.replace(/^\/+/, '') })
+    const { outcome } = await ask({ id: 'listing', url, file: file('listing.json') })
+    if (outcome.kind !== 'body') throw noListing(outcome, path)
+    return readAnswer(path, await readText(outcome.file))
+  })
+}
+
+/** What a provider answers is no mistake of whoever asks. */
+function readAnswer(path: string, text: string): ListedEndpoint[] {
+  const subject = `the provider's listing at ${path}`
+  try {
+    return readListing(subject, text)
+  } catch (cause) {
+    if (!(cause instanceof LakeError)) throw cause
+    const [{ got } = {}] = cause.complaints
+    throw new LakeError('incomplete', {
+      ...unlisted(subject, 'name its path with --path'),
+      got: isHtml(text) ? 'HTML' : got,
+      cause,
+    })
+  }
+}
+
+const isHtml = (text: string): boolean => text.trimStart().startsWith('<')
+
+function unlisted(subject: string, how: string) {
+  return { subject, expected: 'a list of endpoints', next: `${how}, or compare with a saved listing: --file FILE` }
+}
+
+function noListing(outcome: Exclude<Outcome, { kind: 'body' }>, path: string): LakeError {
+  const words = describeOutcome(outcome)
+  if (outcome.kind === 'unauthorised')
+    return new LakeError('unauthorised', {
+      subject: 'the provider refuses the key',
+      got: words,
+      next: 'check PITLAKE_METRICS_KEY',
+    })
+  const subject = `the provider's listing at ${path}`
+  if (outcome.kind === 'stopped' || outcome.kind === 'parked') {
+    const until = outcome.kind === 'parked' ? new Date(outcome.until).toISOString() : null
+    return new LakeError('stopped', { subject, got: words, next: howToGoOn(until) })
+  }
+  const how = outcome.kind === 'again' ? 'run the same command again' : 'name its path with --path'
+  return new LakeError('incomplete', { ...unlisted(subject, how), got: words })
+}

@@ -1,0 +1,350 @@
+import { availableAt, type Rule } from '../../catalog/availability.ts'
+import type { Endpoint } from '../../catalog/catalogue.ts'
+import type { Series, Wanted } from '../../catalog/series.ts'
+import { isOfHeld, readRefusal, refusalPatience } from '../../lake/ledger/refusals.ts'
+import { isAnswer } from '../../lake/ledger/coverage.ts'
+import type { WindowAnswer } from '../../lake/ledger/entry.ts'
+import { storedInterval } from '../../lake/ledger/held.ts'
+import {
+  ceil,
+  count,
+  day,
+  floor,
+  type Instant,
+  type Interval,
+  longestSeconds,
+  step,
+  type Weekday,
+} from '../../base/time.ts'
+import { bridge, intersect, minus, union, type Window } from '../../base/windows.ts'
+import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
+import { beforeStart, isOfMetadata, isUnlisted, type saidOf, standingOf } from './metadata-said.ts'
+
+/** What the lake already knows of a series. */
+export interface Held {
+  readonly metric: string
+  readonly points: number
+  readonly answers: readonly WindowAnswer[]
+  /** The interval under which its points are stored, where the endpoint itself takes none. */
+  readonly settled: Interval | null
+  /** Where an incident that nobody accepted is open: asked again by whatever run comes next. */
+  readonly incident?: Window | undefined
+}
+
+/** What bounds and prices a plan. */
+interface PlanLimits {
+  readonly requestsPerMinute: number
+  /** Per asset, `*` for the others. */
+  readonly credits: Readonly<Record<string, number>>
+  /** The day on which the provider's weeks begin; Monday unless said. */
+  readonly weekStart?: Weekday
+  /** Ask only for known gaps. */
+  readonly gapsOnly: boolean
+  /** Ask for every interval that has ended, also before its assumed rule: whoever asks knows that it may be there. */
+  readonly eager?: boolean
+  /** Why a series must not be asked of this provider; null when it may. */
+  readonly blocked: (series: Series, endpoint: Endpoint) => string | null
+  /** What the provider's metadata say of a series, and since when; null where there are none. */
+  readonly said?: (series: Series, endpoint: Endpoint) => ReturnType<typeof saidOf> | null
+}
+
+/** One request: a window of a series, or the whole series where the endpoint takes no range. */
+export interface Ask {
+  readonly series: Series
+  readonly endpoint: Endpoint
+  readonly interval: Interval
+  /** The range to ask, overlap included; null where the endpoint takes neither since nor until. */
+  readonly window: Window | null
+  /** The part of the wanted range that this request is to settle. */
+  readonly settles: Window
+  readonly points: number
+  readonly credits: number
+  /** Whether its path is refused by what stands on record, to a series that has points or to others: one of them finds out. */
+  readonly refused?: 'held' | 'new'
+}
+
+/** A series that is not asked, with the reason. */
+interface Blocked extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
+  readonly window: Window
+  readonly reason: string
+  /** What was said of it before, by a refusal that stands or by metadata; null where a name is not mapped. */
+  readonly told: Pick<WindowAnswer, 'state' | 'asked_at' | 'request'> | null
+}
+
+/** The very object that `fetch` executes and `plan` prints. */
+export interface Plan {
+  readonly asks: readonly Ask[]
+  readonly blocked: readonly Blocked[]
+  readonly totals: ReturnType<typeof totalsOf>
+  readonly notes: readonly string[]
+}
+
+/** Where history begins when nobody says: the first block of the oldest chain. */
+export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
+
+/** How many stored points a top-up asks for again: the standing immutability check. */
+const overlapPoints = 5
+
+/** Points of one answer: few long windows before many short, but not longer than this. */
+const longestAnswer = 80_000
+/** Two missing windows are asked in one request while at most this many points lie between them. */
+const bridgedPoints = 5000
+
+/** Typical size of a point on the wire, for the estimate. */
+const bytesPerPoint = 56
+
+const week = 7 * day
+const gapPatience = 90 * day
+const emptyPatience = 30 * day
+
+/** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
+export function plan(
+  wanted: readonly Wanted[],
+  held: ReadonlyMap<string, Held>,
+  limits: PlanLimits,
+  now: Instant,
+): Plan {
+  const asks: Ask[] = []
+  const blocked: Blocked[] = []
+  let windows = 0
+  let expected = 0
+  const horizons = new Map<string, ReturnType<typeof horizonOf>>()
+  const paths = refusedPaths(held)
+  for (const want of wanted) {
+    const known = held.get(want.series.id)
+    const interval = storedInterval({ interval: want.series.interval, settled: known?.settled ?? null })
+    const key = `${want.endpoint.path} ${interval}`
+    const horizon =
+      horizons.get(key) ??
+      horizonOf(limits.eager ? unassumed(want.endpoint) : want.endpoint, interval, now, limits.weekStart)
+    horizons.set(key, horizon)
+    const range = {
+      since: ceil(want.since ?? historyStart, interval, limits.weekStart),
+      until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.final),
+    }
+    if (range.since >= range.until) continue
+    const { series, endpoint } = want
+    const line: Line = { want, known, interval, horizon, limits, now }
+    const unmapped = limits.blocked(series, endpoint)
+    const said = limits.said?.(series, endpoint) ?? null
+    const asked = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(known) ? 'held' : 'new'
+    const { refusal, suspect } = refusalOf(endpoint.path, known, paths, now)
+    const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
+    const wanted = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
+    const doubtful = doubtfulOf(line, range, wanted.length > 0)
+    if (wanted.length + doubtful.length === 0) continue
+    const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
+      void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
+    const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
+    if (unmapped !== null || why !== null) {
+      block(wanted, unmapped ?? why?.reason ?? '', why)
+      continue
+    }
+    const early = intersect(wanted, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
+    block(early, beforeStart, { state: 'empty', asked_at: metadata.at, request: null })
+    const missing = union([...minus(wanted, early), ...doubtful])
+    if (missing.length === 0) continue
+    windows += missing.length
+    const own = requestsFor(line, missing)
+    for (const ask of own) expected += expectedOf(ask, known)
+    const marked = { refused: wasHeld(known) ? ('held' as const) : ('new' as const) }
+    asks.push(...(suspect ? own.map((ask) => ({ ...ask, ...marked })) : own))
+  }
+  const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
+  return { asks, blocked, totals, notes: notesOf(wanted) }
+}
+
+/** Where an incident is open; whoever comes back in minutes looks again only where it `asks` anyway. */
+function doubtfulOf({ want: { endpoint }, known, interval, limits }: Line, range: Window, asks: boolean): Window[] {
+  const at = known?.incident
+  if (!at || endpoint.overlap !== 'exact' || limits.gapsOnly || (limits.eager === true && !asks)) return []
+  return intersect([range], [{ since: at.since, until: ceil(at.until, interval, limits.weekStart) }])
+}
+
+/** A wanted series, and by what it is judged what to ask of it. */
+interface Line {
+  readonly want: Wanted
+  readonly known: Held | undefined
+  readonly interval: Interval
+  readonly horizon: ReturnType<typeof horizonOf>
+  readonly limits: PlanLimits
+  readonly now: Instant
+}
+
+/** How many new points a request should bring: those that no answer has decided on, or that are still awaited. */
+function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
+  const decided = (known?.answers ?? []).filter(
+    (answer) => isAnswer(answer) && answer.reason !== 'awaiting' && !isOfMetadata(answer),
+  )
+  let points = 0
+  for (const { since, until } of minus([settles], decided)) points += count(since, until, interval)
+  return points
+}
+
+/**
+ * Up to where answers can be expected now, on the grid of the interval: the end of the newest interval whose availability
+ * instant has passed (`final`), and of the newest that has ended.
+ */
+export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval, now: Instant, weekStart?: Weekday) {
+  const rules = endpoint.rules[interval]
+  const complete = floor(now, interval, weekStart)
+  let final = complete
+  while (availableAt(rules, step(final, interval, -1), interval) > now) final = step(final, interval, -1)
+  return { final, complete }
+}
+
+/** The same with no lag but a stated one. */
+function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> {
+  const own = Object.entries(rules).map(([interval, list]) => [
+    interval,
+    list.map((rule): Rule => (rule.basis === 'stated' ? rule : { ...rule, kind: 'lag', seconds: 0 })),
+  ])
+  return { rules: Object.fromEntries(own) as Endpoint['rules'] }
+}
+
+/** How long after its availability instant a missing point is still awaited, in seconds. */
+export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Interval): number {
+  return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
+}
+
+/** What is known of a series beside its answers. */
+interface Marks extends Pick<ReturnType<typeof standingOf>, 'unlisted' | 'noted'> {
+  /** Whether a name of the series is not mapped. */
+  readonly placeholder: boolean
+  /** Whether its refused path is tried again now. */
+  readonly suspect: boolean
+}
+
+function missingWindows(line: Line, range: Window, marks: Marks): Window[] {
+  const { answers = [], points = 0 } = line.known ?? {}
+  if (!line.limits.gapsOnly)
+    return minus(
+      [range],
+      answers.filter((answer) => isSettled(line, answer, marks)),
+    )
+  const gaps = answers.filter((answer) => (isHole(answer) ? isOverdue(line, answer) : isAlarm(answer, points)))
+  return minus([range], minus([range], gaps))
+}
+
+const isHole = (answer: WindowAnswer): boolean => answer.state === 'covered' && answer.reason !== null
+
+/** Whether points of a series that has some were refused here. */
+function isAlarm({ state, reason }: WindowAnswer, points: number): boolean {
+  return points > 0 && (state === 'failed' || state === 'unsupported') && isOfHeld(reason)
+}
+
+/** The time since the availability instant of an answer's last point. */
+function ageOf({ want: { endpoint }, interval, limits, now }: Line, { until }: WindowAnswer): number {
+  return (
+    now - availableAt(endpoint.rules[interval], step(ceil(until, interval, limits.weekStart), interval, -1), interval)
+  )
+}
+
+/** Whether what is missing of an answer is awaited no more. */
+function isOverdue(line: Line, answer: WindowAnswer): boolean {
+  return ageOf(line, answer) > toleranceOf(line.want.endpoint, line.interval)
+}
+
+/** Whether an answer stands for now; one of a far future (a clock was wrong) does not. */
+function isSettled(line: Line, answer: WindowAnswer, marks: Marks): boolean {
+  const { known, now } = line
+  const since = Math.abs(now - answer.asked_at)
+  switch (answer.state) {
+    case 'failed':
+    case 'not asked':
+      return false
+    case 'unsupported':
+      if (answer.reason?.startsWith(placeholderReason) === true) return marks.placeholder
+      if (isUnlisted(answer)) return marks.unlisted !== null
+      if (marks.suspect && readRefusal(answer.reason)?.scope === 'path') return false
+      return since < refusalPatience && !((known?.points ?? 0) > 0 && isStale(answer))
+    case 'empty':
+      if (answer.reason === beforeStart) return answer.until <= marks.noted
+      return isOverdue(line, answer) && since < emptyPatience
+    case 'covered':
+      if (answer.reason === null) return true
+      return isOverdue(line, answer) && (ageOf(line, answer) > gapPatience || since < week)
+    default:
+      return answer.state satisfies never
+  }
+}
+
+/** Whether a series was refused as one that never had points. */
+function isStale({ reason }: WindowAnswer): boolean {
+  const refusal = readRefusal(reason)
+  return refusal !== null && refusal.scope !== 'range' && refusal.since === null
+}
+
+/** How the reason of a window begins that was not asked because a placeholder has no real name yet. */
+export const placeholderReason = 'placeholder'
+
+/** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
+export function priceOf(credits: PlanLimits['credits'], asset: string): number {
+  return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
+}
+
+function requestsFor(line: Line, missing: readonly Window[]): Ask[] {
+  const { want, interval, horizon, limits } = line
+  const { series, endpoint } = want
+  const credits = priceOf(limits.credits, series.asset)
+  const first = missing[0]
+  const last = missing.at(-1)
+  if (!first || !last) return []
+  const hull = { since: first.since, until: last.until }
+  if (!endpoint.since && !endpoint.until) {
+    const points = count(historyStart, horizon.complete, interval)
+    return [{ series, endpoint, interval, window: null, settles: hull, points, credits }]
+  }
+  // With only one end to name, two windows would bring the same points twice.
+  const whole = !endpoint.since || !endpoint.until
+  const bridged = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
+  const joined = whole ? bridged : bridged.flatMap((window) => pieces(window, interval))
+  return joined.map((settles) => {
+    const window = widen(line, settles)
+    return { series, endpoint, interval, window, settles, points: count(window.since, window.until, interval), credits }
+  })
+}
+
+/** The window cut so that no answer holds more points than are read at once without taking memory. */
+function pieces({ since, until }: Window, interval: Interval): Window[] {
+  const cuts: Instant[] = [since]
+  for (let cut = step(since, interval, longestAnswer); cut < until; cut = step(cut, interval, longestAnswer))
+    cuts.push(cut)
+  return cuts.map((cut, i) => ({ since: cut, until: cuts[i + 1] ?? until }))
+}
+
+/** The window with the overlap of stored points before it (an incident is its own), up to the newest ended interval where it reaches the settled horizon. */
+function widen({ want, known, interval, horizon, limits }: Line, settles: Window): Window {
+  const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
+  const before = union(stored).find((covered) => covered.until >= settles.since)
+  const alone = before === undefined || settles.since === known?.incident?.since
+  const since = alone ? settles.since : Math.max(step(settles.since, interval, -overlapPoints), before.since)
+  const until = settles.until === horizon.final ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
+  return { since, until: Math.max(settles.until, ceil(until, interval, limits.weekStart)) }
+}
+
+/** What a plan of these requests costs. */
+export function totalsOf(
+  series: number,
+  windows: number,
+  asks: readonly Ask[],
+  limits: Pick<PlanLimits, 'requestsPerMinute'>,
+) {
+  let credits = 0
+  let points = 0
+  for (const ask of asks) {
+    credits += ask.credits
+    points += ask.points
+  }
+  const seconds = Math.ceil((asks.length * 60) / (limits.requestsPerMinute * 0.99))
+  return { series, windows, requests: asks.length, credits, points, bytes: points * bytesPerPoint, seconds }
+}
+
+/** What the user should know before asking. */
+function notesOf(wanted: readonly Wanted[]): string[] {
+  const supply = new Set(wanted.filter((w) => w.series.metric === 'supply/current_pit').map((w) => w.series.currency))
+  if (supply.size !== 1) return []
+  const [only] = supply
+  const other = only === 'usd' ? 'native' : 'usd'
+  return [`supply/current_pit is selected in ${only} only; price_usd also needs ${other} (--currencies native,usd)`]
+}

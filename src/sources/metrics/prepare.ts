@@ -1,0 +1,286 @@
+import {
+  type Catalogue,
+  type Dimension,
+  dimensions,
+  type Endpoint,
+  isNameless,
+  isOwn,
+} from '../../catalog/catalogue.ts'
+import { checkSelections, expand, askedPaths, type Selection, type Series } from '../../catalog/series.ts'
+import type { CommitDeps } from '../../lake/ledger/commit.ts'
+import { runName } from '../../lake/ledger/job.ts'
+import type { CoverageRow, Provider } from '../../lake/ledger/entry.ts'
+import { globTest } from '../../catalog/globs.ts'
+import { openIncidents } from '../../lake/ledger/differences.ts'
+import { heldAnswers, heldCoverage, heldSeries } from '../../lake/ledger/held.ts'
+import { pendingSelections } from '../../lake/ledger/held-runs.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { isWritable } from '../../lake/store/disk.ts'
+import { mirrorOf } from '../../lake/store/marker.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { providerAt } from '../../lake/ledger/provider.ts'
+import { LakeError } from '../../base/errors.ts'
+import { type Ask, type Held, placeholderReason, plan, type Plan } from './plan.ts'
+import { isLoopback, type Settings } from '../../catalog/settings.ts'
+import type { Instant } from '../../base/time.ts'
+import { intersect, minus, union, type Window } from '../../base/windows.ts'
+import { metricsAccess, type MetricsProvider } from './api.ts'
+import { type AskedAt, settleWhole } from './settle.ts'
+import { withListedAssets } from './assets.ts'
+import { askBeside, type BesideDeps } from '../http/connection.ts'
+import {
+  askMetadata,
+  isWithout,
+  keepMetadata,
+  mergeMetadata,
+  metadataDue,
+  metadataPerMinute,
+  metadataRetries,
+  standingMetadata,
+  wirePathOf,
+} from './metadata.ts'
+import { saidOf } from './metadata-said.ts'
+
+type MetadataInput = Parameters<typeof metadataDue>[0]
+
+/** What a plan is made of beside the ledger. */
+export interface PlanInput extends MetadataInput {
+  readonly gapsOnly: boolean
+  /** As in the limits of a plan. */
+  readonly eager?: boolean
+  /** Of what is selected only these series, by id. */
+  readonly only?: ReadonlySet<string>
+  readonly now: Instant
+}
+
+/**
+ * The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. Metadata
+ * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must
+ * do. Beside it: of how many selected paths there are metadata, and how many were asked for now.
+ */
+export async function preparePlan(input: PlanInput, asking: (BesideDeps & CommitDeps) | null = null) {
+  const { settings, catalogue, selections } = input
+  checkSelections(catalogue, selections)
+  using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
+  const answers = asking === null ? [] : await askedNow(input, ledger, asking)
+  const none = ledger === null || isWithout(ledger, answers, asking?.nowMicros() ?? 0)
+  const metadata = mergeMetadata(none ? new Map() : standingMetadata(ledger), answers, input.now)
+  const paths = new Set(selections.flatMap((one) => askedPaths(catalogue, one.paths ?? ['*'])))
+  const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
+  const plan = await planOn(input, ledger, metadata)
+  return { plan, metadata: { paths: known.length, asked: answers.length } }
+}
+
+/** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
+async function askedNow(input: PlanInput, ledger: Ledger | null, asking: BesideDeps & CommitDeps) {
+  const { settings, catalogue } = input
+  const { url, key, concurrency } = settings.metrics
+  const due = metadataDue(input, ledger, asking.nowMicros())
+  if (url === null || key === null || due.plain.length + due.guarded.length === 0) return []
+  const run = runName(asking, 'plan')
+  const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
+  let sandbox: string | null | undefined
+  const answers = await askBeside(metricsAccess(input), asking, manner, async (beside) => {
+    const asked = { ...beside, run, wire: catalogue.wire, concurrency }
+    return await askMetadata(asked, due, (first) => {
+      for (const { outcome } of first) if (outcome.kind === 'body') sandbox ??= outcome.sandbox
+      return typeof sandbox === 'string'
+    })
+  })
+  if (ledger !== null && ledger.head().version > 0 && sandbox !== undefined && (await mayKeep(settings.data))) {
+    using held = await Ledger.open(settings.data)
+    const keeping = { job: 'plan', run, provider: providerAt('metrics', url, sandbox), providerMoved: false } as const
+    await keepMetadata({ ...keeping, ledger: held, deps: asking }, answers)
+  }
+  return answers
+}
+
+/** A mirror, and a lake on a medium that is only read, stay as they are. */
+const mayKeep = async (root: string): Promise<boolean> => isWritable(root) && (await mirrorOf(root)) === null
+
+/** The plan against what this ledger holds; null: nothing yet. */
+export async function planOn(
+  input: PlanInput,
+  ledger: Ledger | null,
+  metadata: ReturnType<typeof standingMetadata> = ledger === null ? new Map() : standingMetadata(ledger),
+): Promise<Plan> {
+  const { settings, catalogue, gapsOnly, eager = false, only, now } = input
+  const selections = await withListedAssets(input.selections, ledger)
+  const provider = ledger?.head().provider ?? null
+  const limits: Parameters<typeof plan>[2] = {
+    requestsPerMinute: settings.metrics.requestsPerMinute,
+    credits: settings.metrics.credits,
+    weekStart: settings.metrics.weekStart,
+    gapsOnly,
+    eager,
+    blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
+    said: (series, endpoint) => {
+      const known = metadata.get(wirePathOf(settings.metrics, endpoint))
+      return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics) : null
+    },
+  }
+  const held = new Map<string, Held>(ledger === null ? [] : heldAnswers(ledger))
+  for (const [id, incident] of ledger === null ? [] : openIncidents(ledger)) {
+    const known = held.get(id)
+    if (known) held.set(id, { ...known, incident })
+  }
+  const wanted = expand(catalogue, selections).filter(({ series }) => only?.has(series.id) ?? true)
+  return plan(wanted, held, limits, now)
+}
+
+/** Selections of every series that the lake was ever asked for, or was to be asked for by a run that was killed. */
+export async function heldSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
+  if (!isBegun(data)) return []
+  using ledger = await Ledger.openToRead(data)
+  const { selections } = pendingSelections(ledger, Infinity)
+  const known = selections.filter(({ paths = ['*'] }) => paths.every((path) => isTaken(catalogue, path)))
+  return [...heldSelectionsOf(ledger, catalogue), ...known]
+}
+
+/** Whether the catalogue still has what a path or glob names. */
+const isTaken = ({ endpoints }: Catalogue, path: string): boolean => [...endpoints.keys()].some(globTest(path))
+
+/** Selections of every series that the ledger names, each from where it begins there. */
+function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
+  const answers = heldAnswers(ledger)
+  const found = new Map<string, Selection & { readonly assets: string[] }>()
+  for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
+    const begins = [
+      ...(first_t === null ? [] : [first_t]),
+      ...(answers.get(id)?.answers ?? []).map(({ since }) => since),
+    ]
+    const since = Math.min(...begins)
+    const { asset, metric } = series
+    const own = dimensions.map(({ one, many }) => [many, series[one] === null ? undefined : [series[one]]])
+    const selection = {
+      paths: [metric],
+      ...(Object.fromEntries(own) as Partial<Selection>),
+      since,
+      held: true as const,
+    }
+    // What the catalogue no longer has cannot be asked.
+    if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
+    const key = JSON.stringify(selection)
+    const known = found.get(key) ?? { ...selection, assets: [] }
+    found.set(key, known)
+    known.assets.push(asset)
+  }
+  return [...found.values()]
+}
+
+/** Whether the endpoint has every value of the series' dimensions. */
+function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['one']>): boolean {
+  if (endpoint === undefined || isOwn(endpoint)) return false
+  return dimensions.every(({ one, many }) => {
+    const allowed: readonly string[] = endpoint[many]
+    return series[one] === null || allowed.includes(series[one])
+  })
+}
+
+/** Placeholders are names of the sandbox only; whoever else listens on this machine shows itself with its answers. */
+function mayTakePlaceholders({ metrics }: Settings, provider: Provider | null): boolean {
+  if (metrics.url === null) return true
+  return isLoopback(metrics.url) && (provider?.metrics === undefined || provider.synthetic)
+}
+
+/** Why the series must not be asked of whoever answers for this lake; null when it may. */
+export function blockedFor(
+  settings: Settings,
+  catalogue: Catalogue,
+  provider: Provider | null,
+  series: Series,
+  endpoint: Endpoint,
+): string | null {
+  return mayTakePlaceholders(settings, provider) ? null : unmapped(settings, catalogue, series, endpoint)
+}
+
+/** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */
+export function unmapped(settings: Settings, catalogue: Catalogue, { exchange }: Series, endpoint: Endpoint) {
+  const { paths, exchanges } = settings.metrics
+  if (isNameless(endpoint, paths))
+    return `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`
+  if (exchange !== null && catalogue.placeholderExchanges.has(exchange) && exchanges[exchange] === undefined)
+    return `${placeholderReason} exchange ${exchange}: map it under metrics.exchanges`
+  return null
+}
+
+/**
+ * What of planned windows no answer was about, one range after the other of each series: what is due and of which nothing
+ * else is on record. Where that was told before it keeps its date.
+ */
+export function notAsked(
+  ledger: Ledger,
+  asks: readonly Ask[],
+  answered: ReadonlyMap<string, readonly Window[]>,
+  asked: AskedAt,
+): { readonly ask: Ask; readonly coverage: readonly CoverageRow[] }[] {
+  const bySeries = Map.groupBy(asks, ({ series }) => series.id)
+  const held = heldCoverage(ledger, [...bySeries.keys()])
+  return [...bySeries].flatMap(([id, own]) => {
+    const [first] = own
+    if (first === undefined) return []
+    const rows = held.get(id) ?? []
+    const told = rows.filter(({ state }) => state === 'not asked')
+    const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not asked')])
+    const coverage = minus(union(own.map(({ settles }) => settles)), known).flatMap((settles) => {
+      const since = told.filter((row) => row.since < settles.until && row.until > settles.since)
+      const at = since.reduce((least, row) => Math.min(least, row.asked_at), asked.at)
+      const due = settleWhole({ ...first, settles }, 'not asked', null, asked)
+      return due.map((row) => ({ ...row, asked_at: at, request: null }))
+    })
+    return coverage.length === 0 ? [] : [{ ask: first, coverage }]
+  })
+}
+
+/** What fetches planned that were killed, as far as it is still to be asked; `but` is a run that is at work. */
+export async function pendingAsks(
+  ledger: Ledger,
+  { settings, catalogue }: MetricsProvider,
+  now: Instant,
+  but: string | null,
+): Promise<readonly Ask[]> {
+  const { selections, held } = pendingSelections(ledger, now, but)
+  const valid = selections.filter((one) => isValid(() => checkSelections(catalogue, [one])))
+  const all = [...valid, ...(held ? heldSelectionsOf(ledger, catalogue) : [])]
+  if (all.length === 0) return []
+  const planned = planOn({ settings, catalogue, selections: all, gapsOnly: false, now }, ledger)
+  return (await unlessUnlisted(planned))?.asks ?? []
+}
+
+/** Null for a selection of all assets, whose listing nobody has. */
+async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
+  return await work.catch((error: unknown) => {
+    if (error instanceof LakeError && error.kind === 'usage') return null
+    throw error
+  })
+}
+
+/** Whether the catalogue still has what is named. */
+function isValid(check: () => void): boolean {
+  try {
+    check()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What of these rows lies in what is selected now; all of them where nothing is. */
+export async function selectedOf(
+  ledger: Ledger,
+  { settings, catalogue }: MetricsProvider,
+  rows: readonly CoverageRow[],
+): Promise<readonly CoverageRow[]> {
+  const { select } = settings
+  if (select.length === 0 || rows.length === 0) return rows
+  const wanted = withListedAssets(select, ledger).then((all) => expand(catalogue, all))
+  const chosen = await unlessUnlisted(wanted)
+  if (chosen === null) return rows
+  const ranges = new Map(chosen.map(({ series, since, until }) => [series.id, { since, until }]))
+  return rows.filter((row) => {
+    const range = ranges.get(row.series)
+    if (range === undefined) return false
+    const window = { since: range.since ?? Number.NEGATIVE_INFINITY, until: range.until ?? Infinity }
+    return intersect([row], [window]).length > 0
+  })
+}

@@ -1,0 +1,200 @@
+import { accessTo, type AskingDeps, type Connection, withConnection } from '../http/connection.ts'
+import { type Result, type Run, withLake } from '../../lake/ledger/job.ts'
+import type { AskOne } from '../http/request-rows.ts'
+import type { AskEvent } from '../http/ask.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { newReach, type Reach } from '../http/reach.ts'
+import { type RetryPolicy, usualRetries } from '../http/retry.ts'
+import type { describeSkew } from '../http/skew.ts'
+import { Engine } from '../../lake/store/engine.ts'
+import type { BatchResult } from './answered.ts'
+import { metricsAccess } from './api.ts'
+import { refreshAssets } from './assets.ts'
+import { askMetadata, keepMetadata, metadataPerMinute, metadataRetries } from './metadata.ts'
+import type { Ask, Plan } from './plan.ts'
+import type { PlanInput } from './prepare.ts'
+import { RunTally, type windowsOf } from './tally.ts'
+
+type Due = Parameters<typeof askMetadata>[1]
+
+/** The largest body that is kept; a larger one is asked for in halves. */
+export const maxBodyBytes = 1_000_000_000
+const pollRetries: RetryPolicy = { ...usualRetries, attempts: 3 }
+
+/** What every job is told that asks for points. */
+export interface MetricsInput extends Pick<PlanInput, 'settings' | 'catalogue' | 'now'> {
+  readonly maxRequests: number | null
+  readonly providerMoved: boolean
+}
+
+/** What such a job needs of the world. */
+export interface IngestDeps extends AskingDeps {
+  readonly onEvent: (event: IngestEvent) => void
+}
+
+/** What sets a fetch apart from a verify. */
+interface Purpose {
+  readonly name: 'fetch' | 'verify'
+  /** The most credits that windows may cost; null: as many as the plan says. */
+  readonly budget: number | null
+  /** Whether it comes back in minutes, so that it need not insist. */
+  readonly polls?: boolean
+  readonly onBatch: (done: BatchResult) => void
+}
+
+/** One run that asks for points. */
+export interface MetricsRun extends Run {
+  readonly purpose: Purpose
+  readonly input: MetricsInput
+  readonly deps: IngestDeps
+  readonly tally: RunTally
+  /** What every request of the run has taught of the API. */
+  readonly reach: Reach
+}
+
+/** The same while the API can be asked, with what converting needs. */
+export interface OpenRun extends MetricsRun {
+  readonly connection: Connection
+  /** Opened by the first who needs it: what was asked in vain needs none. */
+  readonly engine: () => Promise<Engine>
+  /** Tells the world and the run's log. */
+  readonly tell: (event: IngestEvent) => void
+  /** Asks for the listing of assets, by its own limit. */
+  readonly list: () => ReturnType<typeof refreshAssets>
+  /** Asks for the metadata that are due, by the same limit. */
+  readonly describe: (due: Due) => Promise<void>
+}
+
+/** Opens the lake for a job that asks for points; no second one of its kind works beside it. */
+export async function withMetrics<T>(
+  input: MetricsInput,
+  deps: IngestDeps,
+  purpose: Purpose,
+  work: (run: MetricsRun) => Promise<Result<T>>,
+): Promise<T> {
+  accessTo('metrics', input.settings)
+  const { name } = purpose
+  return await withLake(
+    { root: input.settings.data, name, lock: name === 'fetch' ? 'metrics' : name },
+    deps,
+    async (run) =>
+      await work({ ...run, purpose, input, deps, tally: new RunTally(run.ledger.head().version), reach: newReach() }),
+  )
+}
+
+/** Connects the run with the API. */
+export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise<void>): Promise<void> {
+  const { input, deps } = run
+  const { settings, maxRequests, providerMoved } = input
+  const { requestsPerMinute: perMinute } = settings.metrics
+  const api = {
+    ...metricsAccess(input, maxBodyBytes),
+    perMinute,
+    maxRequests,
+    providerMoved,
+    patient: true,
+    reach: run.reach,
+    retry: run.purpose.polls === true ? pollRetries : usualRetries,
+  }
+  const { onEvent } = deps
+  const listeners = {
+    onAsk: (event: Extract<IngestEvent, { kind: 'asking' }>['event']) => onEvent({ kind: 'asking', event }),
+    onSkew: (skew: Extract<IngestEvent, { kind: 'skew' }>['skew']) => onEvent({ kind: 'skew', skew }),
+  }
+  await withConnection(run, api, deps, listeners, async (connection) => {
+    let opened: Promise<Engine> | undefined
+    const engine = async (): Promise<Engine> =>
+      await (opened ??= Engine.open(':memory:', { tempDirectory: connection.spool.file('duckdb') }))
+    const tell = (event: IngestEvent): void => {
+      const line = logged(event, deps.detailedLog ?? false)
+      if (line !== null) connection.log.note(...line)
+      onEvent(event)
+    }
+    const beside = connection.beside(metadataPerMinute, metadataRetries)
+    const list = async (): ReturnType<typeof refreshAssets> => {
+      const listed = await refreshAssets({ run, engine, connection, ask: beside })
+      tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
+      if (listed.version) run.tally.version(listed.version)
+      return listed
+    }
+    const describe = async (due: Due): Promise<void> => await refreshMetadata({ run, connection, tell }, beside, due)
+    try {
+      await use({ ...run, connection, engine, tell, list, describe })
+    } finally {
+      await connection.hangUp()
+      if (opened !== undefined) (await opened).close()
+    }
+  })
+}
+
+/** Asks for the metadata that are due and keeps them, once it is known whose they are. */
+async function refreshMetadata(
+  { run, connection, tell }: Pick<OpenRun, 'connection' | 'tell'> & { readonly run: MetricsRun },
+  ask: AskOne,
+  due: Due,
+): Promise<void> {
+  const { input, deps, ledger, id } = run
+  const { base, spool, sandbox } = connection
+  const { catalogue, settings, providerMoved } = input
+  const { concurrency } = settings.metrics
+  const asking = { ask, base, run: id, wire: catalogue.wire, concurrency, file: spool.file }
+  const answers = await askMetadata(asking, due, () => typeof sandbox() === 'string')
+  tell({ kind: 'metadata', asked: answers.length, read: answers.filter(({ read }) => read !== null).length })
+  const provider = connection.provider()
+  if (provider === null) return
+  const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, answers)
+  if (version) run.tally.version(version)
+}
+
+/** What happens while a fetch runs, for progress and the run's log. */
+type IngestEvent =
+  | { readonly kind: 'planned'; readonly plan: Plan }
+  /** A request is about to be asked, under this id. */
+  | { readonly kind: 'request'; readonly id: string; readonly ask: Ask }
+  | { readonly kind: 'asking'; readonly event: AskEvent }
+  /** A request has its final outcome. */
+  | { readonly kind: 'answered'; readonly ask: Ask; readonly outcome: Outcome }
+  /** A window of the plan is answered, with all the parts that it was cut into. */
+  | { readonly kind: 'settled'; readonly ask: Ask }
+  | {
+      readonly kind: 'committed'
+      readonly version: number
+      readonly points: number
+      readonly files: number
+      readonly windows: ReturnType<typeof windowsOf>
+      readonly violations: number
+    }
+  /** The clocks of this machine and of the provider differ by more than ten minutes. */
+  | { readonly kind: 'skew'; readonly skew: Parameters<typeof describeSkew>[0] }
+  /** The listing of assets was asked: how many it names, and how many of them are new or changed. */
+  | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }
+  /** Metadata were asked for: of how many paths, and how many of them have any. */
+  | { readonly kind: 'metadata'; readonly asked: number; readonly read: number }
+  /** New points of a series hold integers that a double does not: their text is in `extra`. */
+  | { readonly kind: 'beyond'; readonly series: string; readonly points: number }
+
+/** How an event of a run stands in its log; null where the connection notes it, or only a detailed log holds it. */
+function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
+  const { kind, ...facts } = event
+  switch (event.kind) {
+    case 'planned':
+      return [kind, { ...event.plan.totals, blocked: event.plan.blocked.length, notes: event.plan.notes }]
+    case 'request':
+    case 'asking':
+    case 'skew':
+      return null
+    case 'answered':
+      return detailed ? ['outcome', { series: event.ask.series.id, outcome: event.outcome.kind }] : null
+    case 'settled':
+      return detailed ? [kind, { series: event.ask.series.id }] : null
+    case 'committed':
+      return ['commit', facts]
+    case 'beyond':
+      return ['beyond a double', facts]
+    case 'listing':
+    case 'metadata':
+      return [kind, facts]
+    default:
+      return event satisfies never
+  }
+}

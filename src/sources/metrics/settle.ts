@@ -1,0 +1,133 @@
+import { availableAt } from '../../catalog/availability.ts'
+import { beforeFirst, isPlain } from '../../lake/ledger/coverage.ts'
+import type { CoverageRow, CoverageState } from '../../lake/ledger/entry.ts'
+import { alarmPatience, alarmReason, type StandingRefusal, withdrawnReason } from '../../lake/ledger/refusals.ts'
+import type { BodyResult } from '../points/conversion.ts'
+import { count, end, floor, type Instant, step, type Weekday } from '../../base/time.ts'
+import { intersect, minus, union, type Window } from '../../base/windows.ts'
+import { type Ask, horizonOf, toleranceOf } from './plan.ts'
+import type { RefusedAsk } from './tally.ts'
+
+/** When and by which request a window was answered. */
+export interface AskedAt {
+  /** The earlier of the local clock and the provider's: what the answer can have known. */
+  readonly at: Instant
+  readonly request: string
+  readonly weekStart: Weekday
+}
+
+/** The instant up to which an answer speaks: a copy out of a cache knows nothing that came after its `Date`. */
+export const knownAt = (local: Instant, date: Instant | null): Instant =>
+  date === null ? local : Math.min(local, date)
+
+/** What an answer settles of its range: nothing that was not due when it was made. */
+function dueOf(ask: Ask, { at, weekStart }: AskedAt): Window {
+  const { final } = horizonOf(ask.endpoint, ask.interval, at, weekStart)
+  return { since: ask.settles.since, until: Math.min(ask.settles.until, final) }
+}
+
+/** The one row of an answer that brought no points at all: nothing there, not allowed, or not understood. */
+export function settleWhole(ask: Ask, state: CoverageState, reason: string | null, asked: AskedAt): CoverageRow[] {
+  const due = dueOf(ask, asked)
+  return due.since < due.until ? [row(ask, due, state, reason, asked)] : []
+}
+
+/**
+ * What a decoded body says of the range it was to settle, and of what it brought beyond: covered where points are,
+ * `empty` before the first point of the series, `awaiting` or `gap` where one is missing behind it.
+ */
+export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {
+  const known = [firstHeld, body.first].filter((t) => t !== null)
+  if (known.length === 0) return settleWhole(ask, 'empty', null, asked)
+  const beginning = Math.min(...known)
+  const due = dueOf(ask, asked)
+  const ended = floor(asked.at, ask.interval, asked.weekStart)
+  const reached = body.last === null ? due.until : Math.max(due.until, Math.min(ended, end(body.last, ask.interval)))
+  // A point that the overlap brought fills a gap that lies before what was to be final.
+  const range = { since: Math.min(due.since, body.addedFirst ?? Infinity), until: reached }
+  if (range.since >= range.until) return []
+  const missing = intersect([range], body.missing)
+  // Whoever takes no `since` tells nothing missing before its first point.
+  const before = intersect([range], [{ since: Number.NEGATIVE_INFINITY, until: beginning }])
+  const holes = minus(missing, before)
+  return [
+    ...minus([range], [...missing, ...before]).map((window) => row(ask, window, 'covered', null, asked)),
+    ...before.map((window) => row(ask, window, 'empty', beforeFirst, asked)),
+    ...holes.flatMap((window) => splitByAge(ask, window, asked)),
+  ].toSorted((a, b) => a.since - b.since)
+}
+
+/** What failed, but only where no earlier answer covers: a failure takes no knowledge away. */
+export function settleFailure(ask: Ask, reason: string, covered: readonly Window[], asked: AskedAt): CoverageRow[] {
+  return minus([dueOf(ask, asked)], union(covered)).map((window) => row(ask, window, 'failed', reason, asked))
+}
+
+/** What is known of a series before it is asked. */
+interface Known {
+  readonly points: number
+  readonly coverage: readonly CoverageRow[]
+  /** The refusal that stands against it. */
+  readonly standing: StandingRefusal | null
+}
+
+/**
+ * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
+ * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
+ */
+export function settleRefusal(ask: Ask, refusal: RefusedAsk, { points, coverage, standing }: Known, asked: AskedAt) {
+  const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
+  const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
+    settleWhole(ask, state, reason, asked).flatMap((row) =>
+      minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),
+    )
+  if (refusal.scope === 'range') return rows('unsupported', refusal.words)
+  // The first words stay, lest another request id in them counts as news.
+  const isSame = standing !== null && standing.scope === refusal.scope && (points <= 0 || standing.since !== null)
+  const words = isSame ? standing.words : refusal.words
+  if (points <= 0) return rows('unsupported', words)
+  const since = standing?.since ?? asked.at
+  if (standing?.withdrawn === true || asked.at - since >= alarmPatience)
+    return rows('unsupported', withdrawnReason(since, words))
+  return rows('failed', alarmReason(since, words))
+}
+
+/** A hole is awaited until it is older than the endpoint's tolerance, then it is a gap. */
+function splitByAge(ask: Ask, window: Window, asked: AskedAt): CoverageRow[] {
+  const rules = ask.endpoint.rules[ask.interval]
+  const patience = toleranceOf(ask.endpoint, ask.interval)
+  let border = window.until
+  while (border > window.since) {
+    const last = step(border, ask.interval, -1)
+    if (asked.at - availableAt(rules, last, ask.interval) > patience) break
+    border = last
+  }
+  const gap = { since: window.since, until: border }
+  const awaited = { since: border, until: window.until }
+  return [
+    ...(gap.since < gap.until ? [row(ask, gap, 'covered', 'gap', asked)] : []),
+    ...(awaited.since < awaited.until ? [row(ask, awaited, 'covered', 'awaiting', asked)] : []),
+  ]
+}
+
+function row(ask: Ask, window: Window, state: CoverageState, reason: string | null, asked: AskedAt): CoverageRow {
+  const { since, until } = window
+  return { series: ask.series.id, since, until, state, reason, asked_at: asked.at, request: asked.request }
+}
+
+/** The two halves of a request that was too much for the provider; null where there is nothing to halve. */
+export function halve(ask: Ask): readonly [Ask, Ask] | null {
+  const { window, interval } = ask
+  if (window === null) return null
+  const points = count(window.since, window.until, interval)
+  if (points < 2) return null
+  const middle = step(window.since, interval, Math.floor(points / 2))
+  return [part(ask, window.since, middle), part(ask, middle, window.until)]
+}
+
+function part(ask: Ask, since: number, until: number): Ask {
+  const settles = {
+    since: Math.max(since, ask.settles.since),
+    until: Math.max(since, Math.min(until, ask.settles.until)),
+  }
+  return { ...ask, window: { since, until }, settles, points: count(since, until, ask.interval) }
+}

@@ -1,0 +1,224 @@
+import { readableSeries, type SeriesName } from '../../catalog/series.ts'
+import { gravestOf, LakeError } from '../../base/errors.ts'
+import { beforeFirst } from '../../lake/ledger/coverage.ts'
+import { type Ended, endedBy, endedEarly } from '../http/request-rows.ts'
+import { type CoverageRow, type CoverageState, violationId } from '../../lake/ledger/entry.ts'
+import { type Ask, historyStart } from './plan.ts'
+import { notAskedKey } from '../../lake/ledger/held-runs.ts'
+import { isOfHeld, type StandingRefusal } from '../../lake/ledger/refusals.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { day, formatDate } from '../../base/time.ts'
+import type { Window } from '../../base/windows.ts'
+import type { BatchResult } from './answered.ts'
+
+/** Why asking ended before the plan did. */
+type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
+
+/** A refusal, and what it is about. */
+export interface RefusedAsk {
+  readonly scope: StandingRefusal['scope']
+  readonly words: string
+}
+
+/** What the requests so far have taught: nothing yet. */
+export function newAskingState() {
+  return {
+    asked: 0,
+    /**
+     * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
+     * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
+     */
+    closed: new Map<string, RefusedAsk>(),
+    /** The first request of a refused path, by path: all others wait for what it is told. */
+    probes: new Map<string, Promise<unknown>>(),
+    /** Series that were answered in this run. */
+    answering: new Set<string>(),
+    /** Up to where short windows of a series were refused, although others are answered. */
+    refusedBefore: new Map<string, { readonly until: number; readonly words: string }>(),
+    /** The windows that were answered, whatever the answers settle, by series. */
+    settled: new Map<string, Window[]>(),
+    /** Failures to connect in a row. */
+    unreachable: 0,
+    /** Whether anything at all has been answered. */
+    reached: false,
+    /** What the windows asked so far cost by their plan. */
+    priced: 0,
+    /** First answers, and how many of them were 403 on how many paths. */
+    first: { answers: 0, forbidden: 0, paths: new Set<string>() },
+    stopped: null as { by: StoppedBy; until: number | null; words: string | null } | null,
+  }
+}
+
+type AskingState = ReturnType<typeof newAskingState>
+
+/** What scripts read; names are relied on. */
+export type IngestSummary = ReturnType<RunTally['summary']>
+
+/** How many windows of each state; `not_asked`: ranges of series that the run planned and did not ask. */
+type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
+
+/** How many windows of each state the rows tell of. */
+export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
+  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0, not_asked: 0 }
+  for (const { state } of rows) windows[state === 'not asked' ? 'not_asked' : state]++
+  return windows
+}
+
+/** What has come of a run so far. */
+export class RunTally {
+  /** How many points that differ or lack were put on record, and how many windows are asked a second time for them. */
+  readonly differing = { recorded: 0, twice: 0 }
+  readonly #made: Record<'version' | 'points_added' | 'vintages_added' | 'files_added' | 'gaps', number>
+  readonly #seen = { violations: new Set<string>(), incidents: new Set<string>(), accepted: new Set<string>() }
+  readonly #refused = new Set<string>()
+  readonly #later: BeginsLater[] = []
+  readonly #cost = { requests: 0, credits: 0, bytes: 0 }
+  #windows = windowsOf([])
+  #stopped: AskingState['stopped'] = null
+  #accounted = false
+
+  constructor(version: number) {
+    this.#made = { version, points_added: 0, vintages_added: 0, files_added: 0, gaps: 0 }
+  }
+
+  version({ version, points_added, vintages_added, files_added }: BatchResult['version']): void {
+    this.#made.version = version
+    this.#made.points_added += points_added - vintages_added
+    this.#made.vintages_added += vintages_added
+    this.#made.files_added += files_added
+  }
+
+  add(done: BatchResult): void {
+    this.version(done.version)
+    for (const violation of done.violations) this.#seen.violations.add(violationId(violation))
+    for (const id of done.incidents) this.#seen.incidents.add(id)
+    for (const id of done.accepted) this.#seen.accepted.add(id)
+    this.differing.recorded += done.recorded
+    this.differing.twice += done.again.filter(({ doubted }) => doubted !== null).length
+    this.#later.push(...beginsLater(done.coverage))
+    const more = Object.entries(windowsOf(done.coverage)) as [keyof WindowCounts, number][]
+    this.#windows = more.reduce((sum, [state, count]) => ({ ...sum, [state]: sum[state] + count }), this.#windows)
+    for (const { series, state, reason } of done.coverage) {
+      if (reason === 'gap') this.#made.gaps++
+      if (state === 'failed' && isOfHeld(reason)) this.#refused.add(series)
+    }
+  }
+
+  answered({ credits }: Ask, outcome: Outcome): void {
+    if ('status' in outcome && outcome.status !== null) this.#cost.credits += credits
+    if (outcome.kind === 'body') this.#cost.bytes += outcome.bytes
+  }
+
+  close(requests: number, { stopped }: AskingState): void {
+    this.#cost.requests = requests
+    this.#stopped = stopped
+  }
+
+  /** From now on what was not asked is on record. */
+  account(): void {
+    this.#accounted = true
+  }
+
+  /** What the run has really cost, beside its plan. */
+  actual() {
+    const { requests, credits, bytes } = this.#cost
+    const cost = { requests, credits, points: this.#made.points_added + this.#made.vintages_added, bytes }
+    return this.#accounted ? { ...cost, [notAskedKey]: this.#windows.not_asked } : cost
+  }
+
+  summary(run: string) {
+    const { version, points_added, vintages_added, files_added, gaps } = this.#made
+    const { requests } = this.#cost
+    return {
+      run,
+      version,
+      requests,
+      points_added,
+      /** Values that differ from the last one of their point, of series whose values may be revised. */
+      vintages_added,
+      files_added,
+      windows: this.#windows,
+      /** Windows, of those settled, in which points are missing for good. */
+      gaps,
+      /** Points of which another value came than the stored one, and that nobody has accepted; an incident counts as one. */
+      violations: this.#seen.violations.size + this.#seen.incidents.size,
+      /** How many of them are incidents: of very many points at once. */
+      incidents: this.#seen.incidents.size,
+      /** Accepted ones that were seen again. */
+      accepted: this.#seen.accepted.size,
+      /** Series that have points and are refused now. */
+      refused: this.#refused.size,
+      /** Series whose first point lies behind where they were asked from. */
+      begins_later: this.#later,
+      ...endedBy(this.#stopped),
+    }
+  }
+}
+
+/** A series whose first point lies behind where it was asked from. */
+type BeginsLater = Pick<SeriesName, 'metric' | 'asset' | 'interval'> & {
+  /** Dates. */
+  readonly begins: string
+  readonly asked_from: string
+}
+
+/** Who is asked from the beginning of all history begins later by nature. */
+const longest = 40 * day
+
+/** The series that begin later than somebody asked for them, by what answers said of the time before their first points. */
+export function beginsLater(rows: readonly CoverageRow[]): BeginsLater[] {
+  return rows.flatMap(({ series, since, until, reason }) => {
+    if (reason !== beforeFirst || since < historyStart + longest) return []
+    const { metric, asset, interval } = readableSeries(series)
+    return [{ metric, asset, interval, begins: formatDate(until), asked_from: formatDate(since) }]
+  })
+}
+
+/** One of them in words. */
+export function beginsInWords({ metric, asset, begins, asked_from }: BeginsLater): string {
+  return `${metric} ${asset} begins ${begins}, asked from ${asked_from}`
+}
+
+/** What every job that asks for points says where it ended early. */
+export function stoppedEarly(summary: Ended): LakeError | null {
+  const next = 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again'
+  return endedEarly('metrics', summary, { subject: 'the provider cannot be reached', next })
+}
+
+/** The error that a fetch ends with after its work, with what to do next; null where all is well. */
+export function verdict(summary: IngestSummary): LakeError | null {
+  const { violations, incidents } = summary
+  return gravestOf([
+    differingPoints(violations - incidents, 'upstream'),
+    differingAtOnce(incidents),
+    stoppedEarly(summary),
+    unsettled(summary),
+  ])
+}
+
+/** What every job says of single stored values that differ, and where they do. */
+export function differingPoints(violations: number, where: string): LakeError | null {
+  if (violations === 0) return null
+  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
+  return new LakeError('integrity', { subject: `${violations} stored values differ ${where}`, next })
+}
+
+/** What every job says of very many stored values that differ at once. */
+export function differingAtOnce(incidents: number): LakeError | null {
+  if (incidents === 0) return null
+  const subject = `${incidents === 1 ? 'an incident' : `${incidents} incidents`}: very many stored values differ or are missing upstream at once`
+  const next =
+    'nothing stored was changed: the next fetch asks again, and what it finds as it was has passed; pitlake violations list tells how many'
+  return new LakeError('integrity', { subject, next })
+}
+
+function unsettled({ windows, refused }: IngestSummary): LakeError | null {
+  if (refused > 0) {
+    const subject = `${refused} series that ${refused === 1 ? 'has' : 'have'} points ${refused === 1 ? 'is' : 'are'} refused`
+    const next = 'asked again each day; pitlake violations list says which, accept takes note of a withdrawal'
+    return new LakeError('incomplete', { subject, next })
+  }
+  if (windows.failed === 0) return null
+  const next = 'run the same command again; pitlake sql "FROM coverage WHERE state = \'failed\'" gives the reasons'
+  return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })
+}

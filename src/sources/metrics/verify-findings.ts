@@ -1,0 +1,226 @@
+import type { BodyResult } from '../points/conversion.ts'
+import {
+  type CoverageRow,
+  type RequestRow,
+  type Verified,
+  type Violation,
+  violationId,
+} from '../../lake/ledger/entry.ts'
+import { isPlain } from '../../lake/ledger/coverage.ts'
+import { heldCoverage, liveFiles } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { minus, type Window } from '../../base/windows.ts'
+import type { Answered, BatchResult } from './answered.ts'
+import { readableSeries } from '../../catalog/series.ts'
+import { shownUrl } from './api.ts'
+import { rowOf } from '../../lake/ledger/row.ts'
+import { noneOf } from '../../lake/ledger/verifying.ts'
+import { orNull, real, text } from '../../base/shape.ts'
+import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import type { Ask } from './plan.ts'
+import { formatInstant, formatMillis } from '../../base/time.ts'
+
+/** What can come of a window that is asked again, the gravest first. */
+const verifyResults = [
+  ...(['changed', 'vanished', 'null filled', 'computed_at changed', 'revised'] as const),
+  ...(['appended', 'identical'] as const),
+] as const
+
+/** What came of a window that was asked again. */
+type VerifyResult = (typeof verifyResults)[number]
+
+/** How the kind of a violation is told as a result. */
+function resultOfKind(kind: string): VerifyResult {
+  return verifyResults.find((result) => result.replaceAll(' ', '_') === kind) ?? 'changed'
+}
+
+/** What came of every window whose answer could be compared. */
+export function verifiedRows(
+  batch: readonly Answered[],
+  bodies: readonly BodyResult[],
+  violations: readonly Violation[],
+): Verified[] {
+  const results = new Map(bodies.map((body) => [body.request, body]))
+  const against = Map.groupBy(violations, (violation) => violation.request)
+  return batch.flatMap(({ ask, request }) => {
+    const body = results.get(request?.id ?? '')
+    if (request === null || body === undefined || body.state === 'poison') return []
+    const { since, until } = ask.settles
+    const found = new Set((against.get(request.id) ?? []).map(({ kind }) => resultOfKind(kind)))
+    const { added, addedFirst, vintages = 0 } = body
+    if (vintages > 0) found.add('revised')
+    if (added > vintages && addedFirst !== null && addedFirst < until) found.add('appended')
+    const result = verifyResults.find((one) => found.has(one)) ?? 'identical'
+    return [{ series: ask.series.id, since, until, at: request.asked_at, result }]
+  })
+}
+
+/** What answers say of windows that are not plainly covered: where points are held, their absence upstream changes nothing. */
+export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage: readonly CoverageRow[]) {
+  const brought = new Set(batch.flatMap(({ body, request }) => (body === null || request === null ? [] : [request.id])))
+  const told = coverage.filter((row) => row.state !== 'failed' && row.request !== null && brought.has(row.request))
+  const held = heldCoverage(ledger, [...new Set(told.map(({ series }) => series))])
+  return told.flatMap((row) => {
+    const plain = (held.get(row.series) ?? []).filter(isPlain)
+    return minus([row], plain).map((window) => ({ ...row, ...window }))
+  })
+}
+
+/**
+ * The rows without what they would take away: where a window is plainly covered, by the lake or by an earlier row, each
+ * of its points is held, and no answer unmakes that.
+ */
+export function keepingProven(ledger: Ledger, coverage: readonly CoverageRow[]): CoverageRow[] {
+  const plain = new Map<string, Window[]>()
+  for (const [series, rows] of heldCoverage(ledger, [...new Set(coverage.map((row) => row.series))]))
+    plain.set(series, rows.filter(isPlain))
+  return coverage.flatMap((row) => {
+    const proven = plain.get(row.series) ?? []
+    if (!isPlain(row)) return minus([row], proven).map((window) => ({ ...row, ...window }))
+    plain.set(row.series, [...proven, row])
+    return [row]
+  })
+}
+
+/** Why the last answer of a series could not be used, by series. */
+export function unusedOf(answers: readonly Answered[], bodies: readonly BodyResult[]): Map<string, string> {
+  const poison = new Map(bodies.flatMap((body) => (body.state === 'poison' ? [[body.request, body.reason]] : [])))
+  const unused = new Map<string, string>()
+  for (const { ask, request, body, coverage } of answers) {
+    const reason = poison.get(request?.id ?? '')
+    if (reason !== undefined) unused.set(ask.series.id, `body: ${reason ?? 'undecodable'}`)
+    else if (body === null)
+      unused.set(
+        ask.series.id,
+        coverage[0]?.reason ?? (typeof request?.detail === 'string' ? request.detail : 'no answer'),
+      )
+  }
+  return unused
+}
+
+/** One stored value that the provider no longer gives, with everything that it needs to find out why. */
+export type Difference = ReturnType<Findings['differences']>[number]
+
+/** A window without a usable answer. */
+interface Unanswered {
+  readonly series: string
+  readonly since: string
+  readonly until: string
+  readonly reason: string
+}
+
+const earlierOf = rowOf({ id: text, series: text, since: orNull(real), until: orNull(real), asked_at: real })
+
+/** A request that was answered before. */
+type Earlier = ReturnType<typeof earlierOf>
+
+type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'asked'>
+
+/** What the batches of a verify have brought so far. */
+export class Findings {
+  readonly #violations = new Map<string, Violation>()
+  readonly #verified: Verified[] = []
+  readonly #unused = new Map<string, string>()
+  readonly #asked = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
+  /** Requests by series whose rows stand in files of the lake. */
+  #archived = new Map<string, Earlier[]>()
+
+  readonly add = ({ violations, verified, unused, asked }: Compared): void => {
+    for (const violation of violations) this.#violations.set(violationId(violation), violation)
+    this.#verified.push(...verified)
+    for (const [series, reason] of unused) this.#unused.set(series, reason)
+    const needed = new Set(violations.map(({ request }) => request))
+    for (const { request, body } of asked)
+      if (needed.has(request.id)) this.#asked.set(request.id, { request, provider: body.requestId })
+  }
+
+  /** Reads what stands in files of the lake of the requests of series that differ: `differences` is to name one of them. */
+  async readArchive(ledger: Ledger): Promise<void> {
+    const series = [...new Set([...this.#violations.values()].map((violation) => violation.series))]
+    const files = liveFiles(ledger, { table: 'requests' })
+    if (series.length === 0 || files.length === 0) return
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    const rows = await engine.rows<Earlier & Row>(
+      `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at)::DOUBLE AS asked_at
+         FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
+         WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
+    )
+    this.#archived = Map.groupBy(rows, ({ series: one }) => one)
+  }
+
+  /** How many windows ended in each way. */
+  results(): Record<VerifyResult, number> {
+    const counts = noneOf(verifyResults)
+    for (const { result } of this.#verified) counts[result as VerifyResult]++
+    return counts
+  }
+
+  /** What became of the windows of the plan: compared, without a usable answer, or left for the next run. */
+  windows(
+    asks: readonly Ask[],
+    stopped: boolean,
+  ): { readonly verified: number; readonly failures: Unanswered[]; readonly left: number } {
+    const verified = Map.groupBy(this.#verified, ({ series }) => series)
+    const failures: Unanswered[] = []
+    let left = 0
+    for (const { series, settles } of asks) {
+      const [rest] = minus([settles], verified.get(series.id) ?? [])
+      const reason = this.#unused.get(series.id)
+      if (rest === undefined) continue
+      if (reason === undefined && stopped) left++
+      else {
+        const [since, until] = [formatInstant(rest.since), formatInstant(rest.until)]
+        failures.push({ series: series.id, since, until, reason: reason ?? 'no answer' })
+      }
+    }
+    return { verified: asks.length - failures.length - left, failures, left }
+  }
+
+  /** Every difference in full. */
+  differences(ledger: Ledger, { base, secrets }: { readonly base: string; readonly secrets: readonly string[] }) {
+    const before = new Map<string, Earlier[]>()
+    return [...this.#violations.values()].map((violation) => {
+      const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
+      const asked = this.#asked.get(request ?? '')
+      const requests = before.get(series) ?? earlierRequests(ledger, series, this.#archived.get(series) ?? [])
+      before.set(series, requests)
+      return {
+        ...readableSeries(series),
+        t: formatInstant(t),
+        result: resultOfKind(kind),
+        /** Both values as JSON text; null where there is none. */
+        stored,
+        offered,
+        stored_at: stored_at === null ? null : formatMillis(stored_at),
+        offered_at: formatMillis(asked?.request.asked_at ?? offered_at),
+        /** The request that brought the stored value, and the one that brought the other. */
+        stored_request: broughtBy(requests, t, stored_at),
+        offered_request: request,
+        /** The provider's own id of the second request, where it gave one. */
+        provider_request: asked?.provider ?? null,
+        address: asked === undefined ? null : addressOf(base, asked.request, secrets),
+      }
+    })
+  }
+}
+
+/** The requests of a series that were answered, the latest first. */
+function earlierRequests(ledger: Ledger, series: string, archived: readonly Earlier[]): Earlier[] {
+  const held = ledger.statement("SELECT * FROM requests WHERE series = ? AND outcome = 'body'").all(series)
+  return [...held.map(earlierOf), ...archived].toSorted((a, b) => b.asked_at - a.asked_at)
+}
+
+/** The last request before the value was stored whose range holds it. */
+function broughtBy(requests: readonly Earlier[], t: number, stored_at: number | null): string | null {
+  const found = requests.find(
+    ({ since, until, asked_at }) =>
+      asked_at <= (stored_at ?? 0) && (since === null || since <= t) && (until === null || until > t),
+  )
+  return found === undefined ? null : found.id
+}
+
+function addressOf(base: string, { path, query }: RequestRow, secrets: readonly string[]): string {
+  const text = new URLSearchParams(query).toString()
+  return shownUrl(`${new URL(base).origin}${path}?${text}`, secrets)
+}

@@ -1,0 +1,350 @@
+import { rowInstantSql } from '../../catalog/availability-sql.ts'
+import { endSql } from '../../base/intervals-sql.ts'
+import type { Regained } from '../../lake/ledger/entry.ts'
+import type { Instant } from '../../base/time.ts'
+import { alikeSql, askedSql, hasRevisable } from './asked.ts'
+import { bodyAt, type Existing, type Heard, type Loaded, type Ordered, type Tally } from './conversion.ts'
+import { unload } from './load.ts'
+import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { identityColumns } from '../../lake/store/parquet.ts'
+import { computedSql, namedSql } from './files.ts'
+import { monthSums } from './month-sums.ts'
+import type { Standing } from '../../lake/ledger/differences.ts'
+import type { Lost } from '../../lake/ledger/lost.ts'
+
+/** For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. */
+const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT'
+
+/**
+ * Compares what is staged with the files that are there and with the other bodies of the batch: what is new (then in `fresh`; in
+ * the order in which it was read, all of it: `asRead`; the table `late` names points that came late) and what contradicts, what
+ * is said now of differences that are on record (`heard`), what answers no longer hold of series whose values may be revised
+ * (`gone`), and what came again of months that had lost points with a file (`regained`).
+ */
+export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded) {
+  const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
+  const doubled = [...loaded.staged.values()].some((body) => body.doubled)
+  const revised = hasRevisable(good)
+  const held = heldSql(good, loaded, revised)
+  await session.run(held)
+  const lost = good.some(({ body }) => body.lost)
+  if (lost) await tellLost(session, good)
+  const interval = intervalSql(ordered.map(({ part }) => part.interval))
+  const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
+  // With nothing to compare with all that is offered is fresh: it need not be written down again.
+  const bare = held === nothingHeld && !lost
+  const apart = areApart(good)
+  // DuckDB goes through the larger side of a join in its order: that must be the points.
+  const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
+  const asRead = bare && apart && !doubled && !revised && points > 10 * ordered.length
+  const inside = good.every((one) => isInside(one, loaded))
+  const alike = asRead && inside && loaded.alike === true
+  await session.run(
+    statement('offered', {
+      kind: asRead ? 'VIEW' : 'TABLE',
+      ...rowSql,
+      told: alike ? alikeSql(ordered) : `${lost ? 'restored' : 'staged'} ${askedSql}`,
+      distinct: doubled ? `DISTINCT ON (body, t${revised ? ', computed' : ''})` : '',
+    }),
+  )
+  const reader = ordered[0]?.part.reader
+  if (!asRead) await (reader?.unload ?? unload)(session)
+  const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
+  await session.run(
+    statement('fresh', {
+      kind: bare && apart && !revised ? 'VIEW' : 'TABLE',
+      unheld: bare ? '' : 'ANTI JOIN held USING (rank, t)',
+      plain: revised ? ' AND revisable IS NULL' : '',
+      ...(apart ? { distinct: '', order: '' } : first),
+    }),
+  )
+  if (revised) await addVintages(session, good[0]?.part.observedAt ?? 0n)
+  await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
+  // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
+  const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (apart && inside)
+  const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
+  const rewritten = revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []
+  const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
+  const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
+  const heard = uncompared ? [] : await hear(session, ordered, contradictions)
+  const late = await tellLate(session, good, { lost, revised })
+  const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
+  const tallies = await tally(session, talliesSql(bare && apart, revised))
+  const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
+  return {
+    late,
+    minusZero: lost || minusZero(loaded),
+    tallies,
+    contradictions,
+    gone,
+    heard,
+    regained,
+    lacking,
+    asRead,
+    alike,
+  }
+}
+
+/** What each body brought. */
+async function tally(session: Engine, sql: string): Promise<Map<number, Tally>> {
+  const rows = await numbered<TallyRow>(session, sql)
+  return new Map(
+    rows.map(({ body, added_first: addedFirst, added_last: addedLast, ...rest }) => [
+      body,
+      { ...rest, addedFirst, addedLast },
+    ]),
+  )
+}
+
+function minusZero(loaded: Loaded): boolean {
+  return [...loaded.staged.values()].some((body) => body.minusZero)
+}
+
+type Good = Ordered & { readonly i: number }
+
+/** Whether all that a body brought lies in the window that was asked. */
+function isInside({ i, body }: Good, { staged }: Loaded): boolean {
+  const { first, last } = staged.get(i) ?? { first: Infinity, last: -Infinity }
+  return first >= (body.since ?? -Infinity) && last < (body.until ?? Infinity)
+}
+
+/** Whether no two bodies of a series were asked for the same: none of their points comes twice. */
+function areApart(good: readonly Good[]): boolean {
+  return good.every(({ rank, body }, i) => {
+    const before = good[i - 1]
+    return before?.rank !== rank || (before.body.until ?? Infinity) <= (body.since ?? -Infinity)
+  })
+}
+
+const nothingHeld =
+  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT, available BIGINT)'
+
+/** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
+function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
+  const meets = ({ from, to }: ReturnType<typeof rangeOf>, { min_t, max_t }: Existing): boolean =>
+    (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
+  const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
+    const range = rangeOf(bodies, loaded)
+    const { metric, interval } = part
+    return part.existing.filter((file) => meets(range, file)).map(({ path }) => ({ path, metric, interval }))
+  })
+  const range = rangeOf(good, loaded)
+  const recent = (good[0]?.part.recent.existing ?? [])
+    .filter((file) => meets(range, file))
+    .map(({ path }) => ({ path, metric: null, interval: null }))
+  if (own.length === 0 && recent.length === 0) return nothingHeld
+  const limits = [
+    ...(Number.isFinite(range.from) ? [`e.t >= make_timestamptz(${range.from * 1_000_000}::BIGINT)`] : []),
+    ...(Number.isFinite(range.to) ? [`e.t <= make_timestamptz(${range.to * 1_000_000}::BIGINT)`] : []),
+  ]
+  return statement('held', {
+    source: namedSql([...own, ...recent], held),
+    computed: computedSql('e'),
+    available: revised ? ', epoch_us(e.available_at) AS available' : '',
+    range: limits.length === 0 ? 'true' : limits.join(' AND '),
+  })
+}
+
+const held = 'asset, currency, exchange, network, params, t, v, o, basis, available_at, computed_at, observed_at'
+
+/** The first and the last t that bodies were asked for or brought. */
+function rangeOf(bodies: readonly Good[], { staged }: Loaded) {
+  const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
+  const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
+  return { from: Math.min(...first), to: Math.max(...last) }
+}
+
+async function contradict(session: Engine, whole: boolean): Promise<Contradiction[]> {
+  const seconds = (column: string): string => `CAST(CAST(${column} AS DOUBLE) / 1e6 AS VARCHAR)`
+  const differences = statement('differences', {
+    stored_computed: seconds('kc'),
+    offered_computed: seconds('computed'),
+  })
+  return [
+    ...(await numbered<Contradiction>(session, differences)),
+    ...(whole ? await numbered<Contradiction>(session, statement('vanished')) : []),
+  ]
+}
+
+/** What is not in files of the user's is no less held for that. */
+async function countLacking(session: Engine): Promise<number> {
+  const sql = `SELECT count(DISTINCT (body, t)) AS lacking FROM (${statement('vanished')})`
+  const [row] = await numbered<{ lacking: number }>(session, sql)
+  return row?.lacking ?? 0
+}
+
+const always = 1_000_000_000_000
+
+/** Makes the table `late` where points may have come late; whether they may. */
+async function tellLate(
+  session: Engine,
+  good: readonly Good[],
+  { lost, revised }: Record<'lost' | 'revised', boolean>,
+) {
+  const series = Map.groupBy(good, ({ rank }) => rank)
+  const priors = good.flatMap((one) => priorRows(one, series.get(one.rank) ?? []))
+  if (priors.length === 0 && !lost && !revised) return false
+  await session.run(`CREATE TEMP TABLE prior (${priorColumns})`)
+  if (priors.length > 0) await session.run(`INSERT INTO prior ${rowsSql(priorColumns, priors)}`)
+  await session.run(statement('late'))
+  if (revised) await session.run(statement('vintages_late'))
+  return true
+}
+
+/** Earlier answers of the body's series: those that the job names, and those of this batch that were asked before. */
+function priorRows({ body, ord, i }: Good, series: readonly Good[]): object[] {
+  const batch = series.filter((o) => o.ord < ord && o.body.askedAt < body.askedAt).map((o) => o.body)
+  return [...body.prior, ...batch].map((p) => ({
+    body: i,
+    since: p.since ?? -always,
+    until: p.until ?? always,
+    asked_at: p.askedAt,
+  }))
+}
+
+interface TallyRow extends Omit<Tally, 'addedFirst' | 'addedLast'> {
+  readonly body: number
+  readonly added_first: Instant | null
+  readonly added_last: Instant | null
+}
+
+const goneColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT'
+const seenColumns = 'rank INTEGER, since BIGINT, until BIGINT, observed BIGINT'
+const askedColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, observed BIGINT'
+const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
+
+/** Tells the session what series of the bodies lost: the tables `gone`, `seen`, `asked` and `recorded`, the view `restored`. */
+async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
+  const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
+  const gone = [...byRank].flatMap(([rank, { months }]) =>
+    months.map(({ month, since, until }) => ({ rank, month, since, until })),
+  )
+  const seen = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
+  const asked = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))
+  const recorded = good.flatMap(({ i, body: { lost, since, until } }) =>
+    (lost?.recorded ?? [])
+      .filter(({ t }) => t >= (since ?? -Infinity) && t < (until ?? Infinity))
+      .filter(({ t }) => lost?.months.some((month) => t >= month.since && t < month.until))
+      .map((one) => ({ body: i, ...recordRow(one) })),
+  )
+  for (const [table, columns, rows] of [
+    ['gone', goneColumns, gone],
+    ['seen', seenColumns, seen],
+    ['asked', askedColumns, asked],
+    ['recorded', recordedColumns, recorded],
+  ] as const) {
+    await session.run(`CREATE TEMP TABLE ${table} (${columns})`)
+    if (rows.length > 0) await session.run(`INSERT INTO ${table} ${rowsSql(columns, rows)}`)
+  }
+  await session.run(statement('restored'))
+}
+
+function recordRow({ t, value, computed, stored_at }: Lost['recorded'][number]): object {
+  const nested = value !== null && /^[{[]/.test(value)
+  const number = value === null || nested || value === 'null' ? null : value
+  return {
+    t,
+    valued: value !== null,
+    v: number,
+    o: nested ? value : null,
+    computed: computed === null ? null : Math.round(Number(computed) * 1e6),
+    stored_at,
+  }
+}
+
+/** What came again of which month, and whether it is what was lost: makes the table `regained`, and adds it to `late`. */
+async function regain(
+  session: Engine,
+  ordered: readonly Ordered[],
+  now: bigint,
+  revised: boolean,
+): Promise<Regained[]> {
+  const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
+  const source = `(SELECT f.*, g.month, r.stored_at AS kept, ${was} AS was,
+      f.computed IS NULL AND EXISTS (FROM asked a WHERE a.rank = f.rank AND f.t >= a.since AND f.t < a.until
+        AND a.asked_at > f.ruled AND a.observed < ${was}) AS tardy
+    FROM fresh f JOIN gone g ON f.rank = g.rank AND f.t >= g.since AND f.t < g.until
+      LEFT JOIN seen s ON f.rank = s.rank AND f.t >= s.since AND f.t < s.until
+      LEFT JOIN recorded r ON r.body = f.body AND r.t = f.t)`
+  const clocks = revised
+    ? {
+        late: '(tardy OR (vintage AND NOT firm))',
+        again: '(NOT firm AND NOT vintage AND NOT tardy)',
+        first: firstOf(true),
+      }
+    : { late: 'tardy', again: 'false', first: '' }
+  const dated = statement('dated', { source, seen: 'was', ...clocks })
+  await session.run(statement('came', { dated, none: identityColumns.map((name) => `NULL AS ${name}`).join(', ') }))
+  const lost = new Set(ordered.flatMap(({ rank, body }) => body.lost?.months.map((one) => provenKey(rank, one)) ?? []))
+  const sums = (await monthSums(session, 'came')).flatMap(({ metric: rank, months }) =>
+    [...months].map(([month, { digest }]) => ({ rank: Number(rank), month, digest })),
+  )
+  const proven = sums.filter((one) => lost.has(provenKey(one.rank, one)))
+  await session.run(statement('regained', { proven: rowsSql('rank INTEGER, month VARCHAR', proven) }))
+  await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
+  await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')
+  const rows = await numbered<{ body: number; month: string; points: number; proven: boolean }>(
+    session,
+    'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained GROUP BY rank, month ORDER BY 1, 2',
+  )
+  return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
+}
+
+const provenKey = (
+  rank: number,
+  { month, digest }: { readonly month: string; readonly digest: string | null },
+): string => `${rank} ${month} ${digest}`
+
+/** Points that a body of a revisable series lacks: how many, and the first and last t. */
+interface Gone {
+  readonly body: number
+  readonly t: Instant
+  readonly last: Instant
+  readonly points: number
+}
+
+/** Adds to `fresh` what is new of revisable series: first values and further vintages. */
+async function addVintages(session: Engine, now: bigint): Promise<void> {
+  await session.run(statement('vintages', { now: `${now}::BIGINT` }))
+}
+
+function talliesSql(allFresh: boolean, revised: boolean): string {
+  if (allFresh && !revised) return statement('tallies_fresh')
+  return statement('tallies', { vintages: revised ? 'count(*) FILTER (vintage)' : '0' })
+}
+
+/** A contradiction, by position of the body that brought it. */
+interface Contradiction {
+  readonly body: number
+  readonly t: Instant
+  readonly kind: string
+  readonly stored: string
+  readonly offered: string | null
+  /** Microseconds. */
+  readonly stored_at: number
+}
+
+const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offered_at BIGINT'
+
+/** What the answers say of differences that are on record, point by point; `seen` is what they show. */
+async function hear(session: Engine, ordered: readonly Ordered[], seen: readonly Contradiction[]): Promise<Heard[]> {
+  const ranks = new Map(ordered.map(({ rank, body }) => [rank, body.standing ?? []]))
+  const all = [...ranks].flatMap(([rank, own]) => own.map((standing) => ({ rank, standing })))
+  if (all.length === 0) return []
+  const rows = all.map(({ rank, standing: { t, until = t + 1, offered_at } }, n) => {
+    return { n, rank, t, until, offered_at: Math.floor(offered_at / 1_000_000) }
+  })
+  await session.run(`CREATE TEMP TABLE standing AS ${rowsSql(standingColumns, rows)}`)
+  const shown = new Set(seen.map(({ body, ...one }) => nameOf(body, one)))
+  const told = await numbered<{ n: number; t: Instant; body: number | null }>(session, statement('heard'))
+  return told.flatMap(({ n, t, body }) => {
+    const standing = all[n]?.standing
+    if (standing === undefined) return []
+    return [{ standing, t, shown: body === null ? null : shown.has(nameOf(body, { ...standing, t })) }]
+  })
+}
+
+function nameOf(body: number, { t, kind, offered }: Pick<Standing, 't' | 'kind' | 'offered'>): string {
+  return JSON.stringify([body, t, kind, offered])
+}

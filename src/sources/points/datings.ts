@@ -1,0 +1,74 @@
+import type { Interval, Micros } from '../../base/time.ts'
+import { quote } from '../../lake/store/engine.ts'
+import { type FileEntry, type Json, type Rules, sha256 } from '../../lake/ledger/entry.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+
+/** The points of a partition as they were dated in the half-open span `[from, until)` of commit instants. */
+type EarlierDating = ReturnType<typeof earlierDatings>[number]
+
+/** How files that keep an earlier dating are listed: table `redated`, labelled with the instant that ended it. */
+export function redatedLabel(until: Micros): string {
+  return String(until).padStart(16, '0')
+}
+
+/**
+ * Every earlier dating among the files of a version, by partition and time: `from` and `until` are the commits that dated them
+ * so (null: from the start) and anew.
+ */
+export function earlierDatings(files: readonly Pick<FileEntry, 'table' | 'label' | 'metric' | 'interval' | 'path'>[]) {
+  const groups = new Map<string, { metric: string; interval: Interval; until: Micros; paths: string[] }>()
+  for (const { table, metric, interval, label, path } of files) {
+    if (table !== 'redated' || metric === null || interval === null) continue
+    const key = `${metric} ${interval} ${label}`
+    const group = groups.get(key) ?? { metric, interval, until: Number(label), paths: [] }
+    groups.set(key, group)
+    group.paths.push(path)
+  }
+  const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
+  return sorted.map((group, i) => {
+    const before = sorted[i - 1]
+    const same = before?.metric === group.metric && before.interval === group.interval
+    return { ...group, from: same ? before.until : null }
+  })
+}
+
+/** A relation over points files by path, with the columns metric and interval. */
+type Read = (paths: readonly string[]) => string
+
+/**
+ * The points as they were dated at an instant, for FROM: before a partition was dated anew its earlier files answer
+ * instead of the newest. `at` is SQL of an instant that folds to a constant; while it is NULL nothing but the newest
+ * files is read. `newest` is the relation over them.
+ */
+export function datedPointsSql(newest: string, datings: readonly EarlierDating[], read: Read, at: string): string {
+  if (datings.length === 0) return newest
+  const spans = Map.groupBy(datings, ({ from, until }) => `${from} ${until}`)
+  const overtaken = new Map<string, EarlierDating>()
+  for (const dating of datings) overtaken.set(`${dating.metric} ${dating.interval}`, dating)
+  const guards = [...Map.groupBy(overtaken.values(), ({ until }) => until)].map(
+    ([until, parts]) => `NOT (${at} < ${instant(until)} AND (newest.metric, newest."interval") IN (${pairs(parts)}))`,
+  )
+  const earlier = [...spans.values()].flatMap((group) => {
+    const [first] = group
+    if (!first) return []
+    const since = first.from === null ? '' : ` AND ${at} >= ${instant(first.from)}`
+    const paths = group.flatMap((dating) => dating.paths)
+    return [`SELECT * FROM ${read(paths)} WHERE ${at} IS NOT NULL AND ${at} < ${instant(first.until)}${since}`]
+  })
+  return `(SELECT newest.* FROM ${newest} AS newest WHERE ${at} IS NULL OR (${guards.join(' AND ')})
+  UNION ALL BY NAME ${earlier.join('\n  UNION ALL BY NAME ')})`
+}
+
+function instant(at: Micros): string {
+  return `make_timestamptz(${at}::BIGINT)`
+}
+
+function pairs(parts: readonly EarlierDating[]): string {
+  return parts.map(({ metric, interval }) => `(${quote(metric)}, ${quote(interval)})`).join(', ')
+}
+
+/** The availability rules of a catalogue, as the journal keeps them. */
+export function rulesOf({ endpoints }: Catalogue): Rules {
+  const text = JSON.stringify(Object.fromEntries([...endpoints].map(([path, { rules }]) => [path, rules])))
+  return { digest: sha256(text), rules: JSON.parse(text) as Json }
+}

@@ -1,0 +1,142 @@
+import { quote, quoteList } from '../../lake/store/engine.ts'
+import type { Interval } from '../../base/time.ts'
+import { parquet } from '../../lake/store/parquet.ts'
+import type { FileEntry, Json } from '../../lake/ledger/entry.ts'
+import { inLake } from '../../lake/store/layout.ts'
+
+/*
+ * Points stand in two levels of files: a partition's own (metric and interval in their path), and recent ones, which hold
+ * what commits brought in small portions, all metrics together (metric and interval as their first columns). A point
+ * is in one file only. The journal lists recent files without metric and interval; their `meta.shares` tells what they hold.
+ */
+
+/** From so many points on, a portion of a partition is worth a file of its own. */
+export const portionRows = 8192
+
+/** Rows of a row group of a recent file: a question about one metric reads one or two. */
+export const recentGroup = 32_768
+
+/** What a points file holds of one partition. */
+export interface Share {
+  readonly metric: string
+  readonly interval: Interval
+  readonly rows: number
+  /** The smallest `available_at` minus end of the interval, microseconds; null where nobody told. */
+  readonly min_lag: number | null
+}
+
+/** Whether a file is a recent one. */
+export function isRecent({ table, metric }: Pick<FileEntry, 'table' | 'metric'>): boolean {
+  return table === 'points' && metric === null
+}
+
+/** What a points file holds of each partition. */
+export function sharesOf(file: Pick<FileEntry, 'metric' | 'interval' | 'rows' | 'meta'>): Share[] {
+  const { metric, interval, rows, meta } = file
+  const lag = meta['min_lag']
+  const min_lag = typeof lag === 'number' ? lag : null
+  if (metric !== null && interval !== null) return [{ metric, interval, rows, min_lag }]
+  const shares = (meta['shares'] ?? {}) as Readonly<Record<string, Readonly<Record<Interval, [number, number]>>>>
+  return Object.entries(shares).flatMap(([name, own]) =>
+    Object.entries(own).map(([each, [count, least]]) => ({
+      metric: name,
+      interval: each as Interval,
+      rows: count,
+      min_lag: least,
+    })),
+  )
+}
+
+/** The shares as the meta of a recent file keeps them. */
+export function sharesMeta(shares: readonly Share[]): Json {
+  const meta: Record<string, Record<string, Json>> = {}
+  for (const { metric, interval, rows, min_lag } of shares)
+    meta[metric] = { ...meta[metric], [interval]: [rows, min_lag ?? 0] }
+  return meta
+}
+
+/** A partition with the files that hold points of it. */
+export interface Partition<T> {
+  readonly metric: string
+  readonly interval: Interval
+  readonly own: readonly T[]
+  readonly recent: readonly T[]
+}
+
+/** The partitions of which these points files hold anything, by `metric interval`. */
+export function partitionsOf<T extends FileEntry>(files: readonly T[]): Map<string, Partition<T>> {
+  const found = new Map<string, { metric: string; interval: Interval; own: T[]; recent: T[] }>()
+  for (const file of files)
+    for (const { metric, interval } of sharesOf(file)) {
+      const key = `${metric} ${interval}`
+      const one = found.get(key) ?? { metric, interval, own: [], recent: [] }
+      found.set(key, one)
+      ;(isRecent(file) ? one.recent : one.own).push(file)
+    }
+  return found
+}
+
+const columns =
+  'asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at, available_rule_at, params'
+
+/** The points of a partition, for FROM: the columns of its own files. There must be a file. */
+export function partitionSql(root: string, { own, recent, ...partition }: Partition<FileEntry>): string {
+  const paths = (files: readonly FileEntry[]): string[] => files.map(({ path }) => inLake(root, path))
+  return levelsSql(paths(own), paths(recent), partition)
+}
+
+/** The points in files of both levels, by their absolute paths; of the recent ones only what is of the partition. */
+function levelsSql(
+  own: readonly string[],
+  recent: readonly string[],
+  { metric, interval }: Pick<Partition<unknown>, 'metric' | 'interval'>,
+): string {
+  const wanted = `metric = ${quote(metric)} AND "interval" = ${quote(interval)}`
+  const levels = [
+    ...(own.length === 0 ? [] : [`SELECT ${columns} FROM ${parquet(own)}`]),
+    ...(recent.length === 0 ? [] : [`SELECT ${columns} FROM ${parquet(recent)} WHERE ${wanted}`]),
+  ]
+  if (levels.length === 0) throw new RangeError(`no file holds points of ${metric} ${interval}`)
+  return `(${levels.join(' UNION ALL ')})`
+}
+
+/** The rows of points files with metric and interval, for FROM: those of a partition bear them in their name only. */
+export function namedSql(
+  files: readonly (Pick<FileEntry, 'path' | 'metric'> & { readonly interval: string | null })[],
+  columns = '*',
+): string {
+  const recent = files.filter(({ metric }) => metric === null)
+  const own = files.filter(({ metric }) => metric !== null)
+  const nth = (texts: readonly (string | null)[]): string =>
+    new Set(texts).size === 1
+      ? quote(texts[0] ?? '')
+      : `(${quoteList(texts.map((text) => text ?? ''))})[CAST(file_index AS INTEGER) + 1]`
+  const rows = (some: typeof files, metric: string, interval: string, rest: string): string[] => {
+    const paths = some.map(({ path }) => path)
+    return paths.length === 0
+      ? []
+      : [`SELECT ${metric} AS metric, ${interval} AS "interval", ${rest} FROM ${parquet(paths)}`]
+  }
+  const levels = [
+    ...rows(own, nth(own.map((file) => file.metric)), nth(own.map((file) => file.interval)), columns),
+    ...rows(recent, 'metric', '"interval"', columns === '*' ? '* EXCLUDE (metric, "interval")' : columns),
+  ]
+  return `(${levels.join(' UNION ALL BY NAME ')})`
+}
+
+/**
+ * Points files say an instant once. `computed_at` is NULL where it is the `available_at` of a point with basis
+ * `provider`, and `available_rule_at` is NULL where it is `available_at`: what is equal costs nothing on disk.
+ */
+
+/** SQL of when the provider says that it computed a stored point; NULL where it does not say. `of` names the relation. */
+export function computedSql(of = ''): string {
+  const from = of === '' ? '' : `${of}.`
+  return `coalesce(${from}computed_at, CASE WHEN ${from}basis = 'provider' THEN ${from}available_at END)`
+}
+
+/** SQL of the instant by which a stored point counts as known while the rule stands in for backfilled points. */
+export function ruledSql(of = ''): string {
+  const from = of === '' ? '' : `${of}.`
+  return `coalesce(${from}available_rule_at, ${from}available_at)`
+}

@@ -1,0 +1,194 @@
+import { pipeline } from 'node:stream/promises'
+import { realDisk } from '../../lake/store/disk.ts'
+import { type Engine, quoteList } from '../../lake/store/engine.ts'
+import { readStream, writeStream } from '../../lake/store/files.ts'
+import { fileOf, type Loaded } from './conversion.ts'
+import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
+import { statement } from './sql.ts'
+import { bodySql, forget, gridOf, statsOf } from './stage.ts'
+
+type Loading = Parameters<typeof statsOf>[0]
+
+/** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
+const beyondDouble = 2 ** 53
+
+/**
+ * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
+ * position in `files`; those that are poison leave both. All are lexed first, and then read with declared types where
+ * their keys and kinds of values are known, else value by value.
+ */
+export async function load(
+  engine: Engine,
+  what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'interval' | 'temporary' | 'dated'>,
+): Promise<Loaded> {
+  const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
+  const { staged, poison, copies } = loading
+  try {
+    await engine.run(statement('typed_table'))
+    await engine.run(statement('points', { ...gridOf(what), beyond_double: String(beyondDouble) }))
+    await engine.run(statement('by_value_table'))
+    const { others, shapes } = await loadTyped(loading, await lexBodies(loading))
+    await loadByValue(loading, others)
+    await engine.run(statement('staged'))
+    await refuseContradictions(loading)
+    await forget(engine, 'bodies', [...poison.keys()])
+    // What one statement read stands in the order of the bodies.
+    const sorted = shapes === 1 && others.length === 0 && [...staged.values()].every(({ rising }) => rising)
+    return { staged, poison, sorted }
+  } finally {
+    for (const copy of copies.values()) await realDisk.remove(copy)
+  }
+}
+
+/** Lets go of what was read, once all that can be used of it stands elsewhere. */
+export async function unload(engine: Engine): Promise<void> {
+  await engine.run('DROP TABLE typed; DROP TABLE by_value')
+}
+
+/** Lexes the bodies; returns those that are sound JSON arrays of objects and not empty. */
+async function lexBodies(loading: Loading): Promise<Map<number, Lexed>> {
+  const sound = new Map<number, Lexed>()
+  for (const [body, file] of loading.files.entries()) {
+    const seen = loading.lexed[body] ?? (await lexBody(file))
+    if (seen.problem !== null) loading.poison.set(body, seen.problem)
+    else if (seen.elements > 0) sound.set(body, seen)
+    if (seen.problem === null && seen.negativeZeros.length > 0) await respell(loading, body, seen.negativeZeros)
+  }
+  return sound
+}
+
+/** Writes a copy of the body in which each `-0` is `-0.0`: DuckDB reads the former as an integer without a sign. */
+async function respell(loading: Loading, body: number, ends: readonly number[]): Promise<void> {
+  const copy = `${loading.temporary}.body${body}`
+  loading.copies.set(body, copy)
+  async function* spelled(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    let offset = 0
+    let at = 0
+    for await (const chunk of source) {
+      let from = 0
+      for (; at < ends.length && (ends[at] ?? 0) <= offset + chunk.length; at++) {
+        const cut = (ends[at] ?? 0) - offset
+        yield chunk.subarray(from, cut)
+        yield Buffer.from('.0')
+        from = cut
+      }
+      yield chunk.subarray(from)
+      offset += chunk.length
+    }
+  }
+  await pipeline(readStream(fileOf(loading.files, body)), spelled, writeStream(copy))
+}
+
+/** Stages bodies whose points hold nothing but t, computed_at and one kind of value, of how many shapes; the others are left. */
+async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
+  const { engine, staged } = loading
+  const flat = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'flat') ? [body] : []))
+  const nested = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'nested') && !flat.includes(body) ? [body] : []))
+  await fill(loading, flat, flatColumns)
+  await fill(loading, nested, nestedColumns)
+  const typed = [...flat, ...nested]
+  if (typed.length > 0) {
+    const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${typed.join(', ')}))`)
+    for (const [body, one] of found) if (one.sound) staged.set(body, one)
+    const unsound = [...found.keys()].filter((body) => !staged.has(body))
+    await forget(engine, 'typed', unsound)
+  }
+  const others = [...lexed.keys()].filter((body) => !staged.has(body))
+  return { others, shapes: [flat, nested].filter((bodies) => bodies.length > 0).length }
+}
+
+/** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */
+function hasKinds({ keys, elements }: Lexed, shape: 'flat' | 'nested'): boolean {
+  const known = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
+  if (!known || !isNumbers(keys.computed_at.kinds)) return false
+  if (shape === 'nested') return isNested(keys.v.kinds) && keys.o.count === 0 && keys.v.count === elements
+  return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
+}
+
+/** How the declared columns become v and o. */
+interface TypedColumns {
+  readonly v: string
+  readonly o: string
+  readonly columns: string
+}
+
+/** Numbers in v, objects or arrays in o. */
+const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'VARCHAR'` }
+/** Objects or arrays in v. */
+const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'` }
+
+/** Reads bodies into the table `typed`, all or none. */
+async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
+  if (bodies.length === 0) return
+  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
+  await loading.engine.run(statement('typed', { ...columns, body: bodySql(bodies), files })).catch(() => undefined)
+}
+
+/** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
+async function refuseContradictions({ engine, poison, staged, dated }: Loading): Promise<void> {
+  await engine.run(statement('canonical'))
+  const suspects = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
+  if (suspects.length === 0) return
+  // Of what its source dates a point comes once for each instant.
+  const once = dated ? `t, CASE WHEN body IN (${dated.join(', ')}) THEN computed END` : 't'
+  const sql = statement('conflicts', { bodies: suspects.join(', '), once })
+  const rows = await engine.rows<{ body: number; t: bigint }>(sql)
+  for (const { body, t } of rows) {
+    poison.set(body, `two different points with the same t: ${t}`)
+    staged.delete(body)
+  }
+  const refused = rows.map(({ body }) => body)
+  for (const table of ['typed', 'by_value']) await forget(engine, table, refused)
+}
+
+/** Stages what is left, value by value; what is wrong with a body becomes its reason. */
+async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
+  const { engine, poison, staged } = loading
+  if (bodies.length === 0) return
+  await engine.run(statement('by_value_raw'))
+  await fillTable(loading, bodies)
+  await engine.run(statement('shapes'))
+  await engine.run(statement('by_value', { ...gridOf(loading), beyond_double: String(beyondDouble) }))
+  for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
+    poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
+  await engine.run('DROP TABLE by_value_raw')
+  await forget(
+    engine,
+    'by_value',
+    bodies.filter((body) => poison.has(body)),
+  )
+  for (const [body, found] of await statsOf(loading, 'by_value')) staged.set(body, found)
+}
+
+type FaultRow = { readonly body: number; readonly fault: string; readonly faults: bigint }
+
+/** All at once where that works; else one by one, so that DuckDB's refusal of one spares the others. */
+async function fillTable(loading: Loading, bodies: readonly number[]): Promise<void> {
+  const { engine, files, copies, poison } = loading
+  const fill = (some: readonly number[]): Promise<number> => {
+    const paths = some.map((body) => copies.get(body) ?? fileOf(files, body))
+    return engine.run(statement('by_value_load', { body: bodySql(some), files: quoteList(paths) }))
+  }
+  try {
+    await fill(bodies)
+  } catch {
+    for (const body of bodies) {
+      try {
+        await fill([body])
+      } catch (error) {
+        poison.set(body, plainWords(error, copies.get(body) ?? fileOf(files, body)))
+      }
+    }
+  }
+}
+
+/** DuckDB's complaint without its advice and without the path of the spool file. */
+function plainWords(error: unknown, file: string): string {
+  const first = String(error instanceof Error ? error.message : error).split('\n')[0] ?? ''
+  if (first.includes('maximum_object_size')) return 'a point of more than 16 MB'
+  return first
+    .replace(/^[\w ]*Error: /, '')
+    .replaceAll(/ in file "[^"]*"/g, '')
+    .replaceAll(file, 'the body')
+    .slice(0, 300)
+}

@@ -1,0 +1,88 @@
+import { type Identity, identityColumns } from '../../lake/store/parquet.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import type { FileEntry } from '../../lake/ledger/entry.ts'
+import { namedSql } from './files.ts'
+import { chunkColumns, type MonthSum, MonthRecords } from './records.ts'
+import { statement } from './sql.ts'
+
+/** The months of a series of a partition. */
+interface SeriesSums extends Identity {
+  readonly metric: string
+  readonly interval: string
+  readonly months: ReadonlyMap<string, MonthSum>
+}
+
+/** So many cells may lie until all is collected: few texts are made of them. */
+const cells = 2 ** 24
+
+/**
+ * What a relation of points with metric and interval holds of each month of each series. As it comes (`inOrder`) it is
+ * read until one of them comes again, then in an order.
+ */
+export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
+  const identity = identityColumns.join(', ')
+  const sql = statement('months', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
+  const found = new Map<string, ReturnType<typeof namedIn>>()
+  const records = new MonthRecords()
+  let own: ReturnType<typeof namedIn> | undefined
+  const close = (): boolean => {
+    const month = records.month
+    return own === undefined || (!own.months.has(month) && own.months.set(month, records.end()).size > 0)
+  }
+  for await (const chunk of (await engine.vectors(sql, undefined, cells)).chunks) {
+    const columns = chunkColumns(chunk)
+    for (let row = records.add(columns, 0); row < columns.rows; row = records.add(columns, row)) {
+      if (!close()) return await monthSums(engine, source)
+      records.begin(columns, row)
+      const named = columns.text('named', row)
+      if (named === null) continue
+      own = found.get(named) ?? namedIn(named)
+      found.set(named, own)
+    }
+  }
+  return close() ? [...found.values()] : await monthSums(engine, source)
+}
+
+/** SQL of the clocks of a point in milliseconds, as they are published. */
+const millis = Object.fromEntries(
+  ['available_at', 'computed_at', 'available_rule_at'].map((name) => [name, `((epoch_us(${name}) + 999) // 1000)`]),
+)
+
+/** A series without months, as `months` names it. */
+function namedIn(named: string) {
+  const [metric, interval, asset, ...rest] = JSON.parse(named) as [string, string, string, ...(string | null)[]]
+  const [currency = null, exchange = null, network = null, params = null] = rest
+  return { metric, interval, asset, currency, exchange, network, params, months: new Map<string, MonthSum>() }
+}
+
+/** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */
+export function seriesKey(metric: string, interval: string, identity: Identity): string {
+  return JSON.stringify([metric, interval, ...identityColumns.map((name) => identity[name])])
+}
+
+/** A file that stands in the lake, or (`temporary`) waits for its commit. */
+export type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval'> & {
+  readonly temporary?: string | null
+}
+
+/** What those of these files that hold points, of rows as `only` says, hold of each month of each series that `find` gives the id of. */
+export async function monthsIn(
+  engine: Engine,
+  root: string,
+  files: readonly PointsFile[],
+  find: (key: string) => string | undefined,
+  only = 'true',
+): Promise<Map<string, SeriesSums['months']>> {
+  const found = new Map<string, SeriesSums['months']>()
+  const points = files.filter(({ table }) => table === 'points')
+  if (points.length === 0) return found
+  const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
+  // A file stands in the order of its series.
+  const inOrder = new Set(points.map(({ metric, interval }) => `${metric} ${interval}`)).size === points.length
+  for (const { months, ...one } of await monthSums(engine, `(FROM ${named} WHERE ${only})`, inOrder)) {
+    const id = find(seriesKey(one.metric, one.interval, one))
+    if (id !== undefined) found.set(id, months)
+  }
+  return found
+}

@@ -1,0 +1,35 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { ownEndpoint } from '../../catalog/own-endpoint.ts'
+import { type OwnRow, ownRow } from '../../catalog/sources.ts'
+import { heldStates } from '../../lake/ledger/held.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import type { Index } from '../../lake/ledger/row.ts'
+import { shape } from '../../base/shape.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+
+/** What the names of own data begin with, as metrics and as pieces of state. */
+export const ownPrefix = 'own/'
+
+/** The same of features, whose values are a query's. */
+export const featurePrefix = 'feature/'
+
+/** How own data were mapped, by the metric that they are; features are own data, too. */
+export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
+  const rows = [ownPrefix, featurePrefix].flatMap((prefix) =>
+    heldStates(index, prefix, shape({})).map(({ key, value }) => [`${prefix}${key}`, ownRow.parse(value)] as const),
+  )
+  return new Map(rows)
+}
+
+/** The catalogue of a lake: a catalogue with what is own data there. */
+export function withOwn(catalogue: Catalogue, index: Index): Catalogue {
+  const own = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row)] as const)
+  return own.length === 0 ? catalogue : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...own]) }
+}
+
+/** The same for the lake in a folder, as its index stands; where none is, or it cannot be read, the catalogue itself. */
+export function withOwnOf(catalogue: Catalogue, root: string): Catalogue {
+  if (!isBegun(root)) return catalogue
+  using ledger = Ledger.glance(root)
+  return ledger === undefined ? catalogue : withOwn(catalogue, ledger)
+}

@@ -1,0 +1,41 @@
+import { heldState } from '../../lake/ledger/held.ts'
+import type { Index } from '../../lake/ledger/row.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { FileEntry, Json } from '../../lake/ledger/entry.ts'
+import { sharesOf } from './files.ts'
+import { revisableKey } from '../../lake/ledger/draft.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { countSeries, identityColumns } from '../../lake/store/parquet.ts'
+
+/** The metrics whose points may have several vintages in this lake: a point of any other one has one row. */
+export function heldRevisable(index: Index): readonly string[] {
+  const held = heldState(index, revisableKey)
+  return Array.isArray(held) ? held.map(String) : []
+}
+
+function stateOf(metrics: Iterable<string>): { readonly [key: string]: Json } {
+  const all = [...new Set(metrics)].toSorted()
+  return all.length === 0 ? {} : { [revisableKey]: all }
+}
+
+/** The state of a draft that brings points of these metrics as revisable ones. */
+export const revisableState = (index: Index, metrics: readonly string[]): ReturnType<typeof stateOf> =>
+  stateOf([...heldRevisable(index), ...metrics])
+
+/** The metrics that a catalogue calls revisable. */
+export function revisableIn({ endpoints }: Pick<Catalogue, 'endpoints'>): ReadonlySet<string> {
+  return new Set([...endpoints.values()].flatMap(({ path, revisable }) => (revisable ? [path] : [])))
+}
+
+/** The state of a lake that is made anew from these files. */
+export function revisableAnew(names: ReadonlySet<string>, files: readonly FileEntry[]): ReturnType<typeof stateOf> {
+  return stateOf(files.flatMap(sharesOf).flatMap(({ metric }) => (names.has(metric) ? [metric] : [])))
+}
+
+/** How many points series have in a relation over points files, of those that may have several vintages of one. */
+export async function countStarts(engine: Engine, index: Index, points: string): ReturnType<typeof countSeries> {
+  const names = heldRevisable(index).map(quote).join(', ')
+  if (names === '') return []
+  const series = `metric, "interval", ${identityColumns.join(', ')}`
+  return await countSeries(engine, `(SELECT DISTINCT ${series}, t FROM ${points} WHERE metric IN (${names}))`)
+}

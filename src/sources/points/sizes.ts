@@ -1,0 +1,40 @@
+import { liveFiles } from '../../lake/ledger/held.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { rowsAs } from '../../lake/ledger/row.ts'
+import { count, text } from '../../base/shape.ts'
+import { Engine, quoteList } from '../../lake/store/engine.ts'
+import { statement } from './sql.ts'
+import { inLake } from '../../lake/store/layout.ts'
+
+/** What the points of one metric cost on disk. */
+type MetricSize = {
+  readonly metric: string
+  readonly files: number
+  readonly points: number
+  readonly bytes: number
+  readonly bytes_per_point: number
+  /** Bytes a point by column, the dearest first; `footers` is what belongs to no column. */
+  readonly columns: Readonly<Record<string, number>>
+}
+
+/** What stands for the metric of files that hold all of them. */
+const recent = '(recent)'
+
+/** Bytes per point and column of every metric, from the footers of its files; the dearest metric first. */
+export async function metricSizes(root: string): Promise<MetricSize[]> {
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const files = liveFiles(ledger, { table: 'points' })
+  const sizes: MetricSize[] = []
+  for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
+    const paths = own.map((file) => inLake(root, file.path))
+    const rows = await rowsAs(engine, { column: text, bytes: count }, statement('sizes', { files: quoteList(paths) }))
+    const points = own.reduce((sum, file) => sum + file.rows, 0)
+    const bytes = own.reduce((sum, file) => sum + file.bytes, 0)
+    const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }
+    const sorted = [...rows, footers].toSorted((a, b) => b.bytes - a.bytes)
+    const each = Object.fromEntries(sorted.map((one) => [one.column, one.bytes / points]))
+    sizes.push({ metric, files: own.length, points, bytes, bytes_per_point: bytes / points, columns: each })
+  }
+  return sizes.toSorted((a, b) => b.bytes - a.bytes)
+}

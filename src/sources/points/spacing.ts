@@ -1,0 +1,50 @@
+import { startSql } from '../../base/intervals-sql.ts'
+import { type Interval, day, intervals, shortestSeconds, type Weekday, weekdays } from '../../base/time.ts'
+import { type Engine, quoteList, type Row } from '../../lake/store/engine.ts'
+
+/** Fewer points say nothing about a spacing. */
+const enough = 3
+
+/**
+ * The longest interval that fits between the two nearest points of each body; null with fewer than three, and for a body
+ * that is no array of points, which its conversion refuses. In one statement, unless one of them cannot be read.
+ */
+export async function spacingsOf(engine: Engine, files: readonly string[]): Promise<(Interval | null)[]> {
+  if (files.length === 0) return []
+  const rows = await rowsOf(
+    engine,
+    `SELECT body, count(*) AS points, min(t - earlier) AS gap
+     FROM (SELECT body, t, lag(t) OVER (PARTITION BY body ORDER BY t) AS earlier FROM (SELECT DISTINCT body, t FROM ${timesOf(files)}))
+     GROUP BY body`,
+  )
+  if (rows === null && files.length > 1)
+    return (await Promise.all(files.map(async (file) => await spacingsOf(engine, [file])))).flat()
+  const gaps = new Map(rows?.map(({ body, points, gap }) => [body, Number(points) < enough ? null : Number(gap)]))
+  return files.map((_, body) => {
+    const gap = gaps.get(body) ?? null
+    return gap === null ? null : snapped(gap)
+  })
+}
+
+function snapped(gap: number): Interval {
+  const fits = intervals.filter((interval) => gap >= shortestSeconds(interval))
+  return fits.at(-1) ?? intervals[0]
+}
+
+/** The day on which all weeks of a body begin; null where they do not all begin at the midnight of one day. */
+export async function weekdayOf(engine: Engine, file: string, weekly: Interval): Promise<Weekday | null> {
+  const rows = await rowsOf(
+    engine,
+    `SELECT DISTINCT t - ${startSql('t', weekly)} AS phase FROM ${timesOf([file])} LIMIT 2`,
+  )
+  return rows?.length === 1 ? (weekdays[Number(rows[0]?.['phase']) / day] ?? null) : null
+}
+
+function timesOf(files: readonly string[]): string {
+  const read = `read_json(${quoteList(files)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', columns = {t: 'DOUBLE'})`
+  return `(SELECT CAST(file_index AS INTEGER) AS body, t FROM ${read} WHERE t IS NOT NULL)`
+}
+
+async function rowsOf(engine: Engine, sql: string): Promise<Row[] | null> {
+  return await engine.rows(sql).catch(() => null)
+}

@@ -1,0 +1,203 @@
+import type { Draft, StagedFile } from '../../lake/ledger/draft.ts'
+import type { FileEntry, ValueType } from '../../lake/ledger/entry.ts'
+import { heldValueTypes, liveFiles } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import { namedSql, ruledSql, sharesOf } from './files.ts'
+import { numbered, rowsSql, statement } from './sql.ts'
+
+/** A file of points that is looked into; `path` is relative to the lake. */
+type Shown = Pick<FileEntry, 'path' | 'metric' | 'interval' | 'rows' | 'meta'>
+
+/** A type at a place and the first instants at which it could be known, microseconds; null: never by that clock. */
+interface Place extends Pick<ValueType, 'metric' | 'path' | 'parent' | 'type' | 'after'> {
+  readonly available: number | null
+  readonly ruled: number | null
+}
+
+/** The same as some points show it, with the last instants. */
+interface Sight extends Place {
+  readonly available: number
+  readonly ruled: number
+  readonly latest: number
+  readonly latest_ruled: number
+}
+
+/** Of one metric no more places are learnt. */
+const mostPlaces = 2000
+
+const anywhere = (column: string): string => `regexp_replace(${column}, '\\[[0-9]+\\]', '[*]', 'g')`
+const fragments = {
+  path: anywhere('place'),
+  type: `CASE type WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string'
+    WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE 'number' END`,
+}
+
+/**
+ * What files that are about to be committed show of the types of values and the lake does not know: a type at a place, or
+ * that it could be known earlier, or that it came again behind another. In one statement where no type changed. Of metrics
+ * of which nothing is known yet all that is held is looked into.
+ */
+export async function freshValueTypes(
+  ledger: Ledger,
+  engine: Engine,
+  files: readonly StagedFile[],
+): Promise<ValueType[]> {
+  const fresh = files.map((file) => ({ ...file, path: file.temporary ?? file.path }))
+  const metrics = metricsOf(fresh)
+  const known = heldValueTypes(ledger, metrics)
+  const described = new Set(known.map(({ metric }) => metric))
+  const others = metrics.filter((metric) => !described.has(metric))
+  const held = (of: readonly string[]): string[] =>
+    of.length === 0 ? [] : shownSql(ledger, liveFiles(ledger, { table: 'points' }), of)
+  return await learn(engine, known, [...shownSql(ledger, fresh, metrics), ...held(others)], held)
+}
+
+/** What holds of types once files have other instants: all that is said of their metrics is said anew. */
+export async function valueTypesAnew(
+  ledger: Ledger,
+  engine: Engine,
+  { add, remove }: { readonly add: readonly StagedFile[]; readonly remove: readonly string[] },
+): Promise<Pick<Draft, 'retyped' | 'value_types'>> {
+  const fresh = add.map((file) => ({ ...file, path: file.temporary ?? file.path }))
+  const retyped = metricsOf(fresh)
+  const gone = new Set(remove)
+  const kept = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !gone.has(path))
+  const value_types = await learn(engine, [], shownSql(ledger, [...fresh, ...kept], retyped), () => [])
+  return { retyped, value_types }
+}
+
+function metricsOf(files: readonly Shown[]): string[] {
+  return [...new Set(files.flatMap((file) => sharesOf(file).map(({ metric }) => metric)))]
+}
+
+/** Which types the values of some SELECTs (metric, v, o, available, ruled) have at which place, and when first and last. */
+export async function sightsOf(engine: Engine, selects: readonly string[]): Promise<Omit<Sight, 'after'>[]> {
+  if (selects.length === 0) return []
+  const shown = selects.join(' UNION ALL ')
+  return await numbered(
+    engine,
+    statement('value_types', { shown, ...fragments, parent: anywhere('above'), most: mostPlaces }),
+  )
+}
+
+/** What the points of some SELECTs tell beyond what is known; `held` gives those of all points of some metrics. */
+async function learn(
+  engine: Engine,
+  known: readonly ValueType[],
+  selects: readonly string[],
+  held: (metrics: readonly string[]) => readonly string[],
+): Promise<ValueType[]> {
+  const sights = (await sightsOf(engine, selects)).map((sight) => ({ ...sight, after: null }))
+  const memory = memoryOf(known)
+  const fresh = sights.filter(
+    (sight) => (memory.places.has(keyOf(sight)) || learnsMore(memory, sight)) && remember(memory, sight),
+  )
+  const moved = new Set(fresh.map(pathOf).filter((path) => (memory.types.get(path) ?? []).length > 1))
+  const again = [...Map.groupBy(sights, pathOf)].flatMap(([path, own]) => cameAgain(memory, own, moved.has(path)))
+  if (again.length === 0) return fresh.map(rowOf)
+  const columns =
+    'metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after VARCHAR, since BIGINT, ruled_since BIGINT'
+  const metrics = [...new Set(fresh.filter((one) => moved.has(pathOf(one))).map(({ metric }) => metric))]
+  const all = [...selects, ...held(metrics)].join(' UNION ALL ')
+  const rows = await numbered<Place>(
+    engine,
+    statement('value_types_again', { shown: all, again: rowsSql(columns, again), ...fragments }),
+  )
+  return [...fresh, ...rows.filter((row) => remember(memory, row))].map(rowOf)
+}
+
+/**
+ * The pairs of types at one path of which the first may have come again behind the other, and since when that is there:
+ * where these points may tell it, or, as an instant `moved`, any.
+ */
+function cameAgain({ places, types }: Memory, sights: readonly Sight[], moved: boolean): object[] {
+  const [{ metric, path, parent } = { metric: '', path: '', parent: null }] = sights
+  const own = types.get(pathOf({ metric, path })) ?? []
+  return own.flatMap((type) =>
+    own.flatMap((after) => {
+      const [first, other] = [type, after].map((one) => places.get(keyOf({ metric, path, type: one, after: null })))
+      if (type === after || !first || !other) return []
+      const known = places.get(keyOf({ metric, path, type, after }))
+      const since = behind(first.available, other.available)
+      const ruled_since = behind(first.ruled, other.ruled)
+      const sight = sights.find((one) => one.type === type)
+      const isTold =
+        (since !== null && sight && sight.latest > since && sight.available < (known?.available ?? Infinity)) ||
+        (ruled_since !== null && sight && sight.latest_ruled > ruled_since && sight.ruled < (known?.ruled ?? Infinity))
+      const isOwed = moved && (since ?? ruled_since) !== null
+      return isTold === true || isOwed ? [{ metric, path, parent, type, after, since, ruled_since }] : []
+    }),
+  )
+}
+
+/** The later instant, if it is one. */
+function behind(first: number | null, other: number | null): number | null {
+  return first !== null && other !== null && first < other ? other : null
+}
+
+function learnsMore({ counts }: Memory, { metric }: Place): boolean {
+  return (counts.get(metric) ?? 0) < mostPlaces
+}
+
+function pathOf({ metric, path }: Pick<Place, 'metric' | 'path'>): string {
+  return JSON.stringify([metric, path])
+}
+
+/** What is known by now, by place and type; `types` has those of each path but null. */
+interface Memory {
+  readonly places: Map<string, Pick<Place, 'available' | 'ruled'>>
+  readonly types: Map<string, ValueType['type'][]>
+  readonly counts: Map<string, number>
+}
+
+function memoryOf(known: readonly ValueType[]): Memory {
+  const memory: Memory = { places: new Map(), types: new Map(), counts: new Map() }
+  for (const row of known) remember(memory, { ...row, available: row.available_at, ruled: row.ruled_at })
+  return memory
+}
+
+/** Takes it in; whether that says anything new. */
+function remember({ places, types, counts }: Memory, place: Place): boolean {
+  const before = places.get(keyOf(place))
+  const available = earliest(before?.available, place.available)
+  const ruled = earliest(before?.ruled, place.ruled)
+  if (before && before.available === available && before.ruled === ruled) return false
+  places.set(keyOf(place), { available, ruled })
+  if (before || place.after !== null) return available !== null || ruled !== null
+  counts.set(place.metric, (counts.get(place.metric) ?? 0) + 1)
+  const path = pathOf(place)
+  if (place.type !== 'null') types.set(path, [...(types.get(path) ?? []), place.type])
+  return true
+}
+
+function earliest(before: number | null | undefined, now: number | null): number | null {
+  if (before === null || before === undefined) return now
+  return now === null ? before : Math.min(before, now)
+}
+
+function rowOf({ metric, path, parent, type, after, available, ruled }: Place): ValueType {
+  return { metric, path, parent, type, after, available_at: available, ruled_at: ruled }
+}
+
+function keyOf({ metric, path, type, after }: Pick<Place, 'metric' | 'path' | 'type' | 'after'>): string {
+  return JSON.stringify([metric, path, type, after])
+}
+
+/** The values of these metrics in some files and since when they could be known, as a SELECT, where any holds some. */
+function shownSql(ledger: Ledger, files: readonly Shown[], metrics: readonly string[]): string[] {
+  const wanted = new Set(metrics)
+  const isWanted = ({ metric }: { readonly metric: string }): boolean => wanted.has(metric)
+  const own = files.filter((file) => sharesOf(file).some(isWanted))
+  if (own.length === 0) return []
+  const points = namedSql(
+    own.map((file) => ({ ...file, path: inLake(ledger.root, file.path) })),
+    'v, o, available_at, available_rule_at',
+  )
+  const all = own.every((file) => sharesOf(file).every(isWanted))
+  const where = all ? '' : ` WHERE metric IN (${metrics.map(quote).join(', ')})`
+  return [
+    `SELECT metric, v, o, epoch_us(available_at) AS available, epoch_us(${ruledSql()}) AS ruled FROM ${points}${where}`,
+  ]
+}

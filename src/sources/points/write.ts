@@ -1,0 +1,162 @@
+import { compressionSql, footerSql, type Identity } from '../../lake/store/parquet.ts'
+import { endSql, micros } from '../../base/intervals-sql.ts'
+import type { Interval } from '../../base/time.ts'
+import { type Circumstances, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
+import { firstOf, lookup, numbered, statement } from './sql.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { recentGroup, type Share } from './files.ts'
+
+/** SQL of what the series of each body says of its points, of bodies in the order of the column `body` from one on. */
+function identitySql(ordered: readonly Ordered[], from: number): Record<keyof Identity, string> {
+  const all = ordered.map(({ body }) => identityOf(body.series))
+  const perBody = (name: keyof Identity): string =>
+    lookup(
+      all.map((one) => one[name]),
+      from,
+    )
+  return {
+    asset: perBody('asset'),
+    currency: perBody('currency'),
+    exchange: perBody('exchange'),
+    network: perBody('network'),
+    params: perBody('params'),
+  }
+}
+
+/**
+ * SQL of metric and interval of each body's points, as leading columns. The metric is text: of an enum each row group would
+ * be said to hold all of its values, and no question could skip one.
+ */
+function leadOf(ordered: readonly Ordered[], from: number): string {
+  const perBody = (name: 'metric' | 'interval'): string =>
+    lookup(
+      ordered.map(({ part }) => part[name]),
+      from,
+    )
+  return `CAST(${perBody('metric')} AS VARCHAR) AS metric, ${perBody('interval')} AS "interval",`
+}
+
+/** What is known of the points of the table `fresh`. */
+interface Fresh {
+  /** Whether they are sorted by rank and t already. */
+  readonly sorted: boolean
+  /** Whether no join is behind them. */
+  readonly alike: boolean
+  /** Whether the table `late` names points that came late. */
+  readonly late: boolean
+  /** Whether any may be a vintage. */
+  readonly revised: boolean
+}
+
+/**
+ * SQL of the points of the table `fresh` with their dates, in the order of series and t. Where `several` files are made of
+ * them they are written down first: what they are read from costs as much as the files.
+ */
+export async function readyPoints(
+  session: Engine,
+  { observedAt }: Circumstances,
+  { sorted, alike, late, revised }: Fresh,
+  several: boolean,
+): Promise<string> {
+  const now = `${observedAt}::BIGINT`
+  const clocks = late
+    ? { seen: `coalesce(stood, ${now})`, late: 'coalesce(tardy, false)', again: 'coalesce(anew, false)' }
+    : { seen: now, late: 'false', again: 'false' }
+  const source = late ? '(SELECT * RENAME ("again" AS anew) FROM fresh LEFT JOIN late USING (body, t))' : 'fresh'
+  const ready = statement('ready', {
+    dated: statement('dated', { source, ...clocks, first: firstOf(revised) }),
+    // Behind a join the engine keeps no order among its threads; such a sample, of all, is taken by one of them.
+    order: !sorted ? 'ORDER BY place, t' : alike ? '' : 'USING SAMPLE 100 PERCENT (system, 1)',
+  })
+  if (!several) return `(${ready})`
+  await session.run(`CREATE TEMP TABLE ready AS ${ready}`)
+  return 'ready'
+}
+
+/** A file to be written. */
+interface Written {
+  /** SQL of points in order, and of which partitions of them. */
+  readonly source: string
+  readonly chosen: readonly number[]
+  /** Whether any point may be -0.0. */
+  readonly minusZero: boolean
+  /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
+  readonly few: boolean
+  /** Whether each row bears its metric and interval. */
+  readonly together: boolean
+  /** Path of the file. */
+  readonly out: string
+}
+
+/** DuckDB's own. */
+const usualGroup = 122_880
+
+/** Writes the points to `out`, with their series. */
+export async function writePoints(
+  session: Engine,
+  { metadata }: Circumstances,
+  ordered: readonly Ordered[],
+  { source, chosen, together, minusZero, few, out }: Written,
+): Promise<void> {
+  const places = ordered.flatMap(({ p }, i) => (chosen.includes(p) ? [i] : []))
+  const begin = places[0] ?? 0
+  const own = ordered.slice(begin, (places.at(-1) ?? 0) + 1)
+  const parts = ordered.reduce((most, { p }) => Math.max(most, p), 0) + 1
+  const isChosen = Array.from({ length: parts }, (_, p) => chosen.includes(p)).join(', ')
+  const sql = statement('output', {
+    ...identitySql(own, begin),
+    source,
+    // A list of many would be a join, behind which no order is kept.
+    chosen: chosen.length === 1 ? `part = ${chosen.join('')}` : `([${isChosen}])[part + 1]`,
+    lead: together ? leadOf(own, begin) : '',
+    group: together ? recentGroup : usualGroup,
+    out: quote(out),
+    compression: compressionSql(few),
+    // Small enough that t and available_at get delta encoding instead of a dictionary.
+    dictionary: minusZero ? 0 : 1000,
+    metadata: footerSql(metadata),
+  })
+  await session.run(sql)
+}
+
+/** SQL of the content digest over rows of points files; sums over several files add up. */
+export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at, observed_at, v,
+  signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
+
+/** What some points come to: first and last t (seconds), `available_at` and its lag behind the interval's end (microseconds). */
+interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
+  readonly first: number
+  readonly last: number
+}
+
+/** What a relation with metric and interval holds of one partition, with its proof. */
+interface ShareRow extends Bounds {
+  readonly metric: string
+  readonly interval: Interval
+  readonly minus_zeros: number
+}
+
+/** What the rows of a relation with metric and interval are, by partition. */
+export async function readShares(session: Engine, source: string): Promise<ShareRow[]> {
+  const end = endSql('epoch_us(t)', '"interval"', micros)
+  return await numbered<ShareRow>(session, statement('shares', { source, end, digest: digestSql }))
+}
+
+/** The share as the journal keeps it. */
+export function shareOf({ metric, interval, rows, min_lag }: ShareRow): Share {
+  return { metric, interval, rows, min_lag }
+}
+
+/** The file as the journal wants to know it. */
+export function describe(groups: readonly Bounds[]): WrittenFile {
+  const all = (name: Exclude<keyof Bounds, 'digest'>): number[] => groups.map((group) => group[name])
+  return {
+    rows: all('rows').reduce((sum, rows) => sum + rows, 0),
+    digest: String(groups.reduce((sum, { digest }) => sum + BigInt(digest), 0n)),
+    min_t: Math.min(...all('first')),
+    max_t: Math.max(...all('last')),
+    min_available: Math.min(...all('min_available')),
+    max_available: Math.max(...all('max_available')),
+    min_lag: Math.min(...all('min_lag')),
+  }
+}

@@ -1,0 +1,90 @@
+import { join } from 'node:path'
+import { jsonOf } from '../../base/json.ts'
+import { type Access, type BesideDeps, httpTo } from '../http/connection.ts'
+import { describeOutcome, type Outcome, type QueryParameter } from '../http/outcome.ts'
+import { readBytes, temporaryFolder } from '../../lake/store/files.ts'
+import type { Instant } from '../../base/time.ts'
+
+/** One answer with all that judges look at; no key is in it. */
+export interface HeardAnswer {
+  readonly outcome: Outcome
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The body of a 200 as received, and as JSON; null and undefined where there is none. */
+  readonly bytes: Uint8Array | null
+  readonly body: unknown
+  /** When it was answered, by the provider's clock where it shows one. */
+  readonly at: Instant
+}
+
+/** How many requests are left, over both APIs; `kept` of them for the other one. */
+export interface Budget {
+  left: number
+  kept: number
+}
+
+/** One API while it is listened to. */
+export interface Listener {
+  readonly base: string
+  /** Asks once, never again; null where no request is left, or an answer has ended the listening. */
+  readonly hear: (
+    url: string,
+    about?: { readonly etag?: string; readonly parameters?: readonly QueryParameter[] },
+  ) => Promise<HeardAnswer | null>
+  readonly left: () => number
+  /** The answer that ended the listening: a refused key, a spent limit, silence. */
+  readonly ended: () => Outcome | null
+}
+
+/** Listens to an API within the budget; leaves nothing on the disk. */
+export async function listening<T>(
+  access: Access,
+  deps: BesideDeps,
+  budget: Budget,
+  use: (listener: Listener) => Promise<T>,
+): Promise<T> {
+  await using folder = await temporaryFolder(deps.temporary)
+  await using http = httpTo(access, deps)
+  let ended: Outcome | null = null
+  const outcomes: Outcome[] = []
+  const left = (): number => Math.max(0, budget.left - budget.kept)
+  const hear: Listener['hear'] = async (url, about = {}) => {
+    if (ended !== null || left() === 0) return null
+    const file = join(folder.path, `${access.name}-${budget.left}.body`)
+    budget.left--
+    const { outcome, headers } = await http.get({ url, file, ...about, signal: deps.signal })
+    outcomes.push(outcome)
+    if (endsAll(outcome)) ended = outcome
+    const bytes = outcome.kind === 'body' ? await readBytes(outcome.file) : null
+    const shown = Object.entries(headers).map(([name, value]): [string, string] => [
+      name,
+      [value ?? ''].flat().join(', '),
+    ])
+    const at = 'date' in outcome && outcome.date !== null ? outcome.date : Math.floor(deps.now() / 1000)
+    const body = bytes === null ? undefined : jsonOf(new TextDecoder().decode(bytes))
+    return { outcome, headers: Object.fromEntries<string>(shown), bytes, body, at }
+  }
+  const base = (access.settings[access.name].url ?? '').replace(/\/+$/, '')
+  return await use({ base, hear, left, ended: () => ended ?? forbidden(outcomes) })
+}
+
+/** Where nothing at all is allowed it is the key that is refused. */
+function forbidden(outcomes: readonly Outcome[]): Outcome | null {
+  const [first] = outcomes
+  return first !== undefined && outcomes.length > 1 && outcomes.every(({ kind }) => kind === 'forbidden') ? first : null
+}
+
+function endsAll(outcome: Outcome): boolean {
+  if (outcome.kind === 'limited') return outcome.code !== 'snapshot_limit'
+  return (
+    outcome.kind === 'unauthorised' ||
+    outcome.kind === 'stopped' ||
+    (outcome.kind === 'again' && outcome.status === null)
+  )
+}
+
+/** Why an answer tells nothing. */
+export function whyNot(heard: HeardAnswer | null): string {
+  if (heard === null) return 'not asked: the requests had ended before'
+  return heard.outcome.kind === 'body' ? 'the body is no JSON' : describeOutcome(heard.outcome)
+}

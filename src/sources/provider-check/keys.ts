@@ -1,0 +1,92 @@
+import { dimensions, type Endpoint } from '../../catalog/catalogue.ts'
+import { isObject } from '../../base/json.ts'
+import { type QueryKey, queryKeys, type Wire } from '../../catalog/wire.ts'
+import type { Window } from '../../base/windows.ts'
+import type { HeardAnswer } from './hear.ts'
+
+type Keys = Wire['queryKeys']
+
+/** Names that providers of this kind give their parameters; since and until go in pairs. */
+const spellings: Readonly<Partial<Record<QueryKey, readonly string[]>>> = {
+  asset: ['asset', 'symbol', 'coin', 'id'],
+  interval: ['interval', 'frequency', 'resolution', 'freq'],
+  format: ['format', 'fmt', 'output'],
+  currency: ['currency', 'quote'],
+  exchange: ['exchange', 'venue'],
+  network: ['network', 'chain'],
+}
+const spans = [
+  ['since', 'until'],
+  ['start', 'end'],
+  ['from', 'to'],
+  ['start_time', 'end_time'],
+  ['startTime', 'endTime'],
+  ['begin', 'end'],
+] as const
+
+/** The lists of values by query key in what a provider tells of a path, and the key under which they stand. */
+export function listsIn(body: unknown, wire: Wire, asset: string) {
+  if (!isObject(body)) return null
+  const own = wire.metadata === null ? undefined : body[wire.metadata.parameters]
+  if (wire.metadata !== null && isObject(own)) return { name: wire.metadata.parameters, lists: own }
+  const found = Object.entries(body).find(
+    ([, value]) => isObject(value) && Object.values(value).some((list) => includes(list, asset)),
+  )
+  return found === undefined ? null : { name: found[0], lists: found[1] as Readonly<Record<string, unknown>> }
+}
+
+function includes(list: unknown, value: string): boolean {
+  return list === value || (Array.isArray(list) && list.includes(value))
+}
+
+/** The keys as a provider's own lists name them: a list is known by a value that it must hold. */
+export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: Endpoint, asset: string, keys: Keys) {
+  const known: [QueryKey, readonly string[]][] = [['asset', [asset]]]
+  for (const { one, many } of dimensions) if (endpoint[many].length > 0) known.push([one, endpoint[many]])
+  const learnt = known.flatMap(([name, values]): [QueryKey, string][] => {
+    if (Object.hasOwn(lists, keys[name])) return []
+    const found = Object.entries(lists).find(([, list]) => values.some((value) => includes(list, value)))
+    return found === undefined ? [] : [[name, found[0]]]
+  })
+  return { ...keys, ...Object.fromEntries(learnt) }
+}
+
+/** Which of the keys a request for daily points shows to be wrong: named in a refusal, or without any effect. */
+export function wrongKeys(heard: HeardAnswer, { since, until }: Window): readonly QueryKey[] {
+  const { outcome, body } = heard
+  if (outcome.kind === 'refused') {
+    const about =
+      /unknown|unrecogni|unexpected|unsupported param|invalid param|not (?:accepted|allowed|supported|known)|missing|required/i
+    return outcome.parameter !== null && about.test(outcome.words) ? [outcome.parameter as QueryKey] : []
+  }
+  const times = timesOf(body)
+  if (times.length === 0) return []
+  if (times.some((t) => t < since - 86_400 || t > until + 86_400)) return ['since', 'until']
+  return times.some((t, at) => at > 0 && t - (times[at - 1] ?? 0) < 86_400) ? ['interval'] : []
+}
+
+function timesOf(body: unknown): number[] {
+  if (!Array.isArray(body)) return []
+  const times = body.map((point) => (isObject(point) ? point['t'] : null)).filter((t) => typeof t === 'number')
+  return [...new Set(times)].toSorted((a, b) => a - b)
+}
+
+/** Other names to try after an answer; those that the refusal itself speaks of come first. Null where none is left. */
+export function nextKeys(keys: Keys, heard: HeardAnswer, window: Window, tried: ReadonlySet<string>): Keys | null {
+  const [wrong] = wrongKeys(heard, window)
+  if (wrong === undefined) return null
+  const words = 'words' in heard.outcome ? heard.outcome.words : ''
+  const said = (name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(words)
+  const guesses: Keys[] =
+    wrong === 'since' || wrong === 'until'
+      ? spans
+          .toSorted(([a], [b]) => Number(said(b)) - Number(said(a)))
+          .map(([from, to]) => ({ ...keys, since: from, until: to }))
+      : (spellings[wrong] ?? [])
+          .toSorted((a, b) => Number(said(b)) - Number(said(a)))
+          .map((name) => ({ ...keys, [wrong]: name }))
+  return guesses.find((guess) => !tried.has(spelling(guess))) ?? null
+}
+
+/** A text that is the same for the same keys. */
+export const spelling = (keys: Keys): string => queryKeys.map((name) => keys[name]).join(' ')

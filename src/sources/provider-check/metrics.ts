@@ -1,0 +1,112 @@
+import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
+import { seriesId } from '../../catalog/series.ts'
+import { usage } from '../../base/errors.ts'
+import type { BesideDeps } from '../http/connection.ts'
+import {
+  assetsUrl,
+  knownParameters,
+  metadataUrl,
+  metricsAccess,
+  type MetricsProvider,
+  metricsUrl,
+} from '../metrics/api.ts'
+import { day, floor, type Instant, type Interval } from '../../base/time.ts'
+import type { Window } from '../../base/windows.ts'
+import { type Budget, type HeardAnswer, type Listener, listening } from './hear.ts'
+import { keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
+import { pointsIn, isUnfinished } from './timestamp.ts'
+
+type Keys = Parameters<typeof spelling>[0]
+
+/** All that was heard of the metrics API. */
+type MetricsSeen = Awaited<ReturnType<typeof conversation>>
+
+/** Asks the metrics API few cheap things, each for several judges. */
+export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, budget: Budget): Promise<MetricsSeen> {
+  const access = metricsAccess(provider)
+  return await listening(access, deps, budget, async (listener) => await conversation(provider, listener, deps.now()))
+}
+
+async function conversation({ settings: all, catalogue }: MetricsProvider, listener: Listener, now: number) {
+  const { wire } = catalogue
+  const { metrics: settings } = all
+  const { base, hear } = listener
+  const { asset } = wire.probes
+  const plain = probe(catalogue, wire.probes.plain)
+  const nested = probe(catalogue, wire.probes.nested)
+  const real = (endpoint: Endpoint): string => settings.paths[endpoint.path] ?? endpoint.ask
+  const ask: AskPoints = async (endpoint, interval, window, keys) => {
+    const spelt = { ...wire, queryKeys: keys }
+    const { currency, exchange, network } = endpoint.defaults
+    const place = { metric: endpoint.path, asset, interval, currency, exchange, network, params: endpoint.params }
+    const series = { ...place, id: seriesId(place) }
+    const wireExchange = exchange === null ? undefined : settings.exchanges[exchange]
+    const url = metricsUrl(base, spelt, { endpoint, series, window, wirePath: real(endpoint), wireExchange })
+    return await hear(url, { parameters: knownParameters(spelt) })
+  }
+  const template = wire.metadata?.template
+  const metadata = template === undefined ? null : await hear(metadataUrl(base, template, real(plain)))
+  const windows = windowsOf(metadata?.at ?? Math.floor(now / 1000))
+  const lists = listsIn(metadata?.body, wire, asset)?.lists ?? {}
+  const asked = async (keys: Keys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
+  const found = await keysOf(asked, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
+  const { days, keys, taken } = found
+  // The dearest to be wrong about comes first.
+  const open = days !== null && isUnfinished(pointsIn(days.body) ?? [], days.at)
+  // The same once more, where only that tells whether an interval is finished.
+  const again = open ? await asked(keys) : null
+  const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
+  const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
+  const assets = await hear(assetsUrl(base, wire))
+  const mapped = ({ path, placeholders: words }: Endpoint): boolean =>
+    words.length === 0 || Boolean(settings.paths[path])
+  const placeholders = [...catalogue.endpoints.values()].filter((endpoint) => !mapped(endpoint)).length
+  const heard = { ...found, metadata, weeks, hours, assets, again }
+  return { settings, wire, endpoint: plain, asset, windows, placeholders, ended: listener.ended(), ...heard }
+}
+
+type AskPoints = (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys) => Promise<HeardAnswer | null>
+
+/** What is asked for: a day beyond the present, so that the newest point comes, and whole days of hours. */
+function windowsOf(now: Instant) {
+  const today = floor(now, '24h')
+  return {
+    days: { since: today - 10 * day, until: today + day },
+    hours: { since: today - day, until: today },
+    weeks: { since: today - 42 * day, until: today + day },
+  }
+}
+
+/**
+ * Asks for days with these keys and then with other usual ones, until an answer shows no wrong one: the first answer, the
+ * last with its keys, and whether those were taken and had effect.
+ */
+async function keysOf(
+  ask: (keys: Keys) => Promise<HeardAnswer | null>,
+  begun: Keys,
+  window: Window,
+  { left }: Listener,
+) {
+  const tried = new Set([spelling(begun)])
+  const first = await ask(begun)
+  let [days, keys] = [first, begun]
+  while (days !== null && left() > 0) {
+    const next = nextKeys(keys, days, window, tried)
+    if (next === null) break
+    keys = next
+    tried.add(spelling(keys))
+    days = await ask(keys)
+  }
+  const taken = days !== null && days.outcome.kind === 'body' && wrongKeys(days, window).length === 0
+  return { first, days, keys, taken }
+}
+
+function probe({ endpoints }: Catalogue, path: string): Endpoint {
+  const endpoint = endpoints.get(path)
+  if (endpoint !== undefined) return endpoint
+  throw usage('wire.probes', {
+    expected: 'paths of the catalogue',
+    got: path,
+    next: 'name others in a file of `catalogs`',
+  })
+}

@@ -1,0 +1,369 @@
+import type { Catalogue, Resource } from '../../catalog/catalogue.ts'
+import type { EnvelopeKey } from '../../catalog/wire.ts'
+import { fieldText } from '../registry/record.ts'
+import { canBeAsked, type Fields, isFields, usually, type Value } from '../registry/json.ts'
+import { type Assessment, holds, type Judges, mergeYaml, speaksAgainst, unknown, type Yaml } from './finding.ts'
+import { accessTo, type BesideDeps } from '../http/connection.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { providerAt } from '../../lake/ledger/provider.ts'
+import type { Settings } from '../../catalog/settings.ts'
+import {
+  changesAsk,
+  headAsk,
+  listAsk,
+  type RegistryAsk,
+  registryParameters,
+  registryUrl,
+  snapshotAsk,
+} from '../registry/reading.ts'
+import { readHead, readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
+import { registryState } from '../registry/staging.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+import { isThere } from '../../lake/store/files.ts'
+import { type Budget, type HeardAnswer, type Listener, listening, whyNot } from './hear.ts'
+import { isObject } from '../../base/json.ts'
+import { readLimits } from '../http/governor.ts'
+import { errorsHold, resetHolds } from './metrics-rows.ts'
+
+/** A usual name around records and the one that stands for it here. */
+type Named = readonly [EnvelopeKey, string]
+
+type Resources = ReadonlyMap<string, Resource>
+
+/** The part of a config file that says so, beside the names that it has already; null for none. */
+function yamlOf(names: readonly Named[], resources: Resources): Yaml | null {
+  const [first] = resources.values()
+  return names.length === 0 ? null : { registry: { keys: { ...first?.keys, ...Object.fromEntries(names) } } }
+}
+
+/** The only key of an object that is not a usual one and whose value fits, as what stands for one that is missing. */
+function standsFor(name: EnvelopeKey, object: Fields, fits: (value: Value, key: string) => boolean): Named[] {
+  if (Object.hasOwn(object, name)) return []
+  const found = Object.entries(object).filter(([key, value]) => fits(value, key))
+  return found.length === 1 ? [[name, found[0]?.[0] ?? '']] : []
+}
+
+/** What stands for a reference: the only key, of no other field, under which nothing but ids of that resource stand. */
+function referenceKey(
+  { fields }: Pick<Resource, 'fields'>,
+  records: readonly Fields[],
+  ids: ReadonlyMap<string, unknown>,
+): string | null {
+  const others = new Set(['id', ...Object.values(fields).flatMap(({ keys }) => keys)])
+  const keys = new Set(records.flatMap((record) => Object.keys(record)))
+  const found = [...keys].filter((key) => {
+    const values = records.map((record) => fieldText({ keys: [key] }, record)).filter((value) => value !== null)
+    return !others.has(key) && values.length > 0 && values.every((id) => ids.has(id))
+  })
+  return found.length === 1 ? (found[0] ?? null) : null
+}
+
+const isText = (value: Value): value is string => typeof value === 'string' && value !== ''
+const isCursor = (value: Value, key: string): boolean => /cursor|next/i.test(key) && (isText(value) || value === null)
+
+/** How a page of the feed names its end and what comes next. */
+function pageKeys(page: Fields): Named[] {
+  return [
+    ...standsFor('has_more', page, (value) => typeof value === 'boolean'),
+    ...standsFor('next_cursor', page, isCursor),
+  ]
+}
+
+/** Under what a snapshot holds its arrays, and how it names its cursor. */
+function snapshotKeys(snapshot: Fields, resources: Resources): Named[] {
+  const holdsArrays = (value: Value): value is Fields =>
+    isFields(value) && [...resources.keys()].some((name) => Array.isArray(value[name]))
+  const place = standsFor('data', snapshot, holdsArrays)
+  const inner = Object.values(snapshot).find(holdsArrays)
+  const all = { ...inner, ...snapshot }
+  return [...place, ...(Object.hasOwn(all, 'next_cursor') ? [] : standsFor('cursor', all, isCursor))]
+}
+
+/** How the events of a page name what happened to what. */
+function eventKeys(page: Fields, resources: Resources): Named[] {
+  const event = Object.values(page)
+    .flatMap((value) => (Array.isArray(value) ? (value as readonly Value[]) : []))
+    .find(isFields)
+  if (event === undefined) return []
+  const types = new Set([...resources.values()].flatMap(({ name, entity }) => [name, entity]))
+  const record = Object.values(event).find((value): value is Fields => isFields(value) && isText(value['id'] ?? null))
+  return [
+    ...standsFor('entity_type', event, (value) => isText(value) && types.has(value.toLowerCase())),
+    ...standsFor('op', event, (value) => isText(value) && /^(?:created|updated|deleted)$/.test(value)),
+    ...standsFor('entity_id', event, (value) => isText(value) && value === record?.['id']),
+    ...standsFor('record', event, isFields),
+  ]
+}
+
+/** All that was heard of the registry API. */
+type RegistrySeen = Awaited<ReturnType<typeof hearRegistry>>
+
+/** How many requests listening to the registry may take. */
+export const registryRequests = 4
+
+/** Asks the registry few cheap things; a lake that has a snapshot of it spares asking for one. */
+export async function hearRegistry(
+  { settings, catalogue }: { readonly settings: Settings; readonly catalogue: Catalogue },
+  deps: BesideDeps,
+  budget: Budget,
+) {
+  const access = {
+    name: 'registry',
+    settings,
+    keyHeader: 'Authorization',
+    connections: 1,
+    maxBytes: 400_000_000,
+  } as const
+  const { url } = accessTo('registry', settings)
+  const { pageLimit } = settings.registry
+  const { resources } = catalogue
+  const standing = async (sandbox: string | null) => await standingOf(settings.data, url, sandbox)
+  return await listening(access, deps, budget, async (listener) => ({
+    resources,
+    pageLimit,
+    ...(await conversation(listener, resources, pageLimit, standing)),
+  }))
+}
+
+/** What the lake holds of the provider at the address, which calls itself this sandbox or none. */
+async function standingOf(root: string, url: string, sandbox: string | null) {
+  const nothing = { cursor: null, held: null }
+  if (!isThere(inLake(root, places.journal))) return nothing
+  using ledger = await Ledger.openToRead(root)
+  const provider = ledger.head().provider?.registry
+  if (provider === undefined || provider !== providerAt('registry', url, sandbox).registry) return nothing
+  const { cursor, last } = registryState(ledger)
+  return { cursor: cursor !== null && canBeAsked(cursor) ? cursor : null, held: last?.date ?? null }
+}
+
+async function conversation(
+  { base, hear, ended, left }: Listener,
+  resources: Catalogue['resources'],
+  pageLimit: number,
+  standing: (sandbox: string | null) => ReturnType<typeof standingOf>,
+) {
+  const ask = async (request: RegistryAsk, etag?: string): Promise<HeardAnswer | null> =>
+    await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })
+  const [first] = resources.values()
+  const request = listAsk(first?.path ?? '/issuers', null, pageLimit)
+  const list = await ask(request)
+  const tag = list?.outcome.kind === 'body' ? list.outcome.etag : null
+  // The same list by its entity tag.
+  const again = tag === null ? null : await ask(request, tag)
+  const sandbox = list !== null && 'sandbox' in list.outcome ? list.outcome.sandbox : null
+  // A lake that holds a snapshot of this provider spares asking for one.
+  const { cursor: own, held } = await standing(sandbox)
+  const snapshot = own === null ? await ask(snapshotAsk) : null
+  const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk), resources) : null)
+  const changes = since === null ? null : await ask(changesAsk(since, pageLimit))
+  const refused =
+    changes?.outcome.kind === 'refused' &&
+    changes.outcome.parameter !== 'since' &&
+    changes.outcome.code !== 'invalid_cursor'
+  // The same page without a limit, where the provider refuses one.
+  const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
+  return { held, list, again, snapshot, changes, unlimited, ended: ended() }
+}
+
+function cursorOf(snapshot: HeardAnswer | null, resources: Catalogue['resources']): string | null {
+  const read = snapshot?.bytes ? readSnapshot(snapshot.bytes, resources) : null
+  return read?.ok ? read.value.cursor : null
+}
+
+function headOf(head: HeardAnswer | null, resources: Catalogue['resources']): string | null {
+  const read = head?.bytes ? readHead(head.bytes, resources) : null
+  return read?.ok ? read.value : null
+}
+
+/** The judges of the registry API. */
+export const registryJudges: Judges<RegistrySeen> = {
+  'fields of a record': fieldsHold,
+  references: referencesHold,
+  'layout of a snapshot': (seen) =>
+    withSnapshot(seen, ({ records }, body) => {
+      const missing = [...seen.resources.keys()].filter((name) => !records.has(name))
+      const place = isObject(body['data'])
+        ? 'under `data`'
+        : isObject(body['snapshot'])
+          ? 'under `snapshot`'
+          : 'at the top'
+      const counts = [...records].map(([name, held]) => `${held.size} ${name}`).join(', ')
+      return holds(`${place}: ${counts}${missing.length === 0 ? '' : `; no ${missing.join(', ')}`}`)
+    }),
+  deployments: (seen) =>
+    withSnapshot(seen, ({ disagreeing }, body) => {
+      const place = ['data', 'snapshot'].map((key) => body[key]).find(isObject) ?? body
+      const products: unknown = place['products']
+      const inside =
+        Array.isArray(products) && products.some((one) => isObject(one) && Array.isArray(one['deployments']))
+      const own = Array.isArray(place['deployments'])
+      const where = [own ? 'an array of their own' : '', inside ? 'within products' : ''].filter((text) => text !== '')
+      return where.length === 0
+        ? unknown('the snapshot has none')
+        : holds(`${where.join(' and ')}${disagreeing.length === 0 ? '' : `; ${disagreeing.length} disagree`}`)
+    }),
+  events: eventsHold,
+  'cursor at the tail': (seen) =>
+    withPage(seen, (body) => {
+      const yaml = yamlOf(pageKeys(body), seen.resources)
+      if (typeof body['has_more'] !== 'boolean')
+        return speaksAgainst(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``, yaml)
+      if (body['has_more']) return unknown('the feed goes on: its tail was not reached')
+      const cursor = body['next_cursor']
+      if (cursor === undefined && Object.keys(body).some((key) => /cursor|next/i.test(key)))
+        return speaksAgainst(
+          `a cursor under ${Object.keys(body).find((key) => /cursor|next/i.test(key))} instead of \`next_cursor\``,
+          yaml,
+        )
+      return holds(
+        typeof cursor === 'string' ? 'a cursor' : `${cursor === null ? 'null' : 'absent'}: the last one is kept`,
+      )
+    }),
+  '`limit` of a page': limitHolds,
+  'entity types': (seen) =>
+    withPage(seen, (_, bytes) => {
+      const read = readPage(bytes, seen.resources)
+      if (!read.ok) return unknown(read.reason)
+      const types = new Map(read.value.events.map(({ type, resource }) => [type, resource]))
+      if (types.size === 0) return unknown('no event came')
+      const odd = [...types].filter(([, resource]) => resource === null).map(([type]) => type)
+      return holds(
+        `${[...types.keys()].join(', ')}${odd.length === 0 ? '' : `; not known, kept raw: ${odd.join(', ')}`}`,
+      )
+    }),
+  'when an event is known': () => unknown('no answer can tell: it is the poll that counts'),
+  'body of an error': (seen) => errorsHold(answers(seen)),
+  limits: (seen) => {
+    const heard = answers(seen)
+    if (heard.length === 0) return unknown('nothing was answered')
+    const reset = resetHolds(heard)
+    if (reset.verdict === 'contradicted') return reset
+    const signs = heard.map(({ headers, at }) => readLimits(headers, at * 1000)).find(({ limit }) => limit !== null)
+    if (signs === undefined) return unknown('no header tells them; a refusal does')
+    const daily = signs.dailyRemaining === null ? '' : `, ${signs.dailyRemaining} left of the day`
+    return holds(`headers say ${signs.limit} in their window${daily}`)
+  },
+  'conditional requests': ({ list, again }) => {
+    if (list?.outcome.kind !== 'body') return unknown(whyNot(list))
+    if (list.outcome.etag === null) return holds('no `ETag` came: everything is asked for whole')
+    if (again === null) return unknown(whyNot(again))
+    if (again.outcome.kind === 'not_modified') return holds('an `ETag` came, and 304 to it')
+    return holds(`an \`ETag\` came, and ${whyNot(again)} to it: the body comes each time`)
+  },
+  rhythm: () => unknown('only weeks of polls show it: pitlake watch, then registry status'),
+}
+
+function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): HeardAnswer[] {
+  return [list, again, snapshot, changes, unlimited].filter((heard) => heard !== null)
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+function withSnapshot({ snapshot, held, resources }: RegistrySeen, judge: (read: Snapshot, body: Body) => Assessment) {
+  if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
+  if (!snapshot?.bytes) return unknown(whyNot(snapshot))
+  const read = readSnapshot(snapshot.bytes, resources)
+  if (!isFields(snapshot.body)) return speaksAgainst('no object')
+  const body = usually(snapshot.body, resources)
+  if (read.ok) return judge(read.value, body)
+  const evidence = `${read.reason} (it has ${Object.keys(snapshot.body).slice(0, 10).join(', ')})`
+  return speaksAgainst(evidence, yamlOf(snapshotKeys(body, resources), resources))
+}
+
+function withPage(
+  { changes, unlimited, resources }: RegistrySeen,
+  judge: (body: Fields, bytes: Uint8Array) => Assessment,
+): Assessment {
+  const page = unlimited ?? changes
+  if (!page?.bytes) return unknown(whyNot(page))
+  return isFields(page.body)
+    ? judge(usually(page.body, resources), page.bytes)
+    : speaksAgainst('a page that is no object')
+}
+
+/** The records of the list, or why there are none. */
+function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Assessment {
+  const [resource] = resources.values()
+  if (!list?.bytes || resource === undefined) return unknown(whyNot(list))
+  const read = readList(list.bytes, resource)
+  if (!read.ok) {
+    if (!isFields(list.body)) return speaksAgainst(read.reason)
+    const arrays = Object.entries(list.body).filter(([, value]) => Array.isArray(value))
+    const yaml = yamlOf(arrays.length === 1 ? [['data', arrays[0]?.[0] ?? '']] : [], resources)
+    return speaksAgainst(`${read.reason} (the list has ${Object.keys(list.body).join(', ')})`, yaml)
+  }
+  const records = read.value.records.filter(isFields)
+  return records.length === 0 ? unknown('the list is empty') : records
+}
+
+function fieldsHold(seen: RegistrySeen): Assessment {
+  const records = recordsOf(seen)
+  const [resource] = seen.resources.values()
+  if ('verdict' in records || resource === undefined) return records as Assessment
+  const lacking = Object.entries(resource.fields).filter(
+    ([, { keys }]) => !keys.some((key) => records.some((one) => key in one)),
+  )
+  return holds(
+    lacking.length === 0
+      ? `all named fields of ${resource.name}`
+      : `${resource.name} without ${lacking.map(([name]) => name).join(', ')}: those columns stay null`,
+  )
+}
+
+function referencesHold(seen: RegistrySeen): Assessment {
+  return withSnapshot(seen, ({ records }) => {
+    const broken = [...seen.resources.values()].flatMap((resource) => lost(resource, records))
+    const words = broken.map(({ words: said }) => said).join(', ')
+    const parts = broken.map(({ yaml }) => yaml).filter((yaml) => yaml !== null)
+    return broken.length === 0
+      ? holds('every reference is there under one of its names')
+      : speaksAgainst(words, parts.length === 0 ? null : mergeYaml(parts))
+  })
+}
+
+/** References that no record of the resource has, with the setting that mends each. */
+function lost(resource: Resource, all: Snapshot['records']): { words: string; yaml: Yaml | null }[] {
+  const { name, fields } = resource
+  const records = [...(all.get(name)?.values() ?? [])].map(({ text }) => JSON.parse(text) as Fields)
+  return Object.entries(fields).flatMap(([field, { keys, to }]) => {
+    const ids = to === null ? undefined : all.get(to)
+    if (ids === undefined || records.length === 0 || keys.some((key) => records.some((one) => key in one))) return []
+    const own = referenceKey(resource, records, ids)
+    const words = `no ${field} in ${name}${own === null ? '' : `: it is ${own}`}`
+    return [{ words, yaml: own === null ? null : { registry: { fields: { [name]: { [field]: own } } } } }]
+  })
+}
+
+function eventsHold(seen: RegistrySeen): Assessment {
+  const { resources } = seen
+  return withPage(seen, (body, bytes) => {
+    const arrays = Object.entries(body).filter(([, value]) => Array.isArray(value))
+    const names = arrays.map(([name]) => `\`${name}\``).join(', ')
+    const read = readPage(bytes, resources)
+    if (!read.ok) {
+      const keys = [...pageKeys(body), ...eventKeys(body, resources)]
+      return speaksAgainst(`${read.reason} (the page has ${Object.keys(body).join(', ')})`, yamlOf(keys, resources))
+    }
+    if (read.value.events.length > 0) return holds(`${read.value.events.length} under ${names}`)
+    const odd = Object.entries(body).find(([, value]) => isObject(value))
+    if (arrays.length === 0 && odd !== undefined) return speaksAgainst(`no array, but an object under \`${odd[0]}\``)
+    return unknown(
+      `${arrays.length === 0 ? 'no array' : `an empty array under ${names}`}: an hour with events would tell`,
+    )
+  })
+}
+
+function limitHolds({ list, changes, unlimited, pageLimit }: RegistrySeen): Assessment {
+  const { outcome } = list ?? {}
+  if (outcome?.kind === 'refused' && outcome.parameter === 'limit') {
+    const [most] = (outcome.words.match(/\d+/g) ?? [])
+      .map(Number)
+      .filter((n) => n > 0 && n < pageLimit)
+      .toSorted((a, b) => b - a)
+    const evidence = `a limit of ${pageLimit} is refused: ${outcome.words}`
+    return speaksAgainst(evidence, { registry: { page_limit: most ?? 100 } })
+  }
+  if (outcome?.kind !== 'body') return unknown(whyNot(list))
+  if (unlimited !== null) return holds(`lists take ${pageLimit}, the feed refuses it and is read without`)
+  return holds(`lists${changes?.outcome.kind === 'body' ? ' and the feed' : ''} take ${pageLimit}`)
+}

@@ -1,0 +1,65 @@
+import { day, type Instant } from '../../base/time.ts'
+import { isObject } from '../../base/json.ts'
+
+/** One point as it was sent. */
+type Point = Readonly<Record<string, unknown>>
+
+/** The points of a body, where it is an array of objects. */
+export function pointsIn(body: unknown): readonly Point[] | null {
+  return Array.isArray(body) && body.every(isObject) ? body : null
+}
+
+/** Whether `computed_at` is an instant as the lake reads it: Unix seconds. */
+export const isComputed = (value: unknown): value is number => typeof value === 'number' && value >= 1e8 && value < 1e11
+
+const timeOf = ({ t }: Point): Instant => (typeof t === 'number' ? t : Number.NEGATIVE_INFINITY)
+
+/** Whether only a second look tells what daily points name: no `computed_at`, and the newest day is not over if `t` is its start. */
+export function isUnfinished(points: readonly Point[], now: Instant): boolean {
+  return points.length > 0 && !points.some((point) => isComputed(point['computed_at'])) && newest(points) + day > now
+}
+
+const newest = (points: readonly Point[]): Instant => Math.max(...points.map(timeOf))
+
+/** What `t` of daily points names, and how that shows; `latest` is how long after its end a day may appear at most. */
+export function meaningOf(
+  points: readonly Point[],
+  now: Instant,
+  latest: number,
+  again: readonly Point[] | null,
+): { readonly meaning: 'interval_start' | 'interval_end' | null; readonly evidence: string } {
+  const past = points.filter((point) => timeOf(point) + day <= now)
+  const deltas = past.flatMap((point) =>
+    isComputed(point['computed_at']) ? [point['computed_at'] - timeOf(point)] : [],
+  )
+  if (deltas.length > 0) return byComputed(deltas)
+  if (points.length === 0) return { meaning: null, evidence: 'no points came' }
+  const last = points.find((point) => timeOf(point) === newest(points))
+  const age = now - newest(points)
+  const aged = `the newest daily point is ${hours(age)} old`
+  if (age < day) {
+    const same = again?.find((point) => timeOf(point) === newest(points))
+    if (again === null || same === undefined)
+      return { meaning: null, evidence: `${aged}: an end, or a day that is not over` }
+    if (JSON.stringify(same) !== JSON.stringify(last))
+      return { meaning: null, evidence: `${aged} and moves: days that are not over are shown, and nothing else tells` }
+    return {
+      meaning: 'interval_end',
+      evidence: `${aged} and stands still: what it describes is over, so \`t\` is the end`,
+    }
+  }
+  if (age < day + latest || age >= 2 * day + latest)
+    return { meaning: null, evidence: `${aged}, which fits both; an hour after midnight UTC it may tell` }
+  return { meaning: 'interval_start', evidence: `${aged}; were \`t\` the end, a newer one would be there` }
+}
+
+function byComputed(deltas: readonly number[]): ReturnType<typeof meaningOf> {
+  const [least, most] = [Math.min(...deltas), Math.max(...deltas)]
+  const evidence = `computed_at is ${hours(least)} to ${hours(most)} after \`t\` of a day`
+  if (least >= day && least < 2 * day) return { meaning: 'interval_start', evidence }
+  if (least >= 0 && most < day) return { meaning: 'interval_end', evidence }
+  return { meaning: null, evidence: `${evidence}, which fits neither start nor end` }
+}
+
+/** To a tenth: by less nobody sees on which side of a day an instant lies. */
+const hours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`

@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto'
+import type { RegistryField } from '../../catalog/catalogue.ts'
+import { quoteList } from '../../lake/store/engine.ts'
+import { statementsIn } from '../../lake/store/sql.ts'
+import type { Resources } from './bodies.ts'
+
+/** Where the state keeps of which findings a person took note; here, because who makes views asks for nothing else of a verify. */
+export const acceptedPrefix = 'registry.accepted.'
+
+/** A column of a registry table: its name, its DuckDB type and, for a field of records, what it says. */
+export type RegistryColumn = readonly [name: string, type: string, about?: string]
+
+const text = (...names: readonly string[]): readonly RegistryColumn[] => names.map((name) => [name, 'VARCHAR'])
+
+const plain = (name: string): RegistryColumn => [
+  name,
+  'VARCHAR',
+  `${name.replaceAll('_', ' ')}, as the record says; NULL where it is not established`,
+]
+
+/** The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`. */
+const answer = (name: string): readonly RegistryColumn[] => [
+  plain(name),
+  [`${name}_answer`, 'VARCHAR', `which answer ${name} is: not established (null), not disclosed, none, or named`],
+  [`${name}_reason`, 'VARCHAR', `the reason behind ${name} where the structure has none`],
+]
+
+/** The columns of a named field, by its kind. */
+export function fieldColumns(name: string, { kind }: Pick<RegistryField, 'kind'>): readonly RegistryColumn[] {
+  return kind === 'answer' ? answer(name) : [plain(name)]
+}
+
+/** The key of an embedded row. */
+const embedded: readonly RegistryColumn[] = [
+  ['parent_type', 'VARCHAR', 'the kind of record that this one is embedded in'],
+  ['parent_id', 'VARCHAR', 'the id of the record that this one is embedded in'],
+  ['ordinal', 'INTEGER', 'the place among its siblings, from 0'],
+  ['content_hash', 'VARCHAR', 'digest of the embedded record; the same whatever the order of its keys'],
+]
+
+/** The tables of what records embed, in the catalogue's order. */
+export function embeddedTables(resources: Resources): readonly string[] {
+  return [...new Set([...resources.values()].flatMap(({ embeds }) => Object.values(embeds)))]
+}
+
+/** The tables that have a history, dated snapshots and a view, with their typed fields: resources, then what they embed. */
+export function recordTables(resources: Resources): ReadonlyMap<string, readonly RegistryColumn[]> {
+  const own = [...resources.values()].map(
+    ({ name, fields }) => [name, Object.entries(fields).flatMap(([field, spec]) => fieldColumns(field, spec))] as const,
+  )
+  return new Map([...own, ...embeddedTables(resources).map((table) => [table, embedded] as const)])
+}
+
+const instant = (name: string): RegistryColumn => [name, 'TIMESTAMPTZ']
+
+/** The envelope's `as_of` as it was written and as an instant, and when this lake observed it. */
+const envelope: readonly RegistryColumn[] = [['as_of', 'VARCHAR'], instant('as_of_at'), instant('observed_at')]
+
+/**
+ * A row of a dated table. A date is a base layer and at most one delta: what the delta says of an `entity` (the record,
+ * or the parent of embedded ones) replaces all that the base says of it; `removed` rows say that nothing is left.
+ */
+function dated(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
+  return [...text('layer', 'entity'), ['removed', 'BOOLEAN'], ...text('id'), ...fields, ...text('record'), ...envelope]
+}
+
+/**
+ * A row per opened version (`op`) or closed one (`closed_by`); `hash` is that of the record's text as received. By
+ * `superseded_at` a later row of the same id was known: merging writes it where both stand in one file.
+ */
+function steps(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
+  const head: readonly RegistryColumn[] = [
+    ...text('id'),
+    instant('at'),
+    ...text('op', 'closed_by'),
+    ['inferred', 'BOOLEAN'],
+    ...text('source'),
+  ]
+  return [...head, ...fields, ...text('record', 'hash', 'as_of'), instant('as_of_at'), instant('superseded_at')]
+}
+
+/** Tables that only grow, beside the histories. */
+const others: Readonly<Record<string, readonly RegistryColumn[]>> = {
+  /** One row per snapshot and table: its date, and the base and delta layers that it is made of. */
+  snapshots: [
+    ['snapshot_date', 'DATE'],
+    instant('observed_at'),
+    ...text('as_of'),
+    instant('as_of_at'),
+    ...text('source', 'resource', 'base', 'delta'),
+    ['rows', 'BIGINT'],
+  ],
+  /** The events of the change feed that said something new, as received. */
+  events: [
+    instant('at'),
+    ['position', 'BIGINT'],
+    ...text('entity_type', 'resource', 'entity_id', 'op', 'hash', 'event'),
+  ],
+  /**
+   * Keys of records, values that no document lists and members that changed their type (`kind`: NULL and key, value, type),
+   * by the poll that first showed them; those of the first snapshot are `initial`.
+   */
+  schema_changes: [...text('resource', 'path'), instant('at'), ['initial', 'BOOLEAN'], ...text('kind', 'value')],
+  /** Records as they are since additive keys came to them without a new version. */
+  absorbed: [...text('resource', 'id'), instant('at'), ...text('hash', 'record')],
+  /** What the registry did against its own rules, and where two of its answers disagree; both records where they are at hand. */
+  registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail', 'held', 'offered')],
+}
+
+/** Their names. */
+export const growingTables: readonly string[] = Object.keys(others)
+
+/** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */
+export function columnsMark(columns: readonly RegistryColumn[]): string {
+  return hash('md5', JSON.stringify(columns.map(([name, type]) => [name, type]))).slice(0, 8)
+}
+
+/**
+ * The columns of a registry table by `FileEntry.table`, in the order of its files: a dated table, `history.<table>`, or
+ * one of the rest. Without resources only those that every table of its kind has.
+ */
+export function tableColumns(table: string, resources?: Resources): readonly RegistryColumn[] {
+  const other = others[table]
+  if (other !== undefined) return other
+  const name = table.replace(/^history\./, '')
+  const fields = resources === undefined ? [] : recordTables(resources).get(name)
+  if (!fields) throw new RangeError(`no columns are known of table ${table}`)
+  return name === table ? dated(fields) : steps(fields)
+}
+
+/** Names that no resource, embedded table or field may have: those of the registry's other tables, and of all columns beside the fields. */
+export const ownNames = {
+  tables: [...growingTables, 'raw', 'history'],
+  columns: [...dated([]), ...steps([])].map(([name]) => name),
+}
+
+/** The statements of this room. */
+export const registryStatement = statementsIn(new URL('sql/', import.meta.url))
+
+/**
+ * The files of a registry table as a relation for FROM; an empty one, without typed fields, where there are none. Those of
+ * several of one kind (`of`: each file's) say in `of table` whose rows they are.
+ */
+export function relation(table: string, files: readonly string[], of?: readonly string[]): string {
+  const columns = tableColumns(table).map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`)
+  const empty = `(SELECT ${columns.join(', ')} WHERE false)`
+  if (files.length === 0) return empty
+  const own = of === undefined ? '' : `SELECT *, (${quoteList(of)})[CAST(file_index AS INTEGER) + 1] AS "of table" `
+  // Files of an earlier time may lack a column.
+  return `(FROM ${empty} UNION ALL BY NAME ${own}FROM read_parquet(${quoteList(files)}, union_by_name = true, hive_partitioning = false))`
+}

@@ -1,0 +1,350 @@
+import { commit, type CommitDeps, type Draft, type StagedFile, type Ticket } from '../../lake/ledger/commit.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { day, formatDate, parseMicros } from '../../base/time.ts'
+import { columnsMark, recordTables, tableColumns } from './columns.ts'
+import { findingLine, readFindings, readHeld, readKeys, readLastEvents, readTexts } from './status.ts'
+import {
+  fold,
+  type Memory,
+  newPoll,
+  observeState,
+  type Poll,
+  type RecordFinding,
+  suspects,
+  unseen,
+  withMissing,
+} from './history.ts'
+import { registryDays } from './digests.ts'
+import { datedColumns, type Layers, writeDated } from './layers.ts'
+import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
+import {
+  committedCursor,
+  enginesOf,
+  type FinishedPoll,
+  listAgain,
+  passingDraft,
+  type PollContext,
+  rawFiles,
+  readRaw,
+  registryState,
+  stageLines,
+  stateDraft,
+} from './staging.ts'
+import { dataVersion, parseRegistryFile, versioned } from '../../lake/store/layout.ts'
+import { LakeError } from '../../base/errors.ts'
+import { liveFiles } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import type { Spool } from '../../lake/ledger/sweep.ts'
+import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
+import { cutApart } from './cut.ts'
+
+type Drafting = Parameters<typeof rawFiles>[0]
+
+/** Folds a poll into steps of history, upon what the lake holds. */
+async function foldPoll(finished: FinishedPoll) {
+  const { ledger, withEngine, resources, poll, lines, whole } = finished
+  const wanted = whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
+  const memory: Memory = await withEngine(async (engine) => ({
+    resources,
+    texts: await readTexts(ledger, engine, wanted),
+    keys: await readKeys(ledger, engine),
+  }))
+  const change = newChange()
+  const folded = fold(poll, memory, (step) => writeStep(lines, change, step))
+  const findings = await newFindings(finished, [...folded.findings, ...disagreements(finished)])
+  writeFolded(lines, change, { ...folded, findings })
+  return { memory, change, findings, newKeys: folded.newKeys }
+}
+
+/** Nothing has changed yet. */
+const newChange = (): PollChange => ({ texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 })
+
+/** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
+export async function commitPoll(finished: FinishedPoll) {
+  const folded = await foldPoll(finished)
+  /** The date of the snapshot; null for a feed, or where it added nothing. */
+  let date: string | null = null
+  const version = await commit(
+    finished.ledger,
+    async (ticket) => {
+      const drafted = await draftPoll(finished, folded, ticket)
+      date = drafted.date
+      return drafted.draft
+    },
+    finished.deps,
+  )
+  return { ...folded, version, date }
+}
+
+function disagreements({ disagreeing }: FinishedPoll): RecordFinding[] {
+  const detail = 'the array of deployments and the product that embeds it differ; the array is kept'
+  return disagreeing.map((id) => ({ kind: 'embedded_disagrees', resource: 'deployments', id, detail }))
+}
+
+/** What was found, without what is on record already and would be said with every snapshot. */
+async function newFindings({ ledger, withEngine }: PollContext, found: readonly RecordFinding[]) {
+  if (found.length === 0) return found
+  const known = await withEngine(async (engine) => await readFindings(ledger, engine))
+  return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))
+}
+
+/** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
+async function draftPoll(
+  finished: FinishedPoll,
+  { memory, change }: Pick<Awaited<ReturnType<typeof foldPoll>>, 'memory' | 'change'>,
+  ticket: Ticket,
+): Promise<{ readonly draft: Draft; readonly date: string | null }> {
+  const { job, run, provider, providerMoved, ledger, requests, passing, whole, lines, cursor, epoch, as_of } = finished
+  const state = registryState(ledger)
+  const date = formatDate(ticket.committed_at / 1e6)
+  const name = versioned(ticket.version, run)
+  const drafting: Drafting = { ...finished, memory, change, state, ticket, date, name, files: [] }
+  const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
+  const tables = appendedTables(finished)
+  const fresh = tables.some((table) => lines.size(table).rows > 0)
+  const again = whole !== null && epoch === state.epoch && isShown(drafting)
+  // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
+  if (!fresh && (again || whole === null)) {
+    const further = whole === null ? { after: committedCursor(ledger), cursor } : undefined
+    return { draft: { ...base, passing: passingDraft({ ...passing, ...(further && { further }) }) }, date: null }
+  }
+  for (const some of apart(lines, tables))
+    await finished.withEngine(async (engine) => {
+      for (const table of some) await append(drafting, engine, table)
+    })
+  const layers = whole === null ? undefined : await datedTables(drafting)
+  const tags = await rawFiles(drafting, fresh)
+  const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - finished.rawDays * day))
+  const remove = old.filter((path) => !drafting.files.some((file) => file.path === path))
+  const kept = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
+  const records: Record<string, number> = { ...state.records }
+  for (const [table, rows] of Object.entries(change.growth)) records[table] = (records[table] ?? 0) + rows
+  const last = whole && { date, observed_at: ticket.committed_at, as_of, source: whole }
+  const draft = {
+    ...base,
+    add: drafting.files,
+    days: await finished.withEngine(async (engine) => {
+      return await registryDays(ledger, engine, { add: drafting.files }, ticket.committed_at)
+    }),
+    remove,
+    state: stateDraft({
+      cursor,
+      epoch,
+      records,
+      ...(layers && { layers, last }),
+      ...(last && !state.first && { first: last }),
+    }),
+    passing: passingDraft({ ...passing, tags: Object.fromEntries(kept) }),
+  }
+  return { draft, date: layers ? date : null }
+}
+
+/** The raw files that are older than the configured days, each label of theirs. */
+function oldRaw(ledger: Ledger, before: string): string[] {
+  const newest = new Map<string, string>()
+  for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
+    if (label > (newest.get(path) ?? '')) newest.set(path, label)
+  return [...newest].filter(([, label]) => label < before).map(([path]) => path)
+}
+
+/** Whether the dated tables of this date show what is held already. */
+function isShown({ state, date, poll }: Drafting): boolean {
+  const { last } = state
+  if (last?.date !== date) return false
+  for (const entities of poll.held.values())
+    for (const { at } of entities.values()) if (at > last.observed_at) return false
+  return true
+}
+
+function appendedTables({ resources }: PollContext): readonly string[] {
+  const tables = [...recordTables(resources).keys()]
+  return [...tables.map((table) => `history.${table}`), 'absorbed', 'schema_changes', 'registry_findings', 'events']
+}
+
+/** Lines of so many bytes deserve an engine of their own. */
+const manyBytes = 4_000_000
+
+/** The tables that have lines: large ones alone, all others together. */
+function apart(lines: Lines, tables: readonly string[]): (readonly string[])[] {
+  const large = tables.filter((table) => lines.size(table).bytes >= manyBytes)
+  const small = tables.filter((table) => lines.size(table).rows > 0 && !large.includes(table))
+  return [...large.map((table) => [table]), ...(small.length > 0 ? [small] : [])]
+}
+
+async function append(drafting: Drafting, engine: Engine, table: string): Promise<void> {
+  const at = drafting.ticket.committed_at
+  const constants: Constants = { at, ...(table.startsWith('history.') && asOf(drafting)) }
+  await stageLines(drafting, engine, { table, lines: table, id: drafting.name, date: null, constants, meta: {} })
+}
+
+/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
+function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
+  return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
+}
+
+/** Makes the dated tables of a whole state; gives the layers that each is made of. */
+async function datedTables(drafting: Drafting): Promise<Record<string, Layers>> {
+  const { lines, poll, memory, change, name: id } = drafting
+  const { layers, last } = drafting.state
+  const next: Record<string, Layers> = {}
+  const observed_at = drafting.ticket.committed_at
+  const constants = { snapshot_date: drafting.date, observed_at, ...asOf(drafting), source: drafting.whole }
+  const plans = writeDated(lines, { poll, change, memory, layers, lastAt: last?.observed_at ?? 0 })
+  await drafting.withEngine(async (engine) => {
+    for (const plan of plans) {
+      const made = await layer(drafting, engine, plan, layers[plan.table])
+      if (made) next[plan.table] = made
+    }
+    for (const [resource, { base, delta, rows }] of Object.entries(next)) {
+      lines.add('snapshots', { resource, base: layerName(base), delta: layerName(delta), rows })
+      for (const path of [base, delta]) if (path !== null) listAgain(drafting, resource, path)
+    }
+    const snapshots = { table: 'snapshots', lines: 'snapshots' }
+    await stageLines(drafting, engine, { ...snapshots, id, date: null, constants, meta: {} })
+  })
+  return next
+}
+
+function layerName(path: string | null): string | null {
+  const name = path?.split('/').at(-1)
+  return name?.replace(/\.parquet$/, '') ?? null
+}
+
+async function layer(
+  drafting: Drafting,
+  engine: Engine,
+  plan: ReturnType<typeof writeDated>[number],
+  held: Layers | undefined,
+): Promise<Layers | null> {
+  const { table, kind, rows, lines } = plan
+  if (kind === 'same') return held ? { ...held, rows } : null
+  const { ticket, date, resources } = drafting
+  const id = `${drafting.name}-${kind}`
+  const constants: Constants = { layer: id, ...asOf(drafting), observed_at: ticket.committed_at }
+  const meta = { layer: kind, columns: columnsMark(tableColumns(table, resources)) }
+  const made = lines.startsWith('history.') ? datedColumns(table, resources) : {}
+  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
+  if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
+  return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
+}
+
+/** A version to be folded once more, between the lake as it was and as it became. */
+interface Again {
+  readonly resources: Resources
+  readonly deps: CommitDeps
+  readonly spool: Spool
+  readonly before: Ledger
+  readonly after: Ledger
+  /** Arrays that the snapshot misses are empty ones. */
+  readonly acceptShrink: boolean
+}
+
+/** Folds the bodies of a poll as it did; gives the files that this makes, in the spool. */
+export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
+  const { before, after, resources, spool, deps } = again
+  const { lake, version, committed_at, provider } = after.head()
+  const run = runOf(after)
+  if (lake === null || provider === null || run === null) throw beyond(version, 'nothing says which run made it')
+  const context: PollContext = {
+    ledger: before,
+    withEngine: enginesOf(spool),
+    spool,
+    resources,
+    run,
+    job: 'doctor',
+    provider,
+    providerMoved: false,
+    rawDays: 1,
+    deps,
+  }
+  const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
+  using lines = new Lines(spool)
+  const finished = await pollAgain(again, context, newPoll(held), lines)
+  const folded = await foldPoll(finished)
+  const { draft } = await draftPoll(finished, folded, { lake, version, committed_at })
+  return draft.add ?? []
+}
+
+function beyond(version: number, got: string): LakeError {
+  const expected = 'the bodies that made it'
+  return new LakeError('integrity', {
+    subject: `version ${version}`,
+    expected,
+    got,
+    next: 'take its files from a copy',
+  })
+}
+
+/** The run that the files of the newest version are named after. */
+function runOf(after: Ledger): string | null {
+  const own = versioned(after.head().version, '')
+  for (const { path } of liveFiles(after)) {
+    const id = parseRegistryFile(path)?.id
+    if (id?.startsWith(own) === true) return id.slice(own.length).replace(/-(?:base|delta)$/, '')
+  }
+  return null
+}
+
+/** What the poll saw, read from the bodies that its commit listed; cursors and instants are those of the commit. */
+async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: Lines): Promise<FinishedPoll> {
+  const { before, after, resources } = again
+  const [then, now] = [registryState(before), registryState(after)]
+  const { committed_at } = after.head()
+  const whole = now.last?.observed_at === committed_at ? now.last.source : null
+  const { cursor, epoch, last: shot } = now
+  const nothing = { raws: [], requests: [], passing: {}, tags: {}, disagreeing: [], as_of: shot?.as_of ?? null }
+  const frame = { ...context, ...nothing, poll, lines, cursor: cursor ?? '', epoch, whole }
+  // Of a whole state that said nothing new no body is kept: what was held says it all.
+  if (whole !== null && !isFresh(after)) return frame
+  if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')
+  if (whole === null) {
+    const last = await context.withEngine(async (engine) => await readLastEvents(before, engine))
+    const take = eventTaker(poll, lines, last)
+    let as_of: string | null = null
+    for (const body of await bodies(again, 'feed')) {
+      const page = sound(after, readPage(body, resources))
+      for (const event of page.events) take(event)
+      as_of = page.as_of ?? as_of
+    }
+    return { ...frame, as_of }
+  }
+  const [body] = await bodies(again, 'snapshot')
+  const { records, disagreeing } = sound(after, readSnapshot(body, resources))
+  const first = then.last === null
+  const shown = again.acceptShrink ? withMissing(records, resources) : records
+  observeState(poll, { records: shown, source: whole, first, inferred: !first && now.epoch > then.epoch })
+  return { ...frame, disagreeing }
+}
+
+/** Whether the newest version brought more than dated tables. */
+function isFresh(after: Ledger): boolean {
+  const { version } = after.head()
+  return liveFiles(after).some(({ path, table }) => {
+    const own = parseRegistryFile(path)
+    return own?.date === null && table !== 'snapshots' && dataVersion(path) === version
+  })
+}
+
+function sound<T>(after: Ledger, read: BodyRead<T>): T {
+  if (!read.ok) throw beyond(after.head().version, read.reason)
+  return read.value
+}
+
+/** The bodies of a kind that the commit listed, in the order in which they came: at least one. */
+async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffer[]]> {
+  const { version } = after.head()
+  const listed = liveFiles(after, { table: 'raw' }).filter((file) => file.meta['kind'] === kind)
+  const found: Buffer[] = []
+  for (const { path, rows, added_version } of listed) {
+    if (added_version !== version) continue
+    const bytes = await readRaw(after.root, path).catch(() => {
+      throw beyond(version, `${path} is not there any more, or damaged`)
+    })
+    const apart = cutApart(Buffer.from(bytes))
+    if (apart.length !== rows) throw beyond(version, `${path} holds ${apart.length} bodies, not ${rows}`)
+    found.push(...apart)
+  }
+  const [first, ...others] = found
+  if (!first) throw beyond(version, `no body of a ${kind} is listed with it`)
+  return [first, ...others]
+}

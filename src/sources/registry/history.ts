@@ -1,0 +1,383 @@
+import type { Resource } from '../../catalog/catalogue.ts'
+import { embedded, type Records, type RegistryChange, type Resources } from './bodies.ts'
+import { type Fields, recordJson, type Value } from './json.ts'
+import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
+import { childrenOf, fieldText, type Incoming, textHash, typedFields } from './record.ts'
+
+/** What the lake knows of one entity: its newest version, or that it is gone. */
+export interface HeldEntity {
+  readonly id: string
+  readonly open: boolean
+  /** Of the text as last seen; null once it is gone. */
+  readonly hash: string | null
+  /** When that text was first seen, in microseconds. */
+  readonly at: number
+  readonly product: string | null
+  readonly verified: boolean
+  /** What an open one says in the fields of its resource's filters (`filterFields`), where that was read. */
+  readonly fields?: readonly (string | null)[]
+}
+
+/** Everything held: resource -> id -> entity. */
+export type HeldEntities = ReadonlyMap<string, ReadonlyMap<string, HeldEntity>>
+
+/** The texts of a held entity: of its open version, and as last seen where additive keys came since. */
+export interface HeldTexts {
+  readonly version: string
+  readonly latest: string
+}
+
+/** The whole registry as one answer (or the lists together) showed it. */
+interface WholeState {
+  readonly records: Records
+  readonly source: 'snapshot' | 'lists'
+  /** Nothing was known before: its records are found, not created. */
+  readonly first: boolean
+  /** The feed was blind before this: when its differences happened is not known. */
+  readonly inferred: boolean
+}
+
+/** What becomes of an entity by the end of a poll. */
+interface Outlook {
+  readonly incoming: Incoming | null
+  readonly source: 'snapshot' | 'lists' | 'feed'
+  readonly inferred: boolean
+  readonly first: boolean
+  /** Why it is gone. */
+  readonly closedBy: string | null
+  /** It was gone for a moment of this poll. */
+  readonly returned: boolean
+}
+
+/** A poll under way: whatever was observed, folded to the last word on each entity. */
+export interface Poll {
+  readonly held: HeldEntities
+  readonly outlook: Map<string, Map<string, Outlook>>
+}
+
+/** A poll that has seen nothing yet. */
+export const newPoll = (held: HeldEntities): Poll => ({ held, outlook: new Map() })
+
+function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
+  let known = poll.outlook.get(resource)
+  if (!known) poll.outlook.set(resource, (known = new Map<string, Outlook>()))
+  known.set(id, next)
+}
+
+/** Whether the entity is there, by what the poll has seen so far. */
+function isOpen(poll: Poll, resource: string, id: string): boolean {
+  const outlook = poll.outlook.get(resource)?.get(id)
+  return outlook ? outlook.incoming !== null : wasHeld(poll, resource, id)
+}
+
+/** The ids of what is there, by what the poll has seen so far. */
+export function* openIds(poll: Poll, resource: string): Generator<string> {
+  const outlooks = poll.outlook.get(resource)
+  for (const entity of poll.held.get(resource)?.values() ?? [])
+    if (entity.open && !outlooks?.has(entity.id)) yield entity.id
+  for (const [id, { incoming }] of outlooks ?? []) if (incoming) yield id
+}
+
+/** Takes in a whole state: what it shows is there, what it does not show is gone. */
+export function observeState(poll: Poll, state: WholeState): void {
+  const { source, first, inferred } = state
+  const seen = { source, first, inferred, returned: false }
+  for (const [resource, records] of state.records) {
+    const gone = [...openIds(poll, resource)].filter((id) => !records.has(id))
+    for (const id of gone) {
+      if (source === 'lists' && resource === 'deployments' && staysUnseen(poll, state, id)) continue
+      tell(poll, resource, id, { ...seen, incoming: null, closedBy: source })
+    }
+    for (const [id, incoming] of records) tell(poll, resource, id, { ...seen, incoming, closedBy: null })
+  }
+}
+
+/** Where the user accepts it, an array that is missing is an empty one. */
+export function withMissing(records: Records, resources: Resources): Records {
+  const missing = [...resources.keys()].filter((name) => !records.has(name))
+  const all = new Map(records)
+  for (const name of missing) all.set(name, new Map())
+  return all
+}
+
+/** The list of deployments shows verified ones only: another one is gone only with its product. */
+function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
+  const newest = poll.outlook.get('deployments')?.get(id)?.incoming
+  const known = newest ?? poll.held.get('deployments')?.get(id)
+  if (!known || known.verified) return false
+  const products = state.records.get('products')
+  return known.product === null || products === undefined || products.has(known.product)
+}
+
+/** Takes in one event of a known type: the last one of an entity counts. */
+export function observeEvent(poll: Poll, event: RegistryChange): void {
+  const { resource, id, incoming } = event
+  if (resource === null) return
+  const before = poll.outlook.get(resource)?.get(id)
+  const wasOpen = isOpen(poll, resource, id)
+  const seen = { source: 'feed', first: false, inferred: before?.inferred === true && wasOpen } as const
+  if (incoming) {
+    const returned = before?.returned === true || (before !== undefined && !wasOpen && wasHeld(poll, resource, id))
+    tell(poll, resource, id, { ...seen, first: before?.first === true, incoming, closedBy: null, returned })
+    return
+  }
+  const closed = { ...seen, incoming: null, closedBy: 'deleted', returned: before?.returned === true }
+  if (wasOpen || before?.closedBy === 'cascade') tell(poll, resource, id, closed)
+  if (resource === 'products') cascade(poll, id)
+}
+
+const wasHeld = (poll: Poll, resource: string, id: string): boolean => poll.held.get(resource)?.get(id)?.open === true
+
+/** With a product go its deployments. */
+function cascade(poll: Poll, product: string): void {
+  const outlooks = poll.outlook.get('deployments')
+  for (const id of openIds(poll, 'deployments').toArray()) {
+    const incoming = outlooks?.get(id)?.incoming
+    const owner = incoming ? incoming.product : poll.held.get('deployments')?.get(id)?.product
+    if (owner !== product) continue
+    const seen = { source: 'feed', first: false, inferred: false } as const
+    const returned = outlooks?.get(id)?.returned === true
+    tell(poll, 'deployments', id, { ...seen, incoming: null, closedBy: 'cascade', returned })
+  }
+}
+
+/** An entity whose held text is wanted. */
+interface EntityName {
+  readonly resource: string
+  readonly id: string
+}
+
+/** The entities whose held texts must be at hand before the poll can be folded. */
+export function suspects(poll: Poll): EntityName[] {
+  const wanted: EntityName[] = []
+  const bare = new Set<string>()
+  for (const [resource, outlooks] of poll.outlook)
+    for (const [id, { incoming }] of outlooks) {
+      const known = poll.held.get(resource)?.get(id)
+      if (known?.open && known.hash !== incoming?.hash) wanted.push({ resource, id })
+      if (incoming?.bare === true) bare.add(id)
+    }
+  if (bare.size > 0)
+    for (const { id, open, product } of poll.held.get('deployments')?.values() ?? [])
+      if (open && product !== null && bare.has(product)) wanted.push({ resource: 'deployments', id })
+  return wanted
+}
+
+/** Also the entities whose texts a dated table needs beyond those that the poll itself brings. */
+export function unseen(poll: Poll): EntityName[] {
+  return [...poll.held].flatMap(([resource, entities]) => {
+    const outlooks = poll.outlook.get(resource)
+    const untold = ({ id, open }: HeldEntity): boolean =>
+      open && (outlooks?.get(id)?.incoming?.bare ?? !outlooks?.has(id))
+    return [...entities.values()].filter(untold).map(({ id }) => ({ resource, id }))
+  })
+}
+
+/** A version that begins (`op`) or ends (`closedBy`). */
+interface Step {
+  readonly table: string
+  readonly id: string
+  readonly op: string | null
+  readonly closedBy: string | null
+  readonly inferred: boolean
+  readonly source: string
+  /** The record of a version that begins. */
+  readonly text: string | null
+  readonly hash: string | null
+  /** The typed columns of the record. */
+  readonly fields: ReturnType<typeof typedFields> | null
+  /** For embedded tables: the row's key. */
+  readonly child: ReturnType<typeof childrenOf>[number] | null
+}
+
+/** Kinds of contradictions that a verify finds. */
+export const verifyKinds = [
+  'lost_event',
+  'wrong_retirement',
+  'silent_change',
+  'address_disagrees',
+  'list_disagrees',
+] as const
+
+/** Something that should not be. */
+export interface RecordFinding {
+  readonly kind: 'returned' | 'embedded_disagrees' | (typeof verifyKinds)[number]
+  readonly resource: string
+  readonly id: string
+  readonly detail: string
+  /** The records that contradict each other, JSON: the lake's, and the provider's; null where there is none. */
+  readonly held?: string | null
+  readonly offered?: string | null
+}
+
+/** A key that was never seen before, a value that no document lists, or a member of another type than before. */
+type SchemaChange = {
+  readonly resource: string
+  readonly path: string
+  readonly initial: boolean
+  readonly kind: 'key' | 'value' | 'type'
+  /** The value, or both types; null for a key. */
+  readonly value: string | null
+}
+
+/** What a poll comes to beside its steps. */
+interface Folded {
+  /** Records that additive keys came to; no versions. */
+  readonly absorbed: readonly (EntityName & Pick<Incoming, 'text' | 'hash'>)[]
+  readonly newKeys: readonly SchemaChange[]
+  readonly findings: readonly RecordFinding[]
+}
+
+/** What settling looks things up in. */
+export interface Memory {
+  readonly resources: Resources
+  readonly texts: (resource: string, id: string) => HeldTexts | undefined
+  /** Grows by what is learnt. */
+  readonly keys: Map<string, KnownKeys>
+}
+
+/** Keys that this poll shows first are later than anything held. */
+const latest = Number.POSITIVE_INFINITY
+
+/**
+ * The steps of history that lead from what is held to what the poll saw, handed on one by one: of each resource by id,
+ * a record before what it embeds. Idempotent: the same poll upon its own
+ * result gives nothing. Order of keys and additive keys make no versions.
+ */
+export function fold(poll: Poll, memory: Memory, onStep: (step: Step) => void): Folded {
+  const sink: Sink = { poll, memory, onStep, absorbed: [], newKeys: [], findings: [], ofProduct: null }
+  for (const resource of memory.resources.values())
+    for (const [id, outlook] of sorted(poll.outlook.get(resource.name))) foldOne(sink, resource, id, outlook)
+  const { absorbed, newKeys, findings } = sink
+  return { absorbed, newKeys, findings }
+}
+
+function sorted<T>(byId: ReadonlyMap<string, T> | undefined): [string, T][] {
+  return [...(byId ?? [])].toSorted(([a], [b]) => (a < b ? -1 : 1))
+}
+
+type Sink = { -readonly [Key in keyof Folded]: Folded[Key][number][] } & {
+  readonly poll: Poll
+  readonly memory: Memory
+  readonly onStep: (step: Step) => void
+  /** Deployments by the end of the poll, by product; made when first needed. */
+  ofProduct: ReadonlyMap<string, readonly Deployment[]> | null
+}
+
+type Deployment = Pick<Incoming, 'id' | 'text' | 'product'>
+
+function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): void {
+  const { name } = resource
+  const known = sink.poll.held.get(name)?.get(id)
+  const incoming = outlook.incoming?.bare === true ? dressed(sink, outlook.incoming) : outlook.incoming
+  const step = { table: name, id, inferred: outlook.inferred, source: outlook.source, child: null }
+  if (!incoming) {
+    if (!known?.open) return
+    const nothing = { op: null, text: null, hash: null, fields: null }
+    const closing = { ...step, ...nothing, closedBy: outlook.closedBy }
+    sink.onStep(closing)
+    childSteps(sink, resource, id, null, closing)
+    return
+  }
+  if (outlook.returned || known?.open === false)
+    sink.findings.push({ kind: 'returned', resource: name, id, detail: 'an id that was removed came back' })
+  if (known?.open && known.hash === incoming.hash) return
+  const record = JSON.parse(incoming.text) as Fields
+  learn(sink, resource, record, outlook.first)
+  if (known?.open && isUnchanged(sink, resource, known, incoming, record)) return
+  const op = known?.open ? 'updated' : outlook.first ? outlook.source : 'created'
+  const { text, hash } = incoming
+  const opening = { ...step, op, closedBy: null, text, hash, fields: typedFields(resource, record) }
+  sink.onStep(opening)
+  childSteps(sink, resource, id, record, opening)
+}
+
+function learn({ memory, newKeys }: Sink, resource: Resource, record: Fields, initial: boolean): void {
+  let keys = memory.keys.get(resource.name)
+  if (!keys) memory.keys.set(resource.name, (keys = noKeys()))
+  const told = { resource: resource.name, initial }
+  learnKeys(keys, record, latest, (path) => newKeys.push({ ...told, path, kind: 'key', value: null }))
+  for (const path in resource.fields) {
+    const field = resource.fields[path]
+    if (!field || field.values.length === 0) continue
+    const value = fieldText(field, record)
+    if (value === null || field.values.includes(value)) continue
+    tellOnce(keys, newKeys, { ...told, path, kind: 'value', value })
+  }
+}
+
+function tellOnce({ told }: KnownKeys, changes: SchemaChange[], change: SchemaChange): void {
+  const line = changeLine(change.kind, change.path, change.value)
+  if (told.has(line)) return
+  told.add(line)
+  changes.push(change)
+}
+
+/** Tells members that were plain values and are objects or arrays now, or the reverse; null says nothing of a type. */
+function tellTypes({ newKeys }: Sink, { name }: Resource, keys: KnownKeys, held: Fields, record: Fields): void {
+  for (const path in record) {
+    const before = typeOf(held[path])
+    const now = typeOf(record[path])
+    if (before === null || now === null || before === now) continue
+    tellOnce(keys, newKeys, { resource: name, path, initial: false, kind: 'type', value: `${before} to ${now}` })
+  }
+}
+
+function typeOf(value: Value | undefined): string | null {
+  if (value === undefined || value === null) return null
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+/** Whether nothing but the order of keys and additive keys differ; the latter are noted. */
+function isUnchanged(sink: Sink, resource: Resource, known: HeldEntity, incoming: Incoming, record: Fields): boolean {
+  const { name } = resource
+  const held = sink.memory.texts(name, known.id)
+  const keys = sink.memory.keys.get(name)
+  if (!held || !keys) return false
+  let grown = false
+  const before = JSON.parse(held.latest) as Fields
+  tellTypes(sink, resource, keys, before, record)
+  const same = isSameBut(keys, record, before, known.at, () => (grown = true))
+  if (same && grown) sink.absorbed.push({ resource: name, id: known.id, text: incoming.text, hash: incoming.hash })
+  return same
+}
+
+/** A product that came without its deployments, with those that are there by the end of the poll. */
+function dressed(sink: Sink, product: Incoming): Incoming {
+  sink.ofProduct ??= deploymentsByProduct(sink)
+  const found = sink.ofProduct.get(product.id) ?? []
+  const record = { ...(JSON.parse(product.text) as Fields), deployments: embedded(found) }
+  const text = recordJson(record)
+  return { ...product, text, hash: textHash(text), bare: false }
+}
+
+function deploymentsByProduct({ poll, memory }: Sink): ReadonlyMap<string, readonly Deployment[]> {
+  const outlooks = poll.outlook.get('deployments')
+  const now = [...(outlooks?.values() ?? [])].flatMap(({ incoming }) => incoming ?? [])
+  const held = [...(poll.held.get('deployments')?.values() ?? [])].flatMap(({ id, open, product }) => {
+    const text = open && !outlooks?.has(id) ? memory.texts('deployments', id)?.latest : undefined
+    return text === undefined ? [] : [{ id, product, text }]
+  })
+  const owned = [...now, ...held].filter(({ product }) => product !== null)
+  return Map.groupBy<string, Deployment>(owned, ({ product }) => product ?? '')
+}
+
+/** The rows of embedded tables follow the versions of their parent. */
+function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | null, parent: Step): void {
+  const places = Object.keys(resource.embeds)
+  if (places.length === 0) return
+  const text = sink.memory.texts(resource.name, id)?.version
+  const held = text === undefined ? null : (JSON.parse(text) as Fields)
+  if (held && now && places.every((key) => isSame(now[key] ?? null, held[key] ?? null))) return
+  const before = new Map((held ? childrenOf(resource, held) : []).map((child) => [child.id, child]))
+  const after = new Map((now ? childrenOf(resource, now) : []).map((child) => [child.id, child]))
+  const { inferred, source } = parent
+  const frame = { inferred, source, hash: null, fields: null }
+  const closedBy = parent.closedBy ?? 'updated'
+  for (const [name, child] of before)
+    if (!after.has(name)) sink.onStep({ ...frame, table: child.table, id: name, op: null, closedBy, text: null, child })
+  const op = parent.op === 'updated' ? 'created' : parent.op
+  for (const [name, child] of after)
+    if (!before.has(name))
+      sink.onStep({ ...frame, table: child.table, id: name, op, closedBy: null, text: child.text, child })
+}

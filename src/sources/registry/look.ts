@@ -1,0 +1,117 @@
+import type { Resource } from '../../catalog/catalogue.ts'
+import { askBeside, type BesideDeps } from '../http/connection.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { Engine } from '../../lake/store/engine.ts'
+import type { Filters, RegistryAsking, Stopped } from './reading.ts'
+import { differingMembers } from './keys.ts'
+import { readHeld, readKeys, readTexts } from './status.ts'
+import type { HeldEntity } from './history.ts'
+import type { Fields } from './json.ts'
+import { registryApi, type RegistryInput } from './run.ts'
+import { askList, askOwn } from './verify-compare.ts'
+import { isShown, listAddress } from './verify-plan.ts'
+
+/** How the lake and the provider stand to each other on one record. */
+type Mark = 'same' | 'differs' | 'only_held' | 'only_upstream'
+
+/** One record on both sides; names are relied on by scripts. */
+export interface RecordBeside {
+  readonly id: string
+  readonly mark: Mark
+  /** The members that differ. */
+  readonly differences: readonly string[]
+  readonly held: Fields | null
+  readonly offered: Fields | null
+}
+
+/** Reads what the lake holds of a resource, to lay it beside an answer, and lends it; nothing, where there is no lake. */
+export async function withHeldSide<T>(
+  ledger: Ledger | null,
+  resource: Resource,
+  use: (side: Awaited<ReturnType<typeof heldSide>>) => Promise<T>,
+): Promise<T> {
+  using engine = ledger && (await Engine.open(':memory:', { threads: 1 }))
+  return await use(await heldSide(ledger && engine && { ledger, engine }, resource))
+}
+
+async function heldSide(lake: { readonly ledger: Ledger; readonly engine: Engine } | null, resource: Resource) {
+  const { name } = resource
+  const held = lake && (await readHeld(lake.ledger, lake.engine, [name], [resource])).get(name)
+  const entities = held ?? new Map<string, HeldEntity>()
+  const keys = lake ? (await readKeys(lake.ledger, lake.engine)).get(name) : undefined
+  /** Lays records beside what is held of them. */
+  const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<RecordBeside[]> => {
+    const wanted = [...records.keys()].map((id) => ({ resource: name, id }))
+    const texts = lake && (await readTexts(lake.ledger, lake.engine, wanted))
+    return [...records].map(([id, offered]) => {
+      const entity = entities.get(id)
+      const text = entity?.open === true ? texts?.(name, id)?.latest : undefined
+      const record = text === undefined ? null : (JSON.parse(text) as Fields)
+      const differences =
+        record && offered ? differingMembers(resource, { record, at: entity?.at ?? 0, keys }, offered) : []
+      return { id, mark: markOf(record, offered, differences), differences, held: record, offered }
+    })
+  }
+  /** The ids that fit filters, by what the lake holds. */
+  const fitting = (filters: Filters): ReadonlySet<string> => {
+    const shown = [...entities.values()].filter(
+      ({ open, verified, fields }) => open && isShown(resource, filters, verified, (_, place) => fields?.[place]),
+    )
+    return new Set(shown.map(({ id }) => id))
+  }
+  return { entities, fitting, beside }
+}
+
+function markOf(held: Fields | null, offered: Fields | null, differences: readonly string[]): Mark {
+  if (held === null) return 'only_upstream'
+  return offered === null ? 'only_held' : differences.length === 0 ? 'same' : 'differs'
+}
+
+/** What a look asks for. */
+interface Look {
+  readonly resource: Resource
+  /** One record by its id, or the list by these filters. */
+  readonly what: { readonly id: string } | { readonly filters: Filters }
+}
+
+/** Asks the provider for a record or a list; the lake is not touched. */
+export async function askLook(
+  input: RegistryInput,
+  deps: BesideDeps,
+  { resource, what }: Look,
+): Promise<
+  | { readonly kind: 'shown'; readonly address: string; readonly records: ReadonlyMap<string, Fields> }
+  | { readonly kind: 'refused' }
+  | Stopped
+> {
+  const api = registryApi(input)
+  const { pageLimit } = input.settings.registry
+  return await askBeside(api, deps, { perMinute: api.perMinute }, async ({ ask, base, file }) => {
+    let asked = 0
+    const asking: RegistryAsking = {
+      connection: { ask, base, spool: { file } },
+      requests: [],
+      nextId: () => `look-${++asked}`,
+      held: () => undefined,
+      onOutcome: () => undefined,
+      quarantine: async () => await Promise.resolve(),
+      now: deps.now,
+    }
+    if ('id' in what && resource.detail) {
+      const told = await askOwn(asking, { resource, id: what.id })
+      if (told.kind === 'stopped') return told
+      const { value } = told
+      const records = value === null || value === 'unchanged' ? [] : [[what.id, fieldsOf(value.text)] as const]
+      return { kind: 'shown', address: `${resource.path}/${what.id}`, records: new Map(records) }
+    }
+    const filters = 'id' in what ? {} : what.filters
+    const told = await askList(asking, { resource, filters }, pageLimit)
+    if (told.kind !== 'said') return told.kind === 'stopped' ? told : { kind: 'refused' }
+    const all = told.value === 'unchanged' ? [] : [...told.value.values()]
+    const own = 'id' in what ? all.filter(({ id }) => id === what.id) : all
+    const records = new Map(own.map(({ id, text }) => [id, fieldsOf(text)]))
+    return { kind: 'shown', address: listAddress(resource, filters), records }
+  })
+}
+
+const fieldsOf = (text: string): Fields => JSON.parse(text) as Fields

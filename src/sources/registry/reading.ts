@@ -1,0 +1,346 @@
+import type { Resource } from '../../catalog/catalogue.ts'
+import type { Connection } from '../http/connection.ts'
+import type { RequestRow } from '../../lake/ledger/entry.ts'
+import { describeOutcome, type Outcome, type QueryParameter, requestIdWords } from '../http/outcome.ts'
+import { readBytes } from '../../lake/store/files.ts'
+import {
+  type BodyRead,
+  readArrays,
+  readHead,
+  readList,
+  readPage,
+  readSnapshot,
+  type RegistryChange,
+  type Resources,
+  type Snapshot,
+} from './bodies.ts'
+import type { Value } from './json.ts'
+
+type RegistryPage = Extract<ReturnType<typeof readList>, { ok: true }>['value']
+
+/** The whole registry, from a snapshot or put together from the lists. */
+interface Whole extends Snapshot {
+  readonly kind: 'whole'
+  readonly source: 'snapshot' | 'lists'
+  readonly raws: readonly RawBody[]
+  /** What the provider said when it refused the snapshot. */
+  readonly limited: string | null
+}
+
+/** Asks for a snapshot; where its own limit refuses it, for the head of the feed first and then for every list. */
+export async function readWhole(
+  asking: RegistryAsking,
+  resources: Resources,
+  pageLimit: number,
+): Promise<Whole | Stopped> {
+  const got = await askRegistry(asking, snapshotAsk, (bytes) => readSnapshot(bytes, resources))
+  if (got.kind === 'stopped') return got
+  if (got.kind === 'snapshot_limit') return await readLists(asking, resources, pageLimit, got.words)
+  if (got.kind !== 'read') return stop('failed', got.words)
+  return { kind: 'whole', source: 'snapshot', raws: [got.raw], limited: null, ...got.value }
+}
+
+/** All lists together are held in memory. */
+const mostListBytes = 1_000_000_000
+
+async function readLists(
+  asking: RegistryAsking,
+  resources: Resources,
+  pageLimit: number,
+  limited: string,
+): Promise<Whole | Stopped> {
+  const head = await askRegistry(asking, headAsk, (body) => readHead(body, resources))
+  if (head.kind === 'stopped') return head
+  if (head.kind !== 'read') return stop('failed', head.words)
+  const arrays = new Map<string, Value[]>()
+  const raws: RawBody[] = []
+  const until = asking.now() + mostFeedMs
+  let as_of: string | null = null
+  let bytes = 0
+  for (const resource of resources.values()) {
+    const room = { bytes: mostListBytes - bytes, until }
+    const pages = await readPages(asking, { resource, filters: {}, pageLimit }, room)
+    if (pages.kind === 'stopped') return pages
+    raws.push(...pages.raws)
+    bytes += pages.bytes
+    as_of = pages.as_of ?? as_of
+    arrays.set(resource.name, pages.records)
+  }
+  const united = readArrays(arrays, resources)
+  if (!united.ok) return stop('undecodable', united.reason)
+  return { kind: 'whole', source: 'lists', raws, limited, as_of, cursor: head.value, ...united.value }
+}
+
+/** One list, whole or filtered, and in what portions it is asked for. */
+interface ListWanted {
+  readonly resource: Resource
+  readonly filters: Filters
+  readonly pageLimit: number
+}
+
+/** How much and until when a list may be read: by itself as much as a whole registry may be. */
+export function roomOf(asking: Pick<RegistryAsking, 'now'>) {
+  return { bytes: mostListBytes, until: asking.now() + mostFeedMs }
+}
+
+/** Asks for one page of a list after another; `first` is one that was read before. */
+export async function readPages(
+  asking: RegistryAsking,
+  { resource, filters, pageLimit }: ListWanted,
+  room: ReturnType<typeof roomOf>,
+  first: Extract<Got<RegistryPage>, { kind: 'read' }> | null = null,
+) {
+  const records: Value[] = []
+  const raws: RawBody[] = []
+  const begun = new Set<string>()
+  let [last, idle] = ['', 0]
+  let cursor: string | null = null
+  let as_of: string | null = null
+  let bytes = 0
+  for (let known = first; ; known = null) {
+    const ask = listAsk(resource.path, cursor, pageLimit, filters)
+    const got: Got<RegistryPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
+    if (got.kind === 'stopped') return got
+    if (got.kind !== 'read') return stop('failed', `${resource.path}: ${got.words}`)
+    raws.push(got.raw)
+    bytes += got.bytes
+    for (const record of got.value.records) records.push(record)
+    as_of = got.value.as_of ?? as_of
+    const next: string | null = got.value.cursor
+    // Cursors are opaque: whether a page came before is seen by what it begins with.
+    const head = JSON.stringify(got.value.records[0] ?? null)
+    idle = got.value.records.length === 0 ? idle + 1 : 0
+    if (next === null || !got.value.hasMore || (idle === 0 && head === last))
+      return { kind: 'pages' as const, records, raws, as_of, bytes }
+    if ((idle === 0 && begun.has(head)) || idle >= mostIdlePages)
+      return stop('failed', `${resource.path}: pages without an end`)
+    if (bytes > room.bytes || asking.now() > room.until) return stop('failed', `${resource.path}: too much for one run`)
+    if (idle === 0) last = head
+    begun.add(head)
+    cursor = next
+  }
+}
+
+/** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
+const mostIdlePages = 1_000
+/** So much of a feed is read at once; what came until then is kept, and the next sync goes on from there. */
+const mostFeedMs = 6 * 3_600_000
+const mostFeedBytes = 10_000_000_000
+
+/**
+ * Reads the feed from a cursor until it says that there is no more; events are handed on in their order, and whoever
+ * takes one says whether it was news.
+ */
+export async function readFeed(
+  asking: RegistryAsking,
+  resources: Resources,
+  since: string,
+  pageLimit: number,
+  onEvent: (event: RegistryChange) => boolean,
+) {
+  const raws: RawBody[] = []
+  const until = asking.now() + mostFeedMs
+  let cursor = since
+  let limit: number | null = pageLimit
+  let as_of: string | null = null
+  let events = 0
+  let bytes = 0
+  let idle = 0
+  const ended = (stopped: Stopped | null, invalid = false) => ({
+    /** Where to go on; the one begun with where the feed had nothing. */
+    cursor,
+    pages: raws.length,
+    events,
+    raws,
+    as_of,
+    /** Why it ended before the tail: the pages up to there count. */
+    stopped,
+    /** The cursor belongs to another epoch of the feed. */
+    invalid,
+  })
+  while (idle < mostIdlePages) {
+    if (bytes > mostFeedBytes || asking.now() > until)
+      return ended(stop('budget', 'the feed is longer than one run reads'))
+    const got = await askRegistry(asking, changesAsk(cursor, limit), (body) => readPage(body, resources))
+    if (got.kind === 'stopped') return ended(got)
+    if (got.kind === 'invalid_cursor') return ended(null, true)
+    if (got.kind === 'refused' && limit !== null && got.parameter !== 'since') {
+      limit = null
+      continue
+    }
+    if (got.kind !== 'read') return ended(stop('failed', `/changes: ${got.words}`))
+    const { value } = got
+    raws.push(got.raw)
+    const news = value.events.filter((event) => onEvent(event)).length
+    events += value.events.length
+    bytes += got.bytes
+    as_of = value.as_of ?? as_of
+    idle = news === 0 ? idle + 1 : 0
+    cursor = value.cursor ?? cursor
+    if (!value.hasMore) return ended(null)
+  }
+  return ended(stop('failed', `/changes: has_more without an end, and nothing new on ${mostIdlePages} pages`))
+}
+
+/** Why asking ended before everything was there. */
+type RegistryStop =
+  | 'signal'
+  | 'max_requests'
+  | 'budget'
+  | 'quota'
+  | 'unauthorised'
+  | 'unreachable'
+  | 'failed'
+  | 'undecodable'
+
+/** The end of asking: nothing that was not read by then is committed. */
+export type Stopped = ReturnType<typeof stop>
+
+/** Says so; `failed` where an answer is of no use. `until`: when a spent quota comes back, Unix milliseconds. */
+export function stop(by: RegistryStop, words: string, until: number | null = null) {
+  return { kind: 'stopped' as const, by, until, words }
+}
+
+/** A body as received, in the spool. */
+export interface RawBody {
+  readonly file: string
+  readonly request: string
+  readonly etag: string | null
+  /** Path and query. */
+  readonly address: string
+  /** A 304: the body is the one that the lake has already. */
+  readonly known: boolean
+}
+
+/** What came of one request of the registry. */
+type Got<T> =
+  | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody; readonly bytes: number }
+  | { readonly kind: 'invalid_cursor'; readonly words: string }
+  /** Nothing is at that address. */
+  | { readonly kind: 'gone'; readonly words: string }
+  /** A 304 where the body of before is not at hand. */
+  | { readonly kind: 'unchanged'; readonly etag: string | null; readonly words: string }
+  | { readonly kind: 'refused'; readonly parameter: string | null; readonly words: string }
+  | { readonly kind: 'snapshot_limit'; readonly waitMs: number | null; readonly words: string }
+  | Stopped
+
+/** The asking of one run. */
+export interface RegistryAsking {
+  readonly connection: Pick<Connection, 'ask' | 'base'> & { readonly spool: Pick<Connection['spool'], 'file'> }
+  /** Requests that no commit has named yet. */
+  readonly requests: RequestRow[]
+  /** A name that no other request of the run has. */
+  readonly nextId: () => string
+  /** The entity tag and, where it is at hand, the held body (as received) of an address that answered before. */
+  readonly held: (address: string) => { readonly etag: string; readonly read?: () => Promise<Uint8Array> } | undefined
+  readonly onOutcome: (ask: RegistryAsk, outcome: Outcome) => void
+  /** Puts a body that nobody can read aside. */
+  readonly quarantine: (raw: RawBody, request: RequestRow, reason: string) => Promise<void>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Asks, reads, and asks once more where the body cannot be read; the second such body is put aside. */
+export async function askRegistry<T>(
+  asking: RegistryAsking,
+  ask: RegistryAsk,
+  read: (bytes: Uint8Array) => BodyRead<T>,
+): Promise<Got<T>> {
+  const { connection, requests } = asking
+  const url = registryUrl(connection.base, ask)
+  const address = `${ask.path}?${new URLSearchParams(ask.query).toString()}`
+  for (let again = false; ; again = true) {
+    const id = asking.nextId()
+    const file = connection.spool.file(`${id}.json`)
+    // A body that could not be read is wanted anew, not by its tag.
+    const held = again ? undefined : asking.held(address)
+    const { outcome, row } = await connection.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
+    asking.onOutcome(ask, outcome)
+    requests.push(row)
+    const known = outcome.kind === 'not_modified' && held !== undefined
+    if (known && !held.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
+    if (outcome.kind !== 'body' && !known) return verdict(outcome)
+    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
+    const bytes = known && held.read ? await held.read() : await readBytes(file)
+    const decoded = read(bytes)
+    if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
+    requests[requests.length - 1] = { ...row, outcome: 'poison', detail: `${decoded.reason}${requestIdWords(outcome)}` }
+    if (!again) continue
+    await asking.quarantine(raw, row, decoded.reason)
+    return stop('undecodable', `${ask.path}: ${decoded.reason} (the body is in quarantine/${row.id}.body)`)
+  }
+}
+
+function verdict(outcome: Exclude<Outcome, { kind: 'body' }>): Got<never> {
+  const end = (by: RegistryStop, until?: number): Stopped => stop(by, describeOutcome(outcome), until)
+  switch (outcome.kind) {
+    case 'refused': {
+      const aboutCursor = outcome.code === 'invalid_cursor' || (outcome.code === null && /cursor/i.test(outcome.words))
+      if (aboutCursor) return { kind: 'invalid_cursor', words: outcome.words }
+      return { kind: 'refused', parameter: outcome.parameter, words: outcome.words }
+    }
+    case 'limited':
+      if (outcome.code !== 'snapshot_limit') return end('failed')
+      return { kind: 'snapshot_limit', waitMs: outcome.waitMs, words: outcome.words }
+    case 'unauthorised':
+    case 'forbidden':
+      return end('unauthorised')
+    case 'parked':
+      return end('quota', outcome.until)
+    case 'stopped':
+      return end(outcome.by)
+    case 'again':
+      return end(outcome.status === null ? 'unreachable' : 'failed')
+    case 'gone':
+      return { kind: 'gone', words: describeOutcome(outcome) }
+    case 'no_content':
+    case 'not_modified':
+    case 'too_large':
+    case 'unexpected':
+      return end('failed')
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** One request to the registry: a path below the base that ends in its version, and its query. */
+export interface RegistryAsk {
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+}
+
+/** The whole registry in one answer. */
+export const snapshotAsk: RegistryAsk = { path: '/snapshot', query: {} }
+
+/** The newest cursor of the change feed. */
+export const headAsk: RegistryAsk = { path: '/changes/head', query: {} }
+
+/** A page of the change feed after a cursor; without a limit where the provider refuses one. */
+export function changesAsk(since: string, limit: number | null): RegistryAsk {
+  return { path: '/changes', query: { since, ...(limit !== null && { limit: String(limit) }) } }
+}
+
+/** A page of a list after a cursor (null: the first one), filtered where it is told by what. */
+export function listAsk(path: string, cursor: string | null, limit: number, filters: Filters = {}): RegistryAsk {
+  return { path, query: { ...filters, limit: String(limit), ...(cursor !== null && { cursor }) } }
+}
+
+/** Filters of a list by their names, each once: a record must fit all. */
+export type Filters = Readonly<Record<string, string>>
+
+/** One record by its own address. */
+export function detailAsk(path: string, id: string): RegistryAsk {
+  return { path: `${path}/${encodeURIComponent(id)}`, query: {} }
+}
+
+/** The address of a request; the key is never in it. */
+export function registryUrl(base: string, ask: RegistryAsk): string {
+  const query = Object.entries(ask.query).map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
+  return `${base.replace(/\/+$/, '')}${ask.path}${query.length === 0 ? '' : `?${query.join('&')}`}`
+}
+
+/** The query parameters that a refusal may name. */
+export const registryParameters: readonly QueryParameter[] = ['since', 'limit', 'cursor'].map((name) => ({
+  name,
+  key: name,
+}))

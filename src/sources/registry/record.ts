@@ -1,0 +1,98 @@
+import { hash } from 'node:crypto'
+import type { RegistryField, Resource } from '../../catalog/catalogue.ts'
+import { BadBody, type Fields, isFields, recordJson, sortedText, type Value } from './json.ts'
+
+/**
+ * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the brackets
+ * of `None (…)`. Null and absent are `not_established`; anything unknown is a name.
+ */
+function readAnswer(value: string | null): readonly [answer: string, reason: string | null] {
+  if (value === null) return ['not_established', null]
+  if (value === 'not disclosed') return ['not_disclosed', null]
+  return value.startsWith('None (') ? ['none', value.slice(6).replace(/\)\s*$/, '')] : ['named', null]
+}
+
+/** Larger records and longer ids are taken for damage. */
+const longestRecord = 4_000_000
+const longestId = 1000
+
+/** 32 hex digits of a text; equal texts have equal ones. */
+export const textHash = (text: string): string => hash('md5', text)
+
+/** A record as it came: its text is JSON from which each value comes back as sent. */
+export type Incoming = ReturnType<typeof withHash>
+
+/** Reads one record. */
+export function readRecord(resource: Resource, value: Value): Incoming {
+  return withHash(resource, readRecordText(resource, value))
+}
+
+/** The first half of reading a record: its id and its text. */
+export function readRecordText({ name }: Resource, value: Value) {
+  if (!isFields(value)) throw new BadBody(`${name}: a record that is no object`)
+  const { id } = value
+  if (id === undefined || id === null || id === '') throw new BadBody(`${name}: a record without id`)
+  if (typeof id !== 'string') throw new BadBody(`${name}: an id that is a ${typeof id}, not a text`)
+  if (id.length > longestId) throw new BadBody(`${name}: an id of ${id.length} characters`)
+  const text = recordJson(value, `${name} ${id}`)
+  if (text.length > longestRecord) throw new BadBody(`${name} ${id}: a record of ${text.length} characters`)
+  if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text))
+    throw new BadBody(`${name} ${id}: half a character`)
+  return { id, text, record: value }
+}
+
+/** The second half: what is known of a record besides. */
+export function withHash(resource: Resource, { id, text, record }: ReturnType<typeof readRecordText>) {
+  const deployment = resource.name === 'deployments'
+  return {
+    id,
+    text,
+    hash: textHash(text),
+    /** For deployments: the product that it belongs to, whose removal removes it, too. */
+    product: deployment ? fieldText(resource.fields['product_id'], record) : null,
+    /** For deployments: whether the list of deployments would publish it. */
+    verified: deployment && record['verification_status'] === 'verified',
+    /** For products: whether its deployments must still be put into it. */
+    bare: resource.holds['deployments'] !== undefined && record['deployments'] === undefined,
+  }
+}
+
+/** A named field as text: the first of its keys that is there; a reference may be an object with an id. */
+export function fieldText(field: Pick<RegistryField, 'keys'> | undefined, record: Fields): string | null {
+  const key = field?.keys.find((name) => record[name] !== undefined)
+  const value = key === undefined ? null : (record[key] ?? null)
+  if (value === null || typeof value === 'string') return value
+  if (isFields(value) && typeof value['id'] === 'string') return value['id']
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Reads the typed columns of a record. */
+export function typedFields(resource: Resource, record: Fields): Readonly<Record<string, string | null>> {
+  const columns: Record<string, string | null> = {}
+  for (const [name, field] of Object.entries(resource.fields)) {
+    const value = fieldText(field, record)
+    columns[name] = value
+    if (field.kind !== 'answer') continue
+    const [answer, reason] = readAnswer(value)
+    columns[`${name}_answer`] = answer
+    columns[`${name}_reason`] = reason
+  }
+  return columns
+}
+
+/** Everything that a record embeds and that is a table of its own. */
+export function childrenOf(resource: Resource, record: Fields) {
+  const id = typeof record['id'] === 'string' ? record['id'] : ''
+  const ordinals = new Map<string, number>()
+  return Object.entries(resource.embeds).flatMap(([key, table]) => {
+    const held = record[key] ?? null
+    const items: readonly Value[] = held === null ? [] : Array.isArray(held) ? held : [held]
+    return items.map((item) => {
+      const ordinal = ordinals.get(table) ?? 0
+      ordinals.set(table, ordinal + 1)
+      const content_hash = textHash(sortedText(item)).slice(0, 16)
+      const place = { parent_type: resource.entity, parent_id: id, ordinal, content_hash }
+      return { table, id: `${resource.entity}/${id}/${ordinal}/${content_hash}`, ...place, text: recordJson(item) }
+    })
+  })
+}

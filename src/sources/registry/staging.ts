@@ -1,0 +1,279 @@
+import type { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
+import type { Json, Provider, RequestRow } from '../../lake/ledger/entry.ts'
+import { heldPassing, heldState, liveFiles } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { proven } from '../../lake/ledger/row.ts'
+import { mapOf, oneOf, orNull, real, shape, text, type ValueCheck } from '../../base/shape.ts'
+import { layersShape } from './layers.ts'
+import type { CommitDeps, StagedFile, Ticket } from '../../lake/ledger/commit.ts'
+import { listedAs, withoutPoints } from '../../lake/ledger/draft.ts'
+import type { Spool } from '../../lake/ledger/sweep.ts'
+import { mega } from '../../base/kinds.ts'
+import { Engine } from '../../lake/store/engine.ts'
+import { readBytes, readInto, sizeOf, writeStream } from '../../lake/store/files.ts'
+import { inLake, rawFile, registryFile } from '../../lake/store/layout.ts'
+import { engineMemory, keptMemory } from '../../lake/store/memory.ts'
+import type { Resources } from './bodies.ts'
+import { tableColumns } from './columns.ts'
+import type { Memory, Poll } from './history.ts'
+import type { Constants, Lines, PollChange } from './lines.ts'
+import type { RawBody } from './reading.ts'
+
+/** What is kept of a snapshot: its date (`YYYY-MM-DD`, UTC), and the microsecond at which it was observed. */
+export const snapshotFields = { date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') }
+const snapshot = shape(snapshotFields)
+
+const none: { readonly [key: string]: never } = {}
+
+type Reading = <T>(key: string, check: ValueCheck<T>) => T | null
+
+/** The cursor of the last commit. */
+export const committedCursor = (ledger: Ledger): string | null => stateOf(ledger)('cursor', text)
+
+const stateOf =
+  (ledger: Ledger): Reading =>
+  (key, check) =>
+    provenOr(check, heldState(ledger, `registry.${key}`), key)
+
+function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
+  return value === undefined || value === null ? null : proven(check, value, `registry.${key}`)
+}
+
+/** Where the registry stands, as the last commit said; the cursor is that of a later poll which brought no news, if any. */
+export function registryState(ledger: Ledger) {
+  const read = stateOf(ledger)
+  const committed = committedCursor(ledger)
+  const { further } = passingFacts(ledger)
+  return {
+    cursor: further !== null && further.after === committed ? further.cursor : committed,
+    /** Counts the epochs of the feed that this lake has seen, from 1; 0 before the first snapshot. */
+    epoch: Number(read('epoch', text) ?? 0),
+    first: read('first_snapshot', snapshot),
+    last: read('last_snapshot', snapshot),
+    layers: read('layers', mapOf(layersShape)) ?? none,
+    /** Open rows of each table. */
+    records: read('records', mapOf(real)) ?? none,
+  }
+}
+
+type RegistryState = Readonly<ReturnType<typeof registryState>>
+
+/** The state as a commit names it. */
+export function stateDraft({ epoch, first, last, ...rest }: Partial<RegistryState>): { [key: string]: Json } {
+  const counted = epoch === undefined ? undefined : String(epoch)
+  return named({ ...rest, epoch: counted, first_snapshot: first, last_snapshot: last })
+}
+
+function named(facts: Readonly<Record<string, unknown>>): { [key: string]: Json } {
+  const set = Object.entries(facts).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(set.map(([key, value]) => [`registry.${key}`, value])) as { [key: string]: Json }
+}
+
+/** Reads the facts that make no version. */
+export function passingFacts(ledger: Ledger) {
+  const read: Reading = (key, check) => provenOr(check, heldPassing(ledger, `registry.${key}`)?.value, key)
+  return {
+    /** Where the feed goes on after polls that brought no news since the commit of that cursor. */
+    further: read('further', shape({ after: orNull(text), cursor: text })),
+    tags: read('tags', mapOf(shape({ etag: text, raw: text }))) ?? none,
+    /** The last complete poll of the feed, Unix milliseconds. */
+    polled: read('polled', real),
+    /** What the last answers said about limits, by header. */
+    limits: read('limits', mapOf(text)) ?? none,
+    /** Until when the provider refuses snapshots, Unix milliseconds. */
+    snapshotLimit: read('snapshot_limit', real),
+    notModified: read('not_modified', real) ?? 0,
+  }
+}
+
+type PassingFacts = Readonly<ReturnType<typeof passingFacts>>
+
+/** The entity tags of answers, by path and query, with the raw file that holds the body. */
+type Tags = PassingFacts['tags']
+
+/** The facts as a commit notes them. */
+export function passingDraft({ snapshotLimit, notModified, ...rest }: Partial<PassingFacts>): { [key: string]: Json } {
+  return named({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
+}
+
+/** What a poll, one reading of the registry, is committed with. */
+export interface PollContext {
+  readonly ledger: Ledger
+  readonly withEngine: WithEngine
+  readonly spool: Spool
+  readonly resources: Resources
+  readonly run: string
+  readonly job: string
+  readonly provider: Provider
+  readonly providerMoved: boolean
+  readonly rawDays: number
+  readonly deps: CommitDeps
+}
+
+/** A poll that is over, ready to become a version. */
+export interface FinishedPoll extends PollContext {
+  readonly poll: Poll
+  readonly lines: Lines
+  readonly as_of: string | null
+  readonly raws: readonly RawBody[]
+  /** Where the feed goes on afterwards. */
+  readonly cursor: string
+  readonly epoch: number
+  /** Set where a whole state was read: it becomes a dated snapshot. */
+  readonly whole: 'snapshot' | 'lists' | null
+  readonly disagreeing: readonly string[]
+  readonly requests: readonly RequestRow[]
+  readonly passing: Partial<PassingFacts>
+  readonly tags: Tags
+}
+
+/** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
+const enough = 480 * mega
+
+/** Lends an engine for one piece of work and closes it. */
+export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
+
+/**
+ * Engines of one run. What an engine took for one piece of work it keeps until it is closed; a new one takes a
+ * hundredth of a second. One thread takes the least memory, and records are read and written in their order anyway.
+ */
+export function enginesOf(spool: Spool): WithEngine {
+  return async (work) => {
+    const memoryLimit = engineMemory(1, Math.min(keptMemory(), enough))
+    using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), threads: 1, memoryLimit })
+    return await work(engine)
+  }
+}
+
+/** The draft of one poll in the making, under the commit lock. */
+interface Drafting extends FinishedPoll {
+  readonly memory: Memory
+  readonly change: PollChange
+  /** As it was before. */
+  readonly state: RegistryState
+  readonly ticket: Ticket
+  /** The day of the commit, `YYYY-MM-DD`, UTC. */
+  readonly date: string
+  /** What the names of its files begin with; names of files never repeat. */
+  readonly name: string
+  /** Grows by what is made. */
+  readonly files: StagedFile[]
+}
+
+/** A file of a table that is made of lines. */
+interface TableFile {
+  readonly table: string
+  /** The name of the lines. */
+  readonly lines: string
+  readonly id: string
+  readonly date: string | null
+  readonly constants: Constants
+  readonly made?: Readonly<Record<string, string>>
+  readonly meta: StagedFile['meta']
+}
+
+/** Writes the lines of this name as a file of the draft; null where there are none. */
+export async function stageLines(drafting: Drafting, engine: Engine, file: TableFile): Promise<StagedFile | null> {
+  const staged = await stageTable(engine, drafting, file)
+  if (staged) drafting.files.push(staged)
+  return staged
+}
+
+/** The same of any lines; without resources the table must have the same columns whatever the resources. */
+export async function stageTable(
+  engine: Engine,
+  from: Pick<Drafting, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
+  { table, lines: name, id, date, constants, made, meta }: TableFile,
+): Promise<StagedFile | null> {
+  const { spool, lines, ticket, resources } = from
+  const temporary = `${table}-${id}.parquet`
+  const out = spool.file(temporary)
+  if (!(await lines.toParquet(engine, name, tableColumns(table, resources), { constants, made, out, ticket })))
+    return null
+  const place = { temporary: spool.path(temporary), path: registryFile(table, id, date), table, label: date ?? '' }
+  return { ...place, ...withoutPoints, rows: lines.size(name).rows, meta }
+}
+
+/** Lists a file of the lake under this date, if it is not. */
+export function listAgain({ ledger, files, date }: Drafting, table: string, path: string): void {
+  if (files.some((file) => file.path === path)) return
+  const listed = liveFiles(ledger, { table }).filter((file) => file.path === path)
+  const [first] = listed
+  if (!first || listed.some((file) => file.label === date)) return
+  files.push(listedAs(first, { label: date }))
+}
+
+const unzstd = promisify(zstdDecompress)
+
+/** Bodies of records repeat themselves within the smallest window: more effort makes them no smaller. */
+const zstd = { chunkSize: 1 << 18, params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+
+/** A raw file of the lake as it was received. */
+export async function readRaw(root: string, path: string): Promise<Uint8Array> {
+  return await unzstd(await readBytes(inLake(root, path)))
+}
+
+/** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
+export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags> {
+  const { ledger, raws, whole, tags, files, name } = drafting
+  const next: Record<string, Tags[string]> = { ...tags }
+  for (const { known, address } of raws) {
+    if (!known) continue
+    const held = tags[address]
+    if (!held) throw new RangeError(`no body of ${address} is held`)
+    listAgain(drafting, 'raw', held.raw)
+  }
+  const received = raws.filter((body) => !body.known)
+  if (received.length === 0) return next
+  if (whole === null || whole === 'lists') {
+    const feed = received.filter(({ address }) => address.startsWith('/changes?'))
+    if (fresh && feed.length > 0) files.push(await stageRaw(drafting, 'feed', name, feed))
+  }
+  const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
+  if (whole === 'snapshot' && !fresh && held) {
+    listAgain(drafting, 'raw', held.path)
+    return next
+  }
+  const others = received.filter(({ address }) => !address.startsWith('/changes'))
+  for (const [i, body] of others.entries()) {
+    const own = whole === 'snapshot' ? name : `${name}-${i}`
+    const staged = await stageRaw(drafting, whole ?? 'feed', own, [body])
+    files.push(staged)
+    if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
+  }
+  return next
+}
+
+/** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
+async function stageRaw({ spool, date }: Drafting, kind: string, name: string, bodies: readonly RawBody[]) {
+  const file = `${name}.json.zst`
+  const compressor = createZstdCompress(zstd)
+  const written = pipeline(compressor, writeStream(spool.file(file)))
+  try {
+    await Promise.race([written, feed(compressor, bodies)])
+    compressor.end()
+    await written
+  } finally {
+    compressor.destroy()
+  }
+  const place = { temporary: spool.path(file), path: rawFile(kind, name, '.json.zst'), table: 'raw', label: date }
+  return { ...place, ...withoutPoints, rows: bodies.length, meta: { kind } }
+}
+
+/** Hands the bodies on, all in the same memory: each is taken in before the next is read. */
+async function feed(compressor: Writable, bodies: readonly RawBody[]): Promise<void> {
+  const take = async (bytes: Buffer): Promise<void> =>
+    await new Promise((done, failed) => {
+      compressor.write(bytes, (error) => (error ? failed(error) : done()))
+    })
+  let memory = Buffer.alloc(0)
+  for (const [i, { file }] of bodies.entries()) {
+    if (i > 0) await take(Buffer.from('\n'))
+    const size = await sizeOf(file)
+    if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
+    await take(await readInto(file, memory.subarray(0, size)))
+  }
+}

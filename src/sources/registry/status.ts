@@ -1,0 +1,321 @@
+import type { Catalogue, Resource } from '../../catalog/catalogue.ts'
+import {
+  type HeldEntities,
+  type HeldEntity,
+  type HeldTexts,
+  type RecordFinding,
+  type suspects,
+  verifyKinds,
+} from './history.ts'
+import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
+import { Engine, quote } from '../../lake/store/engine.ts'
+import { liveFiles } from '../../lake/ledger/held.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import { parquet } from '../../lake/store/parquet.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { textHash } from './record.ts'
+import { filterFields } from './verify-plan.ts'
+import { recordTables, registryStatement, relation } from './columns.ts'
+import { count, flag, oneOf, orNull, real, type Shaped, text } from '../../base/shape.ts'
+import { rowsAs } from '../../lake/ledger/row.ts'
+import { passingFacts, registryState } from './staging.ts'
+import { askBeside, type BesideDeps } from '../http/connection.ts'
+import { describeOutcome } from '../http/outcome.ts'
+import { usualRetries } from '../http/retry.ts'
+import { readBytes } from '../../lake/store/files.ts'
+import { changesAsk, registryUrl, stop, type Stopped } from './reading.ts'
+import { readPage } from './bodies.ts'
+import { registryApi, type RegistryInput } from './run.ts'
+
+/** The live files of a registry table, absolute, each once. */
+export function tableFiles(ledger: Ledger, table: string): string[] {
+  return [...new Set(liveFiles(ledger, { table }).map((file) => inLake(ledger.root, file.path)))]
+}
+
+const relationOf = (ledger: Ledger, table: string): string => relation(table, tableFiles(ledger, table))
+
+/** Takes the rows of a large answer one by one, each as the values of its columns. */
+async function eachRow(engine: Engine, sql: string, take: (...values: readonly unknown[]) => void): Promise<void> {
+  for await (const { rows, columns } of (await engine.stream(sql)).chunks)
+    for (let n = 0; n < rows; n++) take(...columns.map((column) => column[n] ?? null))
+}
+
+/** The newest state of every entity of the named resources; of those that are `filtered`, with what their filters look at. */
+export async function readHeld(
+  ledger: Ledger,
+  engine: Engine,
+  resources: readonly string[],
+  filtered: readonly Resource[] = [],
+): Promise<HeldEntities> {
+  const held = new Map<string, Map<string, HeldEntity>>()
+  for (const resource of resources) {
+    const entities = new Map<string, HeldEntity>()
+    held.set(resource, entities)
+    if (tableFiles(ledger, `history.${resource}`).length === 0) continue
+    const deployments = resource === 'deployments'
+    const own = filtered.find(({ name }) => name === resource)
+    const columns = own && filterFields(own).map(([, field]) => `"${field}"`)
+    const sql = registryStatement('held', {
+      steps: relationOf(ledger, `history.${resource}`),
+      absorbed: relationOf(ledger, 'absorbed'),
+      resource: quote(resource),
+      product: deployments ? 'product_id' : 'CAST(NULL AS VARCHAR)',
+      verified: deployments ? `verification_status = 'verified'` : 'false',
+      fields: columns ? `[${columns.join(', ')}]::VARCHAR[]` : 'CAST(NULL AS VARCHAR[])',
+    })
+    await eachRow(engine, sql, (id, open, product, verified, hash, at, said) => {
+      const seen = { hash: hash as string | null, at: at as number }
+      const rest = { product: product as string | null, verified: verified === true }
+      const fields = said === null ? {} : { fields: JSON.parse(said as string) as readonly (string | null)[] }
+      entities.set(id as string, { id: id as string, open: open === true, ...seen, ...rest, ...fields })
+    })
+  }
+  return held
+}
+
+/** The texts of the named entities. */
+export async function readTexts(
+  ledger: Ledger,
+  engine: Engine,
+  wanted: ReturnType<typeof suspects>,
+): Promise<(resource: string, id: string) => HeldTexts | undefined> {
+  const texts = new Map<string, Map<string, HeldTexts>>()
+  for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {
+    const found = new Map<string, HeldTexts>()
+    texts.set(resource, found)
+    const sql = registryStatement('texts', {
+      steps: relationOf(ledger, `history.${resource}`),
+      absorbed: relationOf(ledger, 'absorbed'),
+      resource: quote(resource),
+      ids: quote(JSON.stringify([...new Set(own.map(({ id }) => id))])),
+    })
+    await eachRow(engine, sql, (id, version, latest) => {
+      found.set(id as string, { version: version as string, latest: (latest ?? version) as string })
+    })
+  }
+  return (resource, id) => texts.get(resource)?.get(id)
+}
+
+const changeFields = { resource: text, path: text, since: real, kind: text, value: orNull(text) }
+
+/** The keys that records of each resource are known to have, and what else was told of its schema. */
+export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<string, KnownKeys>> {
+  const known = new Map<string, KnownKeys>()
+  const rows = await rowsAs(
+    engine,
+    changeFields,
+    `SELECT resource, path, CAST(min(epoch_us("at")) AS DOUBLE) AS since, coalesce(kind, 'key') AS kind, value
+     FROM ${relationOf(ledger, 'schema_changes')}
+     GROUP BY resource, path, coalesce(kind, 'key'), value ORDER BY since, length(path)`,
+  )
+  for (const { resource, path, since, kind, value } of rows) {
+    let keys = known.get(resource)
+    if (!keys) known.set(resource, (keys = noKeys()))
+    if (kind === 'key') addKey(keys, path, since)
+    else keys.told.add(changeLine(kind, path, value))
+  }
+  return known
+}
+
+/** How many changes of the schema were told: what the first snapshot showed is none. */
+export async function countSchemaChanges(ledger: Ledger, engine: Engine): Promise<number> {
+  const [row] = await rowsAs(
+    engine,
+    { changes: count },
+    `SELECT count(*) AS changes FROM (SELECT path FROM ${relationOf(ledger, 'schema_changes')}
+     GROUP BY resource, path, coalesce(kind, 'key'), value HAVING NOT bool_or(initial))`,
+  )
+  return row?.changes ?? 0
+}
+
+/** What the last stored event of every entity said, by `type id`. */
+export async function readLastEvents(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
+  const sql = registryStatement('events_last', { events: relationOf(ledger, 'events') })
+  const rows = await rowsAs(engine, { entity_type: text, entity_id: text, hash: text }, sql)
+  return new Map(rows.map(({ entity_type, entity_id, hash }) => [`${entity_type} ${entity_id}`, hash]))
+}
+
+/** The findings on record, each as one text (`findingLine`). */
+export async function readFindings(ledger: Ledger, engine: Engine): Promise<Set<string>> {
+  const rows = await rowsAs(
+    engine,
+    { line: text },
+    `SELECT concat_ws(chr(10), kind, resource, id, detail, md5(held), md5(offered)) AS line
+     FROM ${relationOf(ledger, 'registry_findings')}`,
+  )
+  return new Set(rows.map(({ line }) => line))
+}
+
+const findingFields = {
+  found_at: real,
+  kind: oneOf(...verifyKinds),
+  resource: text,
+  id: text,
+  detail: text,
+  held: orNull(text),
+  offered: orNull(text),
+}
+
+/** The findings of verifies, the oldest first. */
+export async function readVerifyFindings(ledger: Ledger, engine: Engine): Promise<Shaped<typeof findingFields>[]> {
+  return await rowsAs(
+    engine,
+    findingFields,
+    `SELECT CAST(epoch_us("at") AS DOUBLE) AS found_at, kind, resource, id, detail, held, offered
+     FROM ${relationOf(ledger, 'registry_findings')} WHERE kind IN (${verifyKinds.map(quote).join(', ')})
+     ORDER BY "at", resource, id, detail`,
+  )
+}
+
+/** What tells one finding apart from every other. */
+export function findingLine({ kind, resource, id, detail, held = null, offered = null }: RecordFinding): string {
+  const records = [held, offered].filter((record) => record !== null).map(textHash)
+  return [kind, resource, id, detail, ...records].join('\n')
+}
+
+const countsFields = { resource: text, open: count, versions: count }
+
+/** Open records and versions of a table of records, given its steps for FROM. */
+export async function countRecords(engine: Engine, table: string, steps: string) {
+  const [counts] = await rowsAs(engine, countsFields, registryStatement('counts', { resource: quote(table), steps }))
+  return counts ?? { open: 0, versions: 0 }
+}
+
+/** The same of every table. */
+async function readCounts(ledger: Ledger, engine: Engine, tables: readonly string[]) {
+  const counts: Record<string, { readonly open: number; readonly versions: number }> = {}
+  for (const table of tables) counts[table] = await countRecords(engine, table, relationOf(ledger, `history.${table}`))
+  return counts
+}
+
+const eventsFields = { type: text, known: flag, op: text, events: count }
+
+/** Stored events by type and operation; `known`: whether this program knows the type. */
+async function readEventCounts(ledger: Ledger, engine: Engine): Promise<Shaped<typeof eventsFields>[]> {
+  return await rowsAs(engine, eventsFields, registryStatement('event_counts', { events: relationOf(ledger, 'events') }))
+}
+
+const stepFields = {
+  /** Unix seconds. */
+  at: real,
+  active: count,
+  retired: count,
+  /** Since the step before. */
+  created: count,
+  newlyRetired: count,
+  removed: count,
+}
+
+/** The registry's products after one instant. */
+type UniverseStep = Shaped<typeof stepFields>
+
+/** The products over time, one step for every instant at which something changed; empty where nothing is known. */
+export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
+  const paths = tableFiles(ledger, 'history.products')
+  if (paths.length === 0) return []
+  using engine = await Engine.open()
+  return await rowsAs(engine, stepFields, universeSql(paths))
+}
+
+/** Each step, one of a product in a poll, turns one state of it into another; the running sums are the universe. */
+function universeSql(paths: readonly string[]): string {
+  return `
+    WITH step AS (
+      SELECT id, "at",
+        CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired' ELSE 'active' END AS state
+      FROM ${parquet(paths)}
+    ), move AS (
+      SELECT "at", state, coalesce(lag(state) OVER (PARTITION BY id ORDER BY "at"), 'gone') AS before FROM step
+    ), change AS (
+      SELECT "at",
+        count(*) FILTER (WHERE state = 'active') - count(*) FILTER (WHERE before = 'active') AS active,
+        count(*) FILTER (WHERE state = 'retired') - count(*) FILTER (WHERE before = 'retired') AS retired,
+        count(*) FILTER (WHERE before = 'gone' AND state <> 'gone') AS created,
+        count(*) FILTER (WHERE before = 'active' AND state = 'retired') AS newly_retired,
+        count(*) FILTER (WHERE before <> 'gone' AND state = 'gone') AS removed
+      FROM move WHERE state <> before GROUP BY "at"
+    )
+    SELECT epoch("at")::DOUBLE AS "at", (sum(active) OVER w)::BIGINT AS active, (sum(retired) OVER w)::BIGINT AS retired,
+      created, newly_retired AS "newlyRetired", removed
+    FROM change WINDOW w AS (ORDER BY "at") ORDER BY "at"`
+}
+
+/** Where the registry stands by what its jobs committed; instants are ISO text, UTC. Names are relied on by scripts. */
+export function registryFacts(ledger: Ledger) {
+  const { first, last, epoch } = registryState(ledger)
+  return {
+    first_snapshot: first?.date ?? null,
+    last_snapshot: last?.date ?? null,
+    /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
+    epoch,
+    /** The last poll of the feed that came to its tail. */
+    feed_at: iso(passingFacts(ledger).polled),
+  }
+}
+
+/** Reads what the lake knows; `behind` is what the feed says after the held cursor, if it was asked. `now` in Unix milliseconds. */
+export async function registryStatus(ledger: Ledger, catalogue: Catalogue, now: number, behind: boolean | null) {
+  const state = registryState(ledger)
+  const { polled, limits, snapshotLimit, notModified } = passingFacts(ledger)
+  const tables = [...recordTables(catalogue.resources).keys()]
+  using engine = await Engine.open(':memory:', { threads: 2 })
+  const counts = await readCounts(ledger, engine, tables)
+  const events = await readEventCounts(ledger, engine)
+  const countsOf = (what: 'open' | 'versions'): Readonly<Record<string, number>> =>
+    Object.fromEntries(tables.map((table) => [table, counts[table]?.[what] ?? 0]))
+  const limit = (name: string): number | null => {
+    const value = limits[name]
+    return value !== undefined && /^\d+/.test(value) ? Number.parseInt(value, 10) : null
+  }
+  return {
+    ...registryFacts(ledger),
+    last_snapshot_source: state.last?.source ?? null,
+    /** Seconds since the poll of `feed_at`. */
+    cursor_age: polled === null ? null : Math.max(0, Math.round((now - polled) / 1000)),
+    cursor: state.cursor,
+    /** Whether the provider's feed has gone on since; null where it was not asked or does not answer. */
+    behind,
+    records: countsOf('open'),
+    versions: countsOf('versions'),
+    events,
+    limits: {
+      per_minute: limit('x-ratelimit-limit'),
+      per_minute_remaining: limit('x-ratelimit-remaining'),
+      daily: limit('x-quota-daily-limit'),
+      daily_remaining: limit('x-quota-daily-remaining'),
+      /** Until when the provider refuses snapshots. */
+      snapshots_from: iso(snapshotLimit !== null && snapshotLimit > now ? snapshotLimit : null),
+    },
+    /** Changes of the schema that were told (view `schema_changes`). */
+    schema_changes: await countSchemaChanges(ledger, engine),
+    /** Answers 304 so far. */
+    not_modified: notModified,
+  }
+}
+
+/** How many changes of the schema of registry records were told; null where that cannot be read. */
+export async function schemaChanges(ledger: Ledger): Promise<number | null> {
+  if (tableFiles(ledger, 'schema_changes').length === 0) return 0
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  return await countSchemaChanges(ledger, engine).catch(() => null)
+}
+
+const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
+
+/** Asks once whether the feed has anything after a cursor; the lake is not touched. Cursors are opaque: none is compared. */
+export async function readFeedAhead(
+  input: RegistryInput,
+  deps: BesideDeps,
+  cursor: string,
+): Promise<{ kind: 'asked'; ahead: boolean } | Stopped> {
+  const api = registryApi(input)
+  const retry = { ...usualRetries, attempts: 1, limitedAttempts: 1 }
+  return await askBeside(api, deps, { perMinute: api.perMinute, retry }, async ({ ask, base, file }) => {
+    const url = registryUrl(base, changesAsk(cursor, null))
+    const { outcome } = await ask({ id: 'page', url, file: file('page.json') })
+    if (outcome.kind !== 'body') return stop('failed', describeOutcome(outcome))
+    const page = readPage(await readBytes(outcome.file), input.catalogue.resources)
+    if (!page.ok) return stop('failed', page.reason)
+    return { kind: 'asked', ahead: page.value.hasMore || page.value.events.length > 0 }
+  })
+}

@@ -1,0 +1,291 @@
+import type { Resource } from '../../catalog/catalogue.ts'
+import {
+  askRegistry,
+  detailAsk,
+  type Filters,
+  listAsk,
+  readPages,
+  type RegistryAsking,
+  roomOf,
+  stop,
+  type Stopped,
+} from './reading.ts'
+import { readDetail, readList } from './bodies.ts'
+import type { Fields } from './json.ts'
+import { fieldText, type Incoming, readRecord } from './record.ts'
+import { type Check, type Holding, isShown, listAddress, narrowestList, type Seen, stateOf } from './verify-plan.ts'
+import { differingMembers, type KnownKeys, lifeOf } from './keys.ts'
+import { readTexts } from './status.ts'
+import type { HeldTexts, RecordFinding } from './history.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import type { WithEngine } from './staging.ts'
+
+type ListCheck = Extract<Check, { kind: 'list' }>
+
+/** What an address says now; `unchanged` where that is what it said when it was last found as held. */
+interface SaidNow<T> {
+  readonly kind: 'said'
+  readonly value: T | 'unchanged'
+  readonly etag: string | null
+}
+
+/** What a record's own address says; null: nothing is there. */
+type OwnNow = SaidNow<Incoming | null> | Stopped
+
+/** What a list shows, by id; `refused` where the provider does not take that filter or its value, `ignored` where it heeds none. */
+type ListNow =
+  | SaidNow<ReadonlyMap<string, Incoming>>
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'ignored' }
+  | Stopped
+
+/** A check, and what addresses said when they were last found as held. */
+interface Known {
+  readonly seen: ReadonlyMap<string, Seen>
+  readonly check: Check
+}
+
+/**
+ * The asking with the entity tag of what was found as held before, while the lake still holds the same; else without any:
+ * the body is wanted.
+ */
+function tagged(asking: RegistryAsking, known?: Known): RegistryAsking {
+  const before = known?.seen.get(known.check.address)
+  const etag = before?.digest === known?.check.digest ? (before?.etag ?? null) : null
+  return { ...asking, held: () => (etag === null ? undefined : { etag }) }
+}
+
+/** Asks a record's own address. */
+export async function askOwn(
+  asking: RegistryAsking,
+  { resource, id }: { readonly resource: Resource; readonly id: string },
+  known?: Known,
+): Promise<OwnNow> {
+  const ask = detailAsk(resource.path, id)
+  const got = await askRegistry(tagged(asking, known), ask, (bytes) => readDetail(bytes, resource))
+  if (got.kind === 'stopped') return got
+  if (got.kind === 'gone') return { kind: 'said', value: null, etag: null }
+  if (got.kind === 'unchanged') return { kind: 'said', value: 'unchanged', etag: got.etag }
+  if (got.kind !== 'read') return stop('failed', `${resource.path}/${id}: ${got.words}`)
+  const { value, raw } = got
+  if (value.id !== id) return stop('failed', `${resource.path}/${id}: a record with the id ${value.id}`)
+  return { kind: 'said', value, etag: raw.etag }
+}
+
+/** One record that a filter should have kept out is a contradiction; more of them on the first page, and it keeps nothing out. */
+const fewStrangers = 2
+
+/** Whether a record says of itself what the filters ask for; `verified`: and may be in a list at all. */
+function meets(resource: Resource, filters: Filters, { text }: Incoming, verified = true): boolean {
+  const record = JSON.parse(text) as Fields
+  return isShown(resource, filters, verified, (field) => fieldText(resource.fields[field], record))
+}
+
+/** Reads a whole list; only one of a single page can be known by its tag. */
+export async function askList(
+  asking: RegistryAsking,
+  check: Pick<ListCheck, 'resource' | 'filters'>,
+  pageLimit: number,
+  known?: Known,
+): Promise<ListNow> {
+  const { resource, filters } = check
+  const ask = listAsk(resource.path, null, pageLimit, filters)
+  const first = await askRegistry(tagged(asking, known), ask, (bytes) => readList(bytes, resource))
+  if (first.kind === 'stopped') return first
+  if (first.kind === 'refused') return { kind: 'refused' }
+  if (first.kind === 'unchanged') return { kind: 'said', value: 'unchanged', etag: first.etag }
+  if (first.kind !== 'read') return stop('failed', `${listAddress(resource, filters)}: ${first.words}`)
+  const strangers = first.value.records.filter((record) => !meets(resource, filters, readRecord(resource, record)))
+  if (known !== undefined && strangers.length >= fewStrangers) return { kind: 'ignored' }
+  const read = await readPages(tagged(asking), { resource, filters, pageLimit }, roomOf(asking), first)
+  if (read.kind === 'stopped') return read
+  const shown = read.records.map((record) => readRecord(resource, record))
+  const etag = read.raws.length === 1 ? first.raw.etag : null
+  return { kind: 'said', value: new Map(shown.map((incoming) => [incoming.id, incoming])), etag }
+}
+
+/** A contradiction that a check found, and what the lake held of the record then. */
+interface Suspect extends RecordFinding {
+  readonly check: Check
+  readonly address: string
+  readonly state: string
+}
+
+type Compared = ReturnType<typeof comparedTo>
+
+/** What checks are compared with. */
+interface Comparing {
+  readonly ledger: Ledger
+  readonly withEngine: WithEngine
+  readonly asking: RegistryAsking
+  readonly holding: Holding
+  readonly keys: ReadonlyMap<string, KnownKeys>
+  /** Filters that the provider does not heed: `issuers?country`. */
+  readonly ignored: Set<string>
+  /** Whether as many requests were sent as may be. */
+  readonly isSpent: () => boolean
+}
+
+/** A record as an address shows it; null: it is not there. */
+interface Shown {
+  readonly resource: Resource
+  readonly id: string
+  readonly incoming: Incoming | null
+}
+
+/** More contradictions of one list are not looked into one by one: the next run goes on. */
+const mostOfList = 50
+
+/** Asks one address again and compares. */
+export async function compareCheck(comparing: Comparing, check: Check): Promise<Compared | Stopped> {
+  return check.kind === 'record' ? await compareRecord(comparing, check) : await compareList(comparing, check)
+}
+
+async function compareRecord(comparing: Comparing, check: Extract<Check, { kind: 'record' }>) {
+  const { asking, holding } = comparing
+  const told = await askOwn(asking, check, { seen: holding.seen, check })
+  if (told.kind === 'stopped') return told
+  if (told.value === 'unchanged') return comparedTo([], told.etag)
+  const shown = { resource: check.resource, id: check.id, incoming: told.value }
+  const judged = await judge(comparing, shown)
+  if (judged === null) return comparedTo([], told.etag)
+  const suspect = { ...judged, check, address: check.address }
+  if (told.value !== null || held(comparing, shown)?.open !== true) return comparedTo([suspect])
+  // The list of deployments publishes verified ones only: whether others have an address is not said.
+  if (check.resource.name === 'deployments' && held(comparing, shown)?.verified === false) return untold
+  const list = narrowestList(check.resource, check.id, holding)
+  const listed = await askList(asking, list, holding.pageLimit)
+  if (listed.kind === 'stopped') return listed
+  if (listed.kind === 'refused' || listed.kind === 'ignored') return untold
+  const still = listed.value === 'unchanged' ? undefined : listed.value.get(check.id)
+  if (!still) return comparedTo([suspect])
+  const detail = `${check.address} has it not, ${list.address} lists it`
+  return comparedTo([{ ...suspect, kind: 'address_disagrees', detail, offered: still.text }])
+}
+
+const untold: Compared = { kind: 'compared', suspects: [], etag: null, untold: true }
+
+type Judged = RecordFinding & { readonly state: string }
+
+/**
+ * What a check came to: what its answer contradicts, and the entity tag of an answer that contradicts nothing. `untold`:
+ * nobody can say, the answer is none where one need not be.
+ */
+function comparedTo(suspects: readonly Suspect[], etag: string | null = null) {
+  return { kind: 'compared' as const, suspects, etag: suspects.length === 0 ? etag : null, untold: false }
+}
+
+function held({ holding }: Comparing, { resource, id }: Pick<Shown, 'resource' | 'id'>) {
+  return holding.held.get(resource.name)?.get(id)
+}
+
+/** What the lake and an address say of one record, where they contradict each other. */
+async function judge(comparing: Comparing, shown: Shown): Promise<Judged | null> {
+  const { resource, id, incoming } = shown
+  const entity = held(comparing, shown)
+  const state = stateOf(entity)
+  const offered = incoming?.text ?? null
+  const found = { resource: resource.name, id, offered, state }
+  if (entity?.open !== true) {
+    if (offered === null) return null
+    return entity
+      ? { ...found, kind: 'wrong_retirement', detail: 'removed here, there upstream', held: null }
+      : { ...found, kind: 'lost_event', detail: 'not held here, there upstream', held: null }
+  }
+  if (incoming?.hash === entity.hash) return null
+  const text = (await textsOf(comparing, shown))?.latest ?? 'null'
+  const same = { ...found, held: text }
+  if (incoming === null) return { ...same, kind: 'lost_event', detail: 'held here, gone upstream' }
+  const [record, now] = [JSON.parse(text) as Fields, JSON.parse(incoming.text) as Fields]
+  const keys = comparing.keys.get(resource.name)
+  const members = differingMembers(resource, { record, at: entity.at, keys }, now)
+  if (members.length === 0) return null
+  const [was, is] = [lifeOf(record), lifeOf(now)]
+  const turned = was !== null && is !== null && was.retired !== is.retired
+  const kind = turned ? (was.retired ? 'wrong_retirement' : 'lost_event') : 'silent_change'
+  const life = turned ? `${was.status} here, ${is.status} upstream; ` : ''
+  return { ...same, kind, detail: `${life}differs in ${members.join(', ')}` }
+}
+
+async function textsOf({ ledger, withEngine }: Comparing, { resource, id }: Shown): Promise<HeldTexts | undefined> {
+  const texts = await withEngine(async (engine) => await readTexts(ledger, engine, [{ resource: resource.name, id }]))
+  return texts(resource.name, id)
+}
+
+async function compareList(comparing: Comparing, check: ListCheck): Promise<Compared | Stopped> {
+  const { asking, holding } = comparing
+  const { resource, filters } = check
+  const names = Object.keys(filters).map((filter) => `${resource.name}?${filter}`)
+  if (names.some((name) => comparing.ignored.has(name))) return untold
+  const told = await askList(asking, check, holding.pageLimit, { seen: holding.seen, check })
+  if (told.kind === 'stopped') return told
+  if (told.kind === 'ignored') for (const name of names) comparing.ignored.add(name)
+  if (told.kind === 'refused' || told.kind === 'ignored') return untold
+  if (told.value === 'unchanged') return comparedTo([], told.etag)
+  const shown = told.value
+  const absent = [...check.expected].filter((id) => !shown.has(id))
+  const odd = [...shown.values()].filter((incoming) => !isAsHeld(comparing, check, incoming)).map(({ id }) => id)
+  const suspects: Suspect[] = []
+  for (const id of [...absent, ...odd].slice(0, mostOfList)) {
+    // The first one is looked into all the same: the list is not as held.
+    if (suspects.length > 0 && comparing.isSpent()) break
+    const found = await explain(comparing, check, { resource, id, incoming: shown.get(id) ?? null })
+    if (found?.kind === 'stopped') return found
+    if (found) suspects.push(found)
+  }
+  return comparedTo(suspects, told.etag)
+}
+
+/** Whether a list shows what the lake holds, and may show it. */
+function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListCheck, incoming: Incoming): boolean {
+  const entity = held(comparing, { resource, id: incoming.id })
+  if (entity?.open !== true || entity.hash !== incoming.hash) return false
+  return expected.has(incoming.id) || fits(resource, filters, incoming)
+}
+
+function fits(resource: Resource, filters: ListCheck['filters'], incoming: Incoming): boolean {
+  return meets(resource, filters, incoming, incoming.verified)
+}
+
+/** What is behind a list's odd word on a record: its own address says who is right, or the whole list where there is none. */
+async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Promise<Suspect | Stopped | null> {
+  const { resource, id } = shown
+  const own = await ownWord(comparing, check, shown)
+  if (own.kind === 'stopped') return own
+  const judged = await judge(comparing, { ...shown, incoming: own.incoming })
+  const lists = await judge(comparing, shown)
+  const state = stateOf(held(comparing, shown))
+  const text = (await textsOf(comparing, shown))?.latest ?? null
+  const both = { resource: resource.name, id, held: text, offered: shown.incoming?.text ?? null, state }
+  if (own.incoming === null && shown.incoming !== null) {
+    const detail = `${own.address} has it not, ${check.address} lists it`
+    return { ...both, kind: 'address_disagrees', detail, check, address: own.address }
+  }
+  if (judged !== null) return { ...judged, check, address: own.address }
+  if (shown.incoming !== null && lists === null && fits(resource, check.filters, shown.incoming)) return null
+  const detail =
+    shown.incoming === null
+      ? `left out of ${check.address}, though ${own.address} gives it`
+      : lists === null
+        ? `shown in ${check.address}, where it does not belong`
+        : `${check.address} and ${own.address} show two records; ${lists.detail}`
+  return { ...both, kind: 'list_disagrees', detail, check, address: check.address }
+}
+
+/** What a record's own address shows, or the whole list of a resource without addresses. */
+async function ownWord(
+  { asking, holding }: Comparing,
+  check: ListCheck,
+  { resource, id, incoming }: Shown,
+): Promise<{ readonly kind: 'own'; readonly incoming: Incoming | null; readonly address: string } | Stopped> {
+  if (resource.detail) {
+    const told = await askOwn(asking, { resource, id })
+    if (told.kind === 'stopped') return told
+    return { kind: 'own', incoming: told.value === 'unchanged' ? null : told.value, address: `${resource.path}/${id}` }
+  }
+  if (Object.keys(check.filters).length === 0) return { kind: 'own', incoming, address: check.address }
+  const whole = await askList(asking, { resource, filters: {} }, holding.pageLimit)
+  if (whole.kind === 'stopped') return whole
+  const found = whole.kind !== 'said' || whole.value === 'unchanged' ? undefined : whole.value.get(id)
+  return { kind: 'own', incoming: found ?? null, address: listAddress(resource, {}) }
+}

@@ -1,0 +1,370 @@
+import { sha256 } from '../../lake/ledger/entry.ts'
+import { heldPassingFrom, heldStates } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { orNull, shape, text } from '../../base/shape.ts'
+import type { Micros } from '../../base/time.ts'
+import { Engine } from '../../lake/store/engine.ts'
+import { acceptedPrefix } from './columns.ts'
+import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tableFiles } from './status.ts'
+import { type RecordFinding, verifyKinds } from './history.ts'
+import { gravestOf, type LakeError } from '../../base/errors.ts'
+import { type Ended, endedBy } from '../http/request-rows.ts'
+import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../../lake/ledger/verifying.ts'
+import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun, verdictOf } from './run.ts'
+import type { Resource } from '../../catalog/catalogue.ts'
+import { commit, type Ticket } from '../../lake/ledger/commit.ts'
+import { providerOf } from '../../lake/ledger/provider.ts'
+import { proven } from '../../lake/ledger/row.ts'
+import { versioned } from '../../lake/store/layout.ts'
+import { readFeed, stop, type Stopped } from './reading.ts'
+import { registryDays } from './digests.ts'
+import { Lines } from './lines.ts'
+import { isUsable } from './snapshot-and-sync.ts'
+import { registryState, stageTable } from './staging.ts'
+import { compareCheck } from './verify-compare.ts'
+import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
+
+type Suspect = Extract<Awaited<ReturnType<typeof compareCheck>>, { kind: 'compared' }>['suspects'][number]
+
+type Comparing = Parameters<typeof compareCheck>[0]
+
+/** A contradiction that a verify found, and who took note of it. */
+export type ListedFinding = Awaited<ReturnType<typeof listFindings>>[number]
+
+/** The name of a finding for people: another one for each offered record. */
+const findingId = (finding: RecordFinding): string => sha256(findingLine(finding)).slice(0, 12)
+
+/** Of which findings a person took note, by their ids. */
+function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
+  const rows = heldStates(ledger, acceptedPrefix, shape({ why: text }))
+  return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
+}
+
+/** Whether there is something to look at: nobody took note, and no later state of the record settles it. */
+export function isOpenFinding({ accepted_at, settled }: Pick<ListedFinding, 'accepted_at' | 'settled'>): boolean {
+  return accepted_at === null && !settled
+}
+
+/** Kinds that a later state of the record in the lake settles. */
+const settling: ReadonlySet<string> = new Set(['lost_event', 'wrong_retirement', 'silent_change'])
+
+/**
+ * What verifies found in these resources (null: all), the oldest first. `record` is the registry's id of the record; `settled`:
+ * the lake has taken over another state of it since, nothing is left to look at.
+ */
+export async function listFindings(ledger: Ledger, resources: readonly string[] | null) {
+  if (tableFiles(ledger, 'registry_findings').length === 0) return []
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const rows = await readVerifyFindings(ledger, engine)
+  const chosen = rows.filter(({ resource }) => resources?.includes(resource) ?? true)
+  const held = await readHeld(ledger, engine, [...new Set(chosen.map(({ resource }) => resource))])
+  const accepted = acceptedFindings(ledger)
+  return chosen.map(({ id: record, ...row }) => {
+    const id = findingId({ ...row, id: record })
+    const note = accepted.get(id)
+    const since = held.get(row.resource)?.get(record)?.at ?? 0
+    const settled = settling.has(row.kind) && since > row.found_at
+    return { ...row, id, record, accepted_at: note?.at ?? null, why: note?.why ?? null, settled }
+  })
+}
+
+/** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
+const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const
+
+/** A finding as scripts read it, with the address that said so. */
+interface RegistryFinding extends Required<RecordFinding> {
+  readonly address: string
+}
+
+/** What scripts read; names are relied on. */
+export interface RegistryVerified extends Ended {
+  readonly run: string
+  readonly version: number
+  readonly requests: number
+  readonly budget: number | null
+  /** Addresses that could be asked, those that were chosen, and what became of them. */
+  readonly checks: Counts
+  readonly results: Readonly<Record<(typeof registryResults)[number], number>>
+  /** Filters of lists that the provider does not heed (`issuers?country`): lists by them say nothing. */
+  readonly ignored: readonly string[]
+  readonly findings: readonly RegistryFinding[]
+  /** How many were found again of which a person had taken note: they are among the results and no findings. */
+  readonly accepted: number
+  readonly failures: readonly { readonly address: string; readonly reason: string }[]
+}
+
+/** The error that a verify of the registry ends with; null where the provider says what the lake holds. */
+export function registryVerdict(summary: RegistryVerified): LakeError | null {
+  const { findings, failures } = summary
+  const next =
+    'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations accept takes note'
+  return gravestOf([
+    contradicted(findings.length, 'contradictions of the registry', next),
+    verdictOf(summary),
+    unanswered(failures, 'addresses of the registry'),
+  ])
+}
+
+/** What a verify of the registry is told. */
+interface RegistryVerifyInput extends RegistryInput {
+  /** Names of resources; null: all. */
+  readonly names: readonly string[] | null
+  /** The most requests; null: everything that the lake holds. */
+  readonly budget: number | null
+}
+
+/** So many checks are judged and remembered together. */
+const portion = 100
+/** So many addresses in a row without a usable answer end the run. */
+const mostFailures = 5
+/** Events become visible within minutes: a change without one is a finding only after that long. */
+const eventDelayMs = 180_000
+
+/**
+ * Asks again for records by their own addresses and for lists by their filters, and compares with what snapshots and
+ * feed gave. What differs though the feed has no word of it is put on record; nothing held is changed.
+ */
+export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryDeps): Promise<RegistryVerified> {
+  return await connectRegistry({ name: 'registry verify', lock: 'verify' }, input, deps, async (run) => {
+    const { ledger, id, connection } = run
+    const { budget, names } = input
+    const round = roundOf(ledger, run.job, [names, budget], deps.nowMicros())
+    const comparing = await comparingOf(run, input, () => budget !== null && connection.sent() >= budget)
+    const chosen = chooseChecks(comparing.holding, { budget, begun: round.begun })
+    const course = newCourse(registryState(ledger).cursor ?? '')
+    const plan = { ...round, checks: chosen.checks.length }
+    connection.log.note('planned', plan)
+    await run.begin(plan, () => {
+      return { requests: connection.sent(), checks: course.verified, findings: course.findings.size }
+    })
+    const stopped = await askInPortions({ run, comparing, course }, chosen.checks)
+    const { verified, results, failures } = course
+    const failed = failures.length
+    const ignored = [...comparing.ignored].toSorted()
+    if (ignored.length > 0)
+      run.tell({ kind: 'note', text: `filters that the provider does not heed: ${ignored.join(', ')}` })
+    const left = chosen.checks.length - verified - failed
+    const value: RegistryVerified = {
+      run: id,
+      version: ledger.head().version,
+      requests: connection.sent(),
+      budget,
+      checks: { held: chosen.held, chosen: chosen.checks.length, verified, failed, left },
+      results,
+      ignored,
+      findings: [...course.findings.values()],
+      accepted: course.accepted.size,
+      failures,
+      ...endedBy(stopped),
+    }
+    return { value, stopped_by: value.stopped_by, error: registryVerdict(value) }
+  })
+}
+
+/** What has come of a verify so far: nothing yet. */
+function newCourse(cursor: string) {
+  return {
+    results: noneOf(registryResults),
+    findings: new Map<string, RegistryFinding>(),
+    /** Found again, by their lines, though a person had taken note. */
+    accepted: new Set<string>(),
+    failures: [] as { readonly address: string; readonly reason: string }[],
+    feed: { cursor, news: new Set<string>() },
+    verified: 0,
+    failedInRow: 0,
+  }
+}
+
+type Course = ReturnType<typeof newCourse>
+
+const seenKey = 'registry.seen.'
+const seenShape = shape({ etag: orNull(text), digest: text })
+
+async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent: Comparing['isSpent']) {
+  const { ledger, withEngine, asking } = run
+  const chosen = ({ name }: Resource): boolean => input.names?.includes(name) ?? true
+  const resources = [...input.catalogue.resources.values()].filter(chosen)
+  const seen = new Map<string, Seen>()
+  for (const [address, { at, value }] of heldPassingFrom(ledger, seenKey))
+    seen.set(address, { at, ...proven(seenShape, value, `${seenKey}${address}`) })
+  return await withEngine(async (engine) => {
+    const names = resources.map(({ name }) => name)
+    const held = await readHeld(ledger, engine, names, resources)
+    const { pageLimit } = input.settings.registry
+    const holding: Holding = { resources, held, seen, pageLimit }
+    const keys = await readKeys(ledger, engine)
+    return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
+  })
+}
+
+/** A verify under way. */
+interface Verifying {
+  readonly run: RegistryRun
+  readonly comparing: Comparing
+  readonly course: Course
+}
+
+async function askInPortions(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
+  const { run, course } = verifying
+  if (!isUsable(run, course.feed.cursor)) return needsSync('the cursor of the feed cannot be sent back')
+  for (let n = 0; n < checks.length; n += portion) {
+    const stopped = await workPortion(verifying, checks.slice(n, n + portion))
+    if (stopped) return stopped
+  }
+  return null
+}
+
+const needsSync = (why: string): Stopped => stop('failed', `${why}: run pitlake registry sync first`)
+
+/** What the checks of one portion came to. */
+interface Asked {
+  readonly sound: { readonly check: Check; readonly etag: string | null }[]
+  readonly suspects: Suspect[]
+  readonly untold: Asked['sound']
+  stopped: Stopped | null
+}
+
+async function workPortion(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
+  const { course } = verifying
+  const asked = await askAll(verifying, checks)
+  const judged = asked.stopped === null ? await judge(verifying, asked.suspects) : null
+  const stopped = asked.stopped ?? (judged?.kind === 'stopped' ? judged : null)
+  const found = judged?.kind === 'judged' ? judged : { found: [], sound: [], checks: 0 }
+  await keep(verifying, [...asked.sound, ...asked.untold, ...found.sound], found.found)
+  course.results.identical += asked.sound.length + found.sound.length
+  course.results.untold += asked.untold.length
+  course.verified += asked.sound.length + asked.untold.length + found.sound.length + found.checks
+  return stopped
+}
+
+async function askAll({ comparing, course }: Verifying, checks: readonly Check[]): Promise<Asked> {
+  const asked: Asked = { sound: [], suspects: [], untold: [], stopped: null }
+  for (const check of checks) {
+    if (comparing.isSpent()) break
+    const done = await compareCheck(comparing, check)
+    if (done.kind === 'stopped') {
+      const alone = done.by === 'failed' || done.by === 'undecodable'
+      if (alone) course.failures.push({ address: check.address, reason: done.words })
+      if (alone && ++course.failedInRow < mostFailures) continue
+      asked.stopped = done
+      return asked
+    }
+    course.failedInRow = 0
+    asked.suspects.push(...done.suspects)
+    if (done.untold) asked.untold.push({ check, etag: null })
+    else if (done.suspects.length === 0) asked.sound.push({ check, etag: done.etag })
+  }
+  return asked
+}
+
+interface Judged extends Pick<Asked, 'sound'> {
+  readonly kind: 'judged'
+  readonly found: readonly Suspect[]
+  /** How many checks came to an end here. */
+  readonly checks: number
+}
+
+/**
+ * Tells findings from what the lake has not heard yet: the feed is read on from where the lake stands, and what it has
+ * news of is no finding. A real provider is given the time that its events take, then asked again.
+ */
+async function judge(verifying: Verifying, suspects: readonly Suspect[]): Promise<Judged | Stopped> {
+  const { run, course } = verifying
+  const of = (all: readonly Suspect[]): Check[] => [...new Set(all.map(({ check }) => check))]
+  if (suspects.length === 0) return { kind: 'judged', found: [], sound: [], checks: 0 }
+  const checks = of(suspects)
+  const failures = course.failures.length
+  let rest = await withoutNews(verifying, suspects)
+  if ('kind' in rest) return rest
+  let sound: Asked['sound'] = []
+  if (rest.length > 0 && run.ledger.head().provider?.synthetic !== true) {
+    const text = `${rest.length} records differ: asked again when the feed had time to tell of them`
+    run.tell({ kind: 'note', text })
+    await run.deps.wait(eventDelayMs, run.deps.signal)
+    const again = await askAll(verifying, of(rest))
+    if (again.stopped) return again.stopped
+    sound = again.sound
+    rest = await withoutNews(verifying, again.suspects)
+    if ('kind' in rest) return rest
+  }
+  const failed = course.failures.length - failures
+  const ended = checks.length - sound.length - failed
+  course.results.pending += ended - of(rest).length
+  return { kind: 'judged', found: rest, sound, checks: ended }
+}
+
+async function withoutNews({ run: { asking, input }, course: { feed } }: Verifying, suspects: readonly Suspect[]) {
+  if (suspects.length === 0) return suspects
+  const { pageLimit } = input.settings.registry
+  const read = await readFeed(asking, input.catalogue.resources, feed.cursor, pageLimit, ({ resource, id }) => {
+    if (resource !== null) feed.news.add(`${resource} ${id}`)
+    return true
+  })
+  if (read.stopped) return read.stopped
+  if (read.invalid) return needsSync('the feed has begun a new epoch')
+  feed.cursor = read.cursor
+  return suspects.filter(({ resource, id }) => !feed.news.has(`${resource} ${id}`))
+}
+
+/** Remembers what was found as held, and puts what was not on record, each finding once. */
+async function keep({ run, course }: Verifying, sound: Asked['sound'], found: readonly Suspect[]): Promise<void> {
+  const { ledger, withEngine, connection, asking, deps, id, job } = run
+  const requests = asking.requests.splice(0)
+  const passing = Object.fromEntries(
+    sound.map(({ check, etag }) => [`${seenKey}${check.address}`, { etag, digest: check.digest }]),
+  )
+  let still: readonly Suspect[] = []
+  await commit(
+    ledger,
+    async (ticket) => {
+      still = await unmoved(run, found)
+      const known = still.length === 0 ? null : await withEngine(async (engine) => await readFindings(ledger, engine))
+      const fresh = new Map(still.map((one) => [findingLine(one), one]))
+      for (const line of known ?? []) fresh.delete(line)
+      const staged = fresh.size === 0 ? null : await stageFindings(run, ticket, [...fresh.values()])
+      const provider = connection.provider() ?? providerOf(ledger)
+      const frame = { job, run: id, provider, requests, passing }
+      if (staged === null) return frame
+      const add = [staged]
+      const days = await withEngine(async (engine) => await registryDays(ledger, engine, { add }, ticket.committed_at))
+      return { ...frame, add, days }
+    },
+    deps,
+  )
+  const known = acceptedFindings(ledger)
+  for (const suspect of still) {
+    const line = findingLine(suspect)
+    if (course.findings.has(line) || course.accepted.has(line)) continue
+    const { kind, resource, id: own, detail, address } = suspect
+    course.results[kind as keyof Course['results']]++
+    if (known.has(findingId(suspect))) {
+      course.accepted.add(line)
+      continue
+    }
+    course.findings.set(line, { ...withoutCheck(suspect), address })
+    run.tell({ kind: 'note', text: `${kind}: ${resource} ${own}: ${detail}` })
+  }
+}
+
+/** Those of whose records the lake holds what it held when they were compared: a job beside this one may have judged others. */
+async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Suspect[]): Promise<readonly Suspect[]> {
+  if (found.length === 0) return found
+  const names = [...new Set(found.map(({ resource }) => resource))]
+  const held = await withEngine(async (engine) => await readHeld(ledger, engine, names))
+  return found.filter(({ resource, id, state }) => stateOf(held.get(resource)?.get(id)) === state)
+}
+
+async function stageFindings({ connection, withEngine, id }: RegistryRun, ticket: Ticket, found: readonly Suspect[]) {
+  const { spool } = connection
+  const table = 'registry_findings'
+  using lines = new Lines(spool)
+  for (const one of found) lines.add(table, withoutCheck(one))
+  const constants = { at: ticket.committed_at }
+  const file = { table, lines: table, id: versioned(ticket.version, id), date: null, constants, meta: {} }
+  return await withEngine(async (engine) => await stageTable(engine, { spool, lines, ticket }, file))
+}
+
+/** A suspect as a finding. */
+function withoutCheck({ kind, resource, id, detail, held = null, offered = null }: Suspect): Required<RecordFinding> {
+  return { kind, resource, id, detail, held, offered }
+}

@@ -1,0 +1,235 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { ownEndpoint } from '../../catalog/own-endpoint.ts'
+import { seriesId } from '../../catalog/series.ts'
+import { exportRule, type OwnRow, type SourceMapping } from '../../catalog/sources.ts'
+import { stepSql } from '../../base/intervals-sql.ts'
+import { commit, type Draft, type Ticket } from '../../lake/ledger/commit.ts'
+import { rulesOf } from '../points/datings.ts'
+import type { CoverageRow, Json } from '../../lake/ledger/entry.ts'
+import { heldCoverage, heldWeekStart } from '../../lake/ledger/held.ts'
+import type { JobDeps, Run } from '../../lake/ledger/job.ts'
+import { heldLost } from '../../lake/ledger/lost.ts'
+import { openSpool } from '../../lake/ledger/sweep.ts'
+import { judge, learntFrom } from '../metrics/batch.ts'
+import { convertBeside, differingIn, standingBySeries } from '../metrics/convert-batch.ts'
+import { keepingProven } from '../metrics/verify-findings.ts'
+import type { Body, BodyResult, Reader, Staged } from '../points/conversion.ts'
+import { ownRows, withOwn } from '../points/own-rows.ts'
+import { revisableState } from '../points/revisable.ts'
+import { numbered, rowsSql, statement } from '../points/sql.ts'
+import { Engine, quote } from '../../lake/store/engine.ts'
+import { end, type Instant, type Interval } from '../../base/time.ts'
+import { minus } from '../../base/windows.ts'
+import { refuseRow, stagedSql, type TakenRows, type Word, mappedWords } from './rows.ts'
+
+/** A run that takes rows of the user's own as the metric `path`. */
+interface Taking {
+  readonly run: Run
+  readonly deps: JobDeps
+  readonly root: string
+  readonly catalogue: Catalogue
+  readonly path: string
+  /** Nothing is drafted where the lake is not of this version any more. */
+  readonly of?: number
+}
+
+/** What was read, and what the lake is to keep of it. */
+interface Given {
+  readonly rows: TakenRows
+  readonly row: OwnRow
+  /** Whether that is kept in any case, not only where points come. */
+  readonly renewed?: boolean
+}
+
+/** What of the rows is one series, of one export where there are several. */
+interface Portion extends Readonly<Record<Word, string | null>> {
+  readonly day: Instant | null
+  readonly points: number
+  /** How many values are -0.0. */
+  readonly zeros: number
+  readonly first: Instant
+  readonly last: Instant
+}
+
+/**
+ * Has rows read in an engine of their own, compares them with what is held and commits what is new: of a verify nothing but
+ * differences. What has nothing new makes no version.
+ */
+export async function takeRows(taking: Taking, read: (engine: Engine) => Promise<Given>) {
+  const { run, deps, root, of } = taking
+  await using spool = await openSpool(root, run.id, deps)
+  using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
+  const given = await read(engine)
+  const portions = await portionsOf(engine, given.rows)
+  const row = withDimensions(given.row, portions)
+  let done: Awaited<ReturnType<typeof drafted>> | undefined
+  const draft = async (ticket: Ticket): Promise<Draft | null> => {
+    if (of !== undefined && ticket.version !== of + 1) return null
+    const beside = { ledger: run.ledger, spool, engine, run: run.id, ticket }
+    done = await drafted({ ...taking, ...given, row, beside }, portions)
+    return done.draft
+  }
+  const version = await commit(run.ledger, draft, deps)
+  return { rows: given.rows, done, version }
+}
+
+/** What the lake keeps of it with the values of each dimension that there are. */
+function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
+  const all = (held: readonly string[], name: Word): string[] => [
+    ...new Set([...held, ...portions.flatMap((one) => one[name] ?? [])]),
+  ]
+  const [currencies, exchanges] = [all(row.currencies, 'currency'), all(row.exchanges, 'exchange')]
+  return { ...row, currencies, exchanges, networks: all(row.networks, 'network') }
+}
+
+/** The series that the rows are, and from where to where each goes. */
+async function portionsOf(engine: Engine, rows: TakenRows): Promise<Portion[]> {
+  const { keys, columns, constants, interval, mapping } = rows
+  const start = startOf(mapping, interval)
+  const own = [...mappedWords, 'day' as const].map((name) => {
+    if (keys.includes(name)) return name
+    const constant = name === 'day' ? undefined : constants[name]
+    return `${constant === undefined ? 'NULL' : quote(constant)} AS ${name}`
+  })
+  const group = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} ORDER BY ${keys.includes('day') ? 'day' : '1'}`
+  const found = await numbered<Portion>(
+    engine,
+    `SELECT ${own.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
+      ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
+  )
+  for (const name of mappedWords)
+    if (found.some((one) => /\p{Cc}|^\s|\s$/u.test(one[name] ?? '')))
+      await refuseRow(engine, rows, {
+        flag: name,
+        wanted: 'a name without control signs, or spaces around it',
+        bad: `regexp_matches(own_${name}, '[[:cntrl:]]|^[[:space:]]|[[:space:]]$')`,
+      })
+  return found.filter(({ points }) => points > 0)
+}
+
+/** SQL of the start of the interval that a row's `mark` names. */
+function startOf({ timestamp }: SourceMapping, interval: Interval): string {
+  return timestamp === 'interval_end' ? stepSql('mark', interval, -1) : 'mark'
+}
+
+interface Drafting extends Taking, Given {
+  readonly beside: Parameters<typeof convertBeside>[0]
+}
+
+/** Compares the rows with what is held: the draft of the commit, and what is told of it. */
+async function drafted(drafting: Drafting, portions: readonly Portion[]) {
+  const { run, deps, path, row, rows, beside } = drafting
+  const { ledger, engine, ticket } = beside
+  const { interval } = rows
+  const endpoint = ownEndpoint(path, row)
+  const { bodies, standing, named } = bodiesOf(drafting, portions)
+  const part = {
+    metric: path,
+    interval,
+    rules: endpoint.rules[interval],
+    overlap: endpoint.overlap,
+    revisable: endpoint.revisable ? (isDated(rows) ? ('told' as const) : ('observed' as const)) : undefined,
+    bodies,
+  }
+  // The rows are staged as starts already.
+  const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during: deps.during } as const
+  const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
+  const found = differingIn(ledger, standing, made)
+  const judged = judge(ledger, found, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
+  const told = { job: run.job, run: run.id, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
+  const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
+  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made, ticket)
+  const fresh = drafting.renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
+  const catalogue = withOwn(drafting.catalogue, ledger)
+  const whole: Draft = {
+    ...told,
+    add: made.files,
+    series: bodies.map(({ series }) => ({ ...series, settled: interval })),
+    regained: made.regained,
+    coverage: keepingProven(ledger, coverageOf(bodies, made.bodies, interval)),
+    violations: judged.violations,
+    passed: judged.passed,
+    findings: made.findings,
+    ...learnt,
+    rules: rulesOf({ ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, endpoint]]) }),
+    state: {
+      ...(fresh && { [path]: JSON.parse(JSON.stringify(row)) as Json }),
+      ...(endpoint.revisable && revisableState(ledger, [path])),
+    },
+  }
+  const { violations: differing, incidents } = judged.seen
+  return {
+    draft: run.job === 'verify' ? { ...told, violations: judged.violations, passed: judged.passed } : whole,
+    violations: differing.length + incidents.length,
+    /** Those of them that are of single points. */
+    differing,
+    incidents: incidents.length,
+    added: made.bodies.reduce((sum, { added }) => sum + added, 0),
+    lacking: made.lacking,
+    kept: made.kept,
+    doubled: rows.doubled,
+  }
+}
+
+/** Whether the files date each value themselves. */
+const isDated = ({ keys, columns }: TakenRows): boolean => columns.has('computed') || keys.includes('day')
+
+/** One body a series, and a day where each file is an export of one; the portions by the names of the bodies. */
+function bodiesOf({ beside, rows, path }: Drafting, portions: readonly Portion[]) {
+  const { ledger, run, ticket } = beside
+  const now = Math.floor(ticket.committed_at / 1_000_000)
+  const all = portions.map((portion, i) => {
+    const { asset, currency, exchange, network } = portion
+    const own = { metric: path, asset: asset ?? '', interval: rows.interval, currency, exchange, network, params: {} }
+    return { request: `${run}-${i}`, series: { id: seriesId(own), ...own }, portion }
+  })
+  const ids = [...new Set(all.map(({ series }) => series.id))]
+  const [coverage, standing, lost] = [heldCoverage(ledger, ids), standingBySeries(ledger, ids), heldLost(ledger, ids)]
+  const bodies = all.map(({ request, series, portion: { first, last } }): Body => {
+    const { id } = series
+    const prior = (coverage.get(id) ?? [])
+      .filter(({ state }) => state === 'covered')
+      .map(({ since, until, asked_at: askedAt }) => ({ since, until, askedAt }))
+    const window = { since: first, until: end(last, rows.interval), askedAt: now, horizon: now, prior }
+    return { file: '', request, series, ...window, standing: standing.get(id), lost: lost.get(id) }
+  })
+  return { bodies, standing, named: new Map(all.map(({ request, portion }) => [request, portion])) }
+}
+
+/** What the files tell of each series: all between their first and last row, but for what is missing there. */
+function coverageOf(asked: readonly Body[], bodies: readonly BodyResult[], interval: Interval): CoverageRow[] {
+  const results = new Map(bodies.map((body) => [body.request, body]))
+  return asked.flatMap(({ request, series, askedAt }) => {
+    const { first = null, last = null, missing = [] } = results.get(request) ?? {}
+    if (first === null || last === null) return []
+    const row = { series: series.id, asked_at: askedAt, request: null, state: 'covered' as const }
+    const whole = { since: first, until: end(last, interval) }
+    const gaps = missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
+    const told = minus([whole], gaps).map((window) => ({ ...row, ...window, reason: null }))
+    return [...told, ...gaps.map((window) => ({ ...row, ...window, reason: 'gap' }))]
+  })
+}
+
+/** Stages the user's rows, each under the number of its body; the portions are those of the bodies' requests. */
+function readerOf(rows: TakenRows, portions: ReadonlyMap<string, Portion>): Reader {
+  const { keys, mapping, interval } = rows
+  const stage: Reader['stage'] = async (session, ordered) => {
+    const bodies = ordered.map(({ body: { request } }, body) => ({ ...portions.get(request), body }))
+    const columns = ['body INTEGER', ...keys.map((key) => `${key} ${key === 'day' ? 'BIGINT' : 'VARCHAR'}`)].join(', ')
+    const typed = rows.typed.map((key) => `CAST(${key} AS own_${key}) AS ${key}`)
+    const replaced = typed.length === 0 ? '' : `REPLACE (${typed.join(', ')})`
+    await session.run(`CREATE TEMP TABLE own_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
+    const { sql, joins } = stagedSql(rows, startOf(mapping, interval))
+    await session.run(sql)
+    await session.run(statement('canonical'))
+    const staged = bodies.map(({ body, points = 0, zeros = 0, first = 0, last = 0 }): [number, Staged] => {
+      const told = isDated(rows) ? points : 0
+      return [body, { points, told, sound: true, minusZero: zeros > 0, doubled: rows.doubled > 0, first, last }]
+    })
+    return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day'), alike: !joins }
+  }
+  const unload: Reader['unload'] = async (session) => {
+    await session.run('DROP VIEW staged; DROP TABLE own_rows')
+  }
+  return { stage, unload, clocked: mapping.available !== exportRule }
+}

@@ -1,0 +1,222 @@
+import { resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
+import type { SourceMapping } from '../../catalog/sources.ts'
+import { LakeError, usage } from '../../base/errors.ts'
+import { sizeText } from '../../base/kinds.ts'
+import { statOf } from '../../lake/store/disk.ts'
+import { readStream } from '../../lake/store/files.ts'
+import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
+import { columnsOf, type Columns } from '../../lake/store/parquet.ts'
+import { parseInstant } from '../../base/time.ts'
+
+/** How files are read, with the endings of their names, `.gz` and `.zst` aside. */
+const endings = {
+  parquet: ['parquet', 'pq'],
+  csv: ['csv', 'tsv', 'txt'],
+  json: ['json', 'jsonl', 'ndjson'],
+  arrow: ['arrow', 'arrows', 'feather', 'ipc'],
+} as const
+
+/** `table`: one of the engine itself, which may be empty. */
+type Format = keyof typeof endings | 'query' | 'table'
+
+/** A file of the user's, as it stood before it was read. */
+interface Standing {
+  readonly path: string
+  readonly bytes: number
+  readonly changed: number
+}
+
+/** What an import reads: a relation for FROM with the columns of the files, and what it is made of. */
+export interface OwnFiles {
+  readonly format: Format
+  /** The relation; its rows come in the order of the files. */
+  readonly relation: string
+  readonly columns: Columns
+  readonly files: readonly Standing[]
+  /** SQL of the number of a row, where rows of the relation are no rows of the files. */
+  readonly row?: string
+}
+
+/** How much may be read, and from where relative names count. */
+interface Reach {
+  readonly cwd: string
+  readonly maxBytes: number
+}
+
+const mostFiles = 10_000
+
+/** Whether a text is a query and no file. */
+export const isQuery = (text: string): boolean => /^\s*(?:SELECT|WITH|FROM|\()\s/i.test(text)
+
+/** Finds the files that names, globs and folders mean, and how they and their mapping are read; nothing is read but their heads. */
+export async function givenBy(engine: Engine, names: readonly string[], reach: Reach, mapping: SourceMapping) {
+  const [first = ''] = names
+  const query = isQuery(first) ? `(${first.trim().replace(/;$/, '')})` : undefined
+  if (query && names.length > 1) throw usage('import', { expected: 'one SELECT, or files', got: 'both' })
+  const files = query ? [] : await filesOf(engine, names, reach)
+  await refuseCut(files)
+  const formats = new Map(files.map(({ path }) => [formatOf(path), path]))
+  const [[format = 'query' as const, path] = [], other] = [...formats]
+  if (other) throw usage(other[1], { expected: `${format}, as ${path}`, got: other[0] })
+  try {
+    const relation = query ?? (await relationOf(engine, format, files))
+    const all = format === 'json' ? await keysOf(engine, relation) : await columnsOf(engine, relation)
+    const columns = all.filter(({ name }) => name !== fileColumn)
+    return unfolded({ format, relation, columns, files }, mapping)
+  } catch (error) {
+    throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? first, error)
+  }
+}
+
+function formatOf(path: string): keyof typeof endings | undefined {
+  const [, ending = ''] = /\.(\w+)(?:\.(?:gz|zst))?$/.exec(path.toLowerCase()) ?? []
+  const found = Object.entries(endings).find(([, all]) => all.some((one) => one === ending))
+  return found?.[0] as ReturnType<typeof formatOf>
+}
+
+async function filesOf(engine: Engine, names: readonly string[], { cwd, maxBytes }: Reach): Promise<Standing[]> {
+  const paths: string[] = []
+  for (const name of names) {
+    const path = resolve(cwd, name)
+    const stat = await statOf(path)
+    const isFolder = stat?.isDirectory() === true
+    const sql = `SELECT file FROM glob(${quote(isFolder ? `${path}/**` : path)}) ORDER BY file`
+    const own = stat && !isFolder ? [path] : (await engine.rows<{ file: string }>(sql)).map(({ file }) => file)
+    const readable = isFolder ? own.filter(formatOf) : own
+    if (readable.length === 0)
+      throw usage(name, { expected: 'a file, a folder, a glob or a SELECT', got: 'no such file' })
+    paths.push(...readable)
+  }
+  const strange = paths.find((path) => !formatOf(path))
+  if (strange !== undefined)
+    throw usage(strange, {
+      expected: `a name that ends in .${Object.values(endings).flat().join(', .')}`,
+      got: `.${strange.slice(strange.lastIndexOf('.') + 1)}`,
+    })
+  const found = await Promise.all([...new Set(paths)].map(standingOf))
+  const bytes = found.reduce((sum, file) => sum + file.bytes, 0)
+  const empty = found.find((file) => file.bytes === 0)
+  if (empty) throw usage(empty.path, { expected: 'rows', got: 'an empty file' })
+  if (found.length <= mostFiles && bytes <= maxBytes) return found
+  throw usage(`${names[0] ?? ''}: ${found.length} files, ${sizeText(bytes)}`, {
+    expected: `at most ${mostFiles} files and ${sizeText(maxBytes)}`,
+    next: 'name fewer, or say --max-bytes',
+  })
+}
+
+async function standingOf(path: string): Promise<Standing> {
+  const stat = await statOf(path)
+  if (!stat?.isFile()) throw usage(path, { expected: 'a file', got: stat ? 'something else' : 'no such file' })
+  return { path, bytes: stat.size, changed: stat.mtimeMs }
+}
+
+/** Refuses compressed files that end too soon: the engine reads what there is of them. */
+async function refuseCut(files: readonly Standing[]): Promise<void> {
+  for (const { path } of files) {
+    const [, ending] = /\.(gz|zst)$/i.exec(path) ?? []
+    if (ending === undefined) continue
+    const unpacked = ending.toLowerCase() === 'gz' ? createGunzip() : createZstdDecompress()
+    await pipeline(readStream(path), unpacked, async (chunks: AsyncIterable<unknown>) => {
+      for await (const _ of chunks);
+    }).catch((error: unknown) => {
+      throw unreadableFile(path, error)
+    })
+  }
+}
+
+/** Refuses files that changed while they were read. */
+export async function refuseGrown(files: readonly Standing[]): Promise<void> {
+  for (const file of files) {
+    const now = await standingOf(file.path)
+    if (now.bytes !== file.bytes || now.changed !== file.changed)
+      throw new LakeError('incomplete', {
+        subject: file.path,
+        expected: 'a file that nobody writes to',
+        got: `${file.bytes} bytes before it was read, ${now.bytes} behind that`,
+        next: 'import it again once it is whole; nothing of it was taken',
+      })
+  }
+}
+
+/** The path of each row's file. */
+export const fileColumn = '_own_file'
+
+/** Files as a relation: CSV as texts, JSON as objects, Arrow as a table that they are read into. */
+async function relationOf(engine: Engine, format: Format, files: readonly Standing[]): Promise<string> {
+  const paths = files.map(({ path }) => path)
+  if (format === 'arrow') return await (await import('../../lake/store/arrow.ts')).loadArrow(engine, paths, fileColumn)
+  const list = quoteList(paths.map((path) => path.replaceAll(/[*?[]/g, (sign) => `[${sign}]`)))
+  const named = `filename = '${fileColumn}'`
+  if (format === 'parquet') return `read_parquet(${list}, ${named}, hive_partitioning = false)`
+  if (format === 'json') return `read_json_objects(${list}, format = 'auto', ${named}, maximum_object_size = 16777216)`
+  const csv = (more: string): string =>
+    `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}, hive_partitioning = false${more})`
+  const columns = await columnsOf(engine, csv(''))
+  // Where a row is torn the engine takes the whole line for one column.
+  const [only] = columns.filter(({ name }) => name !== fileColumn)
+  const split = columns.length === 2 ? [',', ';', '\t', '|'].find((sign) => only?.name.includes(sign)) : undefined
+  if (only === undefined || split === undefined) return csv('')
+  const typed = only.name.split(split).map((name) => `${quote(name.trim())}: 'VARCHAR'`)
+  return csv(`, delim = ${quote(split)}, quote = '"', auto_detect = false, columns = {${typed.join(', ')}}`)
+}
+
+/** The keys of the first objects. */
+async function keysOf(engine: Engine, relation: string): Promise<Columns> {
+  const rows = await engine.rows<{ name: string }>(
+    `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) = 'OBJECT'`,
+  )
+  return rows.map(({ name }) => ({ name, type: 'JSON' })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** A column that is a day: `2024-02-05`, or with the name of a series before it, `UNRATE_20240205`. */
+const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
+
+/**
+ * Files with their mapping, what statistics offices publish as it is read: where no column is the value, and columns are
+ * the days of vintages, each cell is a value of that vintage, and an empty one is none.
+ */
+function unfolded(given: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
+  const { value = 'value', vintage = 'vintage', components } = mapping
+  const has = (name: string): boolean => given.columns.some((one) => one.name === name)
+  const days = given.columns.filter(({ name }) => day.test(name))
+  if (days.length === 0 || given.format === 'json' || components || has(value) || has(vintage))
+    return { ...given, mapping }
+  const cells = days.map(({ name }) => `${quoteName(name)} AS ${quote(name.replace(day, '$1-$2-$3'))}`)
+  const rows = `SELECT row_number() OVER () AS own_row, * FROM ${given.relation}`
+  const relation = `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO NAME ${quoteName(vintage)} VALUE ${quoteName(value)})`
+  const rest = given.columns.filter((one) => !days.includes(one))
+  const type = days.some((one) => one.type === 'VARCHAR') ? 'VARCHAR' : 'DOUBLE'
+  const columns = [...rest, { name: vintage, type: 'VARCHAR' }, { name: value, type }]
+  return { ...given, relation, columns, row: 'own_row', mapping: { ...mapping, value, vintage } }
+}
+
+/** What the engine cannot read, in one line with the file and, where it tells, the line or byte. */
+export function unreadableFile(subject: string, error: unknown): LakeError {
+  const text = error instanceof Error ? error.message : String(error)
+  const file = /(?:file|File:?) ["']([^"'\n]+)["']/.exec(text)?.[1] ?? /^\s*file = (.+)$/m.exec(text)?.[1] ?? subject
+  const line = /(?:on Line: |in line |line )(\d+)/.exec(text)?.[1]
+  const words = text
+    .replace(/^[\w ]*Error: /, '')
+    .split('\n')
+    .map((one) => one.trim())
+    .filter((one) => one !== '' && !one.startsWith('Original Line'))
+  const got = words.filter((one) => !one.startsWith('CSV Error on Line'))[0] ?? text
+  return usage(line === undefined ? file : `${file}: line ${line}`, {
+    expected: 'a file that is whole',
+    got: got.replaceAll(/ in file "[^"]*"/g, '').slice(0, 200),
+    next: 'nothing of it was taken',
+    cause: error,
+  })
+}
+
+/** The day in the name of a dated export, Unix seconds of its beginning; null where it names none, or several. */
+export function exportDay(path: string): number | null {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const days = [...name.matchAll(/(?<!\d)(\d{4})[-_]?(\d{2})[-_]?(\d{2})(?!\d)/g)].map(
+    ([, y, m, d]) => `${y}-${m}-${d}`,
+  )
+  const [one, other] = days
+  return one === undefined || other !== undefined ? null : (parseInstant(one) ?? null)
+}

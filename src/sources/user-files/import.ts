@@ -1,0 +1,172 @@
+import { usage } from '../../base/errors.ts'
+import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
+import { exportRule, mappingRow, type OwnRow, ownName, ownRow, type SourceMapping } from '../../catalog/sources.ts'
+import { heldWeekStart } from '../../lake/ledger/held.ts'
+import { type JobDeps, withLake } from '../../lake/ledger/job.ts'
+import { differingAtOnce, differingPoints } from '../metrics/tally.ts'
+import { ownPrefix, ownRows } from '../points/own-rows.ts'
+import { hint } from '../../base/suggestion.ts'
+import { takeRows } from './draft.ts'
+import { exportDay, givenBy, isQuery, type OwnFiles } from './files.ts'
+import { readRows } from './rows.ts'
+
+/** What an import is told: files, or none where the catalogues name them, and by flags what becomes of them. */
+export interface ImportInput {
+  readonly root: string
+  readonly files: readonly string[]
+  readonly options: Readonly<Record<string, unknown>> & { readonly as?: string | undefined }
+  readonly catalogue: Catalogue
+  readonly cwd: string
+  readonly maxBytes: number
+}
+
+/** What is imported under a name. */
+interface Source {
+  readonly name: string
+  readonly files: readonly string[]
+  readonly mapping: SourceMapping
+  /** Whether the mapping says all, and nothing of it is as it was before. */
+  readonly whole: boolean
+}
+
+/**
+ * Takes files of the user's into the lake as series `own/NAME`, or what the catalogues map, all of it or what is named: one
+ * after the other, each whole, or not where a row cannot be used.
+ */
+export async function importOwn(input: ImportInput, deps: JobDeps) {
+  const ended: Awaited<ReturnType<typeof imported>>[] = []
+  for (const source of sourcesOf(input)) ended.push(await imported({ ...input, ...source }, deps))
+  return ended
+}
+
+function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
+  const { as: name } = options
+  if (files.length > 0) {
+    if (name === undefined) throw usage('import', { expected: '--as NAME beside the files', got: 'none' })
+    return [{ name, files, mapping: saidBy(options), whole: false }]
+  }
+  const names = [...catalogue.sources.keys()]
+  const chosen = [...catalogue.sources].filter(([one]) => one === (name ?? one))
+  if (chosen.length === 0)
+    throw usage(name === undefined ? 'import' : `--as ${name}`, {
+      expected: names.length === 0 ? 'a file, or `sources:` in a catalogue' : `one of ${names.join(', ')}`,
+      got: name ?? 'neither',
+      next: name === undefined ? 'pitlake import FILE --as NAME' : hint(name, names),
+    })
+  return chosen.map(([one, { row }]) => {
+    const { files: own, ...mapping } = row
+    return { name: one, files: own, mapping, whole: true }
+  })
+}
+
+/** The mapping that flags say: its keys are theirs. */
+function saidBy(options: ImportInput['options']): SourceMapping {
+  const said = Object.keys(mappingRow.shape).flatMap((key): (readonly [string, unknown])[] => {
+    const value = options[key === 'available_at' ? 'availableAt' : key]
+    return value === undefined || value === false ? [] : [[key, value]]
+  })
+  return checked(Object.fromEntries(said))
+}
+
+/** A mapping that contradicts nothing; what is wrong with it is told by its flag. */
+function checked(said: Readonly<Record<string, unknown>>): SourceMapping {
+  const { data, error } = mappingRow.safeParse(said)
+  if (data) return data
+  const [issue] = error.issues
+  const key = String(issue?.path[0])
+  throw usage(`--${key.replace('_', '-')}`, { expected: issue?.message, got: String(said[key]) })
+}
+
+async function imported(input: ImportInput & Source, deps: JobDeps) {
+  const { root, name, catalogue } = input
+  const path = `${ownPrefix}${name}`
+  refuseName(input, path)
+  return await withLake({ root, name: 'import', lock: 'import' }, deps, async (run) => {
+    const held = ownRows(run.ledger).get(path)
+    const notes: string[] = []
+    const { rows, done, version } = await takeRows({ run, deps, root, catalogue, path }, async (engine) => {
+      const given = await givenBy(engine, input.files, input, input.mapping)
+      const mapping = mapped(input, given, notes, held)
+      const read = await readRows(engine, given, mapping, heldWeekStart(run.ledger), held?.intervals)
+      await run.begin({ files: given.files.map((file) => file.path), rows: read.rows, series: path }, () => ({}))
+      return { rows: read, row: keptOf(mapping, read.interval, input, held) }
+    })
+    if (!done) throw new RangeError('an import that nobody drafted')
+    const { kept, doubled, lacking, violations, incidents } = done
+    const { points_added: brought, vintages_added } = version
+    const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
+    const summary = {
+      name,
+      rows: rows.rows,
+      points_added: brought - vintages_added,
+      vintages_added,
+      /** Rows that brought nothing, and why. */
+      left: rows.rows - brought,
+      left_because: { held: kept - brought, unfinished: rows.rows - doubled - kept, doubled },
+      /** Points that the lake holds between the first and the last `t` of the files, and that they lack. */
+      lacking,
+      violations,
+      version: version.version,
+      notes: [...notes, ...rows.notes, ...(lacking === 0 ? [] : [shrunk])],
+    }
+    const where = `in ${rows.given.files[0]?.path ?? 'the SELECT'}`
+    const error = differingAtOnce(incidents) ?? differingPoints(violations, where)
+    return { value: { summary, error }, stopped_by: null, error }
+  })
+}
+
+function refuseName({ name, catalogue }: ImportInput & Source, path: string): void {
+  if (!ownName.safeParse(name).success)
+    throw usage(`--as ${name}`, {
+      expected: 'a name of small letters, digits and _, with / between its parts',
+      got: name,
+    })
+  const taken = catalogue.endpoints.get(path)
+  if (taken && !isOwn(taken))
+    throw usage(`--as ${name}`, {
+      expected: 'a name that the catalogue has not',
+      got: `${path}, which stands at ${taken.source}`,
+    })
+}
+
+const clocks = ['available', 'available_at', 'vintage'] as const
+/** Keys that exclude one another: a new one counts instead of those that the lake holds. */
+const rivals = [clocks, ['value', 'components']] as const
+
+/** The mapping that holds for these files: what is said now, over how the lake holds it already; what there is to say of it is noted. */
+function mapped({ name, whole }: Source, given: OwnFiles & { mapping: SourceMapping }, notes: string[], held?: OwnRow) {
+  const { files, mapping: said } = given
+  const before = held?.mapping ?? {}
+  const dropped = rivals.filter((keys) => keys.some((key) => said[key] !== undefined)).flat()
+  const over = { ...before, ...Object.fromEntries(dropped.map((key) => [key, undefined])), ...said }
+  const mapping = checked(whole ? said : over)
+  const fixed = ({ components, revisable = false }: SourceMapping): string => JSON.stringify([components, revisable])
+  if (held && fixed(mapping) !== fixed(before))
+    throw usage(`--as ${name}`, {
+      expected: 'the components of what it holds already, and revisable or not as that is',
+      got: 'others',
+      next: 'import it under another name',
+    })
+  if (clocks.some((key) => mapping[key] !== undefined)) return mapping
+  const dated = files.length > 0 && files.every(({ path }) => exportDay(path) !== null)
+  if (dated && files.length > 1) {
+    notes.push('dated exports: what each says is known from the end of its day on (--available export)')
+    return { ...mapping, available: exportRule }
+  }
+  const also = dated ? '; if its name is the day of an export, say --available export' : ''
+  notes.push(
+    `when values were known is assumed: at the end of their intervals (--available-at or --available says it)${also}`,
+  )
+  return mapping
+}
+
+/** So many names of files are kept, for whoever compares the lake with them. */
+const keptFiles = 200
+
+/** What the lake will keep of it: the mapping and all that there is, what came before included. */
+function keptOf(mapping: SourceMapping, interval: OwnRow['intervals'][number], input: ImportInput, held?: OwnRow) {
+  const named = input.files.map((file) => (isQuery(file) || file.startsWith('/') ? file : `${input.cwd}/${file}`))
+  const before = held ?? ownRow.parse({ mapping })
+  const files = [...new Set([...before.files, ...named])].slice(-keptFiles)
+  return { ...before, mapping, files, intervals: [...new Set([...before.intervals, interval])] }
+}

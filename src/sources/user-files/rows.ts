@@ -1,0 +1,311 @@
+import { usage } from '../../base/errors.ts'
+import { onGridSql, type Sql } from '../../base/intervals-sql.ts'
+import { statementsIn } from '../../lake/store/sql.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { formatInstant, type Interval, intervals, measureOf, type Weekday } from '../../base/time.ts'
+import { hint } from '../../base/suggestion.ts'
+import { exportRule, type SourceMapping } from '../../catalog/sources.ts'
+import { numbered, statement as ofPoints } from '../points/sql.ts'
+import {
+  type ColumnReading,
+  readComponents,
+  rawOf,
+  readInstant,
+  readValue,
+  readWord,
+  type Source,
+  spellingSql,
+} from './columns.ts'
+import { exportDay, fileColumn, type OwnFiles, refuseGrown, unreadableFile } from './files.ts'
+
+const statement = statementsIn(new URL('sql/', import.meta.url))
+
+/** The dimensions of a series, as mappings name them. */
+export const mappedWords = ['asset', 'currency', 'exchange', 'network'] as const
+/** One of them. */
+export type Word = (typeof mappedWords)[number]
+
+/** Files, and the mapping by which they are read. */
+interface Reading {
+  readonly given: OwnFiles
+  readonly mapping: SourceMapping
+}
+
+/** The user's rows in the table `own_rows`, and what they are keyed by. */
+export type TakenRows = Awaited<ReturnType<typeof readRows>>
+
+/**
+ * Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. Where one
+ * row a series tells no interval it is that of what is held, if there is but one.
+ */
+export async function readRows(
+  engine: Engine,
+  given: OwnFiles,
+  mapping: SourceMapping,
+  weekStart: Weekday,
+  [known, ...others]: readonly Interval[] = [],
+) {
+  const reading = { given, mapping }
+  const { readings, keys, constants, notes } = readingsOf(reading)
+  const taken = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
+  // What has no column of its own is only checked.
+  const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
+  const source =
+    also.length === 0
+      ? given.relation
+      : `${given.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
+  const order = [...keys, 'mark'].join(', ')
+  let typed: Word[] = []
+  try {
+    typed = given.format === 'parquet' ? await enumKeys(engine, readings, source) : []
+    const columns = typed.map((word) => `CAST(${word} AS own_${word}) AS ${word}`)
+    const rows = `(SELECT ${taken.join(',\n  ')} FROM ${source})`
+    const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
+    await engine.run(statement('rows', { replaced, rows, order }))
+  } catch (error) {
+    throw (await faultOf(engine, reading)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
+  }
+  await refuseGrown(given.files)
+  const same = keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`)
+  const within = ['true', ...same].join(' AND ')
+  const [lying] = await numbered<Spacing>(engine, statement('spacing', { within }))
+  const { rows = 0, least = null } = lying ?? {}
+  if (rows === 0 && given.format !== 'table')
+    throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
+  const doubled = lying?.doubled ? await countAgain(engine, reading) : 0
+  const usual = least === null && others.length === 0 ? known : undefined
+  const interval = mapping.interval ?? usual ?? (await intervalOf(engine, least))
+  await refuseOffGrid(engine, reading, interval, weekStart)
+  const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
+  /** `typed`: keys whose names are numbered, as the type `own_asset` …; `doubled`: so many rows tell a point again. */
+  return { given, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
+}
+
+/** From so many names on they are no longer numbered. */
+const mostNames = 65_535
+
+/**
+ * Makes enums (`own_asset` …) of the names in columns that can be read alone, and tells which: numbers are sorted,
+ * compared and joined in half the time of texts.
+ */
+async function enumKeys(engine: Engine, readings: readonly ColumnReading[], source: string): Promise<Word[]> {
+  const made: Word[] = []
+  for (const { name, sql } of readings) {
+    const word = mappedWords.find((one) => one === name)
+    if (word === undefined) continue
+    await engine.run(
+      `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
+    )
+    // A type takes no name with a NUL; who checks the rows tells it.
+    const few = 'SELECT CASE WHEN bool_or(contains(name, chr(0))) THEN 0 ELSE count(name) END AS n FROM names'
+    const [counted] = await numbered<{ n: number }>(engine, few)
+    if (counted === undefined || counted.n === 0 || counted.n > mostNames) continue
+    await engine.run(
+      `CREATE TYPE own_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
+    )
+    made.push(word)
+  }
+  return made
+}
+
+/**
+ * What a mapping takes of each row: `keys` are the dimensions that a column tells, and `day` where each file is an export of
+ * one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken.
+ */
+function readingsOf({ given, mapping }: Reading) {
+  const names = given.columns.map(({ name }) => name)
+  const taken = new Set<string>()
+  const column = (key: keyof SourceMapping, name: string = key): Source => {
+    const found = given.columns.find((one) => one.name === name)
+    taken.add(name)
+    if (found) return { column: name, type: found.type, json: given.format === 'json' }
+    throw usage(`--${key.replace('_', '-')}`, {
+      expected: `a column of the file (${names.join(', ')})`,
+      got: name,
+      next: hint(name, names) ?? 'pitlake import --guess FILE proposes a mapping',
+    })
+  }
+  const constants: Partial<Record<Word, string>> = {}
+  const keys: (Word | 'day')[] = []
+  const readings: ColumnReading[] = []
+  for (const word of mappedWords) {
+    const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
+    if (said?.startsWith('=')) constants[word] = said.slice(1)
+    else if (said !== undefined) {
+      keys.push(word)
+      readings.push(readWord(word, column(word, said)))
+    }
+  }
+  const t = column('t', mapping.t)
+  const spelt = spellingSql(t)
+  const dating = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
+  const isExport = mapping.available === exportRule
+  // Where it is told when a value was known, a day needs not begin where the lake's does.
+  readings.push(readInstant('mark', 't', t, { ...mapping, label: dating !== undefined || isExport }))
+  if (spelt !== null) readings.push(likeFirst(t, spelt, given.relation))
+  if (dating) readings.push(readInstant('computed', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
+  const { components } = mapping
+  if (components) readings.push(...readComponents(components.map((one) => column('components', one))))
+  else readings.push(...readValue(column('value', mapping.value)))
+  if (isExport) {
+    keys.push('day')
+    readings.push({ name: 'day', flag: 'available', sql: dayOf(given), bad: 'false', raw: 'NULL', wanted: `''` })
+  }
+  const left = names.filter((name) => !taken.has(name))
+  const naive = t.type === 'VARCHAR' || t.type === 'DATE' || t.type === 'TIMESTAMP' || t.json
+  const notes = [
+    ...(naive && mapping.zone === undefined ? ['times without a zone are UTC: --zone'] : []),
+    ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
+  ]
+  return { readings, keys, constants, notes }
+}
+
+/** Instants of one column are spelt in one way. */
+function likeFirst(t: Source, spelt: Sql, relation: Sql): ColumnReading {
+  const first = `(SELECT ${spelt} FROM ${relation} LIMIT 1)`
+  const wanted = `CASE ${first} WHEN 0 THEN 'a time without a zone' WHEN 1 THEN 'a time with its zone' ELSE 'a number' END`
+  const bad = `(${spelt}) <> ${first}`
+  return { name: '', flag: 't', sql: '', raw: rawOf(t), bad, wanted: `${wanted} || ', as in the first row'` }
+}
+
+function checked({ sql, bad }: ColumnReading): string {
+  return bad === 'false' ? sql : `CASE WHEN ${bad} THEN error('own') ELSE ${sql} END`
+}
+
+/** The end of the day that each row's file names, in the mapped zone, in microseconds: when what it says was known. */
+function dayOf({ files }: OwnFiles): string {
+  const days = files.map(({ path }) => {
+    const day = exportDay(path)
+    if (day === null)
+      throw usage(path, { expected: 'a name with one date, as prices-2024-03-01.csv', got: 'none, or several' })
+    return `WHEN ${quote(path)} THEN ${day}`
+  })
+  return `CAST(CASE ${fileColumn} ${days.join(' ')} END AS BIGINT)`
+}
+
+/** Something that is wrong with a row: the condition over the columns of the files and what is read of them, `own_mark` …. */
+interface Wrong {
+  readonly flag: string
+  readonly wanted: string
+  readonly bad: Sql
+}
+
+interface Fault extends Omit<Wrong, 'bad'> {
+  readonly file: string
+  readonly n: number
+  readonly raw: string | null
+}
+
+/**
+ * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of one
+ * line; undefined where there is none.
+ */
+async function faultOf(engine: Engine, reading: Reading, told?: Wrong, nth = 1) {
+  const { given } = reading
+  const { readings } = readingsOf(reading)
+  const raw = readings.find(({ flag }) => flag === told?.flag)?.raw ?? 'NULL'
+  const wrong = told ? [{ ...told, wanted: quote(told.wanted), raw }] : readings.filter(({ bad }) => bad !== 'false')
+  const shown = (one: Sql): Sql =>
+    given.format === 'json' && one !== 'NULL' ? `(${one} ->> '$')` : `CAST(${one} AS VARCHAR)`
+  const branches = wrong.map(
+    (one) => `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${one.wanted}, 'raw': ${shown(one.raw)}}`,
+  )
+  const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
+  const sql = statement('fault', {
+    file: given.files.length === 0 ? "''" : fileColumn,
+    branches: branches.join('\n    '),
+    source: `(SELECT *, ${read.join(', ')} FROM ${given.relation})`,
+    nth,
+    row: given.row ?? 'row_number() OVER ()',
+  })
+  const [fault] = await numbered<Fault>(engine, sql).catch(() => [])
+  if (fault === undefined) return undefined
+  const { file, n, flag, wanted, raw: got } = fault
+  return usage(`${file === '' ? 'the SELECT' : file}: row ${n}: ${flag}`, {
+    expected: wanted,
+    got: got === null ? 'nothing' : JSON.stringify(got.slice(0, 60)),
+    next: 'nothing of it was taken',
+  })
+}
+
+/** Names the row of the files, the first or a later one, of which that is wrong. */
+export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, nth?: number): Promise<never> {
+  const expected = wrong.wanted
+  const none = usage(reading.given.files[0]?.path ?? 'the SELECT', { expected, got: 'something else' })
+  throw (await faultOf(engine, reading, wrong, nth)) ?? none
+}
+
+/** How many rows tell a point again; two that say different things of one are an error. */
+async function countAgain(engine: Engine, reading: Reading): Promise<number> {
+  const { mapping } = reading
+  const { keys, constants, readings } = readingsOf(reading)
+  const has = (name: string): boolean => readings.some((one) => one.name === name)
+  const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
+  const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
+  const told = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
+  const one = (name: string): Sql =>
+    name === 'o' || name === 'extra' ? `canonical(coalesce(${name}, 'null'))` : `coalesce(CAST(${name} AS VARCHAR), '')`
+  const differs = told.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
+  await engine.run(ofPoints('canonical'))
+  const sql = statement('again', { once: once.join(', '), differs })
+  const [found] = await numbered<Readonly<Record<string, string | number>>>(engine, sql)
+  if (!found?.['differs']) return Number(found?.['again'] ?? 0)
+  const asset = found['asset'] ?? constants.asset
+  const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
+  const own = once.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(String(found[key]))}`]))
+  const flag = mapping.components?.[0] ?? 'value'
+  return await refuseRow(engine, reading, { flag, wanted, bad: own.join(' AND ') }, 2)
+}
+
+/** How rows that follow one another lie. */
+interface Spacing {
+  readonly rows: number
+  readonly least: number | null
+  readonly doubled: boolean
+}
+
+/** The interval whose length the smallest distance between two rows of a series is. */
+async function intervalOf(engine: Engine, least: number | null): Promise<Interval> {
+  const begins = 'make_timestamp(mark * 1000000)'
+  const months = `SELECT bool_and(${begins} = date_trunc('month', ${begins})) AS monthly FROM own_rows`
+  const isMonthly = least !== null && least >= 28 * 86_400 && (await engine.rows(months))[0]?.['monthly'] === true
+  const fits = intervals.find((name) => {
+    const measure = measureOf(name)
+    return measure.months > 0 ? isMonthly : measure.seconds === least
+  })
+  if (fits !== undefined) return fits
+  const got = least === null ? 'one row a series, or none' : `rows ${least} seconds apart`
+  throw usage('--interval', {
+    expected: `one of ${intervals.join(', ')}`,
+    got,
+    next: 'say the interval; irregular series are not taken: make them bars by a SELECT',
+  })
+}
+
+async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interval, weekStart: Weekday): Promise<void> {
+  const off = (mark: string): Sql => `NOT ${onGridSql(mark, interval, weekStart)}`
+  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off('mark')}) AS off`)
+  if (found?.off !== true) return
+  const { zone = 'UTC' } = reading.mapping
+  const next = `; in ${zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
+  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${zone === 'UTC' ? '' : next}`
+  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
+}
+
+/** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
+export function stagedSql({ keys, typed, columns, mapping }: TakenRows, start: string) {
+  // Bodies and the names of one enum are numbered alike.
+  const [key = '', ...others] = keys
+  const joins = others.length > 0 || keys.length !== typed.length
+  const body = joins ? 'body' : key === '' ? '0' : `CAST(enum_code(${key}) AS INTEGER)`
+  const local = `make_timestamp(CAST((day + 86400) * 1000000 AS BIGINT))`
+  const told = `epoch_us(timezone(${quote(mapping.zone ?? 'UTC')}, ${local}))`
+  const held = Object.entries({ v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }).map(
+    ([name, type]) =>
+      columns.has(name)
+        ? name
+        : `${name === 'computed' && keys.includes('day') ? told : `CAST(NULL AS ${type})`} AS ${name}`,
+  )
+  const source = joins ? `own_rows JOIN own_bodies USING (${keys.join(', ')})` : 'own_rows'
+  return { joins, sql: statement('staged', { body, start, source, held: held.join(', ') }) }
+}

@@ -1,0 +1,83 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { OwnRow } from '../../catalog/sources.ts'
+import { LakeError } from '../../base/errors.ts'
+import { heldWeekStart } from '../../lake/ledger/held.ts'
+import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
+import { Findings } from '../metrics/verify-findings.ts'
+import { ownRows } from '../points/own-rows.ts'
+import { statOf } from '../../lake/store/disk.ts'
+import { takeRows } from './draft.ts'
+import { givenBy, isQuery } from './files.ts'
+import { readRows } from './rows.ts'
+
+/** What came of own data: their files, and each stored value that a file tells otherwise now. */
+export type OwnVerified = Awaited<ReturnType<typeof verifyOwn>>
+
+interface VerifyOwn {
+  readonly root: string
+  readonly catalogue: Catalogue
+  readonly isWanted: (metric: string) => boolean
+  /** So many files, others with each day; null: all. */
+  readonly most: number | null
+  readonly cwd: string
+}
+
+/** A file, a glob or a SELECT that own data were imported from. */
+interface Source {
+  readonly metric: string
+  readonly row: OwnRow
+  readonly file: string
+}
+
+const day = 86_400_000_000
+
+/**
+ * Compares own data with the files from which they were imported, where these are still there. A difference is put on
+ * record and never applied, and nothing new is taken.
+ */
+export async function verifyOwn(input: VerifyOwn, deps: JobDeps) {
+  return await withLake({ root: input.root, name: 'verify', lock: 'import' }, deps, async (run) => {
+    const all = [...ownRows(run.ledger)].flatMap(([metric, row]) =>
+      input.isWanted(metric) ? row.files.map((file): Source => ({ metric, row, file })) : [],
+    )
+    const most = Math.min(all.length, input.most ?? all.length)
+    const first = most === all.length ? 0 : Math.floor(deps.nowMicros() / day) * most
+    const chosen = Array.from({ length: most }, (_, n) => all[(first + n) % all.length] as Source)
+    await run.begin({ files: chosen.map(({ file }) => file) }, () => ({}))
+    const findings = new Findings()
+    const files: Awaited<ReturnType<typeof compared>>['told'][] = []
+    let incidents = 0
+    for (const one of chosen) {
+      const { told, done } = await compared(input, run, deps, one)
+      files.push(told)
+      incidents += done?.incidents ?? 0
+      findings.add({ violations: done?.differing ?? [], verified: [], unused: new Map(), asked: [] })
+    }
+    const differences = findings.differences(run.ledger, { base: '', secrets: [] })
+    /** `left`: files for the next time. */
+    const value = { version: run.ledger.head().version, files, left: all.length - most, differences, incidents }
+    return { value, stopped_by: null, error: null }
+  })
+}
+
+/** Compares the rows of a file as an import does. */
+async function compared({ root, catalogue, cwd }: VerifyOwn, run: Run, deps: JobDeps, { metric, row, file }: Source) {
+  /** `gone`: it is no longer there; `unreadable`: it is, and cannot be used any more. `news`: rows that an import would bring. */
+  const found = (state: 'held' | 'differs' | 'gone' | 'unreadable', reason: string | null, rows = 0, news = 0) => {
+    return { metric, file, state, rows, news, reason }
+  }
+  if (!isQuery(file) && !/[*?[]/.test(file) && (await statOf(file)) === undefined) return { told: found('gone', null) }
+  try {
+    const { rows, done } = await takeRows({ run, deps, root, catalogue, path: metric }, async (engine) => {
+      const given = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
+      const rows = await readRows(engine, given, given.mapping, heldWeekStart(run.ledger), row.intervals)
+      return { rows, row }
+    })
+    const { violations = 0, added = 0 } = done ?? {}
+    return { told: found(violations > 0 ? 'differs' : 'held', null, rows.rows, added), done }
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
+    const isGone = error.complaints[0]?.got === 'no such file'
+    return { told: isGone ? found('gone', null) : found('unreadable', error.message) }
+  }
+}

@@ -1,0 +1,351 @@
+import { toldByRows } from '../catalog/own-endpoint.ts'
+import { heldRevisable } from '../sources/points/revisable.ts'
+import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
+import { availableSql } from '../catalog/availability-sql.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { endSql, stepSql } from '../base/intervals-sql.ts'
+import {
+  day,
+  floor,
+  formatDuration,
+  type Instant,
+  type Interval,
+  intervals,
+  parseDuration,
+  step,
+  unshownInterval,
+  type Weekday,
+} from '../base/time.ts'
+import { Engine, quote, quoteList } from '../lake/store/engine.ts'
+import { heldWeekStart, liveFiles } from '../lake/ledger/held.ts'
+import type { Ledger } from '../lake/ledger/ledger.ts'
+import { computedSql, partitionsOf } from '../sources/points/files.ts'
+import { readPoints } from '../query/views/relations.ts'
+import { rowsAs } from '../lake/ledger/row.ts'
+import { count, listOf, orNull, real, shape, type Shaped, text } from '../base/shape.ts'
+import { describeRule, lagOf } from '../catalog/rule-kinds.ts'
+import { globTest } from '../catalog/globs.ts'
+import type { Override } from '../catalog/config.ts'
+
+const arrivalsFields = {
+  points: count,
+  /** Points whose arrival is known: the provider told `computed_at`, or (`seenLate`) an earlier answer lacked the point. */
+  computed: count,
+  seenLate: count,
+  backfilled: count,
+  /** Points without a known arrival that became due while the lake was watching their series: late ones would have been seen. */
+  watched: count,
+  /** Points that the rule dates: another rule would date them anew. */
+  ruled: count,
+  /** Quantiles of the known lags without backfilled points; null where none is known. */
+  p05: orNull(real),
+  p50: orNull(real),
+  p95: orNull(real),
+  p99: orNull(real),
+  max: orNull(real),
+  /** The lag that covers 99 of 100 points known or watched; null where the arrivals do not say how late the last of them were. */
+  supported: orNull(real),
+  /** Known arrivals after the rule's instant, and those of them that came less than `soonSeconds` after it. */
+  late: count,
+  soon: count,
+  /** The point that arrived latest against the rule, as evidence; instants as ISO text. */
+  worst: orNull(shape({ asset: text, t: text, arrived_at: text, rule_at: text })),
+  /**
+   * Known arrivals without backfilled points by their lag divided by the rule's, twelve bars a decade from a thousandth
+   * to a thousand times it: bar n goes from 10^(n/12), which is not in it, to 10^((n+1)/12).
+   */
+  bars: listOf(shape({ bar: real, points: count })),
+}
+
+/** How the points of one partition arrived, against a rule. Lags in seconds from the end of the interval. */
+type Arrivals = Shaped<typeof arrivalsFields>
+
+/** The arrivals of one endpoint and interval, and the rules that they are held against. */
+export type HeldArrivals = Awaited<ReturnType<typeof heldArrivals>>[number]
+
+/** A point that comes later than this after its rule's instant is no matter of precision. */
+const soonSeconds = 300
+
+/** Above any lag: stands for points that were late by an unknown time. */
+const unknownLag = 4_000_000_000_000_000_000n
+
+/** Of revised points the first value arrived; the others tell nothing of lags. */
+const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
+  ORDER BY available_at, observed_at) = 1`
+
+/** The arrivals of everything that is held of the wanted endpoints of the catalogue, where a rule dates it. */
+export async function heldArrivals(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
+  const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
+    const endpoint = catalogue.endpoints.get(part.metric)
+    const rules = endpoint?.rules[part.interval] ?? []
+    const isRuled = rules.every(({ reason }) => reason !== toldByRows)
+    return endpoint && isRuled && wanted(endpoint.path) ? [{ ...part, endpoint, rules }] : []
+  })
+  const found = new Map<Interval, Map<string, Arrivals>>()
+  const engine = await Engine.open()
+  try {
+    // Binding such a query takes longer than reading most endpoints: those of one rule are read together.
+    for (const alike of Map.groupBy(parts, ({ interval, rules }) => JSON.stringify([interval, rules])).values()) {
+      const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
+      const metrics = quoteList(alike.map(({ metric }) => metric))
+      const files = [...new Set(alike.flatMap(({ own, recent }) => [...own, ...recent]))]
+      const firsts = alike.some(({ metric }) => heldRevisable(ledger).includes(metric))
+        ? ` QUALIFY ${firstVintage}`
+        : ''
+      const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric)${firsts})`
+      const own = await arrivalsOf(engine, points, interval, rules)
+      found.set(interval, new Map([...(found.get(interval) ?? []), ...own]))
+    }
+  } finally {
+    engine.close()
+  }
+  return parts.flatMap(({ endpoint, interval, rules, metric }) => {
+    const arrivals = found.get(interval)?.get(metric)
+    return arrivals ? [{ endpoint, interval, rules, arrivals }] : []
+  })
+}
+
+/**
+ * Reads the arrivals of each metric in points of one interval (for FROM) and holds them against the rules in force. Backfilled points say nothing of
+ * lags: what the provider computed long after its interval, what was complete more than an interval before the first
+ * point of its series arrived (the provider, or the lake, did not look yet), and what was computed together with these.
+ * A top-up more than an interval after the rule's instant shows that a point was late, not how late.
+ */
+export async function arrivalsOf(engine: Engine, points: string, interval: Interval, rules: readonly Rule[]) {
+  const rows = await rowsAs(
+    engine,
+    { metric: text, ...arrivalsFields },
+    `${countedSql(points, interval, rules)}
+    SELECT * EXCLUDE (quantiles, histogram), quantiles[1] / 1e6 AS p05, quantiles[2] / 1e6 AS p50, quantiles[3] / 1e6 AS p95,
+      quantiles[4] / 1e6 AS p99,
+      coalesce(list_transform(map_entries(histogram), lambda one: {'bar': one.key, 'points': one.value}), []) AS bars
+    FROM (SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS computed, count(*) FILTER (seen_late) AS "seenLate",
+      count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
+      quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles, max(arrived - close) FILTER (counts) / 1e6 AS max,
+      nullif(quantile_disc(lag, 0.99) FILTER (counts OR watched), ${unknownLag}) / 1e6 AS supported,
+      count(*) FILTER (counts AND arrived > rule) AS late,
+      count(*) FILTER (counts AND arrived > rule AND arrived < rule + ${soonSeconds * 1_000_000}) AS soon,
+      arg_max({'asset': asset, 't': t, 'arrived_at': make_timestamptz(arrived), 'rule_at': make_timestamptz(rule)},
+        arrived - rule) FILTER (counts AND arrived > rule) AS worst,
+      histogram(ceil(12 * log10(greatest(0.001, least(1000, (arrived - close) / (rule - close))))) - 1)
+        FILTER (counts AND rule > close) AS histogram
+    FROM counted GROUP BY metric)`,
+  )
+  return new Map(rows.map(({ metric, ...arrivals }) => [metric, arrivals]))
+}
+
+/** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */
+function countedSql(points: string, interval: Interval, rules: readonly Rule[]): string {
+  const micro = (seconds: string): string => `${seconds} * 1000000`
+  const longAfter = backfillAfter(interval) * 1_000_000
+  return `WITH points AS (
+      SELECT metric, asset, currency, exchange, network, params, t, available_rule_at < available_at AS flagged,
+        basis = 'observed' AS seen_late, epoch_us(observed_at) AS observed, epoch_us(computed) AS computed,
+        epoch_us(coalesce(computed, CASE WHEN basis = 'observed' THEN observed_at END)) AS arrived,
+        epoch_us(t) // 1000000 AS mark
+      FROM (SELECT *, ${computedSql()} AS computed FROM ${points})
+    ), dated AS (
+      SELECT *, ${micro(endSql('mark', interval))} AS close, ${micro(stepSql('mark', interval, 2))} AS next_close,
+        ${micro(availableSql(rules, 'mark', interval))} AS rule
+      FROM points
+    ), begun AS (
+      SELECT *, min(observed) OVER series AS watch_from, CASE WHEN seen_late THEN min(observed) OVER series
+          ELSE min(computed) FILTER (computed >= close) OVER series END AS began
+      FROM dated WINDOW series AS (PARTITION BY metric, asset, currency, exchange, network, params)
+    ), old AS (
+      SELECT *, coalesce(flagged OR next_close < began
+          OR (seen_late AND arrived - close > ${longAfter}), false) AS history
+      FROM begun
+    ), judged AS (
+      SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began AND bool_or(next_close < began) OVER series, false)
+          OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before AND max(computed) FILTER (history) OVER before, false)) AS backfilled,
+        arrived IS NULL AND rule > watch_from AS watched
+      FROM old WINDOW series AS (PARTITION BY metric, asset, currency, exchange, network, params),
+        before AS (series ORDER BY t ROWS BETWEEN 30 PRECEDING AND CURRENT ROW)
+    ), counted AS (
+      SELECT *, arrived IS NOT NULL AND NOT backfilled AS counts, CASE WHEN watched THEN rule - close
+          WHEN seen_late AND arrived - rule > next_close - close THEN ${unknownLag} ELSE arrived - close END AS lag
+      FROM judged
+    )`
+}
+
+/** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
+export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]) {
+  const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
+  return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
+    return { metric: endpoint.path, interval, p50, p95, p99, max }
+  })
+}
+
+/** What the observed arrivals say about a rule. */
+type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
+
+/** What an audit looks at beside the lake. */
+interface AuditInput {
+  readonly catalogue: Catalogue
+  /** Globs; undefined means all. */
+  readonly paths: readonly string[] | undefined
+  /** The rows that the configuration holds already: a proposal keeps what they say of other intervals. */
+  readonly overrides: Readonly<Record<string, Override>>
+  readonly now: Instant
+}
+
+/** Late points are dated by themselves; only where more than these are late is the rule itself wrong. */
+const lateShare = 0.02
+/** Where no more than one in so many comes five minutes after the rule's instant or later, the rule is only imprecise. */
+const preciseOf = 20
+/** What a configuration may hold. */
+const longestLag = 366 * day
+/** A rule this many times longer than nearly all arrivals could be shorter. */
+const generous = 4
+
+/** Holds every availability rule against the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml` that mends it. */
+export async function auditAvailability(ledger: Ledger, { catalogue, paths, overrides, now }: AuditInput) {
+  const globs = paths?.map(globTest)
+  const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
+  const rows: AuditedRule[] = []
+  const changes: RuleChange[] = []
+  for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, wanted)) {
+    const row = judgeRule(endpoint.path, interval, rules, arrivals)
+    rows.push(row)
+    changes.push(...changeOf(row, rules, arrivals.ruled, { now, weekStart: heldWeekStart(ledger) }))
+  }
+  const broken = rows.filter(isBroken)
+  const proposal = proposalOf(broken, overrides)
+  const count = (verdict: RuleVerdict): number => rows.filter((row) => row.verdict === verdict).length
+  return {
+    rows,
+    disproved: count('disproved'),
+    imprecise: count('imprecise'),
+    unproven: count('unproven'),
+    /** One row for each disproved or imprecise endpoint, with a rule for each such interval. */
+    proposal,
+    /** What to do about them; null where there are none. */
+    next: broken.length === 0 ? null : proposal === null ? askMore : paste,
+    changes,
+  }
+}
+
+const askMore = 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
+const paste = 'put the proposed block into pitlake.yaml, then run pitlake compact --redate'
+
+/** Whether more arrivals came after the rule's instant than it may be late by. */
+export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolean {
+  return verdict === 'disproved' || verdict === 'imprecise'
+}
+
+/** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
+type AuditedRule = ReturnType<typeof judgeRule>
+
+/**
+ * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
+ * less than five minutes after its instant, else disproved. Without any known arrival nothing is proved: the provider
+ * tells no `computed_at`, and no top-up has caught a point being late.
+ */
+export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals) {
+  const rule = rules.at(-1)
+  if (!rule) throw new RangeError(`${metric} has no rule`)
+  const { points, computed, seenLate, backfilled, watched, late, soon, ruled, supported, worst } = arrivals
+  const { p50, p95, p99, max } = arrivals
+  const counted = computed + seenLate - backfilled
+  const all = counted + watched
+  const broken = counted > 0 && late > all * lateShare
+  const imprecise = broken && (late - soon) * preciseOf <= all
+  const lag = lagOf(rule)
+  const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99, 60)
+  const proposed = broken && supported !== null ? roundLag(supported) : null
+  const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
+  const verdict: RuleVerdict =
+    counted === 0 ? 'unproven' : imprecise ? 'imprecise' : broken ? 'disproved' : spare ? 'conservative' : 'kept'
+  return {
+    metric,
+    interval,
+    rule: describeRule(rule),
+    basis: rule.basis,
+    verdict,
+    points,
+    /** Points whose arrival is known. */
+    observations: counted,
+    backfilled,
+    /** Points without a known arrival that the lake was there to see: they came in time as far as anybody knows. */
+    watched,
+    late,
+    /** Those of the late ones that came less than five minutes after the rule's instant. */
+    soon,
+    /** Points that the rule dates: where it is too early, they count as known too early. */
+    ruled,
+    p50,
+    p95,
+    p99,
+    max,
+    worst,
+    /** The lag to write into the configuration; null where the rule may stay, or nobody knows how late the points were. */
+    proposed_lag: longer === null ? null : lagText(longer),
+  }
+}
+
+/** What a pasted rule changes, now. */
+type RuleChange = ReturnType<typeof changeOf>[number]
+
+/** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
+function changeOf(
+  { metric, interval, proposed_lag: lag }: AuditedRule,
+  rules: readonly Rule[],
+  /** Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived at. */
+  redated: number,
+  at: Today,
+) {
+  const rule = rules.at(-1)
+  if (lag === null || !rule) return []
+  const proposed: Rule = { ...rule, kind: 'lag', seconds: parseDuration(lag) ?? 0, basis: 'override', until: null }
+  // The newest `t` that counts as published, an ISO date: what `plan` and `fetch` ask for.
+  const newest = (own: readonly Rule[]): string => dateOf(newestDue(own, interval, at))
+  return [{ metric, interval, lag, redated, newest_before: newest(rules), newest_after: newest([proposed]) }]
+}
+
+interface Today {
+  readonly now: Instant
+  readonly weekStart: Weekday
+}
+
+/** The newest interval start whose point counts as published. */
+function newestDue(rules: readonly Rule[], interval: Interval, { now, weekStart }: Today): Instant {
+  let t = floor(now, interval, weekStart)
+  while (availableAt(rules, t, interval) > now) t = step(t, interval, -1)
+  return t
+}
+
+const dateOf = (t: Instant): string => `${new Date(t * 1000).toISOString().slice(0, 16)}Z`
+
+const steps = [
+  300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400,
+]
+
+/** The next round lag that is not shorter, in seconds. */
+function roundLag(seconds: number): number {
+  return steps.find((round) => round >= seconds) ?? Math.ceil(seconds / 86_400) * 86_400
+}
+
+const lagText = (seconds: number): string => (seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`)
+
+/** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval. */
+export function proposalOf(rows: readonly AuditedRule[], overrides: AuditInput['overrides']): string | null {
+  const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
+  if (proposed.length === 0) return null
+  const lines = [...Map.groupBy(proposed, ({ metric }) => metric)].map(([metric, own]) => {
+    const mine = own.toSorted((a, b) => intervals.indexOf(a.interval) - intervals.indexOf(b.interval))
+    const rules = new Map(mine.map(({ interval, proposed_lag }) => [interval, `${interval}: { lag: ${proposed_lag} }`]))
+    const kept = Object.entries(overrides[metric] ?? {}).filter(([key]) => !rules.has(key as Interval))
+    return `    "${metric}": { ${[...kept.map(written), ...rules.values()].join(', ')} }`
+  })
+  return ['metrics:', '  availability:', ...lines, ''].join('\n')
+}
+
+/** A key of an override as the configuration spells it. */
+function written([key, value]: readonly [string, unknown]): string {
+  if (Array.isArray(value)) return `${key}: [${value.join(', ')}]`
+  if (typeof value === 'object' && value !== null) return `${key}: { ${Object.entries(value).map(written).join(', ')} }`
+  if (key === 'lag') return `lag: ${formatDuration(Number(value))}`
+  if (key === 'until') return `until: ${new Date(Number(value) * 1000).toISOString()}`
+  return `${key}: ${typeof value === 'string' ? `"${value}"` : String(value)}`
+}

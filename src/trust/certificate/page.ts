@@ -1,0 +1,40 @@
+import { formatMicros } from '../../base/time.ts'
+import type { certify } from './certify.ts'
+
+const safe = (text: unknown): string => String(text).replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+
+const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}body{max-width:60rem;margin:2rem auto;padding:0 1rem}
+pre{overflow:auto;padding:.75rem;border:1px solid #8884;border-radius:.4rem}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0}
+td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40rem){th,td{display:block;padding:.1rem 0}}`
+
+/** A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches. */
+export function certificatePage(told: Awaited<ReturnType<typeof certify>>['told']): string {
+  const { query, knowledge, views, result, verdict, entry, state, figure, tries, made_by, head } = told
+  const rows = {
+    'Asked at version': `${knowledge.version}, as of ${knowledge.as_of ?? 'the instant of each row'}`,
+    'State proved at': `version ${entry.version}, committed ${formatMicros(entry.committed_at)}`,
+    Variables: JSON.stringify(query.variables),
+    Result: JSON.stringify(result),
+    Figure: JSON.stringify(figure),
+    'Views used': Object.keys(views.text).join(', '),
+    'Rests on': state.members.map(({ name, members }) => `${name} (${members.length})`).join(', '),
+    'Points by basis': JSON.stringify(verdict.basis),
+    'Queries named beforehand': `${tries.count}, this one in version ${tries.named_in ?? 'none'}`,
+    'Made by': JSON.stringify(made_by),
+  }
+  const table = Object.entries(rows).map(([name, told]) => `<tr><th>${safe(name)}</th><td>${safe(told)}</td></tr>`)
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Certificate of a result</title><style>${style}</style></head>
+<body><main><h1>Certificate of a result</h1>
+<p class="verdict">Look-ahead: ${safe(verdict.verdict)}${verdict.tested > 0 ? ` at ${verdict.tested} instants` : ''}.</p>
+<h2>What was asked</h2><pre>${safe(query.text)}</pre>
+<h2>What it rests on</h2><table>${table.join('')}</table>
+<h2>Why</h2><ul>${verdict.reasons.map((reason) => `<li>${safe(reason)}</li>`).join('')}</ul>
+<h2>Who vouches</h2><pre>${safe(head)}</pre>
+<p>This page proves nothing by itself: check the certificate with verify-certificate.mjs or verify_certificate.py and the
+public key that its owner gave you. That the provider told the truth, and that nothing else was tried and thrown away, no
+certificate can prove.</p></main></body></html>
+`
+}

@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type FeatureVersion, keptFeature } from '../../catalog/features.ts'
+import { endSql } from '../../base/intervals-sql.ts'
+import { heldStates, heldWeekStart } from '../../lake/ledger/held.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { featurePrefix } from '../../sources/points/own-rows.ts'
+import { rowsBeside } from '../../query/beside.ts'
+import { openQuery, setMoment } from '../../query/lake.ts'
+import type { RunDeps } from '../../query/run.ts'
+import { shape } from '../../base/shape.ts'
+import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import { formatMicros, type Weekday } from '../../base/time.ts'
+import { arguedOf, featuresIn } from './grid.ts'
+import { valuesOf } from './values.ts'
+
+/** What computing a version of a feature again came to; `differing`: values that are stored and computed otherwise. */
+export type FeatureChecked = Awaited<ReturnType<typeof checkFeatures>>[number]
+
+/** Computes what is stored of features again, each with what the lake held when it first was, and compares bit for bit. */
+export async function checkFeatures(root: string, names: readonly string[], within: Pick<RunDeps, 'signal' | 'sleep'>) {
+  using ledger = await Ledger.openToRead(root)
+  using session = await openQuery(root, { threads: 1 })
+  const checked: ({ name: string; version: number } & Awaited<ReturnType<typeof compared>>)[] = []
+  for (const { key, value } of heldStates(ledger, featurePrefix, shape({}))) {
+    const name = `${featurePrefix}${key}`
+    if (names.length > 0 && !names.includes(key) && !names.includes(name)) continue
+    for (const [at, feature] of keptFeature.parse(value).versions.entries()) {
+      // What read versions of other features that joins take no more cannot be had again.
+      if (!isDeepStrictEqual(feature.reads, featuresIn(ledger, feature.sql))) continue
+      const points = `points WHERE metric = ${quote(name)} AND network = ${quote(`v${at + 1}`)}`
+      const found = await compared(session, feature, points, heldWeekStart(ledger), { folder: root, ...within })
+      checked.push({ name, version: at + 1, ...found })
+    }
+  }
+  return checked
+}
+
+/** What of these points is computed otherwise. */
+async function compared(session: Engine, feature: FeatureVersion, points: string, weekStart: Weekday, run: RunDeps) {
+  const told = `make_timestamptz((${endSql('epoch_us(t) // 1000000', feature.grid)}) * 1000000)`
+  await session.run(`CREATE OR REPLACE TEMP TABLE feature_stored AS
+    SELECT asset, currency, exchange, ${told} AS ts, v, o, epoch_us(observed_at) AS held FROM ${points}`)
+  const portions = await session.rows<{ held: bigint; from: bigint; to: bigint; rows: bigint }>(
+    `SELECT held, epoch_us(min(ts)) // 1000000 AS "from", epoch_us(max(ts)) // 1000000 AS "to", count(*) AS rows
+     FROM feature_stored GROUP BY held ORDER BY held`,
+  )
+  const { proved } = await arguedOf(session, feature)
+  let [rows, differing] = [0, 0]
+  for (const { held, from, to, rows: own } of portions) {
+    await setMoment(session, 'observed_as_of', formatMicros(Number(held) - 1))
+    const due = { feature, from: Number(from), to: Number(to), weekStart, proved }
+    const { table, values, keys } = await valuesOf(session, due, run)
+    const text = (value: string): string =>
+      `coalesce(CAST(TRY_CAST(${value} AS DOUBLE) AS VARCHAR), CAST(${value} AS VARCHAR))`
+    const kept = (name: string): string =>
+      values.length === 1 ? 'coalesce(CAST(v AS VARCHAR), o)' : `(o ->> ${quote(`$.${JSON.stringify(name)}`)})`
+    const listed = (value: (name: string) => string): string =>
+      `SELECT ${[...keys, 'ts', `[${values.map((name) => text(value(name))).join(', ')}] AS told`].join(', ')}`
+    await session.run(
+      `CREATE OR REPLACE TEMP TABLE feature_was AS ${listed(kept)} FROM feature_stored WHERE held = ${held};
+       CREATE OR REPLACE TEMP TABLE feature_is AS ${listed(quoteName)} FROM ${table}`,
+    )
+    rows += Number(own)
+    differing += Math.max(...((await rowsBeside(session, 'feature_was', 'feature_is')) ?? [Number(own)]))
+  }
+  await setMoment(session, 'observed_as_of')
+  return { rows, differing }
+}

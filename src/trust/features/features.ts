@@ -1,0 +1,312 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Catalogue, isOwn, type Placed } from '../../catalog/catalogue.ts'
+import { definitionOf, type FeatureVersion, keptFeature, type DeclaredFeature } from '../../catalog/features.ts'
+import { exportRule } from '../../catalog/sources.ts'
+import { gravestOf, LakeError, usage } from '../../base/errors.ts'
+import { heldState, heldSeries, heldWeekStart } from '../../lake/ledger/held.ts'
+import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { heldLost } from '../../lake/ledger/lost.ts'
+import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
+import { leakSentence } from '../lookahead/sentence.ts'
+import { openWorlds } from '../lookahead/world.ts'
+import { takeRows } from '../../sources/user-files/draft.ts'
+import { readRows } from '../../sources/user-files/rows.ts'
+import { featurePrefix, ownPrefix, ownRows } from '../../sources/points/own-rows.ts'
+import { carry } from '../../query/beside.ts'
+import { openQuery, versionOf } from '../../query/lake.ts'
+import type { RunDeps } from '../../query/run.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { columnsOf } from '../../lake/store/parquet.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { hint } from '../../base/suggestion.ts'
+import { ceil, floor, formatInstant, type Instant, step } from '../../base/time.ts'
+import { buildViews } from '../../query/views/build.ts'
+import { arguedOf, bringGrid, featuresIn, namedFeatures, plannedOver } from './grid.ts'
+import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
+
+type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
+
+/** What features are brought up to date with. */
+interface FeaturesInput {
+  readonly root: string
+  readonly catalogue: Catalogue
+  /** All where none is named. */
+  readonly names: readonly string[]
+  readonly within: Pick<RunDeps, 'signal' | 'sleep'>
+}
+
+/** How a feature stands. */
+export interface FeatureTold {
+  /** The metric. */
+  readonly name: string
+  /** Which of its definitions it is, counted from 1. */
+  readonly version: number
+  /** Whether its plan proves that it looks nowhere ahead, or trials have not met that it does; `failed`: it cannot run. */
+  readonly status: 'proved' | 'tested' | 'refused' | 'undecided' | 'failed'
+  /** Why it is not computed, or what stands in the way of a proof. */
+  readonly reason: string | null
+  /** Of a leak: the first row that gives it away. */
+  readonly difference: Difference | null
+  readonly rows_added: number
+  /** The last instant of its grid that was computed. */
+  readonly until: string | null
+  readonly waits_for: string | null
+}
+
+interface Job extends FeaturesInput {
+  readonly run: Run
+  readonly deps: JobDeps
+}
+
+/** A feature with what its lake keeps of it, and which of its versions the catalogue declares. */
+interface Known {
+  readonly feature: DeclaredFeature
+  readonly name: string
+  readonly path: string
+  readonly kept: KeptFeature
+  /** Its place among the versions. */
+  readonly at: number
+  /** Whether it was accepted before. */
+  readonly held: boolean
+  readonly current: FeatureVersion
+}
+
+/** Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone. */
+export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
+  return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
+    const all = chosen(input.catalogue, input.names)
+    const told: FeatureTold[] = []
+    const rows = (): number => told.reduce((sum, { rows_added }) => sum + rows_added, 0)
+    await run.begin({ features: all.map(([name]) => name) }, () => ({ points: rows() }))
+    const errors: LakeError[] = []
+    for (const [name, { row, where }] of all) {
+      const known = knownAs(run.ledger, name, row)
+      try {
+        refuseNamed(input.catalogue, known)
+        told.push(await brought({ ...input, run, deps }, known))
+      } catch (error) {
+        if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
+        const complaints = error.complaints.map((one) => ({ ...one, subject: `${where}: ${one.subject}` }))
+        errors.push(new LakeError('usage', complaints))
+        told.push({ ...bare(known), status: 'failed', reason: error.message })
+      }
+    }
+    const error = gravestOf([...told.map(verdictOf), ...errors])
+    return { value: { told, error }, stopped_by: null, error }
+  })
+}
+
+/** Refuses one that reads itself, and one whose name a catalogue has otherwise. */
+function refuseNamed({ features, endpoints }: Catalogue, { name, path }: Known): void {
+  const ring = waysFrom(features, name).get(name)
+  const names = ring?.map((one) => `${featurePrefix}${one}`) ?? []
+  if (ring)
+    throw usage('sql', {
+      expected: 'what others tell',
+      got: names.length > 2 ? `a ring: ${names.join(' reads ')}` : `${path} itself`,
+    })
+  const taken = endpoints.get(path)
+  if (taken && !isOwn(taken)) throw usage(path, { expected: 'a name of its own', got: taken.source })
+}
+
+/** The features of which something is to be computed, or that were not accepted yet; a lake without any is not even opened. */
+export async function dueFeatures({ root, catalogue }: Pick<FeaturesInput, 'root' | 'catalogue'>, now: Instant) {
+  if (catalogue.features.size === 0 || !isBegun(root)) return []
+  using ledger = await Ledger.openToRead(root)
+  if (ledger.head().version === 0) return []
+  return chosen(catalogue, []).flatMap(([name, { row }]) => {
+    const known = knownAs(ledger, name, row)
+    const { from, to } = dueOf(known, now, ledger)
+    return known.held && isCurrent(known) && from > to ? [] : [name]
+  })
+}
+
+function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
+  const got = reason ?? undefined
+  if (status === 'refused')
+    return new LakeError('integrity', {
+      subject: `${name} looks ahead`,
+      got,
+      next: 'docs/trust.md shows how to mend it',
+    })
+  if (status !== 'undecided') return null
+  return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
+}
+
+/** The features that are named, each behind those that it reads. */
+function chosen(
+  { features }: Catalogue,
+  names: readonly string[],
+): (readonly [name: string, Placed<DeclaredFeature>])[] {
+  const all = [...features.keys()]
+  const bareNames = names.map((name) => name.replace(new RegExp(`^${featurePrefix}`), ''))
+  const unknown = bareNames.find((name) => !all.includes(name))
+  if (all.length === 0)
+    throw usage('features', {
+      expected: '`features:` in a catalogue that pitlake.yaml names',
+      got: 'none',
+      next: 'docs/features.md shows how',
+    })
+  if (unknown !== undefined)
+    throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })
+  const others = (name: string): number => [...waysFrom(features, name).keys()].filter((one) => one !== name).length
+  const wanted = [...features].filter(([name]) => bareNames.length === 0 || bareNames.includes(name))
+  return wanted.toSorted(([a], [b]) => others(a) - others(b))
+}
+
+/** What a feature reads, and what that reads, each with the way there; itself, too, where a ring leads back to it. */
+function waysFrom(features: Catalogue['features'], name: string): ReadonlyMap<string, readonly string[]> {
+  const ways = new Map<string, readonly string[]>()
+  const ends: (readonly string[])[] = [[name]]
+  for (const way of ends)
+    for (const next of namedFeatures(features.get(way.at(-1) ?? '')?.row.sql ?? '')) {
+      if (!features.has(next) || ways.has(next)) continue
+      ways.set(next, [...way, next])
+      ends.push([...way, next])
+    }
+  return ways
+}
+
+function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): Known {
+  const path = `${featurePrefix}${name}`
+  const kept: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
+  const reads = featuresIn(ledger, feature.sql)
+  const declared = definitionOf.parse({ ...feature, reads })
+  const place = kept.versions.findIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
+  const at = place < 0 ? kept.versions.length : place
+  const current = kept.versions[at] ?? { ...feature, reads, first: firstOf(ledger, feature), through: null }
+  return { feature, name, path, kept, at, held: place >= 0, current }
+}
+
+/** Where the grid of a new version begins. */
+function firstOf(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
+  const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
+  const begins = since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
+  return Number.isFinite(begins) ? ceil(begins, grid, heldWeekStart(ledger)) : 0
+}
+
+/** The version as the series are told apart by it. */
+const numberOf = ({ at }: Known): string => `v${at + 1}`
+
+/** Whether joins take this version already, or it has no value yet. */
+const isCurrent = (known: Known): boolean =>
+  known.current.through === null || known.kept.networks[0] === numberOf(known)
+
+const bare = ({ path, at, current }: Known): FeatureTold => ({
+  name: path,
+  version: at + 1,
+  status: 'undecided',
+  reason: null,
+  difference: null,
+  rows_added: 0,
+  until: current.through === null ? null : formatInstant(current.through),
+  waits_for: null,
+})
+
+/** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
+async function brought(job: Job, known: Known): Promise<FeatureTold> {
+  const { run, deps, catalogue, root, within } = job
+  for (let tries = 0; tries < 5; tries++) {
+    await buildViews(run.ledger, { catalogue, deps })
+    using session = await openQuery(root, { threads: 1 })
+    const rundeps: RunDeps = { folder: root, ...within }
+    const now = Math.floor(deps.nowMicros() / 1_000_000)
+    const due = dueOf(known, now, run.ledger)
+    const judged = await judge(session, known, due, rundeps)
+    const proved = judged.status === 'proved'
+    if (!proved && judged.status !== 'tested') return judged
+    const waits = await waitsFor(session, due, now, datedIn(run.ledger))
+    const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
+    const told = { ...judged, waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}` }
+    if (to < due.from && isCurrent(known)) return told
+    const added = await computed(job, known, session, { ...due, to, proved })
+    if (added !== undefined) return { ...told, ...added }
+  }
+  throw new LakeError('busy', { subject: known.path, got: 'a lake that others change', next: 'pitlake features' })
+}
+
+/** Own data that says itself when it was known: no rule tells for what to wait. */
+function datedIn(ledger: Ledger): string[] {
+  return [...ownRows(ledger)].flatMap(([path, { mapping }]) => {
+    const isDated = mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule
+    return path.startsWith(ownPrefix) && isDated ? [path] : []
+  })
+}
+
+function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
+  const { grid, latency, first, through } = current
+  const weekStart = heldWeekStart(ledger)
+  const own = [...heldSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
+  // What was lost with a file is computed again.
+  const from = through === null || heldLost(ledger, own).size > 0 ? first : step(through, grid, 1)
+  return { feature: current, from, to: floor(now - latency, grid, weekStart), weekStart }
+}
+
+/** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
+async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Promise<FeatureTold> {
+  const { current } = known
+  const { sql } = current
+  await bringGrid(session, current, due.to)
+  await selectOf(session, sql, run)
+  const planned = await plannedOver(session, current)
+  const open = async (threads = 1): Promise<Engine> => {
+    const worlds = await openWorlds(run.folder, { threads })
+    await bringGrid(worlds, current, due.to)
+    return worlds
+  }
+  const trial = { ts: 'ts', labels: [], tolerance: 0, cutoffs: 50, control: 5 }
+  const proof = known.held
+    ? { ...(await arguedOf(session, current)), ...accepted }
+    : await proveNoLookahead(open, { ...trial, sql, ...(planned && { planned }) }, run)
+  const { verdict, proved, unproved, differences } = proof
+  const told = bare(known)
+  if (verdict === 'clean')
+    return { ...told, status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
+  const [difference = null] = differences
+  const reason = [proof.reason, difference && leakSentence(difference)].filter((part) => part !== null).join(': ')
+  return { ...told, status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference }
+}
+
+const accepted = { verdict: 'clean', differences: [], reason: null } as const
+
+/** Computes and commits; undefined where the lake went on meanwhile. */
+async function computed(job: Job, known: Known, session: Engine, due: Parameters<typeof valuesOf>[1]) {
+  const { kept, feature, at, path } = known
+  const of = await versionOf(session)
+  const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })
+  const number = numberOf(known)
+  const through = Math.max(due.to, known.current.through ?? due.to)
+  const [value] = values
+  const mapping = {
+    ...Object.fromEntries(keys.map((key) => [key, key])),
+    ...(!keys.includes('asset') && { asset: '=MARKET' }),
+    network: `=${number}`,
+    t: 'ts',
+    timestamp: 'interval_end' as const,
+    interval: due.feature.grid,
+    ...(values.length === 1 ? { value } : { components: [...values] }),
+    // The rule, too: what is not computed yet is not late before.
+    available: `end+${due.feature.latency}s`,
+    available_at: 'known',
+  }
+  const first = <T>(one: T, all: readonly T[]): T[] => [...new Set([one, ...all])]
+  const row: KeptFeature = {
+    ...kept,
+    about: feature.why,
+    mapping,
+    intervals: first(due.feature.grid, kept.intervals),
+    networks: first(number, kept.networks),
+    versions: kept.versions.toSpliced(at, 1, { ...known.current, through }),
+  }
+  const { done, version } = await takeRows({ ...job, path, of }, async (engine) => {
+    const relation = 'feature_rows'
+    await carry(session, `FROM ${table} ORDER BY ALL`, engine, relation)
+    const given = { format: 'table', relation, files: [], columns: await columnsOf(engine, relation) } as const
+    return { rows: await readRows(engine, given, mapping, due.weekStart), row, renewed: true }
+  })
+  // After a loss of files they were computed anew.
+  if (done && done.violations > 0)
+    throw new LakeError('integrity', { subject: `stored values of ${path} differ`, next: 'pitlake violations list' })
+  return done && { until: formatInstant(through), rows_added: version.points_added }
+}

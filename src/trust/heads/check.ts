@@ -1,0 +1,89 @@
+import { usage } from '../../base/errors.ts'
+import { bytesProblem, commit, type CommitDeps } from '../../lake/ledger/commit.ts'
+import { liveFiles } from '../../lake/ledger/held.ts'
+import { listJournal, readEntry } from '../../lake/ledger/journal.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { heldLeaves, heldRoot } from '../../lake/ledger/state-tree.ts'
+import { type Checkpoint, isSigned, type NoteKey } from '../../base/merkle/note.ts'
+import { entryLeaf } from '../../base/merkle/state.ts'
+import { treeRoot } from '../../base/merkle/tree.ts'
+import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
+
+/**
+ * Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files (docs/proof.md). `first` is
+ * between which versions the first lies that is not as the head knew it.
+ */
+export async function checkHead(ledger: Ledger, { head, note }: KeptHead, key: NoteKey | undefined) {
+  const { lake } = ledger.head()
+  const log = heldLog(ledger)
+  const known = Array.from({ length: log?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
+  if (!known.includes(head.origin))
+    throw usage('--head', { expected: `a head of ${known.at(-1)}`, got: `one of ${head.origin}` })
+  const leaves = heldLeaves(ledger)
+  const size = leaves.length
+  const behind = Math.max(0, head.size - size)
+  const signed = key === undefined ? null : isSigned(note, key)
+  const is = (verdict: string, reason: string, first: { readonly from: number; readonly to: number } | null = null) => {
+    return { verdict, head, size, behind, first, signed, reason }
+  }
+  if (signed === false) return is('unsigned', 'the head bears no sound signature of the key')
+  const exchanged = await exchangedEntry(ledger, leaves)
+  const only = exchanged === undefined ? null : { from: exchanged, to: exchanged }
+  if (only !== null) return is('damaged', `the entry of version ${only.from} is not the one that was committed`, only)
+  if (behind > 0)
+    return is('behind', `the lake is behind by ${behind}: an older copy, or cut; it forks with its next commit`)
+  if (treeRoot(leaves.slice(0, head.size)) !== head.root) {
+    const first = await bracket(ledger.root, leaves, head, key)
+    const begun = log === undefined ? '' : `; the lake began a new log behind version ${log.size} (--adopt)`
+    const where = first.from === first.to ? `version ${first.from}` : `a version from ${first.from} to ${first.to}`
+    return is('fork', `another history than that of the head from ${where} on${begun}`, first)
+  }
+  const damage = await damageOf(ledger)
+  if (damage !== undefined) return is('damaged', damage)
+  return is('extends', `the lake extends the head: ${head.size} entries stand, ${size - head.size} came since`)
+}
+
+/** The first entry of the journal that is not the one whose leaf the log holds. */
+async function exchangedEntry(ledger: Ledger, leaves: readonly string[]): Promise<number | undefined> {
+  const { version: newest } = ledger.head()
+  for (const version of (await listJournal(ledger.root)).entries.filter((one) => one <= newest)) {
+    const { entry, digest } = await readEntry(ledger.root, version)
+    const own = entryLeaf(version, digest, entry.committed_at, entry.root)
+    if (own !== leaves[version - newest + leaves.length - 1]) return version
+  }
+  return undefined
+}
+
+/** Between which versions a history leaves that of a head: heads of it that the lake keeps narrow it down. */
+async function bracket(root: string, leaves: readonly string[], of: Checkpoint, key: NoteKey | undefined) {
+  const { origin, size } = of
+  let [from, to] = [1, size]
+  for (const { head, note } of await storedHeads(root)) {
+    if (head.origin !== origin || head.size > size || (key && !isSigned(note, key))) continue
+    if (treeRoot(leaves.slice(0, head.size)) === head.root) from = Math.max(from, head.size + 1)
+    else to = Math.min(to, head.size)
+  }
+  return { from: Math.min(from, to), to }
+}
+
+/** Where the lake is not what its newest entry says: another state, or bytes of a file. */
+async function damageOf(ledger: Ledger): Promise<string | undefined> {
+  const { version } = ledger.head()
+  const { entries } = await listJournal(ledger.root)
+  const root = entries.includes(version) ? (await readEntry(ledger.root, version)).entry.root : undefined
+  if (root !== undefined && root !== heldRoot(ledger)) return `the ledger's state is not that of version ${version}`
+  for (const file of liveFiles(ledger)) {
+    const problem = await bytesProblem(ledger.root, file)
+    if (problem) return `${problem.path}: ${problem.found}`
+  }
+  return undefined
+}
+
+/** Begins a new log where the one of a head is not that of the lake any more: heads are named otherwise from now on. */
+export async function adoptLog(ledger: Ledger, { head }: KeptHead, deps: CommitDeps): Promise<Checkpoint> {
+  const { provider, version } = ledger.head()
+  if (provider === null) throw usage('--adopt', { expected: 'a lake with at least one version' })
+  const log = { ...head, number: (heldLog(ledger)?.number ?? 1) + 1, size: Math.min(head.size, version) }
+  await commit(ledger, { job: 'adopt log', run: `adopt-log-${version + 1}`, provider, state: { log } }, deps)
+  return headOf(ledger)
+}

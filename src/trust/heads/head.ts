@@ -1,0 +1,121 @@
+import { refuseMirror } from '../../lake/store/marker.ts'
+import { hash } from 'node:crypto'
+import { usage } from '../../base/errors.ts'
+import { heldState } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { proven } from '../../lake/ledger/row.ts'
+import { shape, text, whole } from '../../base/shape.ts'
+import { heldLeaves } from '../../lake/ledger/state-tree.ts'
+import {
+  type Checkpoint,
+  checkpointOf,
+  checkpointText,
+  type NoteKey,
+  readKey,
+  readSigned,
+  type SignedNote,
+  signedNote,
+  signedText,
+} from '../../base/merkle/note.ts'
+import { treeRoot } from '../../base/merkle/tree.ts'
+import { makeFolder, namesIn, realDisk } from '../../lake/store/disk.ts'
+import { isThere, readBytes, textOf } from '../../lake/store/files.ts'
+import { headFile, inLake, places } from '../../lake/store/layout.ts'
+
+const logShape = shape({ number: whole, origin: text, size: whole, root: text })
+
+/** What was said of a log that was begun anew, and with which head the one before was left; undefined for the first. */
+export function heldLog(ledger: Ledger) {
+  const value = heldState(ledger, 'log')
+  return value === undefined ? undefined : proven(logShape, value, 'log')
+}
+
+/** The name of a lake's log; a head names it, and so do its keys unless they are named otherwise. */
+export function originOf(lake: string, number = 1): string {
+  return `pitlake/${lake}${number === 1 ? '' : `/${number}`}`
+}
+
+/** The head of the log as the lake stands. */
+export function headOf(ledger: Ledger): Checkpoint {
+  const { lake } = ledger.head()
+  const leaves = heldLeaves(ledger)
+  if (lake !== null)
+    return { origin: originOf(lake, heldLog(ledger)?.number), size: leaves.length, root: treeRoot(leaves) }
+  throw usage(`lake ${ledger.root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+}
+
+/** The head as a note, signed where there is a key that signs. */
+export function headNote(head: Checkpoint, key: NoteKey | undefined): SignedNote {
+  const told = checkpointText(head)
+  return key?.secret ? signedNote(key, told) : { text: told, signatures: [] }
+}
+
+/** A head that was kept, and what it says. */
+export type KeptHead = NonNullable<ReturnType<typeof keptHead>>
+
+/** Takes a kept head apart; undefined where it is none. */
+export function keptHead(file: string) {
+  const note = readSigned(file)
+  const head = note && checkpointOf(note.text)
+  return note && head && { note, head }
+}
+
+/** Where the time stamp of a head of so many entries is kept. */
+const timeStampFile = (size: number): string => headFile(size).replace(/txt$/, 'tsr')
+
+/** The heads that the lake keeps, ascending, each with its time stamp (RFC 3161), if it has one. */
+export async function storedHeads(root: string) {
+  const names = (await namesIn(inLake(root, places.heads))).filter((name) => /^\d+\.txt$/.test(name)).toSorted()
+  const files = names.map(async (name) => {
+    const kept = keptHead((await textOf(inLake(root, `${places.heads}/${name}`))) ?? '')
+    const stamp = inLake(root, timeStampFile(kept?.head.size ?? 0))
+    return kept === undefined ? [] : [{ ...kept, reply: isThere(stamp) ? await readBytes(stamp) : null }]
+  })
+  return (await Promise.all(files)).flat()
+}
+
+/** Keeps a head in the lake, with the signatures that were attached to it before; gives its place. */
+export async function storeHead(root: string, { text: told, signatures }: SignedNote): Promise<string> {
+  await refuseMirror(root)
+  const path = headFile(checkpointOf(told)?.size ?? 0)
+  const before = readSigned((await textOf(inLake(root, path))) ?? '')
+  const all = before?.text === told ? [...before.signatures, ...signatures] : signatures
+  const each = [...new Map(all.map((one) => [`${one.name} ${one.bytes}`, one])).values()]
+  await makeFolder(realDisk, inLake(root, places.heads))
+  const temporary = inLake(root, `${places.heads}/.tmp-${path.split('/').at(-1)}`)
+  await realDisk.write(temporary, signedText({ text: told, signatures: each }))
+  await realDisk.move(temporary, inLake(root, path))
+  return path
+}
+
+/**
+ * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of its
+ * text or of its file as it was printed; `check` is the command that proves that one.
+ */
+export async function attach(root: string, file: string) {
+  await refuseMirror(root)
+  const bytes = await readBytes(file)
+  const note = readSigned(bytes.toString('utf8'))
+  for (const { note: own } of await storedHeads(root)) {
+    if (own.text === note?.text)
+      return { path: await storeHead(root, note), signatures: note.signatures.map(({ name }) => name), check: null }
+    const forms = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })]
+    const digest = forms.map((form) => hash('sha256', form)).find((one) => bytes.includes(Buffer.from(one, 'hex')))
+    if (digest === undefined) continue
+    const path = timeStampFile(checkpointOf(own.text)?.size ?? 0)
+    await realDisk.write(inLake(root, path), bytes)
+    const check = `openssl ts -verify -digest ${digest} -in ${inLake(root, path)} -CAfile CA.pem`
+    return { path, signatures: [], check }
+  }
+  throw usage('--attach', {
+    expected: 'signatures, or a time stamp (RFC 3161), of a head that the lake keeps',
+    got: file,
+  })
+}
+
+/** A key from its text, or from the file of that name. */
+export async function keyFrom(given: string, file: string): Promise<NoteKey> {
+  const key = readKey(given) ?? readKey((await textOf(file)) ?? '')
+  if (key !== undefined) return key
+  throw usage('--key', { expected: 'a key of pitlake key new, or its file', got: 'none', next: 'run pitlake key new' })
+}

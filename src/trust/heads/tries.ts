@@ -1,0 +1,32 @@
+import { usage } from '../../base/errors.ts'
+import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
+import { sha256 } from '../../lake/ledger/entry.ts'
+import { heldState } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { proven } from '../../lake/ledger/row.ts'
+import { listOf, shape, text, whole } from '../../base/shape.ts'
+
+const triesShape = shape({ queries: listOf(shape({ sha256: text, version: whole })) })
+
+/** The queries that were named before their results were seen, by the SHA-256 of their text, and in which version. */
+export function heldTries(ledger: Ledger) {
+  const value = heldState(ledger, 'tries')
+  return value === undefined ? [] : proven(triesShape, value, 'tries').queries
+}
+
+/** Names a query in an entry of its own, before anybody sees its result: its text stays with whoever has it. */
+export async function nameTry(ledger: Ledger, query: string, deps: CommitDeps) {
+  const { provider } = ledger.head()
+  if (provider === null) throw usage('try', { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+  const named = sha256(query)
+  const draft = async ({ version }: { readonly version: number }) => {
+    const queries = heldTries(ledger).map((one) => ({ ...one }))
+    if (queries.some((one) => one.sha256 === named)) return null
+    const tries = { queries: [...queries, { sha256: named, version }] }
+    return await Promise.resolve({ job: 'try', run: `try-${version}`, provider, state: { tries } })
+  }
+  await commit(ledger, draft, deps)
+  const queries = heldTries(ledger)
+  const { version = 0 } = queries.find((one) => one.sha256 === named) ?? {}
+  return { sha256: named, version, count: queries.length }
+}

@@ -1,0 +1,76 @@
+import type { Engine } from '../../lake/store/engine.ts'
+import { isCancel } from '../../query/run.ts'
+import { asksFor, parsedSql } from '../../query/tree.ts'
+import { rowsBeside } from '../../query/beside.ts'
+import { whole } from '../../base/figures.ts'
+
+const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
+
+/**
+ * What the rows of a SELECT rest on, which stand in a table of the session: it runs again without each setting in force.
+ * Rows that are no SELECT's, so that nothing can run again, rest on it as a whole.
+ */
+export async function assumedBy(session: Engine, sql: string | undefined, table: string): Promise<readonly Assumed[]> {
+  const found: Assumed[] = []
+  for (const what of await settingsIn(session)) {
+    const [rows, others] = await withoutIt(session, what, sql, table)
+    const tree = sql === undefined ? { error: 'none' } : await parsedSql(session, sql)
+    const absent = Math.max(0, others - rows)
+    const heeds = 'error' in tree || (await asksFor(session, tree.statements, what))
+    if (heeds || rows > 0 || absent > 0) found.push({ what, rows, absent })
+  }
+  return found
+}
+
+/** How many rows only the one and only the other answer has; all and none where it does not run without the setting. */
+async function withoutIt(session: Engine, what: Assumption, sql: string | undefined, table: string) {
+  await session.run(`SET VARIABLE ${what} = NULL`)
+  try {
+    if (sql !== undefined) {
+      await session.run(`CREATE OR REPLACE TEMP TABLE proof_strict AS ${sql}`)
+      const beside = await rowsBeside(session, table, 'proof_strict')
+      if (beside !== undefined) return beside
+    }
+  } catch (error) {
+    if (isCancel(error)) throw error
+  } finally {
+    await session.run(`SET VARIABLE ${what} = ${values[what]}`)
+  }
+  const [row] = await session.rows(`SELECT count(*) AS n FROM ${table}`)
+  return [Number(row?.['n']), 0] as const
+}
+
+/** A setting that lets something count as known before anybody could know it. */
+export type Assumption = 'backfill' | 'registry_backfill'
+
+/** What an answer rests on beside what was known. */
+export interface Assumed {
+  readonly what: Assumption
+  /** How many of its rows are others, or not there at all, without it. */
+  readonly rows: number
+  /** How many more rows there would be without it. */
+  readonly absent: number
+}
+
+/** The settings of a session that assume something. */
+export async function settingsIn(session: Engine): Promise<ReadonlySet<Assumption>> {
+  const [row] = await session.rows(
+    `SELECT coalesce(CAST(getvariable('backfill') AS VARCHAR) = 'rule', false) AS backfill,
+       coalesce(TRY_CAST(getvariable('registry_backfill') AS BOOLEAN), false) AS registry_backfill`,
+  )
+  return new Set((['backfill', 'registry_backfill'] as const).filter((name) => row?.[name] === true))
+}
+
+const words: Readonly<Record<Assumption, string>> = {
+  backfill: 'backfilled points were known by their rule (backfill)',
+  registry_backfill: 'the first snapshot of the registry held before it was taken (registry_backfill)',
+}
+
+/** What `rows` rows rest on, as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty for nothing. */
+export function givenThat(assumes: readonly Assumed[], rows: number): string {
+  const said = assumes.map(
+    ({ what, rows: own, absent }) =>
+      `${words[what]}: ${whole(own)} of ${whole(rows)} rows are assumed${absent === 0 ? '' : `, ${whole(absent)} more would be there`}`,
+  )
+  return said.length === 0 ? '' : `given that ${said.join('; and that ')}`
+}

@@ -1,0 +1,176 @@
+import type { Table } from 'apache-arrow'
+import { LakeError } from '../../base/errors.ts'
+import { jsonText } from '../../base/json.ts'
+import { formatMicros, microsOf, parseMicros } from '../../base/time.ts'
+import { type Engine, quoteName } from '../../lake/store/engine.ts'
+import type { Moment } from '../../query/options.ts'
+import type { LookaheadProof } from './lookahead.ts'
+import { bringOwn, cutOwn, ownTable } from './own-files.ts'
+import type { TrialInput } from './runs.ts'
+import { tryFutures, undecided } from './trial.ts'
+import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './world.ts'
+
+/** What a function said instead of rows. */
+export class Raised extends Error {
+  /** The world in which it said so. */
+  readonly world: World
+
+  constructor(message: string, world: World) {
+    super(message)
+    this.world = world
+  }
+}
+
+/** The same world for a function, which may ask beyond `as_of`: what is cut is not there at all. */
+export function gone(world: World): World {
+  const { as_of: at } = world
+  return at === undefined ? world : { ...world, ...changedWorld(`[${microsOf(at)}]`, 'gone') }
+}
+
+/** Calls a function in a world; what it throws is `Raised`, but for a cancel. */
+async function raising<T>(world: World, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'stopped') throw error
+    throw new Raised(error instanceof Error ? error.message : String(error), world)
+  }
+}
+
+/**
+ * Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. Gives what
+ * there was to note of the answers that it asked for.
+ */
+type Answer = (table: string, world: World) => Promise<readonly string[]>
+
+/**
+ * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
+ * Of a function there is no plan. One that raises, or whose rows are no result, is undecided, with the reason.
+ */
+export async function proveFunction(session: Engine, text: string, input: TrialInput, answer: Answer) {
+  const noted = new Set<string>()
+  const fill = async (table: string, world: World): Promise<void> => {
+    const notes = await answer(table, world)
+    // What only another world lacks says nothing of the lake.
+    if (world === wholeLake) for (const note of notes) noted.add(note)
+  }
+  const subject: Subject = { session, text, kind: 'function', hands: [], fill }
+  const none = {
+    proved: false,
+    chain: [],
+    unproved: { what: 'the function', why: 'it has no plan that could be read', line: null, column: null },
+    assumes: [],
+  }
+  try {
+    const tested = await tryFutures(subject, input, [], { alone: true, isProved: async () => false })
+    const unsteady = 'the function is not deterministic: two runs on the same lake differ'
+    const found = tested === 'unsteady' ? undecided(unsteady, 0, []) : tested
+    return { ...found, ...none, notes: [...noted, ...found.notes] }
+  } catch (error) {
+    if (!(error instanceof Raised)) throw error
+    const where = error.world === wholeLake ? 'on the whole lake' : `as of ${error.world['as_of'] ?? 'an instant'}`
+    return { ...undecided(`the function raises ${where}: ${error.message}`, 0, []), ...none }
+  }
+}
+
+/** How a function is to be tried: as a query, `ts` and 50 cut-offs unless said. */
+export interface FunctionOptions extends Partial<TrialInput> {
+  /** Files or rows of the user's, by the names under which queries find them; cut by `available_at` where they have it. */
+  readonly own?: Readonly<Record<string, string | GivenRows>> | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Tries a function of this process: `ask` calls it with a session that sees a world, which is closed behind it. */
+export async function proveAnswering(
+  folder: string,
+  text: string,
+  { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff, own = {} }: FunctionOptions,
+  ask: (session: Engine, world: World) => Promise<{ readonly rows: GivenRows; readonly notes: readonly string[] }>,
+): Promise<LookaheadProof> {
+  using engine = await openWorlds(folder)
+  const bring = async (session: Engine): Promise<void> => {
+    for (const [name, given] of Object.entries(own)) await bringGiven(session, name, given)
+  }
+  await bring(engine)
+  const input = { ts, labels, cutoffs, tolerance, ...(onCutoff && { onCutoff }) }
+  return await proveFunction(engine, text, input, async (table, world) => {
+    if (signal?.aborted === true) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
+    using session = await engine.session()
+    await enter(session, gone(world))
+    await bring(session)
+    const { rows, notes } = await raising(world, async () => ask(session, world))
+    await bringRows(engine, table, rows, ts)
+    return notes
+  })
+}
+
+async function bringGiven(session: Engine, name: string, given: string | GivenRows): Promise<void> {
+  if (typeof given === 'string') return await bringOwn(session, [[name, given]])
+  await bringRows(session, ownTable(name), given, 'ts')
+  await cutOwn(session, name)
+}
+
+/** An instant that a function asks for, no later than its world goes. */
+export function clipped(at: Moment | undefined, { as_of: end }: World): Moment | undefined {
+  const asked = at instanceof Date ? at.toISOString() : at
+  if (asked === undefined || end === undefined) return at
+  return (parseMicros(asked) ?? Number.POSITIVE_INFINITY) > microsOf(end) ? end : at
+}
+
+/** A row that a function gives, by the names of its columns. */
+export type Given = Readonly<Record<string, unknown>>
+/** What a function may give: an Arrow table, or rows. */
+export type GivenRows = Table | readonly Given[]
+
+/**
+ * Puts rows into a temporary table: numbers are DOUBLE, bigints HUGEINT, Dates, Arrow's timestamps and the texts of `ts`
+ * instants; lists and objects are compared as JSON.
+ */
+async function bringRows(session: Engine, table: string, given: GivenRows, ts: string): Promise<void> {
+  const fields = 'schema' in given ? given.schema.fields : undefined
+  const rows = 'schema' in given ? recordsOf(given) : given
+  const names = fields?.map(({ name }) => name) ?? [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  // Columns whose numbers are milliseconds since 1970, with a fraction that holds microseconds.
+  const instants = new Set(fields?.filter(({ type }) => String(type).startsWith('Timestamp')).map(({ name }) => name))
+  const columns = names.map((name) => {
+    const kinds = new Set(rows.map((row) => kindOf(row[name])).filter((kind) => kind !== 'null'))
+    const [kind = 'string'] = kinds
+    if (instants.has(name) || (name === ts && kind === 'string')) return { name, type: 'TIMESTAMPTZ' }
+    return { name, type: kinds.size === 1 ? (types[kind] ?? 'VARCHAR') : 'VARCHAR' }
+  })
+  const cells = rows.map((row) => names.map((name) => cellOf(row[name], instants.has(name))))
+  const made = columns.map(({ name, type }, n) => `CAST(cells[${n + 1}] AS ${type}) AS ${quoteName(name)}`)
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS SELECT ${made.length === 0 ? '1 AS nothing' : made.join(', ')}
+     FROM (SELECT unnest(from_json($1, '[["VARCHAR"]]')) AS cells)`,
+    [JSON.stringify(cells)],
+  )
+}
+
+function recordsOf(table: Table): readonly Given[] {
+  const columns = table.schema.fields.map(({ name }, n) => [name, table.getChildAt(n)] as const)
+  return Array.from({ length: table.numRows }, (_, i) =>
+    Object.fromEntries(columns.map(([name, column]): [string, unknown] => [name, column?.get(i)])),
+  )
+}
+
+const types: Readonly<Record<string, string>> = {
+  number: 'DOUBLE',
+  bigint: 'HUGEINT',
+  boolean: 'BOOLEAN',
+  instant: 'TIMESTAMPTZ',
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  return value instanceof Date ? 'instant' : typeof value
+}
+
+function cellOf(value: unknown, instant: boolean): string | null {
+  if (value === null || value === undefined) return null
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value === 'number')
+    return instant ? formatMicros(Math.round(value * 1000)) : Object.is(value, -0) ? '-0' : String(value)
+  if (typeof value === 'object') return jsonText(value)
+  return typeof value === 'string' ? value : `${value as bigint | boolean}`
+}

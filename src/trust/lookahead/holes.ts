@@ -1,0 +1,197 @@
+import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import { type ColumnSpec, digestUpTo, rowsDigestSql, type Trial, whereItRuns } from './runs.ts'
+import { closing } from '../../query/lake.ts'
+import type { States } from './states.ts'
+import { enter, wholeLake, type World } from './world.ts'
+
+type Probe = Parameters<typeof digestUpTo>[0]
+
+/*
+ * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.
+ * Holes find where to cut: the query runs without what arrived between each m-th state and the next. Honest decisions change
+ * only behind a hole, as far as the query remembers; one that changes before it, or alone, is suspected and then cut at.
+ * With m runs each state has stood right before a hole once.
+ */
+
+/** How the holes lie, one behind each state that leaves `run` when divided by `every`, and what is done to them. */
+interface Comb {
+  readonly every: number
+  readonly run: number
+  /** What its run is called where several combs are tried. */
+  readonly label?: number
+  /** The world with what lies in these edges hidden, or changed. */
+  readonly world: (edges: string) => World
+}
+
+/** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
+export async function prepareHoles({ subject: { session }, columns, at }: Probe): Promise<void> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
+  await session.run(
+    'CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT); CREATE OR REPLACE TEMP TABLE proof_stray (instant TIMESTAMPTZ)',
+  )
+}
+
+function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): string {
+  return `SELECT ${at} AS instant, ${rowsDigestSql(columns)} FROM ${table} WHERE ${at} IS NOT NULL GROUP BY 1`
+}
+
+/**
+ * How many states behind a hole the query remembers what was in it: measured with one hole in the middle. States
+ * before it that move are noted.
+ */
+export async function measureMemory(probe: Probe, count: number, world: Comb['world']): Promise<number> {
+  const middle = Math.floor(count / 2)
+  await runHoles(probe, { every: count, run: middle, world })
+  const [row] = await probe.subject.session.rows<{ n: bigint | null }>(
+    `SELECT max(n) - ${middle} AS n FROM proof_moved`,
+  )
+  return Math.max(1, Number(row?.n ?? 1))
+}
+
+/**
+ * With how many combs each state is tried right before a hole: `usual` ones, at most `most`; 0 where holes say nothing, and
+ * where the query remembers for too long.
+ */
+export async function combsFor(
+  trial: Trial,
+  { count, polls }: States,
+  { most, usual }: { readonly most: number; readonly usual: number },
+  world: Comb['world'],
+  counted: () => void,
+): Promise<number> {
+  if (polls !== null || most < 3) return 0
+  await prepareHoles(trial)
+  let memory = most
+  await whereItRuns(trial, async () => {
+    memory = await measureMemory(trial, count, world)
+  })
+  counted()
+  await prepareHoles(trial)
+  return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, usual))
+}
+
+/** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
+export async function runHoles({ subject, columns, at }: Probe, { every, run, label = run, world }: Comb) {
+  const { session } = subject
+  const [row] = await session.rows<{ edges: string }>(
+    `SELECT CAST(list(edge ORDER BY edge) AS VARCHAR) AS edges FROM (
+       SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n), 9223372036854775807)]) AS edge, n
+       FROM (SELECT n, min(instant) AS first, any_value(last) AS last FROM proof_state GROUP BY n))
+     WHERE n % ${every} = ${run}`,
+  )
+  await subject.fill('proof_cut', world(row?.edges ?? '[]'))
+  await session.run(
+    `INSERT INTO proof_moved SELECT DISTINCT ${label}, n, (n - ${run} + ${every}) % ${every}
+     FROM proof_sums AS whole LEFT JOIN (${sumsSql('proof_cut', columns, at)}) AS holed USING (instant) JOIN proof_state USING (instant)
+     WHERE (whole.rows, whole.digest) IS DISTINCT FROM (holed.rows, holed.digest)`,
+  )
+  await session.run(
+    `INSERT INTO proof_stray SELECT DISTINCT ${at} FROM proof_cut WHERE ${at} NOT IN (SELECT instant FROM proof_sums)`,
+  )
+}
+
+/** Instants of rows that are there only when something is hidden, ISO text, in the order of time: that may have been later, or earlier. */
+export async function strayInstants(session: Engine): Promise<readonly string[]> {
+  const rows = await session.rows<{ instant: string }>('SELECT DISTINCT instant FROM proof_stray ORDER BY instant')
+  return rows.map(({ instant }) => instant)
+}
+
+/**
+ * The states that moved although most others as far from a hole stayed, the likeliest first: those right before one, then
+ * the rarest. Those that moved together with the state before them remember it.
+ */
+export async function suspectStates(session: Engine, count: number, most: number): Promise<number[]> {
+  const rows = await session.rows<{ n: bigint }>(
+    `WITH starts AS (
+       SELECT run, n, p FROM proof_moved AS moved WHERE p <> 1
+         AND NOT EXISTS (FROM proof_moved AS before WHERE before.run = moved.run AND before.n = moved.n - 1)
+     ), shares AS (SELECT p, count(*) / ${count} AS share FROM starts GROUP BY p)
+     SELECT n FROM starts JOIN shares USING (p) WHERE p = 0 OR share < 0.25
+     GROUP BY n ORDER BY bool_or(p = 0) DESC, min(share), max(p) DESC, n LIMIT ${most}`,
+  )
+  return rows.map((row) => Number(row.n))
+}
+
+/** The states that did not move when what came right after them was hidden, as a set. */
+export async function unmovedStates(session: Engine, count: number): Promise<Set<number>> {
+  const rows = await session.rows<{ n: bigint }>('SELECT DISTINCT n FROM proof_moved WHERE p = 0')
+  const moved = new Set(rows.map((row) => Number(row.n)))
+  return new Set(Array.from({ length: count }, (_, n) => n).filter((n) => !moved.has(n)))
+}
+
+/*
+ * Most runs of a proof only confirm, and most of their time goes into planning, which one session does on one processor. So
+ * several sessions run at once, and a digest of the rows tells which runs have to be looked at.
+ */
+
+/** A run in a world that is the whole lake up to a cut-off. */
+interface Run {
+  readonly cutoff: string
+  readonly world: World
+}
+
+const most = 4
+const plain =
+  /^(?:VARCHAR|BOOLEAN|DATE|TIME|TIMESTAMP.*|INTERVAL|DOUBLE|FLOAT|DECIMAL.*|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER)$/
+
+/** As many sessions as there are threads, closed with this, which know the same variables; none where one could not be handed on. */
+export async function handsOf(session: Engine) {
+  const [row] = await session.rows<{ threads: bigint }>(`SELECT CAST(current_setting('threads') AS BIGINT) AS threads`)
+  const variables = await session.rows<{ name: string; value: string | null; type: string }>(
+    `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,
+  )
+  const held = variables.filter(({ type }) => type !== '"NULL"' && type !== 'NULL')
+  const count = held.every(({ type }) => plain.test(type)) ? Math.min(most, Number(row?.threads ?? 1)) : 0
+  const sets = held.map(
+    ({ name, value, type }) =>
+      `SET VARIABLE ${quoteName(name)} = CAST(${value === null ? 'NULL' : quote(value)} AS ${type})`,
+  )
+  const sessions: Engine[] = []
+  const hands = { sessions, [Symbol.dispose]: () => sessions.forEach((one) => one.close()) }
+  return closing(hands, async () => {
+    for (let n = 0; n < count; n++) {
+      const own = await session.session()
+      sessions.push(own)
+      for (const set of sets) await own.run(set)
+    }
+    return hands
+  })
+}
+
+/**
+ * The runs that may give other rows up to their cut-offs than `proof_full` has: those of which a digest does not say that
+ * they are the same. One that fails is among them, and of a function all are.
+ */
+export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () => void): Promise<readonly Run[]> {
+  const { subject } = probe
+  if (subject.kind === 'function') for (const _ of runs) onRun()
+  if (subject.kind === 'function' || runs.length === 0) return runs
+  const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digestUpTo(probe, 'proof_full', cutoff)})`)
+  const whole = await subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
+  const expected = new Map(whole.map(({ n, told }) => [n, told]))
+  const other = new Set<number>()
+  let next = 0
+  const takeRuns = async (session: Engine): Promise<void> => {
+    for (let n = next++; n < runs.length; n = next++) {
+      if ((await digestIn(session, probe, runs[n] as Run)) !== expected.get(n)) other.add(n)
+      onRun()
+    }
+  }
+  const { session, hands } = subject
+  await Promise.all((hands.length === 0 ? [session] : hands).map(takeRuns))
+  return runs.filter((_, n) => other.has(n))
+}
+
+/** Undefined where the query fails: whoever looks at the run is told why. */
+async function digestIn(session: Engine, probe: Probe, { cutoff, world }: Run): Promise<string | undefined> {
+  await enter(session, world)
+  try {
+    const rows = `(\n${probe.subject.text}\n) AS proof_rows`
+    const [row] = await session.rows<{ told: string }>(digestUpTo(probe, rows, cutoff))
+    return row?.told
+  } catch {
+    return undefined
+  } finally {
+    await enter(session, wholeLake)
+  }
+}

@@ -1,0 +1,155 @@
+import { cutAtCommas, tokens } from '../../../query/statements.ts'
+import { nodesOf } from '../../../query/tree.ts'
+import { pureAggregates } from './functions.ts'
+import { type Node, parts, says, word } from './nodes.ts'
+import type { Obstacle } from './values.ts'
+import { endOf } from './groups.ts'
+
+/*
+ * The plan tells of hardly any of its parts where it stood in the text. What stands in the way is looked for in the parsed
+ * text by its name and arguments; where more than one part of the text could be meant no place is told.
+ */
+
+/**
+ * Where an obstacle stands in a query, in characters from its beginning; null where that is not known. Rows that come too
+ * early are told where the column with their instant is selected.
+ */
+export function placeOf(sql: string, statements: readonly Node[], { what }: Obstacle, ts = ''): number | null {
+  const [one, ...more] = new Set(places(sql, [...nodesOf(statements)], what, ts))
+  return one === undefined || more.length > 0 ? null : one
+}
+
+function places(sql: string, all: readonly Node[], what: string, ts: string): readonly number[] {
+  const at = (nodes: readonly Node[]): number[] => nodes.flatMap((node) => startOf(sql, node) ?? [])
+  if (what === wholeRow) return at(selected(all, ts))
+  if (what === 'a parameter') return tokensOf(sql, /^[$?]$/).slice(0, 1)
+  if (what.startsWith('an aggregate')) return at(all.filter(isSelect).flatMap(loneAggregates))
+  if (what.startsWith('join on ')) return at(joinsOn(all, what.slice('join on '.length)))
+  const keyword = keywords.exec(what)?.[1]
+  if (keyword !== undefined) return tokensOf(sql, new RegExp(`^${keyword}$`, 'i'))
+  const call = /^(\w+)\(/.exec(what)?.[1]
+  return at(call === undefined ? named(all, what) : called(all, call, what))
+}
+
+/** What an obstacle is called that is no part of the text. */
+export const wholeRow = 'a row of the result'
+
+/** What is told by the word that it is written with. */
+const keywords = /^(?:WITH )?(GROUP(?:ING)?|DISTINCT|LIMIT|RECURSIVE)\b/
+
+function tokensOf(sql: string, pattern: RegExp): readonly number[] {
+  return [...tokens(sql)].filter(({ text }) => pattern.test(text)).map(({ start }) => start)
+}
+
+/** The character at which a node begins: the parser counts bytes. */
+function startOf(sql: string, node: Node): number | undefined {
+  const bytes = node['query_location']
+  const text = Buffer.from(sql)
+  if (typeof bytes !== 'number' || bytes >= text.length) return undefined
+  return text.subarray(0, bytes).toString().length
+}
+
+/**
+ * The calls of a function; where there are several, those over the like frames, and of these the ones with the same
+ * arguments: the plan calls a column by its first name, so that one which the query renames tells nothing.
+ */
+function called(all: readonly Node[], name: string, what: string): readonly Node[] {
+  const calls = all.filter((node) => word(node, 'function_name').toLowerCase() === name)
+  // A function that follows from more than its arguments is in the way wherever it stands: the first is told.
+  if (what === `${name}()`) return calls.slice(0, 1)
+  const over = calls.filter((node) => frameOf(node) === (/\) OVER \((.*)\)$/.exec(what)?.[1]?.replace(...bare) ?? null))
+  const given = cutAtCommas(what.slice(name.length))?.parts.join(',') ?? ''
+  const same = over.filter((node) => parts(node, 'children').map(lastName).join(', ') === given)
+  const renamed = aliasesIn(all)
+  const told = over.every((node) =>
+    parts(node, 'children').every((one) => lastName(one) !== '' && !renamed.has(lastName(one))),
+  )
+  return over.length > 1 && told ? same : over
+}
+
+/** What a frame says beside the names of its columns. */
+const bare = [/(PARTITION BY|ORDER BY) .*?(?= ORDER BY | to |$)/g, '$1'] as const
+
+/** The same of a call in the text; null where it is no window. */
+function frameOf(node: Node): string | null {
+  if (word(node, 'class') !== 'WINDOW') return null
+  const end = endOf(node)
+  const said = [
+    parts(node, 'partitions').length > 0 ? 'PARTITION BY' : '',
+    parts(node, 'orders').length > 0 ? `ORDER BY to ${end}` : '',
+  ]
+  return said.filter((words) => words !== '').join(' ')
+}
+
+/** The names that a query gives to anything. */
+function aliasesIn(all: readonly Node[]): ReadonlySet<string> {
+  const lists = all.flatMap((node) => {
+    const held = node['column_name_alias']
+    return Array.isArray(held) ? held.map(String) : []
+  })
+  return new Set([...all.map((node) => word(node, 'alias')), ...lists])
+}
+
+/** The column of the result that holds the instants. */
+function selected(all: readonly Node[], ts: string): readonly Node[] {
+  const select = all.find(isSelect)
+  const list = select === undefined ? [] : parts(select, 'select_list')
+  return list
+    .filter((node) => (word(node, 'alias') || lastName(node)).toLowerCase() === ts.toLowerCase())
+    .map(firstPart)
+}
+
+/** A table or macro by its name; a column that the query neither renames nor takes with `*`. */
+function named(all: readonly Node[], what: string): readonly Node[] {
+  const last = what.slice(what.lastIndexOf('.') + 1).toLowerCase()
+  const tables = all.filter(
+    (node) =>
+      (word(node, 'type') === 'BASE_TABLE' && word(node, 'table_name').toLowerCase() === last) ||
+      word(node, 'function_name').toLowerCase() === last,
+  )
+  if (tables.length > 0) return tables
+  const hidden = aliasesIn(all).has(last) || all.some((node) => word(node, 'class') === 'STAR')
+  return hidden ? [] : all.filter((node) => lastName(node).toLowerCase() === last)
+}
+
+/** The part of an expression that stands first: of `a - b` the parser tells where the sign is. */
+function firstPart(expression: Node): Node {
+  const at = (node: Node): number => Number(node['query_location'] ?? Number.NaN)
+  return [...nodesOf(expression)].reduce((first, node) => (at(node) < at(first) ? node : first), expression)
+}
+
+function isSelect(node: Node): boolean {
+  return word(node, 'type') === 'SELECT_NODE'
+}
+
+/** The aggregates that a SELECT without keys gives. */
+function loneAggregates(select: Node): readonly Node[] {
+  if (parts(select, 'group_expressions').length > 0) return []
+  return [...nodesOf(select['select_list'])].filter(
+    (node) => word(node, 'class') === 'FUNCTION' && pureAggregates.has(word(node, 'function_name').toLowerCase()),
+  )
+}
+
+/** The joins whose condition names all of these columns; else the macros that join. */
+function joinsOn(all: readonly Node[], columns: string): readonly Node[] {
+  const renamed = aliasesIn(all)
+  const wanted = (columns.match(/\w+/g) ?? []).map((name) => name.toLowerCase())
+  const joins = all.filter(
+    (node) => word(node, 'type') === 'JOIN' && (says(node, 'condition') || says(node, 'using_columns')),
+  )
+  const matching = joins.filter((node) => {
+    const using = node['using_columns']
+    const names = new Set([
+      ...[...nodesOf(node['condition'])].map((one) => lastName(one).toLowerCase()),
+      ...(Array.isArray(using) ? using.map((name) => String(name).toLowerCase()) : []),
+    ])
+    return wanted.every((name) => names.has(name))
+  })
+  if (joins.length > 0) return joins.length === 1 || !wanted.some((name) => renamed.has(name)) ? matching : []
+  return all.filter((node) => word(node, 'function_name').toLowerCase().startsWith('pit_'))
+}
+
+function lastName(node: Node): string {
+  const names = node['column_names']
+  return Array.isArray(names) ? String(names.at(-1)) : ''
+}

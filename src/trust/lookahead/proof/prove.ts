@@ -1,0 +1,128 @@
+import type { Engine } from '../../../lake/store/engine.ts'
+import { type Assumption, settingsIn } from '../assumed.ts'
+import { boundPlan, callsIn, parsedSql } from '../../../query/tree.ts'
+import { inOneDialect, strangeWord } from './dialect.ts'
+import { isPure } from './functions.ts'
+import type { Node } from './nodes.ts'
+import { relationOf } from './operators.ts'
+import { placeOf, wholeRow } from './place.ts'
+import { boundOf, named, nameOf, type Reading, type Relation } from './relations.ts'
+import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
+import { mayBeRevised, openShadow } from './tables.ts'
+
+/** What stands in the way of a proof, and where. */
+type Placed = Obstacle & {
+  /** Characters from the beginning of the query; null where it is not known which part of its text is meant. */
+  readonly at: number | null
+}
+
+/** What the plan of a query says about its look-ahead. */
+interface Argument {
+  /** For every lake and every instant T its rows up to T are the same on the lake cut at T. */
+  readonly proved: boolean
+  /** The reasons in the order of the plan, a line each. */
+  readonly chain: readonly string[]
+  readonly unproved: Placed | null
+}
+
+/** A query, the column with the instant of each row, and those that may look ahead. */
+interface Claim {
+  readonly sql: string
+  readonly ts: string
+  readonly labels: readonly string[]
+  /** What the views and macros are told to assume: nothing unless said. */
+  readonly settings?: ReadonlySet<Assumption>
+  /** Whether points of the lake may have several vintages. */
+  readonly revised?: boolean
+}
+
+/** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
+export async function argueFromPlan(session: Engine, claim: Claim): Promise<Argument> {
+  const tree = await parsedSql(session, claim.sql)
+  if ('error' in tree) return stopped({ what: 'the query', why: 'its text is not one SELECT' })
+  const { proved, chain, unproved } = await argueParsed(session, claim, tree.statements)
+  const at = unproved && placeOf(claim.sql, tree.statements, unproved, claim.ts)
+  return { proved, chain, unproved: unproved && { ...unproved, at } }
+}
+
+async function argueParsed(session: Engine, claim: Claim, statements: readonly Node[]): Promise<Argument> {
+  const strange = [...callsIn(statements)].find(({ name }) => !isPure(name))
+  if (strange !== undefined)
+    return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
+  const settings = await settingsIn(session)
+  const revised = await mayBeRevised(session)
+  const shadow = await openShadow(session, settings)
+  try {
+    const plan = await planOf(shadow, claim.sql)
+    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, { ...claim, settings, revised })
+  } catch (error) {
+    const [line = ''] = error instanceof Error ? error.message.split('\n') : []
+    return stopped({ what: 'the plan of the query', why: line })
+  } finally {
+    shadow.close()
+  }
+}
+
+/** The bound plan of a query as the engine tells it, and the names of its columns. */
+export async function planOf(
+  shadow: Engine,
+  sql: string,
+): Promise<{ plan: Node; names: readonly string[] } | Obstacle> {
+  const told = await boundPlan(shadow, sql)
+  if ('why' in told) return { what: 'the plan of the query', ...told }
+  const { columns } = await shadow.prepared(sql)
+  return { plan: told.plan, names: columns.map(({ name }) => name) }
+}
+
+function stopped(unproved: Obstacle): Argument {
+  return { proved: false, chain: [], unproved: { ...unproved, at: null } }
+}
+
+/** Whether the rows of a plan, and all of their columns but the labels, are known at their instant. */
+export function argue(
+  plan: Node,
+  names: readonly string[],
+  { ts, labels, settings = new Set(), revised = false }: Omit<Claim, 'sql'>,
+) {
+  const reading: Reading = {
+    settings,
+    revised,
+    values: noValues(),
+    ctes: new Map(),
+    reasons: new Set(),
+    choices: new Set(),
+    late: new Map(),
+    visited: 0,
+  }
+  const strange = strangeWord(plan)
+  if (strange !== undefined)
+    return stopped({ what: 'the plan of the query', why: `it says ${strange}, for which no rule is known` })
+  const all = relationOf(reading, inOneDialect(plan))
+  const at = all.columns[names.indexOf(ts)]
+  if (at === undefined || all.columns.length !== names.length)
+    return stopped({ what: ts, why: 'no column of this name has the instant of a row' })
+  if (!isInstant(valueOf(reading.values, at).type)) return stopped({ what: ts, why: 'it is not an instant or a date' })
+  const compared = all.columns.filter((_, n) => !labels.includes(names[n] ?? ''))
+  const later = lateness(reading, all.facts, allOf(all.rows), at, wholeRow)
+  const columns = compared.map((id) => lateness(reading, all.facts, boundOf(reading, [id]), at, nameOf(reading, id)))
+  const unproved = [later, ...columns].find((one) => one !== undefined)
+  if (unproved !== undefined) return { proved: false, chain: [...reading.reasons], unproved: { ...unproved, at: null } }
+  const assumed = [...reading.choices].map(
+    (one) => `assumed: ${one} takes one of equal values, or its rows in one order`,
+  )
+  const last = `the result: each row and value is known at ${ts}${isObstacle(all.rows) ? '' : ` (${named(reading, all.rows)})`}`
+  return { proved: true, chain: [...reading.reasons, last, ...assumed], unproved: null }
+}
+
+function lateness(reading: Reading, facts: Relation['facts'], bound: Relation['rows'], at: Id, what: string) {
+  if (isObstacle(bound)) return bound
+  for (const one of bound) {
+    const found = coveredBy(reading.values, facts, new Set([one]), [at])
+    const late = reading.late.get(one)
+    const own = nameOf(reading, at)
+    const other = nameOf(reading, one) === own ? `another ${own} of its row` : nameOf(reading, one)
+    if ('uncovered' in found || !found.by.has(at))
+      return late ?? { what, why: `it is known at ${other}, which nothing holds to be at or before ${own}` }
+  }
+  return undefined
+}

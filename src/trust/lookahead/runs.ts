@@ -1,0 +1,221 @@
+import { microsOf } from '../../base/time.ts'
+import { type Cell, type Engine, quote, quoteName, type Row } from '../../lake/store/engine.ts'
+import type { likelyCause } from './cause.ts'
+import { isCancel } from '../../query/run.ts'
+import type { Subject, World } from './world.ts'
+
+type CutStory = Parameters<typeof likelyCause>[2][number]
+
+/** How a proof is to be tried. */
+export interface TrialInput {
+  /** The column with the instant of each row. */
+  readonly ts: string
+  /** Columns that may look ahead: what a model is to learn. */
+  readonly labels: readonly string[]
+  /** How many times it runs without a part of the future; and as often, at most, with another future. */
+  readonly cutoffs: number
+  /** How many times it runs where its plan proves it: as a check of this program alone. As often as any other without. */
+  readonly control?: number | undefined
+  /** Relative difference up to which two doubles count as equal; 0: bit for bit. */
+  readonly tolerance: number
+  readonly onCutoff?: (done: number, all: number) => void
+}
+
+/** One value that was not knowable, or one row that was not. */
+export interface LookaheadDifference {
+  readonly as_of: string
+  /** The columns by which the row is known: its instant and everything that is not a double. */
+  readonly row: Row
+  /** Null where the whole row differs. */
+  readonly column: string | null
+  /** On the whole lake; null where the row is not there. */
+  readonly full: Cell
+  /** On the lake as it stood at `as_of`, or as it would be had something else come after that. */
+  readonly truncated: Cell
+  /** What was done to that which came after `as_of`: taken away, given other values, or some of its points taken away. */
+  readonly future: Future
+}
+
+/** What was done to the future in a run. */
+type Future = 'cut' | 'other values' | 'other points'
+
+const shown = 20
+const shownEach = 5
+/** So many rows of a difference are looked at. */
+export const fetched = 200
+
+/** What runs again and again, its columns, and the SQL of a row's instant. */
+interface Probe {
+  readonly subject: Subject
+  readonly columns: readonly ColumnSpec[]
+  readonly at: string
+}
+
+/** What the runs of a proof share. */
+export interface Trial extends Probe {
+  readonly input: TrialInput
+  readonly differences: LookaheadDifference[]
+  readonly stories: CutStory[]
+  /** The states that were tried at their own last instant. */
+  readonly tried: Set<number>
+  /** What runs in worlds that never were complained of. */
+  readonly complaints: string[]
+  runs: number
+  changed: number
+  /** States of knowledge at which the result has no row: how many were tried, how many there are. */
+  rowless: { readonly tried: number; readonly all: number }
+}
+
+/** Runs in a world that is the whole lake up to a cut-off, and notes what differs up to there. */
+export async function runAt(trial: Trial, cutoff: string, world: World, future: Future): Promise<void> {
+  const { subject, columns, at, differences, stories } = trial
+  await subject.fill('proof_cut', world)
+  const upTo = upToSql(at, cutoff)
+  if (await isSameUpTo(trial, cutoff, 'proof_full', 'proof_cut')) return
+  const bags = await bagDifference(subject.session, columns, upTo, fetched)
+  const found = matchRows(columns, bags, trial.input.tolerance)
+  if (found.length === 0) return
+  stories.push(await storyOf(trial, cutoff, bags, found.every(isRounding)))
+  for (const one of found.slice(0, shownEach))
+    if (differences.length < shown) differences.push({ as_of: cutoff, ...one, future })
+}
+
+/** A run that fails in a world that never was tells nothing of what is proved: it is noted, and the proof goes on. */
+export async function whereItRuns(trial: Trial, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (isCancel(error) || !(error instanceof Error)) throw error
+    trial.complaints.push(error.message.split('\n')[0] ?? '')
+  }
+}
+
+/** Whether two tables hold the same rows up to an instant, as far as digests tell. */
+export async function isSameUpTo(trial: Probe, cutoff: string, one: string, other: string): Promise<boolean> {
+  const [first, second] = [one, other].map((table) => digestUpTo(trial, table, cutoff))
+  return (await trial.subject.session.rows(`${first} EXCEPT ${second}`)).length === 0
+}
+
+/** The digest of the rows of a table that are compared, as SQL; the same for the same rows in any order. */
+export function rowsDigestSql(columns: readonly ColumnSpec[]): string {
+  const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
+  return `count(*) AS rows, sum(hash(${names.join(', ')})) AS digest`
+}
+
+/** The query for one text, the digest of the rows of a relation up to an instant. */
+export function digestUpTo({ columns, at }: Probe, from: string, cutoff: string): string {
+  return `SELECT concat_ws(' ', rows, digest) AS told FROM (SELECT ${rowsDigestSql(columns)} FROM ${from} WHERE ${upToSql(at, cutoff)})`
+}
+
+function upToSql(at: string, cutoff: string): string {
+  return `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
+}
+
+async function storyOf({ subject, at }: Probe, cutoff: string, bags: Bags, rounding: boolean): Promise<CutStory> {
+  const upTo = upToSql(at, cutoff)
+  const [row] = await subject.session.rows<{ first: string }>(
+    `SELECT min(${at}) AS first FROM proof_full WHERE ${upTo}`,
+  )
+  const [missing, extra] = [bags.missing.count, bags.extra.count]
+  const earliest = [bags.missing.earliest, bags.extra.earliest].filter((one) => one !== null).toSorted()[0]
+  return {
+    cutoff: microsOf(cutoff) / 1000,
+    at: cutoff,
+    first: microsOf(row?.first ?? cutoff) / 1000,
+    differing: Math.max(missing, extra),
+    missing: Math.max(0, missing - extra),
+    extra: Math.max(0, extra - missing),
+    earliest: microsOf(earliest ?? cutoff) / 1000,
+    rounding,
+  }
+}
+
+/** A column of the result. */
+export interface ColumnSpec {
+  readonly name: string
+  readonly type: string
+  /** May look ahead, so it is not compared. */
+  readonly label: boolean
+  readonly ts: boolean
+}
+
+/** What only the whole lake has, and what only the other one. */
+type Bags = Awaited<ReturnType<typeof bagDifference>>
+
+/** One row or value that differs. */
+type Mismatch = Pick<LookaheadDifference, 'row' | 'column' | 'full' | 'truncated'>
+
+/**
+ * The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, each as often as one has it more:
+ * the latest `most` of them, how many there are, the earliest instant.
+ */
+export async function bagDifference(session: Engine, columns: readonly ColumnSpec[], where: string, most: number) {
+  const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
+  const ts = quoteName(columns.find((column) => column.ts)?.name ?? '')
+  const side = (table: string): string => `SELECT ${names.join(', ')} FROM ${table} WHERE ${where}`
+  const only = async (left: string, right: string) => {
+    await session.run(`CREATE OR REPLACE TEMP TABLE proof_only AS ${side(left)} EXCEPT ALL ${side(right)}`)
+    const [facts] = await session.rows<{ n: bigint; earliest: string | null }>(
+      `SELECT count(*) AS n, strftime(min(${ts}), '%Y-%m-%dT%H:%M:%S.%fZ') AS earliest FROM proof_only`,
+    )
+    const rows = await session.rows(`FROM proof_only ORDER BY ${ts} DESC, ${names.join(', ')} LIMIT ${most}`)
+    return { rows, count: Number(facts?.n), earliest: facts?.earliest ?? null }
+  }
+  return { missing: await only('proof_full', 'proof_cut'), extra: await only('proof_cut', 'proof_full') }
+}
+
+/**
+ * Pairs the rows of both sides that are the same but for some values: first by everything that is not a double, then by
+ * instant and texts. What finds no partner differs as a whole row.
+ */
+export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Bags, tolerance: number): Mismatch[] {
+  const compared = columns.filter(({ label }) => !label)
+  const exactly = compared.filter(({ type }) => !/^(DOUBLE|FLOAT|DECIMAL)/.test(type))
+  const loosely = compared.filter(({ ts, type }) => ts || type === 'VARCHAR')
+  const found: Mismatch[] = []
+  let [left, right] = [missing.rows, extra.rows]
+  for (const keys of [exactly, loosely]) {
+    const waiting = Map.groupBy(right, (row) => keyOf(row, keys))
+    left = left.filter((row) => {
+      const partner = waiting.get(keyOf(row, keys))?.shift()
+      if (partner) found.push(...cells(compared, keys, row, partner, tolerance))
+      return partner === undefined
+    })
+    right = [...waiting.values()].flat()
+  }
+  for (const row of left) found.push({ row: keyed(row, exactly), column: null, full: 'there', truncated: null })
+  for (const row of right) found.push({ row: keyed(row, exactly), column: null, full: null, truncated: 'there' })
+  return found
+}
+
+function cells(compared: readonly ColumnSpec[], keys: readonly ColumnSpec[], full: Row, cut: Row, tolerance: number) {
+  return compared.flatMap(({ name }) => {
+    const [a, b] = [full[name] ?? null, cut[name] ?? null]
+    if (text(a) === text(b) || near(a, b, tolerance)) return []
+    return [{ row: keyed(full, keys), column: name, full: a, truncated: b }]
+  })
+}
+
+/** Whether two doubles differ in their last digits only. */
+export function isRounding({ full, truncated }: Mismatch): boolean {
+  return near(full, truncated, 1e-12)
+}
+
+function near(a: Cell, b: Cell, tolerance: number): boolean {
+  if (typeof a !== 'number' || typeof b !== 'number') return false
+  return Math.abs(a - b) <= tolerance * Math.max(Math.abs(a), Math.abs(b))
+}
+
+function keyed(row: Row, keys: readonly ColumnSpec[]): Row {
+  return Object.fromEntries(keys.map(({ name }) => [name, row[name] ?? null]))
+}
+
+function keyOf(row: Row, keys: readonly ColumnSpec[]): string {
+  return keys.map(({ name }) => text(row[name] ?? null)).join('\u0000')
+}
+
+function text(cell: Cell): string {
+  return typeof cell === 'number' && Number.isNaN(cell)
+    ? 'NaN'
+    : JSON.stringify(cell, (_key, held: unknown) => (typeof held === 'bigint' ? `${held}n` : held))
+}

@@ -1,0 +1,23 @@
+import type { LookaheadDifference } from './runs.ts'
+import { number } from '../../base/figures.ts'
+
+/** A row that differs as somebody would tell it: when, about what, what the query gives, and what it would have given. */
+export function leakSentence({ as_of, row, column, full, truncated, future }: LookaheadDifference): string {
+  const [[, ts] = [], ...others] = Object.entries(row)
+  const about = others.map(([name, value]) => `${name} ${said(value)}`).join(', ')
+  const at = `on ${said(ts)}${about === '' ? '' : ` (${about})`}`
+  const otherwise = future === 'cut' ? `knowing only what was known at ${said(as_of)}` : 'had something else come later'
+  if (column !== null) return `${at} the query gives ${column} ${said(full)}; ${otherwise}, ${said(truncated)}`
+  return full === null
+    ? `${at} there is no row; ${otherwise}, there is one`
+    : `${at} there is a row; ${otherwise}, there is none`
+}
+
+/** A value as it is read: a midnight is its day. */
+function said(value: unknown): string {
+  // Three decimals tell small numbers from each other as little as they tell them.
+  if (typeof value === 'number') return Math.abs(value) < 1000 ? String(Number(value.toPrecision(8))) : number(value)
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'string') return JSON.stringify(value) ?? 'null'
+  return value.replace(/T00:00:00(?:\.0+)?Z$/, '').replace(/\.0+Z$/, 'Z')
+}

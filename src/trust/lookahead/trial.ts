@@ -1,0 +1,198 @@
+import { columnsOf } from '../../lake/store/parquet.ts'
+import { type Engine, quoteName } from '../../lake/store/engine.ts'
+import { likelyCause } from './cause.ts'
+import { dependsOn, tryChanges } from './changes.ts'
+import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './holes.ts'
+import {
+  bagDifference,
+  type ColumnSpec,
+  type LookaheadDifference,
+  fetched,
+  isRounding,
+  matchRows,
+  runAt,
+  type Trial,
+  type TrialInput,
+  whereItRuns,
+} from './runs.ts'
+import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './states.ts'
+import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
+import { historyTables } from '../../query/tree.ts'
+
+/** What running it tells. */
+interface Tested {
+  readonly verdict: 'clean' | 'leak' | 'undecided'
+  /** Why, in words; for a leak the likely cause. */
+  readonly reason: string | null
+  /** How many times it ran without a part of the future. */
+  readonly cutoffs: number
+  /** How many times it ran with another future. */
+  readonly changed: number
+  readonly rows: number
+  readonly differences: readonly LookaheadDifference[]
+  /** Rows that differ, over all cut-offs. */
+  readonly differing: number
+  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry, on a file of the user's (`own NAME`). */
+  readonly depends_on: readonly Awaited<ReturnType<typeof dependsOn>>[number][]
+  readonly notes: readonly string[]
+}
+
+const roundingReason =
+  'only the last digits of doubles differ: sums in another order; aggregate with ORDER BY, or allow --tolerance 1e-12'
+
+/**
+ * Runs and compares: on the whole lake, twice, and without a part of the future; then with another one, unless `isProved`
+ * says that no future matters. `unsteady` where two runs on the same lake differ.
+ */
+export async function tryFutures(
+  subject: Subject,
+  input: TrialInput,
+  notes: readonly string[],
+  { alone, isProved }: { readonly alone: boolean; readonly isProved: () => Promise<boolean> },
+): Promise<Tested | 'unsteady'> {
+  const { session } = subject
+  await subject.fill('proof_full', wholeLake)
+  const columns = await describe(session, input)
+  const problem = unfit(columns, input)
+  if (problem !== undefined) return undecided(problem, 0, notes)
+  const [size] = await session.rows(`SELECT count(${quoteName(input.ts)}) AS n FROM proof_full`)
+  const rows = Number(size?.['n'])
+  if (rows < 2) return undecided(`too few rows: ${rows} with an instant`, rows, notes)
+  await subject.fill('proof_cut', wholeLake)
+  const again = matchRows(columns, await bagDifference(session, columns, 'true', fetched), input.tolerance)
+  if (again.length > 0) return alone && again.every(isRounding) ? undecided(roundingReason, rows, notes) : 'unsteady'
+  const proved = await isProved()
+  const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
+  const trial: Trial = {
+    subject,
+    columns,
+    at: instant(columns, input.ts),
+    input: { ...input, cutoffs },
+    differences: [],
+    stories: [],
+    tried: new Set(),
+    complaints: [],
+    runs: 0,
+    changed: 0,
+    rowless: { tried: 0, all: 0 },
+  }
+  const states = await numberStates(subject, trial.at)
+  const isControl = cutoffs < input.cutoffs
+  // Where nothing can differ any state will do: the last, and the others evenly over time.
+  if (isControl) await cutAt(trial, spread([...Array(states.count).keys()], cutoffs))
+  const safe = isControl ? undefined : await tryCuts(trial, states)
+  if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
+  const chance = safe && odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
+  return await judge(trial, rows, notes, chance === undefined ? [] : [chance])
+}
+
+async function describe(session: Engine, input: TrialInput): Promise<ColumnSpec[]> {
+  const columns = await columnsOf(session, 'proof_full')
+  return columns.map((column) => ({
+    ...column,
+    label: input.labels.includes(column.name),
+    ts: column.name === input.ts,
+  }))
+}
+
+function unfit(columns: readonly ColumnSpec[], { ts, labels }: TrialInput): string | undefined {
+  const names = columns.map(({ name }) => name)
+  const unknown = labels.filter((label) => !names.includes(label))
+  if (unknown.length > 0) return `no column ${unknown.join(', ')} to be a label; there are ${names.join(', ')}`
+  const column = columns.find(({ name }) => name === ts)
+  if (!column) return `no column ${ts} with the instant of each row; name it with --ts (${names.join(', ')})`
+  if (!/^(TIMESTAMP|DATE)/.test(column.type)) return `column ${ts} is ${column.type}, not an instant or a date`
+  if (columns.every((other) => other.ts || other.label)) return 'no column to compare beside the instant and the labels'
+  return undefined
+}
+
+/** The row's instant as TIMESTAMPTZ; what has no zone is UTC. */
+function instant(columns: readonly ColumnSpec[], ts: string): string {
+  const name = quoteName(ts)
+  const type = columns.find((column) => column.name === ts)?.type ?? ''
+  return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
+}
+
+/** A part of the runs is kept for what the others make suspicious. */
+const roomForDoubts = 0.1
+
+/** Tries it without the future at states of knowledge; gives those that holes tried. */
+async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number>> {
+  const { input } = trial
+  const { session } = trial.subject
+  const isHidden = states.count > input.cutoffs && (await seesWorlds(session)).hidden
+  const wanted = { most: Math.floor(input.cutoffs / 2), usual: Math.min(32, Math.ceil(input.cutoffs / 3)) }
+  const every = isHidden ? await combsFor(trial, states, wanted, hiddenWorld, () => countRun(trial)) : 0
+  const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
+  const kept = Math.floor(input.cutoffs / 16)
+  const { tried: rowless, all } = await rowlessInstants(session, Math.max(kept, input.cutoffs - states.count))
+  trial.rowless = { tried: rowless.length, all }
+  const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(kept, rowless.length))
+  await cutAt(trial, await chooseStates(session, states, exact, every === 0 ? 'days' : 'even'))
+  if (trial.stories.length === 0) await cutAtInstants(trial, rowless)
+  if (every === 0 || trial.stories.length > 0) return new Set()
+  for (let run = 0; run < every; run++) {
+    await whereItRuns(trial, async () => runHoles(trial, { every, run, world: hiddenWorld }))
+    countRun(trial)
+  }
+  for (const suspect of await suspectStates(session, states.count, Math.max(0, input.cutoffs - trial.runs)))
+    if (trial.stories.length === 0) await cutAt(trial, [suspect])
+  const stray = await strayInstants(session)
+  if (trial.stories.length === 0) await cutAtInstants(trial, spread(stray, Math.max(0, input.cutoffs - trial.runs)))
+  return await unmovedStates(session, states.count)
+}
+
+async function judge(trial: Trial, rows: number, notes: readonly string[], chance: readonly string[]): Promise<Tested> {
+  const { stories, differences, subject, input } = trial
+  const differing = stories.reduce((sum, story) => sum + story.differing, 0)
+  const ran = { cutoffs: trial.runs, changed: trial.changed, rows, differences, differing }
+  if (differing > 0 && stories.every((story) => story.rounding))
+    return { verdict: 'undecided', reason: roundingReason, ...ran, depends_on: [], notes }
+  if (differing > 0) {
+    const reason =
+      subject.kind === 'function'
+        ? 'its rows are others where what came later is missing, or another'
+        : likelyCause(subject.text, input.ts, stories, await historyTables(subject.session))
+    return { verdict: 'leak', reason, ...ran, depends_on: await dependsOn(trial), notes }
+  }
+  const [complaint] = trial.complaints
+  const failed = `${trial.complaints.length} runs without a part of the future, or with another, ended in an error and tell nothing: ${complaint}`
+  const said = [...notes, ...(complaint === undefined ? [] : [failed]), ...chance]
+  return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
+}
+
+function countRun(trial: Trial): void {
+  trial.runs++
+  trial.input.onCutoff?.(trial.runs, trial.input.cutoffs)
+}
+
+/** Runs as of the last instants of these states and notes what differs up to them. */
+async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
+  await cutAtInstants(trial, await instantsOf(trial.subject.session, chosen))
+  for (const state of chosen) trial.tried.add(state)
+}
+
+/** A leak that shows at more cut-offs is looked at in so many of them, evenly over time. */
+const mostLooked = 8
+
+async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<void> {
+  const runs = cutoffs.map((cutoff) => ({ cutoff, world: { as_of: cutoff } }))
+  const other = await otherRuns(trial, runs, () => countRun(trial))
+  for (const { cutoff, world } of spread(other, mostLooked)) await runAt(trial, cutoff, world, 'cut')
+}
+
+/** How rare a leak may be that touches one decision, by what the next step brings. */
+function odds(tried: number, states: number, rowless: Trial['rowless'], holes: boolean): string {
+  const how = holes ? ', some as of themselves, the others without what came right after them' : ''
+  const empty = rowless.all === 0 ? '' : `, and ${rowless.tried} of ${rowless.all} at which there is no row`
+  const said = `${tried} of ${states} states of knowledge were tried${how}${empty}`
+  if (tried >= states) return `${said}: a leak of one row would have been met`
+  const rare = Math.max(1, Math.floor(1 / (1 - 0.05 ** (1 / tried))))
+  return `${said}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
+}
+
+/** What is said where nothing can be tried. */
+export function undecided(reason: string, rows: number, notes: readonly string[]): Tested {
+  const none = { cutoffs: 0, changed: 0, differences: [], differing: 0, depends_on: [] }
+  return { verdict: 'undecided', reason, rows, ...none, notes }
+}

@@ -1,0 +1,104 @@
+import { ruledSql } from '../../sources/points/files.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { isAlterable, openAltered } from '../../query/altered.ts'
+import { openQuery, type QueryOptions } from '../../query/lake.ts'
+import { backfillSql, betweenEdges, unsetSql } from '../../query/views/template.ts'
+
+/*
+ * What a run of a look-ahead proof sees of the lake: all of it, what was knowable at an instant, or a lake in which what
+ * came after it is another: other values, or other points. Session variables tell, so that one session sees them all.
+ */
+
+/** Session variables by name, with a text that the views read; the whole lake where there are none. */
+export type World = Readonly<Record<string, string>>
+
+/** The lake as it is. */
+export const wholeLake: World = {}
+
+/**
+ * What becomes of the points behind a cut-off. Of values: `up` and `down` make all of them larger or smaller, by factors of
+ * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value. `own` and a
+ * name leaves them as they are, and takes away rows of the user's.
+ */
+type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone' | `own ${string}`
+
+/** The lake without what arrived behind an odd number of edges, an SQL list of microseconds. */
+export const hiddenWorld = (edges: string): World => ({ proof_hidden: edges })
+
+/** The lake with that changed which arrived behind an odd number of edges. */
+export const changedWorld = (edges: string, change: FutureChange): World => ({
+  proof_changed: edges,
+  proof_change: change,
+})
+
+const known = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
+const later = `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ${betweenEdges('proof_changed', known)} END`
+const own = 'hash(real.metric, real.asset, real."interval", real.currency, real.exchange, real.network, real.t)'
+const factor = `CASE ${own} % 4 WHEN 0 THEN 1.25 WHEN 1 THEN 2 WHEN 2 THEN 7 ELSE 1000 END`
+const isChange = (...changes: FutureChange[]): string =>
+  `CAST(getvariable('proof_change') AS VARCHAR) IN (${changes.map(quote).join(', ')})`
+
+/**
+ * The points of all these worlds. Signs stay, so that roots and logarithms go on; a value that is null or 0 becomes one
+ * that is not, and in objects every number becomes another.
+ */
+export const changedPoints = `SELECT real.* REPLACE (
+    CASE WHEN ${later} THEN CASE WHEN ${isChange('empty')} THEN NULL
+      WHEN ${isChange('up', 'down')} AND (real.v IS NOT NULL OR real.o IS NULL) THEN coalesce(nullif(real.v, 0), 1)
+        * CASE WHEN ${isChange('up')} = (coalesce(real.v, 1) >= 0) THEN ${factor} ELSE 1 / (${factor}) END
+      ELSE real.v END ELSE real.v END AS v,
+    CASE WHEN ${later} THEN CASE WHEN ${isChange('empty')} THEN NULL
+      WHEN ${isChange('up')} THEN regexp_replace(real.o, '([:\\[,]\\s*-?)([0-9])', '\\11\\2', 'g')
+      WHEN ${isChange('down')} THEN regexp_replace(real.o, '([:\\[,]\\s*-?)[0-9]+', '\\10', 'g')
+      ELSE real.o END ELSE real.o END AS o)
+  FROM {{real}} AS real
+  WHERE NOT (${later} AND (${isChange('gone')} OR (${isChange('half')} AND ${own} % 2 = 0)))`
+
+/** Opens a lake so that its session can see all worlds; where its views are of another program, only those that are cut. */
+export async function openWorlds(folder: string, options: QueryOptions = {}): Promise<Engine> {
+  return (await isAlterable(folder))
+    ? await openAltered(folder, changedPoints, options)
+    : await openQuery(folder, options)
+}
+
+/** Whether a session sees points that are hidden or changed, too; the views of another program do not know of them. */
+export async function seesWorlds(session: Engine): Promise<{ readonly hidden: boolean; readonly changed: boolean }> {
+  const [row] = await session.rows<{ hidden: boolean; changed: boolean }>(
+    `SELECT coalesce(bool_or(contains(v.sql, 'proof_hidden')), false) AS hidden,
+       coalesce(bool_or(contains(v.sql, 'proof_changed')), false) AS changed
+     FROM system.main.duckdb_views() AS v WHERE v.view_name = 'points'`,
+  )
+  return { hidden: row?.hidden === true, changed: row?.changed === true }
+}
+
+/** Lets a session see a world from here on; what only another world says is forgotten. */
+export async function enter(session: Engine, world: World): Promise<void> {
+  const names = ['as_of', 'proof_hidden', 'proof_changed', 'proof_change']
+  const said = (name: string): string => (Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL')
+  await session.run(names.map((name) => `SET VARIABLE ${name} = ${said(name)}`).join('; '))
+}
+
+/** What is proved: something whose rows can be had again and again, in one world after the other. */
+export interface Subject {
+  readonly session: Engine
+  /** Its text, which names the metrics that it reads; SQL where there is a plan to ask. */
+  readonly text: string
+  readonly kind: 'SQL' | 'function'
+  /** Sessions in which its runs may be tried beside that one. */
+  readonly hands: readonly Engine[]
+  /** Puts the rows that it gives in a world into a temporary table. */
+  readonly fill: (table: string, world: World) => Promise<void>
+}
+
+/** A query as what is proved. */
+export function querySubject(session: Engine, sql: string, hands: readonly Engine[] = []): Subject {
+  const fill = async (table: string, world: World): Promise<void> => {
+    await enter(session, world)
+    try {
+      await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`)
+    } finally {
+      await enter(session, wholeLake)
+    }
+  }
+  return { session, text: sql, kind: 'SQL', hands, fill }
+}

@@ -1,0 +1,274 @@
+import { resolve } from 'node:path'
+import { LakeError } from '../../base/errors.ts'
+import { canonical } from '../../lake/ledger/entry.ts'
+import { heldRules, heldVersions, type HeldVersion } from '../../lake/ledger/held.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { ownScript } from '../../query/altered.ts'
+import { carryFile } from '../../query/beside.ts'
+import { refuseOthers } from '../../query/changed.ts'
+import { makersOf } from './explain-makers.ts'
+import { isSameRun, openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
+import { changedText } from './explain-text.ts'
+import { strangeViews } from '../../query/lake.ts'
+import type { RunDeps } from '../../query/run.ts'
+import { changes, provedStamp, refuseOutcome } from './stamp.ts'
+import { bringKept, engineVersion, firstRow, type FirstRow, keptRows, sameRows, type StampNote } from './stamped.ts'
+import { fileReadIn } from '../../query/tree.ts'
+
+type Makers = NonNullable<Awaited<ReturnType<typeof makersOf>>>
+
+/** Two results of one query, of which it is asked why they differ. */
+export interface ExplainInput {
+  readonly root: string
+  /** A stamped result. */
+  readonly from: string
+  /** Another one; null: the same query on the lake as it stands. */
+  readonly to: string | null
+  /** So many runs may narrow down what makes the first row. */
+  readonly tries?: number
+  /** Name and version of this program, if it is to be compared with that of the stamps. */
+  readonly program?: string
+  readonly onRun?: (told: { readonly runs: number; readonly about: string }) => void
+}
+
+/** One of the two results. */
+interface Side {
+  /** As it was named; null: the lake as it stands. */
+  readonly file: string | null
+  readonly version: number
+}
+
+/** The commit after which the result was another one. */
+interface GuiltyCommit
+  extends Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'run' | 'program' | 'points_added'> {
+  /** The metrics for which other availability rules came into force with it. */
+  readonly rules: readonly string[]
+  /** Whether later commits changed the result further. */
+  readonly further: boolean
+}
+
+/** Why two results differ. */
+export interface Explained extends Makers {
+  /** `other query`: of two queries nothing is compared; `unexplained`: they differ, and nothing that the lake holds says why. */
+  readonly verdict: 'same' | 'explained' | 'unexplained' | 'other query'
+  readonly reason: string | null
+  readonly from: Side
+  readonly to: Side
+  /** Commits between the two. */
+  readonly versions: number
+  /** How often the query ran to find the commit and the text. */
+  readonly runs: number
+  /** What of the views and macros differs, where that alone changes the result; null where it does not. */
+  readonly text: Awaited<ReturnType<typeof changedText>> | null
+  readonly commit: GuiltyCommit | null
+  /** The first row in which the commit changed the result: before it and after it. */
+  readonly row: Omit<FirstRow, 'lines'> | null
+  readonly notes: readonly string[]
+}
+
+/** A result, and the text of the views by which it can be made again. */
+interface Result extends Side {
+  readonly note: StampNote
+  readonly script: string
+}
+
+/**
+ * Finds out why two results of one query differ. The later one's views answer for every version in between, so a bisection
+ * finds a commit before which the query gives the earlier rows and after which it does not; what that commit changed is
+ * then narrowed down to what makes the first row.
+ */
+export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'folder'>): Promise<Explained> {
+  using ledger = await Ledger.openToRead(input.root)
+  const given = await Promise.all([stamped(ledger, input.from), input.to === null ? null : stamped(ledger, input.to)])
+  const [first, second] = [given[0], given[1] ?? (await today(ledger, given[0]))]
+  const [from, to] = first.version <= second.version ? [first, second] : [second, first]
+  const told = storyOf(from, to)
+  const other = otherQuery(from.note, to.note)
+  if (other !== null) return { ...told, verdict: 'other query', reason: other }
+  if (given[1] !== null && from.note.result === to.note.result) return { ...told, verdict: 'same' }
+  await refuseOthers(ledger, undefined, to.version)
+  const { query, variables } = from.note
+  using later = await openStandpoint({ root: input.root, script: to.script, query, variables }, run)
+  const search: Search = { ledger, input, run, from, to, later, runs: 0, notes: await notesOf(later, given, input) }
+  const found = await searched(search)
+  return { ...told, ...found, runs: search.runs, notes: search.notes }
+}
+
+/** What the parts of one search share. */
+interface Search {
+  readonly ledger: Ledger
+  readonly input: ExplainInput
+  readonly run: Omit<RunDeps, 'folder'>
+  readonly from: Result
+  readonly to: Result
+  readonly later: Standpoint
+  readonly notes: string[]
+  runs: number
+}
+
+const nothing: Makers = { points: [], records: [], minimal: true }
+
+function storyOf(from: Result, to: Result): Explained {
+  const side = ({ file, version }: Side): Side => ({ file, version })
+  const none = { reason: null, runs: 0, text: null, commit: null, row: null, notes: [] }
+  return { verdict: 'same', from: side(from), to: side(to), versions: to.version - from.version, ...none, ...nothing }
+}
+
+async function stamped(ledger: Ledger, file: string): Promise<Result> {
+  const { note, source } = await provedStamp(ledger, resolve(file))
+  refuseOutcome(note, file)
+  return { file, version: note.version, note, script: source.script }
+}
+
+/** The same query over the views as they stand. */
+async function today(ledger: Ledger, { note }: Result): Promise<Result> {
+  const script = await ownScript(ledger.root)
+  const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script) ?? []
+  if (version !== undefined) return { file: null, version: Number(version), note, script }
+  throw strangeViews(ledger.root, 'views of this program', 'others')
+}
+
+/** Why two results are not those of one query; null where they are. */
+function otherQuery(a: StampNote, b: StampNote): string | null {
+  const plain = (text: string): string => text.trim().replace(/;$/, '').trimEnd()
+  const lines = [plain(a.query).split('\n'), plain(b.query).split('\n')] as const
+  const at = lines[0].findIndex((line, n) => line !== lines[1][n])
+  const place = at === -1 && lines[0].length !== lines[1].length ? lines[0].length : at
+  if (place !== -1)
+    return `the queries differ in line ${place + 1}: ${shown(lines[0][place])}, ${shown(lines[1][place])}`
+  const names = [...new Set([...Object.keys(a.variables), ...Object.keys(b.variables)])]
+  const name = names.find((one) => canonical(a.variables[one]) !== canonical(b.variables[one]))
+  if (name === undefined) return null
+  const said = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value))
+  return `the variable ${name} differs: ${said(a.variables[name])}, ${said(b.variables[name])}`
+}
+
+function shown(line: string | undefined): string {
+  return line === undefined ? 'nothing' : JSON.stringify(line.trim())
+}
+
+/** What else is not as it was when they were stamped. */
+async function notesOf(later: Standpoint, given: readonly (Result | null)[], input: ExplainInput): Promise<string[]> {
+  const engine = await engineVersion(later.engine)
+  const file = await fileReadIn(later.engine, given[0]?.note.query ?? '')
+  const past =
+    file === undefined ? [] : [`the query reads files directly (${file}), which are the same at every version`]
+  const others = given.flatMap((one) => (one ? changes(one.note, engine, input.program ?? one.note.program) : []))
+  return [...new Set([...past, ...others])]
+}
+
+type Found = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof Makers>
+
+async function searched(search: Search): Promise<Found> {
+  const { ledger, from, to } = search
+  const versions = heldVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
+  const [oldest, newest] = [versions.at(0), versions.at(-1)]
+  if (oldest === undefined || newest === undefined) throw new RangeError('a result of a version that is not held')
+  using start = await ran(search, oldest)
+  const { text, lost } = await differingText(search, start)
+  const found = { text, commit: null, row: null, ...nothing }
+  using end = oldest === newest ? null : await ran(search, newest)
+  if (end === null || (await isSameRun(start, end))) {
+    if (lost !== null) return { ...found, verdict: 'unexplained', reason: lost }
+    return { ...found, verdict: text === null ? 'same' : 'explained', reason: null }
+  }
+  const { before, after, place } = await bisected(search, versions, start, end)
+  const [earlier, guilty] = [versions[place - 1], versions[place]]
+  if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
+  await bringKept(before.session, after.session)
+  const row = await firstRow(after.session)
+  const made =
+    row && (await narrowed(search, { earlier: earlier.committed_at, guilty: guilty.committed_at, after, row }))
+  if (made === undefined)
+    search.notes.push('no point and no record by itself makes that row: it tells something else of the commit')
+  const further = after !== end && !(await isSameRun(after, end))
+  const told = row === undefined ? null : { row: row.row, column: row.column, from: row.from, to: row.to }
+  const commit = commitOf(ledger, earlier, guilty, further)
+  return { ...found, ...made, verdict: 'explained', reason: lost, commit, row: told }
+}
+
+/** What of the commit makes the first row. */
+async function narrowed(
+  { ledger, input, run, to }: Search,
+  own: Pick<Parameters<typeof makersOf>[0], 'earlier' | 'guilty' | 'after' | 'row'>,
+): Promise<Makers | undefined> {
+  let tries = 0
+  const onTry = (): void => {
+    tries++
+    input.onRun?.({ runs: tries, about: 'points and records of the commit' })
+  }
+  const { root, tries: most = 300 } = input
+  const { script, version, note } = to
+  const { query, variables } = note
+  return await makersOf({ ...own, ledger, root, script, version, note: { query, variables }, tries: most, onTry }, run)
+}
+
+async function ran(search: Search, { version, committed_at }: HeldVersion): Promise<KeptRun> {
+  const outcome = await search.later.at(committed_at)
+  count(search, `version ${version}`)
+  return outcome
+}
+
+function count(search: Search, about: string): void {
+  search.runs++
+  search.input.onRun?.({ runs: search.runs, about })
+}
+
+/**
+ * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked: what of
+ * their text makes the difference, or that it does not come again at all.
+ */
+async function differingText(search: Search, start: KeptRun) {
+  const { from, to, input, run, ledger } = search
+  if (start.result === from.note.result) return { text: null, lost: null }
+  const { query, variables } = from.note
+  const at = heldVersions(ledger).find(({ version }) => version === from.version)?.committed_at ?? 0
+  try {
+    using own = await openStandpoint({ root: input.root, script: from.script, query, variables }, run)
+    using again = await own.at(at)
+    count(search, `version ${from.version} by its own views`)
+    const differs = again.result !== from.note.result
+    if (differs && from.file !== null) await carryFile(resolve(from.file), again.session, keptRows.brought)
+    if (differs && (from.file === null || !(await sameRows(again.session)))) {
+      return {
+        text: null,
+        lost: `${from.file ?? 'the result'} does not come again from its own version: run pitlake replay`,
+      }
+    }
+    if (await isSameRun(again, start)) return { text: null, lost: null }
+    const text = await changedText([own.engine, search.later.engine], [from.script, to.script], query)
+    return { text, lost: null }
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
+    return { text: null, lost: `version ${from.version} is not whole any more: ${error.message}` }
+  }
+}
+
+/** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */
+async function bisected(search: Search, versions: readonly HeldVersion[], start: KeptRun, end: KeptRun) {
+  let [low, high] = [
+    { at: 0, rows: start },
+    { at: versions.length - 1, rows: end },
+  ]
+  while (high.at - low.at > 1) {
+    const at = Math.floor((low.at + high.at) / 2)
+    const middle = versions[at]
+    if (middle === undefined) throw new RangeError('no such version')
+    const rows = await ran(search, middle)
+    const before = await isSameRun(start, rows)
+    const left = before ? low : high
+    if (left.rows !== start && left.rows !== end) left.rows[Symbol.dispose]()
+    if (before) low = { at, rows }
+    else high = { at, rows }
+  }
+  return { before: low.rows, after: high.rows, place: high.at }
+}
+
+function commitOf(ledger: Ledger, earlier: HeldVersion, guilty: HeldVersion, further: boolean): GuiltyCommit {
+  const { version, committed_at, job, run, program, points_added } = guilty
+  const of = (one: HeldVersion) => new Map(Object.entries((heldRules(ledger, one.version)?.rules ?? {}) as object))
+  const [before, after] = [of(earlier), of(guilty)]
+  const isOther = (path: string): boolean => canonical(before.get(path) ?? null) !== canonical(after.get(path) ?? null)
+  const rules = before.size === 0 ? [] : [...new Set([...before.keys(), ...after.keys()])].filter(isOther).toSorted()
+  return { version, committed_at, job, run, program, points_added, rules, further }
+}

@@ -1,0 +1,301 @@
+import { liveFiles } from '../../lake/ledger/held.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import type { SeriesName } from '../../catalog/series.ts'
+import type { Micros } from '../../base/time.ts'
+import { alteredScript, realPoints, relationOfPoints } from '../../query/views/script.ts'
+import { tableOf, filesSql } from '../../query/views/relations.ts'
+import { countOf, type FirstRow, type StampNote } from './stamped.ts'
+import { openStandpoint, type Standpoint, type KeptRun } from './explain-runs.ts'
+import { changedFields, smallestPart, textsOf } from './explain-text.ts'
+import { price, priced } from '../../query/points.ts'
+import { instantText } from '../../query/projection.ts'
+import type { RunDeps } from '../../query/run.ts'
+
+/** What is told of a point before a commit, or after it. */
+interface ToldPoint {
+  readonly v: number | null
+  readonly o: string | null
+  readonly available_at: string
+  /** When this lake first held it. */
+  readonly observed_at: string
+  readonly basis: string
+}
+
+/** A point that a commit brought, dated anew or took away: null where it was not there. */
+interface ChangedPoint extends SeriesName {
+  readonly t: string
+  readonly from: ToldPoint | null
+  readonly to: ToldPoint | null
+}
+
+/** A step in the history of a record, and the fields in which it differs from the one before. */
+type ChangedRecord = Awaited<ReturnType<typeof recordOf>>
+
+/** What makes the first row that differs: without any one of these it would be as it was. */
+interface Makers {
+  readonly points: readonly ChangedPoint[]
+  readonly records: readonly ChangedRecord[]
+  /** False where the tries did not suffice to leave out all that can be. */
+  readonly minimal: boolean
+}
+
+/** Two neighbouring versions, the rows that they give, and what made them. */
+interface Between {
+  readonly ledger: Ledger
+  readonly root: string
+  /** The text of the views, its version, and the query over it. */
+  readonly script: string
+  readonly version: number
+  readonly note: Pick<StampNote, 'query' | 'variables'>
+  /** The instants of both commits. */
+  readonly earlier: Micros
+  readonly guilty: Micros
+  readonly after: KeptRun
+  readonly row: FirstRow
+  /** So many runs at most. */
+  readonly tries: number
+  readonly onTry: () => void
+}
+
+/** A table whose rows may be taken from before the commit or from after it. */
+interface Table {
+  readonly name: string
+  /** The relation over its files, as it stands in the text of the views. */
+  readonly relation: string
+  /** By which its rows are told apart. */
+  readonly keys: readonly string[]
+  /** Those of them by which rows belong together, the widest first. */
+  readonly within: readonly string[]
+  /** When a row came. */
+  readonly clock: string
+  /** What the relation is read with. */
+  readonly read: string
+}
+
+/** One row that differs: the table, its number there, and what it belongs to, the widest first. */
+interface Item {
+  readonly table: Table
+  readonly n: number
+  readonly within: readonly string[]
+}
+
+const none: Makers = { points: [], records: [], minimal: true }
+const pointsWithin = ['asset', 'metric', 't']
+const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
+
+/** What of a commit makes the row; undefined where it is made by none of its points and records. */
+export async function makersOf(between: Between, run: Omit<RunDeps, 'folder'>): Promise<Makers | undefined> {
+  const tables = tablesOf(between)
+  const script = mixedScript(between.script, tables)
+  if (script === undefined) return undefined
+  const { root, note } = between
+  // Of the metrics that the query names first: of a large lake that is little.
+  for (const named of [true, false]) {
+    const before = async (engine: Engine): Promise<void> => await gather(engine, tables, between, named)
+    using mixed = await openStandpoint({ root, script, ...note, before }, run)
+    const makers = await narrowedTo(mixed, tables, between)
+    if (makers !== undefined) return makers
+  }
+  return undefined
+}
+
+async function narrowedTo(mixed: Standpoint, tables: readonly Table[], between: Between): Promise<Makers | undefined> {
+  const all = await itemsOf(mixed.engine, tables)
+  const wanted = await countOf(between.after.session, between.row)
+  const does = async (part: readonly Item[]): Promise<boolean> => {
+    between.onTry()
+    await choose(mixed.engine, tables, part)
+    using rows = await mixed.at(between.guilty)
+    return (await countOf(rows.session, between.row)) === wanted
+  }
+  if (all.length === 0 || !(await does(all)) || (await does([]))) return undefined
+  const { part, minimal } = await narrowest(all, does, between.tries)
+  return { ...(await madeBy(mixed.engine, part)), minimal }
+}
+
+/** Whole assets, metrics and instants are left out before single points: what makes a row often belongs together. */
+async function narrowest(all: readonly Item[], does: (part: readonly Item[]) => Promise<boolean>, most: number) {
+  let [part, left] = [all, most]
+  const counted = async (some: readonly Item[]): Promise<boolean> => {
+    left--
+    return await does(some)
+  }
+  for (const level of [0, 1, 2]) {
+    const groups = [...Map.groupBy(part, ({ within }) => within[level]).values()]
+    if (groups.length === part.length) continue
+    const kept = new Set((await smallestPart(groups, async (some) => await counted(some.flat()), left)).part.flat())
+    part = part.filter((item) => kept.has(item))
+  }
+  return await smallestPart(part, counted, left)
+}
+
+/** The points, and every table of the registry's history, as the text of the views reads them. */
+function tablesOf({ ledger, root, script, version }: Between): readonly Table[] {
+  const points = relationOfPoints(script)
+  const ofPoints =
+    points === undefined
+      ? []
+      : [{ name: 'points', relation: points, keys: pointKeys, within: pointsWithin, clock: 'observed_at' }]
+  const records = [...script.matchAll(historyView)].map(([, name = '', relation = '']) => ({
+    name: `history.${name}`,
+    relation,
+    // A step says by which later one it is superseded: with that one left out it must not.
+    read: `(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS superseded_at) FROM ${relation})`,
+    keys: ['id', 'at'],
+    within: ['id'],
+    clock: 'at',
+  }))
+  const listed = liveFiles(ledger, { table: 'metric_assets', version })
+  const assets = filesSql(root, tableOf('metric_assets', new Map()), listed)
+  const ofAssets = {
+    name: 'metric_assets',
+    relation: assets,
+    keys: ['id', 'observed_at'],
+    within: ['id'],
+    clock: 'observed_at',
+  }
+  const all = [...ofPoints, ...records, ...(script.includes(assets) ? [ofAssets] : [])]
+  return all.map((table) => ({ read: table.relation, ...table }))
+}
+
+/** The view of a history, its name, and the relation over its files. */
+const historyView = /^CREATE OR REPLACE VIEW history\."(\w+)" AS\n(?:[^;]*?)\nFROM (\([^;]*?\))\nWHERE \(/gm
+
+/** The text of the views over tables of which some rows are chosen. */
+function mixedScript(script: string, tables: readonly Table[]): string | undefined {
+  let mixed: string | undefined = script
+  for (const table of tables) {
+    if (table.name === 'points') mixed = alteredScript(mixed, mixedSql(table, realPoints))
+    else mixed = mixed.replaceAll(table.relation, () => `(${mixedSql(table, table.read)})`)
+    if (mixed === undefined) return undefined
+  }
+  return mixed
+}
+
+/** The rows of a relation that did not differ, and of those that did the ones that are chosen. */
+function mixedSql(table: Table, relation: string): string {
+  const same = table.keys.map((key) => `own.${quoteName(key)} IS NOT DISTINCT FROM real.${quoteName(key)}`)
+  return `SELECT real.* FROM ${relation} AS real ANTI JOIN ${place(table, 'differing')} AS own ON ${same.join(' AND ')}
+    UNION ALL BY NAME SELECT * EXCLUDE (n) FROM ${place(table, 'chosen')}`
+}
+
+/** A table of the session that holds something of a table of the lake. */
+function place({ name }: Table, what: 'before' | 'after' | 'differing' | 'chosen'): string {
+  return quoteName(`explained ${what} ${name}`)
+}
+
+/** Which keys differ between both versions, and what these held of them. */
+async function gather(engine: Engine, tables: readonly Table[], between: Between, named: boolean): Promise<void> {
+  const { query } = between.note
+  const texts = named ? [...(await textsOf(engine, query)), ...(query.includes(price) ? [priced] : [])] : null
+  for (const table of tables) {
+    const { read, clock, keys } = table
+    const own = texts && table.name === 'points' ? `stored.metric IN (${['', ...texts].map(quote).join(', ')})` : 'true'
+    const rows = (joined = ''): string => `${read} AS stored${joined} WHERE ${own} AND stored.${quoteName(clock)}`
+    const list = keys.map(quoteName).join(', ')
+    const sides = [
+      { side: place(table, 'before'), at: `make_timestamptz(${between.earlier}::BIGINT)` },
+      { side: place(table, 'after'), at: `make_timestamptz(${between.guilty}::BIGINT)` },
+    ] as const
+    const [before, after] = sides
+    /** Makes a table of what each version held. */
+    const held = async (columns: string, joined?: string): Promise<void> => {
+      for (const { side, at } of sides)
+        await engine.run(
+          `SET VARIABLE observed_as_of = ${at};
+           CREATE OR REPLACE TABLE ${side} AS SELECT ${columns} FROM ${rows(joined)} <= ${at}`,
+        )
+    }
+    // What has come stays, unless points were dated anew: only then the rows from before the commit are compared.
+    const isDatedAnew = read.includes('observed_as_of')
+    if (isDatedAnew) await held(`${list}, hash(stored) AS row_hash`)
+    const other = isDatedAnew
+      ? `(FROM ${before.side} EXCEPT FROM ${after.side}) UNION ALL (FROM ${after.side} EXCEPT FROM ${before.side})`
+      : `FROM ${rows()} > ${before.at} AND stored.${quoteName(clock)} <= ${after.at}`
+    await engine.run(
+      `CREATE TABLE ${place(table, 'differing')} AS SELECT ${list}, row_number() OVER (ORDER BY ${list}) AS n
+       FROM (SELECT DISTINCT ${list} FROM (${other}))`,
+    )
+    const same = keys.map((key) => `stored.${quoteName(key)} IS NOT DISTINCT FROM own.${quoteName(key)}`).join(' AND ')
+    await held('stored.*, own.n', ` JOIN ${place(table, 'differing')} AS own ON ${same}`)
+    await engine.run(`CREATE TABLE ${place(table, 'chosen')} AS FROM ${after.side} LIMIT 0`)
+  }
+  await engine.run('SET VARIABLE observed_as_of = NULL')
+}
+
+async function itemsOf(engine: Engine, tables: readonly Table[]): Promise<readonly Item[]> {
+  const items: Item[] = []
+  for (const table of tables) {
+    const within = table.within.map((key) => `CAST(${quoteName(key)} AS VARCHAR)`).join(', ')
+    const rows = await engine.rows<{ n: bigint; within: readonly string[] }>(
+      `SELECT n, [${within}] AS within FROM ${place(table, 'differing')} ORDER BY n`,
+    )
+    for (const row of rows) items.push({ table, n: Number(row.n), within: row.within })
+  }
+  return items
+}
+
+/** Puts the rows of these items as they were after the commit into the lake, of all others as they were before it. */
+async function choose(engine: Engine, tables: readonly Table[], part: readonly Item[]): Promise<void> {
+  const chosen = Map.groupBy(part, ({ table }) => table)
+  for (const table of tables) {
+    const list = `CAST([${(chosen.get(table) ?? []).map(({ n }) => n).join(', ')}] AS BIGINT[])`
+    const into = place(table, 'chosen')
+    await engine.run(
+      `DELETE FROM ${into};
+       INSERT INTO ${into} BY NAME SELECT * FROM ${place(table, 'after')} WHERE n IN (SELECT unnest(${list}));
+       INSERT INTO ${into} BY NAME SELECT * FROM ${place(table, 'before')} WHERE n NOT IN (SELECT unnest(${list}))`,
+    )
+  }
+}
+
+async function madeBy(engine: Engine, part: readonly Item[]): Promise<Makers> {
+  const points: ChangedPoint[] = []
+  const records: ChangedRecord[] = []
+  for (const { table, n } of part)
+    if (table.name === 'points') points.push(await pointOf(engine, table, n))
+    else records.push(await recordOf(engine, table, n))
+  return { ...none, points, records }
+}
+
+/** The same record without a name, as rows have it. */
+type Plain<T> = { readonly [K in keyof T]: T[K] }
+
+async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {
+  const names = pointKeys.filter((one) => one !== 'params' && one !== 't').map(quoteName)
+  const [key] = await engine.rows<Plain<Omit<ChangedPoint, 'from' | 'to'>>>(
+    `SELECT ${names.join(', ')}, ${instantText('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
+  )
+  if (key === undefined) throw new RangeError('no such point')
+  const side = async (what: 'before' | 'after'): Promise<ToldPoint | null> => {
+    const [found] = await engine.rows<Plain<ToldPoint>>(
+      `SELECT v, o, ${instantText('available_at')} AS available_at, ${instantText('observed_at')} AS observed_at, basis
+       FROM ${place(table, what)} WHERE n = ${n}`,
+    )
+    return found ?? null
+  }
+  return { ...key, from: await side('before'), to: await side('after') }
+}
+
+type Step = { readonly id: string; readonly at: string; readonly what: string; readonly record: string | null }
+
+async function recordOf(engine: Engine, table: Table, n: number) {
+  const { name, clock, read } = table
+  const at = quoteName(clock)
+  const what =
+    name === 'metric_assets' ? `'listed'` : `CASE WHEN op IS NULL THEN coalesce(closed_by, 'deleted') ELSE op END`
+  const steps = async (from: string): Promise<Step | undefined> =>
+    (await engine.rows<Step>(`SELECT id, ${instantText(at)} AS at, ${what} AS what, record FROM ${from} LIMIT 1`))[0]
+  const now = await steps(`${place(table, 'after')} WHERE n = ${n}`)
+  const own = now ?? (await steps(`${place(table, 'before')} WHERE n = ${n}`))
+  if (own === undefined) throw new RangeError('no such record')
+  const before = await steps(
+    `${read} AS real WHERE id = ${quote(own.id)} AND ${instantText(at)} < ${quote(own.at)} ORDER BY ${at} DESC`,
+  )
+  const texts = [before?.record, own.record].flatMap((text) => text ?? [])
+  const [was, is] = texts.map((text) => JSON.parse(text) as Record<string, unknown>)
+  // Of one that comes or goes none are told.
+  const fields = was && is ? changedFields(was, is) : []
+  return { table: name, id: own.id, what: now === undefined ? 'gone' : own.what, at: own.at, fields }
+}

@@ -1,0 +1,55 @@
+import type { Micros } from '../../base/time.ts'
+import type { Engine } from '../../lake/store/engine.ts'
+import { instantSql } from '../../query/views/template.ts'
+import { closing, openQuery, type SessionOptions, setVariables } from '../../query/lake.ts'
+import { bringKept, type PinnedQuery, runStamped, sameRows } from './stamped.ts'
+import type { RunDeps } from '../../query/run.ts'
+
+/** A query that is run again and again over one text of the views; `before` makes tables that this reads. */
+type Asked = Pick<PinnedQuery, 'root' | 'script' | 'query' | 'variables'> & Pick<SessionOptions, 'before'>
+
+/** The rows that one run gave; they are there until it is disposed of. */
+export interface KeptRun extends Disposable {
+  readonly session: Engine
+  readonly rows: number
+  /** Digest of the rows in their order. */
+  readonly result: string
+}
+
+/** One text of the views, opened; the lake as it stood at any instant is asked through it. */
+export interface Standpoint extends Disposable {
+  readonly engine: Engine
+  /** Runs the query on what the lake held at the instant; what the query itself sets reaches no further. */
+  readonly at: (instant: Micros) => Promise<KeptRun>
+}
+
+/** Opens a text of the views on one thread, so that sums repeat. */
+export async function openStandpoint({ root, script, query, variables, before }: Asked, run: Omit<RunDeps, 'folder'>) {
+  const engine = await openQuery(root, { script, threads: 1, anyVariable: true, query, ...(before && { before }) })
+  const at = async (instant: Micros): Promise<KeptRun> => {
+    const session = await engine.session()
+    return closing(session, async () => {
+      await setVariables(session, { set: variables })
+      await holdTo(session, instant)
+      const after = async (own: Engine): Promise<void> => await holdTo(own, instant)
+      const made = await runStamped(session, query, { ...run, folder: root, after })
+      return { session, ...made, [Symbol.dispose]: () => session.close() }
+    })
+  }
+  return { engine, at, [Symbol.dispose]: () => engine.close() }
+}
+
+/** No session sees more than the lake held at the instant, whatever it has asked for. */
+async function holdTo(session: Engine, instant: Micros): Promise<void> {
+  await session.run(
+    `SET VARIABLE observed_as_of = least(${instantSql('observed_as_of')}, make_timestamptz(${instant}::BIGINT))`,
+  )
+}
+
+/** Whether two runs gave the same rows; those that an ORDER BY leaves equal may stand in another order. */
+export async function isSameRun(a: KeptRun, b: KeptRun): Promise<boolean> {
+  if (a.result === b.result) return true
+  if (a.rows !== b.rows) return false
+  await bringKept(a.session, b.session)
+  return await sameRows(b.session)
+}

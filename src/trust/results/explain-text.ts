@@ -1,0 +1,97 @@
+import type { Engine } from '../../lake/store/engine.ts'
+import { opening, statementsOf } from '../../query/statements.ts'
+import { constantTexts, namesIn, treesOf } from '../../query/tree.ts'
+
+const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
+
+/** What of two texts of the views a query has to do with, asked of sessions on both. */
+export async function changedText(
+  [own, later]: readonly [Engine, Engine],
+  [from, to]: readonly [string, string],
+  query: string,
+) {
+  const [before, after] = [objectsOf(from), objectsOf(to)]
+  const named = namesIn(await treesOf(later, query))
+  const objects = [...before].flatMap(([name, sql]) => {
+    const last = name.slice(name.lastIndexOf('.') + 1).replaceAll('"', '')
+    return named.has(last.toLowerCase()) && after.has(name) && after.get(name) !== sql ? [name] : []
+  })
+  return {
+    /** The views and macros that the query names and that have another text. */
+    objects,
+    /** What the catalogue says otherwise of the metrics that the query names. */
+    catalogue: await changedFacts(own, later, query),
+  }
+}
+
+/** The views and macros of a text by name, each with its statement. */
+function objectsOf(script: string): Map<string, string> {
+  return new Map(
+    statementsOf(script).flatMap(({ text }): [string, string][] => {
+      const sql = text.slice(opening(text) ?? 0)
+      const name = created.exec(sql)?.[1]
+      return name === undefined ? [] : [[name, sql]]
+    }),
+  )
+}
+
+/** The texts that stand in a query, such as the paths of metrics. */
+export async function textsOf(engine: Engine, query: string): Promise<ReadonlySet<string>> {
+  return new Set(constantTexts(await treesOf(engine, query)).map((one) => one.split('#')[0] ?? one))
+}
+
+async function changedFacts(own: Engine, later: Engine, query: string) {
+  const texts = await textsOf(later, query)
+  const [from, to] = [await endpointsOf(own), await endpointsOf(later)]
+  return [...texts].toSorted().flatMap((path) => {
+    const changes = changedFields(from.get(path) ?? {}, to.get(path) ?? {})
+    return changes.map((change) => ({ path, ...change }))
+  })
+}
+
+/** The fields in which two records differ. */
+export function changedFields(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>) {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => {
+    const [from, to] = [before[field] ?? null, after[field] ?? null]
+    return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ field, from, to }]
+  })
+}
+
+async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, unknown>>> {
+  const rows = await engine.rows<{ path: string; told: string }>(
+    'SELECT metric AS path, CAST(to_json(e) AS VARCHAR) AS told FROM endpoints AS e',
+  )
+  return new Map(rows.map(({ path, told }) => [path, JSON.parse(told) as Record<string, unknown>]))
+}
+
+/**
+ * Finds a part of a list for which `does` holds as it does for the whole, and of which nothing can be left out: halves are
+ * tried, then smaller shares and what is left without them. So few of many are found in a number of tries that grows with
+ * the logarithm of the many. After `most` tries the smallest part so far is given, of which more could perhaps be left out: it
+ * is not `minimal`.
+ */
+export async function smallestPart<T>(all: readonly T[], does: (part: readonly T[]) => Promise<boolean>, most: number) {
+  let part = all
+  let tries = 0
+  for (let shares = 2; part.length > 1; ) {
+    // In their order, of sizes that differ by one at most.
+    const ends = Array.from({ length: shares + 1 }, (_, n) => Math.floor((n * part.length) / shares))
+    const cut: (readonly T[])[] = ends.slice(1).map((end, n) => part.slice(ends[n], end))
+    const rests = shares > 2 ? cut.map((share) => without(part, new Set(share))) : []
+    let found: readonly T[] | undefined
+    for (const one of [...cut, ...rests]) {
+      if (tries++ >= most) return { part, minimal: false }
+      if (!(await does(one))) continue
+      found = one
+      break
+    }
+    if (found === undefined && shares >= part.length) break
+    shares = found === undefined ? Math.min(part.length, 2 * shares) : cut.includes(found) ? 2 : Math.max(2, shares - 1)
+    part = found ?? part
+  }
+  return { part, minimal: true }
+}
+
+function without<T>(list: readonly T[], gone: ReadonlySet<T>): readonly T[] {
+  return list.filter((one) => !gone.has(one))
+}

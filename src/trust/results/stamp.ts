@@ -1,0 +1,358 @@
+import { basename, dirname } from 'node:path'
+import { copy, isThere, readText } from '../../lake/store/files.ts'
+import { exportCatalogue } from '../../catalog/export.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { LakeError, usage } from '../../base/errors.ts'
+import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
+import { sha256 } from '../../lake/ledger/entry.ts'
+import { diskError, exists, makeFolder, realDisk, statOf } from '../../lake/store/disk.ts'
+import { heldRules, heldStamps, liveFiles } from '../../lake/ledger/held.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { observedAgain } from '../../lake/ledger/lost.ts'
+import { lockCommit, pin } from '../../lake/store/lock.ts'
+import { refuseMirror } from '../../lake/store/marker.ts'
+import { readStamp, stampSchema, writeStamp } from '../../lake/ledger/stamps.ts'
+import { openSpool, type Spool } from '../../lake/ledger/sweep.ts'
+import { tellViews } from '../../query/views/build.ts'
+import { exportsOf } from '../../query/views/manifest.ts'
+import { type Assumed, assumedBy } from '../lookahead/assumed.ts'
+import { carryFile } from '../../query/beside.ts'
+import { folded } from './folded.ts'
+import { openQuery } from '../../query/lake.ts'
+import { notesOfSql } from '../../query/question.ts'
+import type { RunDeps } from '../../query/run.ts'
+import { argueFromPlan } from '../lookahead/proof/prove.ts'
+import {
+  engineVersion,
+  firstRow,
+  keptRows,
+  pinnedOptions,
+  type PinnedQuery,
+  readNote,
+  runStamped,
+  sameRows,
+  type StampNote,
+  writeStamped,
+} from './stamped.ts'
+import type { Stressed } from './stress.ts'
+import { tryFigure, tryFigureAgain } from './stress-stamp.ts'
+import { refuseOthers } from '../../query/changed.ts'
+
+/** What is to be stamped. */
+interface StampInput {
+  readonly root: string
+  readonly catalogue: Catalogue
+  /** The query's text as its author wrote it; or a stamped result, whose query, variables and version are taken. */
+  readonly query: string | { readonly stamped: string }
+  /** Where the result goes, absolute. */
+  readonly out: string
+  /** Session variables by name; of a stamped result none beside its own. */
+  readonly variables: StampNote['variables']
+  /** Stamps, instead of the query's rows, how far a figure over them moves. */
+  readonly stress?: Parameters<typeof tryFigure>[2] | undefined
+}
+
+/** What is known of a stamped query: whether its plan proves that it looks nowhere ahead, or what its figure bears. */
+interface StampVerdict {
+  readonly kind: 'lookahead' | 'stress'
+  readonly verdict: 'proved' | 'not proved' | Stressed['verdict']
+}
+
+/** A stamped result. */
+export interface Stamped extends StampNote {
+  readonly verdict: StampVerdict
+  readonly assumes: readonly Assumed[]
+  /** The outcome of which the rows are told, where a figure was stamped. */
+  readonly outcome: Stressed | null
+  readonly id: string
+  /** SHA-256 of the result file. */
+  readonly digest: string
+  readonly out: string
+}
+
+const tiesMoved = "every row is the same; those that the query's ORDER BY leaves equal stand in another order"
+const folderMark = '{{folder}}'
+/** A stamp's id is the beginning of its file's digest. */
+const idLength = 16
+
+/**
+ * Runs a query over exactly the newest version, on one thread, and writes its rows with everything that is needed to
+ * run it again. The views' text, the files that they name and the lake's own tables are kept for as long as the lake;
+ * the note that says so makes no version.
+ */
+export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, deps: CommitDeps): Promise<Stamped> {
+  await refuseMirror(input.root)
+  const ledger = await Ledger.open(input.root)
+  const id = `stamp-${Math.floor(deps.nowMicros()).toString(36)}-${deps.holder.pid}`
+  const spool = await openSpool(input.root, id, deps)
+  const temporary = `${input.out}.${deps.holder.pid}.tmp`
+  const disk = deps.disk ?? realDisk
+  try {
+    const { root, query: asked } = input
+    // Nothing but the note to come says that these files are needed.
+    await using _ = await pin(root, id, { ...deps.holder, since: deps.nowMicros() })
+    const pinned = await (typeof asked === 'string'
+      ? pinNow(ledger, { ...input, query: asked }, deps, spool)
+      : pinnedBefore(ledger, asked.stamped))
+    const { source } = pinned
+    const { query, variables } = source
+    await refuseOthers(ledger, undefined, source.version)
+    using session = await openQuery(root, pinnedOptions(source))
+    const own = { ...run, folder: root }
+    const tried = input.stress && (await tryFigure(ledger, source, input.stress, own))
+    const made = await runStamped(session, tried?.rows ?? query, own)
+    const single = folded(query)?.sql
+    const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
+    const noted = tried ? [] : await notesOfSql(session, query, own, keptRows.own)
+    const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
+    const note: StampNote = {
+      ...pinned.note,
+      ...made,
+      ...facts,
+      ...(tried && { stress: tried.again }),
+      ...(assumes.length > 0 && { assumes }),
+      ...(noted.length > 0 && { noted }),
+    }
+    // A script that amounts to one SELECT has a plan to ask; its rows are decided at `ts`.
+    const argument = single && !tried ? await argueFromPlan(session, { sql: single, ts: 'ts', labels: [] }) : undefined
+    const verdict: StampVerdict = tried
+      ? { kind: 'stress', verdict: tried.outcome.verdict }
+      : { kind: 'lookahead', verdict: argument?.proved === true ? 'proved' : 'not proved' }
+    const said = { verdict, assumes, outcome: tried?.outcome ?? null }
+    await writeStamped(session, temporary, note)
+    await disk.sync(temporary)
+    const digest = await sha256File(temporary)
+    const stampId = digest.slice(0, idLength)
+    const stamped: Stamped = { ...note, ...said, id: stampId, digest, out: input.out }
+    await record(ledger, spool, stamped, pinned.kept, deps)
+    await disk.move(temporary, input.out)
+    await disk.syncFolder(dirname(input.out))
+    return stamped
+  } catch (error) {
+    throw diskError(error, 'stamp')
+  } finally {
+    await disk.remove(temporary)
+    await spool.close()
+    ledger.close()
+  }
+}
+
+interface Pinned {
+  readonly source: PinnedQuery
+  /** What was copied for it, relative to the lake. */
+  readonly kept: readonly string[]
+  readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
+}
+
+/** What an earlier stamp pinned. */
+async function pinnedBefore(ledger: Ledger, path: string): Promise<Pinned> {
+  const { note, source } = await provedStamp(ledger, path)
+  refuseOutcome(note, path)
+  const { files } = await readStamp(ledger.root, (await sha256File(path)).slice(0, idLength))
+  const kept = files.map((file) => file.path).filter((file) => file.startsWith(`${places.stamps}/`))
+  const { lake, version, script, catalogue } = note
+  return { source, kept, note: { lake, version, script, catalogue } }
+}
+
+/** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
+async function pinNow(
+  ledger: Ledger,
+  { root, catalogue, query, variables }: StampInput & { readonly query: string },
+  deps: CommitDeps,
+  spool: Spool,
+): Promise<Pinned> {
+  const { script: raw, manifest } = await tellViews(ledger, { catalogue, deps })
+  const { version } = manifest
+  const { lake } = ledger.head()
+  if (lake === null || !(version > 0))
+    throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+  const disk = deps.disk ?? realDisk
+  const kept: string[] = []
+  const keep = async (name: string, bring: (target: string) => Promise<void>): Promise<void> => {
+    kept.push(`${places.stamps}/${name}`)
+    await bring(spool.file(name))
+    const target = inLake(root, `${places.stamps}/${name}`)
+    // The name tells the content: what is there is the same, unless a power cut has torn what a killed run left.
+    if ((await exists(target)) && (await sha256File(target)) === (await sha256File(spool.file(name))))
+      return await disk.sync(target)
+    await disk.sync(spool.file(name))
+    await disk.move(spool.file(name), target)
+  }
+  await makeFolder(disk, inLake(root, places.stamps))
+  for (const { path } of exportsOf(manifest))
+    await keep(basename(path), async (target) => await copy(inLake(root, path), target))
+  const text = raw.replaceAll(root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
+  const script = `${sha256(text).slice(0, 32)}.sql`
+  await keep(script, async (target) => await disk.write(target, text))
+  const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
+  return {
+    source: { root, version, script: raw, query, variables, anyVariable: false },
+    kept,
+    note: { lake, version, script: `${places.stamps}/${script}`, catalogue: digest },
+  }
+}
+
+/** The same result stamped again leaves the note as it is. */
+async function record(
+  ledger: Ledger,
+  spool: Spool,
+  { id, digest, out, query, ...note }: Stamped,
+  kept: readonly string[],
+  deps: CommitDeps,
+): Promise<void> {
+  const { root } = ledger
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  await ledger.catchUp()
+  if (heldStamps(ledger).some((known) => known.id === id)) return
+  const pinned = liveFiles(ledger, { version: note.version })
+  if (pinned.some((file) => file.dropped_version !== null))
+    throw new LakeError('unexpected', {
+      subject: `version ${note.version}`,
+      got: 'files that were vacuumed meanwhile',
+      next: 'run the same command again',
+    })
+  const own = kept.map(async (path) => {
+    const full = inLake(root, path)
+    return { path, bytes: (await statOf(full))?.size ?? 0, sha256: await sha256File(full) }
+  })
+  const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
+  const again = observedAgain(ledger)
+  const stampFile: Parameters<typeof writeStamp>[3] = {
+    schema_version: stampSchema,
+    lake: note.lake,
+    id,
+    version: note.version,
+    digest,
+    query_digest: sha256(query),
+    path: basename(out),
+    at: Math.floor(deps.nowMicros()),
+    program: deps.program,
+    rules: heldRules(ledger, note.version)?.digest ?? null,
+    detail: {
+      script: note.script,
+      result: note.result,
+      rows: note.rows,
+      variables: note.variables,
+      verdict: { ...note.verdict },
+      ...(note.assumes.length > 0 && { assumes: note.assumes.map((one) => ({ ...one })) }),
+      ...(note.noted && { noted: note.noted.map((one) => ({ ...one })) }),
+      ...(again.length > 0 && { observed_again: again.map((one) => ({ ...one })) }),
+    },
+    files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
+  }
+  await writeStamp(deps.disk ?? realDisk, root, spool.file('stamp.json'), stampFile)
+  await ledger.catchUp()
+}
+
+/** What running a stamped result again came to. */
+export interface Replayed extends StampNote {
+  readonly same: boolean
+  /** The first row that differs, counted from 1; of a whole row no column is told. */
+  readonly difference: {
+    readonly row: number
+    readonly column: string | null
+    readonly stamped: string | null
+    readonly replayed: string | null
+  } | null
+  /** What is not as it was, though it should not matter. */
+  readonly notes: readonly string[]
+}
+
+/** Runs a stamped result again over the version that it was made from and compares it bit for bit. */
+export async function replay(root: string, path: string, run: Omit<RunDeps, 'folder'>, program: string) {
+  using ledger = await Ledger.openToRead(root)
+  const { note, source } = await provedStamp(ledger, path)
+  refuseForgotten(ledger, note, path)
+  using session = await openQuery(root, pinnedOptions(source))
+  const own = { ...run, folder: root }
+  const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
+  const again = await runStamped(session, tried ?? source.query, own)
+  const notes = changes(note, await engineVersion(session), program)
+  if (again.result === note.result) return { ...note, same: true, difference: null, notes }
+  await carryFile(path, session, keptRows.brought)
+  if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
+  const first = await firstRow(session)
+  const difference = first ? { row: first.row, column: first.column, stamped: first.from, replayed: first.to } : null
+  return { ...note, same: false, difference, notes }
+}
+
+/** The note of a stamped result that nobody changed since, and its query over the views that it was made by. */
+export async function provedStamp(ledger: Ledger, path: string): Promise<{ note: StampNote; source: PinnedQuery }> {
+  const note = await noteOf(path)
+  await prove(ledger, note, path)
+  const text = await readText(inLake(ledger.root, note.script)).catch((cause: unknown) => {
+    throw lost(note.script, cause)
+  })
+  if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
+  const { root } = ledger
+  const { query, variables, version } = note
+  const script = text.replaceAll(folderMark, root)
+  return { note, source: { root, version, script, query, variables, anyVariable: true } }
+}
+
+/** The note of a stamped result; refuses what is none. */
+export async function noteOf(path: string): Promise<StampNote> {
+  const note = await readNote(path).catch((cause: unknown) => {
+    throw unsound(path, 'a Parquet file', 'a damaged one', cause)
+  })
+  if (note !== undefined) return note
+  throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
+}
+
+/** The file must be the one whose digest the lake holds. */
+async function prove(ledger: Ledger, note: StampNote, path: string): Promise<void> {
+  const { lake } = ledger.head()
+  if (lake !== note.lake)
+    throw usage(path, {
+      expected: `a result of lake ${lake}`,
+      got: `one of lake ${note.lake}`,
+      next: 'name its folder with --data',
+    })
+  const digest = await sha256File(path)
+  const known = heldStamps(ledger).filter((held) => held.version === note.version)
+  if (known.some((held) => held.digest === digest)) return
+  throw unsound(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
+}
+
+/** Refuses to run a result again of whose files the lake goes on without one. */
+export function refuseForgotten(ledger: Ledger, { version }: StampNote, path: string): void {
+  const files = liveFiles(ledger, { version }).filter((file) => file.dropped_version !== null)
+  const gone = files.find((file) => !isThere(inLake(ledger.root, file.path)))
+  if (gone === undefined) return
+  throw new LakeError('integrity', {
+    subject: path,
+    expected: `the files of version ${version}, of which it was made`,
+    got: `none at ${gone.path}: the lake goes on without it since version ${gone.dropped_version}`,
+    next: 'put it back from a copy of the lake, or run pitlake stamp again on what is there now',
+  })
+}
+
+function unsound(path: string, expected: string, got: string, cause?: unknown): LakeError {
+  const next = 'put it back from a copy, or run pitlake stamp again'
+  return new LakeError('integrity', { subject: path, expected, got, next, cause })
+}
+
+/** Refuses a stamped outcome of a figure where the rows of a query are asked for. */
+export function refuseOutcome({ stress }: StampNote, path: string): void {
+  if (stress === undefined) return
+  throw usage(path, { expected: 'a stamped result of a query', got: 'the outcome of pitlake stress' })
+}
+
+function lost(script: string, cause: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: script,
+    expected: 'the text of the views that was stamped',
+    got: cause === undefined ? 'another text' : 'no such file',
+    next: 'run pitlake doctor',
+    cause,
+  })
+}
+
+/** What is not as it was when a result was stamped, though it should not matter. */
+export function changes(note: StampNote, engine: string, program: string): string[] {
+  const notes: string[] = []
+  if (engine !== note.engine) notes.push(`stamped with DuckDB ${note.engine}, replayed with ${engine}`)
+  if (program !== note.program) notes.push(`stamped by ${note.program}, replayed by ${program}`)
+  return notes
+}

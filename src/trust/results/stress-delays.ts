@@ -1,0 +1,99 @@
+import { endSql, micros } from '../../base/intervals-sql.ts'
+import { formatDuration, type Interval } from '../../base/time.ts'
+import { computedSql } from '../../sources/points/files.ts'
+import { quote, quoteList } from '../../lake/store/engine.ts'
+import { realPoints } from '../../query/views/script.ts'
+
+/** Quantiles of how late points came, as the audit of the rules tells them. */
+export const quantiles = ['p50', 'p95', 'p99', 'max'] as const
+/** One of them. */
+export type Quantile = (typeof quantiles)[number]
+
+/** How late the points of an endpoint and interval were seen to come: seconds after the end; null where nobody saw one come. */
+export interface SeenLags extends Readonly<Record<Quantile, number | null>> {
+  readonly metric: string
+  readonly interval: Interval
+}
+
+/** An earlier version, and when it was committed, ISO. */
+interface Vintage {
+  readonly version: number
+  readonly at: string
+}
+
+/** What is to be borne. */
+export interface Borne {
+  /** SQL of one number over the table `result`, which holds the rows of the query. */
+  readonly figure: string
+  /** Lags that are added, in seconds, and quantiles of the lags that were seen. */
+  readonly lags: readonly (number | Quantile)[]
+  /** More time between knowing and acting, in seconds. */
+  readonly latencies: readonly number[]
+  /** By how much of itself the figure may move. */
+  readonly within: number
+}
+
+/** What is needed to try the same once more. */
+export interface StressAgain extends Borne {
+  readonly seen: readonly SeenLags[]
+  readonly vintages: readonly Vintage[]
+}
+
+/** An instant before which no point of an endpoint and interval is known: seconds after the end of its interval. */
+interface Floor {
+  readonly metric: string
+  readonly interval: Interval
+  readonly seconds: number
+}
+
+/** How much later points are known than the lake says. */
+interface Delay {
+  /** A longer lag of what arrives, or more time between knowing and acting. */
+  readonly kind: 'lag' | 'latency'
+  /** As it was asked for: `30m`, `p95`. */
+  readonly name: string
+  /** Added to every instant; 0 where floors stand for it. */
+  readonly seconds: number
+  readonly floors: readonly Floor[]
+}
+
+/** So much later. */
+export function laterBy(kind: Delay['kind'], seconds: number): Delay {
+  return { kind, name: formatDuration(seconds), seconds, floors: [] }
+}
+
+/** No point earlier than so many of its endpoint came; an endpoint of which no arrival is known stays as it is. */
+export function asLateAs(quantile: Quantile, seen: readonly SeenLags[]): Delay {
+  const floors = seen.flatMap(({ metric, interval, [quantile]: seconds }) =>
+    seconds === null ? [] : [{ metric, interval, seconds }],
+  )
+  return { kind: 'lag', name: quantile, seconds: 0, floors }
+}
+
+/**
+ * The stored points as they would be known under a delay, of these metrics alone if some are named: a SELECT for
+ * `alteredScript`. When a point was computed stays what the provider said. Nothing is known earlier than it was.
+ */
+export function delayedPoints(delay: Delay, metrics?: readonly string[]): string {
+  const later = (at: string): string => {
+    const whole = delay.floors.length > 0 ? floored(at, delay.floors) : added(at, delay.seconds)
+    return metrics === undefined
+      ? whole
+      : `CASE WHEN list_contains(${quoteList(metrics)}, told.metric) THEN ${whole} ELSE ${at} END`
+  }
+  return `SELECT told.* REPLACE (${later('told.available_at')} AS available_at,
+    ${later('told.available_rule_at')} AS available_rule_at, ${computedSql('told')} AS computed_at) FROM ${realPoints} AS told`
+}
+
+function added(at: string, seconds: number): string {
+  return `make_timestamptz(epoch_us(${at}) + ${seconds * micros})`
+}
+
+/** What has no instant of its own keeps none. */
+function floored(at: string, floors: readonly Floor[]): string {
+  const branches = floors.map(({ metric, interval, seconds }) => {
+    const from = `${endSql('epoch_us(told.t)', interval, micros)} + ${Math.ceil(seconds * micros)}`
+    return `WHEN told.metric = ${quote(metric)} AND told."interval" = ${quote(interval)} THEN make_timestamptz(greatest(epoch_us(${at}), ${from}))`
+  })
+  return `CASE WHEN ${at} IS NULL THEN NULL ${branches.join(' ')} ELSE ${at} END`
+}

@@ -1,0 +1,25 @@
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { ownScript } from '../../query/altered.ts'
+import { openQuery, type VariableValue, versionOf } from '../../query/lake.ts'
+import type { PinnedQuery } from './stamped.ts'
+import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
+
+/** A query over the newest version. */
+export async function sourceOfQuery(
+  { root }: Ledger,
+  query: string,
+  variables: Readonly<Record<string, VariableValue>>,
+): Promise<PinnedQuery> {
+  // Opened as any session would be: a lake without views, of another folder or damaged is told in the same words.
+  using session = await openQuery(root)
+  const [version, script] = [await versionOf(session), await ownScript(root)]
+  return { root, script, query, variables, anyVariable: false, version }
+}
+
+/** A stamped result: its query over the version that it was made from, with the views of then. */
+export async function sourceOfStamp(ledger: Ledger, path: string): Promise<PinnedQuery> {
+  const { note, source } = await provedStamp(ledger, path)
+  refuseOutcome(note, path)
+  refuseForgotten(ledger, note, path)
+  return source
+}

@@ -1,0 +1,89 @@
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { quote } from '../../lake/store/engine.ts'
+import type { RunDeps } from '../../query/run.ts'
+import type { SeenLags, StressAgain } from './stress-delays.ts'
+import type { PinnedQuery } from './stamped.ts'
+import { stress, type Stressed, type StressInput, type StressSource } from './stress.ts'
+import { formatMicros, parseMicros } from '../../base/time.ts'
+import { heldVersions } from '../../lake/ledger/held.ts'
+
+/** A stress that is to be stamped, with so many earlier versions. */
+interface StressAsked extends StressInput {
+  readonly vintages: number
+}
+
+/** Tries a figure over a pinned version: the outcome, its rows as SQL, and what is needed to try it once more. */
+export async function tryFigure(
+  ledger: Ledger,
+  pinned: PinnedQuery,
+  { vintages, ...input }: StressAsked,
+  run: RunDeps,
+): Promise<{ readonly outcome: Stressed; readonly rows: string; readonly again: StressAgain }> {
+  const source = withVintages(ledger, pinned, vintages)
+  let told: readonly SeenLags[] = []
+  const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => (told = await input.seen(metrics))
+  const outcome = await stress(source, { ...input, seen }, run)
+  const { figure, lags, latencies, within } = input
+  return {
+    outcome,
+    rows: rowsSql(outcome),
+    again: { figure, lags, latencies, within, seen: told, vintages: source.vintages },
+  }
+}
+
+/** The rows of the same, tried once more. */
+export async function tryFigureAgain(source: PinnedQuery, { seen, vintages, ...input }: StressAgain, run: RunDeps) {
+  return rowsSql(
+    await stress({ ...source, vintages }, { ...input, seen: async () => await Promise.resolve(seen) }, run),
+  )
+}
+
+const types = {
+  kind: 'VARCHAR',
+  name: 'VARCHAR',
+  rows: 'BIGINT',
+  changed: 'BIGINT',
+  figure: 'DOUBLE',
+  moved: 'DOUBLE',
+  falls: 'BOOLEAN',
+  share: 'DOUBLE',
+} as const
+
+type StampedRun = Readonly<Partial<Record<keyof typeof types, string | number | boolean | null>>>
+
+/** An outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order. */
+function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
+  const told: StampedRun[] = [
+    { kind: 'as it is', rows, figure },
+    ...runs,
+    ...metrics.map(({ metric: name, ...share }) => ({ kind: 'metric', name, ...share })),
+    { kind: 'bears', name: 'seconds', figure: borne },
+    { kind: 'verdict', name: verdict },
+  ]
+  const cell = (value: StampedRun[keyof StampedRun], type: string): string =>
+    `CAST(${value === null || value === undefined ? 'NULL' : quote(String(value))} AS ${type})`
+  const lines = told.map((one, place) => {
+    const cells = Object.entries(types).map(([name, type]) => cell(one[name as keyof StampedRun], type))
+    return `(${[place, ...cells].join(', ')})`
+  })
+  const names = Object.keys(types).join(', ')
+  return `SELECT ${names} FROM (VALUES ${lines.join(',\n ')}) AS told (place, ${names}) ORDER BY place`
+}
+
+/**
+ * A pinned query with so many earlier versions to try: of those before this one, and before what the query sees at most, that
+ * brought something (merges and redatings take files away), evenly among them, the last with them.
+ */
+export function withVintages(ledger: Ledger, source: PinnedQuery, wanted: number): StressSource {
+  const { observed_as_of: seen } = source.variables
+  const until = (typeof seen === 'string' ? parseMicros(seen) : undefined) ?? Infinity
+  const told = heldVersions(ledger).filter(
+    (one) => one.version < source.version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
+  )
+  const count = Math.min(wanted, told.length)
+  const some = Array.from({ length: count }, (_, i) => told[Math.floor(((i + 1) * told.length) / count) - 1])
+  const vintages = some.flatMap((one) =>
+    one === undefined ? [] : [{ version: one.version, at: formatMicros(one.committed_at) }],
+  )
+  return { ...source, vintages }
+}

@@ -1,0 +1,102 @@
+import { formatDuration } from '../../base/time.ts'
+
+/** One run beside the one that it is held against. */
+export interface StressRun {
+  readonly kind: 'lag' | 'latency' | 'version'
+  /** The delay as it was asked for, or the number of the version. */
+  readonly name: string
+  /** Seconds added to every instant; null where a quantile or a version was asked for. */
+  readonly seconds: number | null
+  /** When the version was committed. */
+  readonly at: string | null
+  readonly rows: number
+  /** Rows that the other run does not have. */
+  readonly changed: number
+  /** Null where it is no number. */
+  readonly figure: number | null
+  /** The figure that it is held against: on the lake as it is; for a version what the lake says now that was knowable then. */
+  readonly before: number | null
+  /** By which part of itself the figure moved; null where that cannot be said. */
+  readonly moved: number | null
+  readonly falls: boolean
+}
+
+/** What a delay of one metric alone does to the figure. */
+interface MetricShare {
+  readonly metric: string
+  readonly figure: number | null
+  readonly moved: number | null
+  /** Of all that metrics move it by, each alone. */
+  readonly share: number
+}
+
+/** Whether the figure bears what was tried. */
+interface StressVerdict {
+  readonly verdict: 'holds' | 'falls' | 'undecided'
+  readonly reason: string | null
+}
+
+/** The part of itself by which a figure moved. */
+export function movedShare(figure: number | null, before: number | null): number | null {
+  if (figure === null || before === null) return null
+  if (figure === before) return 0
+  return before === 0 ? null : (figure - before) / Math.abs(before)
+}
+
+/** Whether a figure moved, up or down, by more than a part of itself; what is no number any more did. */
+export function isFallen(figure: number | null, before: number | null, within: number): boolean {
+  if (figure === null || before === null) return figure !== before
+  return Math.abs(figure - before) > within * Math.abs(before)
+}
+
+/** Delays judge a figure; earlier versions, which may only have held less, are told. */
+export function stressVerdict(
+  runs: readonly StressRun[],
+  figure: number,
+  borne: number | null,
+  shares: readonly MetricShare[],
+): StressVerdict {
+  const fallen = runs.find(({ kind, falls }) => falls && kind !== 'version')
+  if (fallen === undefined) return { verdict: 'holds', reason: null }
+  const gone = fallen.figure === null ? 'nothing' : briefFigure(fallen.figure)
+  const [first] = shares
+  const lag = borne === null ? [] : [borne === 0 ? 'less than a minute' : formatDuration(borne)]
+  const whose = first === undefined || first.share === 0 ? [] : [first.metric]
+  const lives = lag.length + whose.length === 0 ? '' : `; it lives on ${[...lag, ...whose].join(' of ')}`
+  return {
+    verdict: 'falls',
+    reason: `the figure goes from ${briefFigure(figure)} to ${gone} ${inWords(fallen)}${lives}`,
+  }
+}
+
+/** What a run tries, in words. */
+export function inWords({ kind, name }: Pick<StressRun, 'kind' | 'name'>): string {
+  if (kind === 'version') return `at version ${name}`
+  if (kind === 'latency') return `with ${name} more to act`
+  if (name === 'max') return 'with points as late as the latest of their metric'
+  return name.startsWith('p') ? `with points as late as ${name} of their metric` : `with points ${name} later`
+}
+
+/** Four digits that count. */
+export function briefFigure(value: number): string {
+  return String(Number(value.toPrecision(4)))
+}
+
+/**
+ * The longest added lag, in seconds, that a figure bears which falls with a longer one: to a minute, or a twentieth, between
+ * the longest that was borne and the first that was not. Null where none of those tried made it fall.
+ */
+export async function longestBorne(runs: readonly StressRun[], falls: (seconds: number) => Promise<boolean>) {
+  const added = runs.flatMap((run) => (run.kind === 'lag' && run.seconds !== null ? [{ ...run, by: run.seconds }] : []))
+  const first = added.find((run) => run.falls)
+  if (first === undefined) return null
+  let borne = Math.max(0, ...added.filter(({ by }) => by < first.by).map(({ by }) => by))
+  let fallen = first.by
+  while (fallen - borne > Math.max(60, borne / 20)) {
+    const middle = Math.round((borne + fallen) / 120) * 60
+    if (middle <= borne || middle >= fallen) break
+    if (await falls(middle)) fallen = middle
+    else borne = middle
+  }
+  return borne
+}

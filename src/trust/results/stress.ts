@@ -1,0 +1,266 @@
+import type { Engine } from '../../lake/store/engine.ts'
+import { microsOf, parseMicros } from '../../base/time.ts'
+import { openAltered } from '../../query/altered.ts'
+import { namedMetrics } from '../lookahead/states.ts'
+import { closing, openQuery } from '../../query/lake.ts'
+import { pinnedOptions, type PinnedQuery } from './stamped.ts'
+import { guarded, type RunDeps, runScript } from '../../query/run.ts'
+import {
+  asLateAs,
+  type Borne,
+  delayedPoints,
+  laterBy,
+  type Quantile,
+  type SeenLags,
+  type StressAgain,
+} from './stress-delays.ts'
+import { fileReadIn, parsedSql } from '../../query/tree.ts'
+import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
+import { usage } from '../../base/errors.ts'
+import { carry, rowsBeside } from '../../query/beside.ts'
+import { admit } from '../../query/gate.ts'
+
+type MetricShare = Parameters<typeof stressVerdict>[3][number]
+
+type Delay = ReturnType<typeof laterBy>
+
+/** What is run, and the earlier versions to try. */
+export interface StressSource extends PinnedQuery {
+  readonly vintages: StressAgain['vintages']
+}
+
+/** What is to be borne, and what is asked meanwhile. */
+export interface StressInput extends Borne {
+  /** How late the points of these metrics were seen to come. */
+  readonly seen: (metrics: readonly string[]) => Promise<readonly SeenLags[]>
+  readonly onRun?: ((done: number) => void) | undefined
+}
+
+/** What came of it. */
+export interface Stressed extends ReturnType<typeof stressVerdict> {
+  readonly figure: number | null
+  readonly rows: number
+  readonly runs: readonly StressRun[]
+  /** The delay under which each metric was tried alone, and what it did. */
+  readonly delay: { readonly kind: Delay['kind']; readonly name: string } | null
+  readonly metrics: readonly MetricShare[]
+  /** The longest added lag that the figure bears, to a minute or a twentieth; null where none of those tried made it fall. */
+  readonly bears_seconds: number | null
+  readonly notes: readonly string[]
+}
+
+/** The conditions of a run beside those of the query. */
+interface Conditions {
+  readonly delay?: Delay
+  readonly metrics?: readonly string[]
+  readonly asOf?: string
+  readonly observedAsOf?: string
+}
+
+type Ran = Awaited<ReturnType<typeof runUnder>>
+
+const none = { runs: [], delay: null, metrics: [], bears_seconds: null }
+/** Changes nothing, and is opened sooner than the views whole. */
+const unchanged = laterBy('lag', 0)
+/** More metrics than these are not tried one by one. */
+const mostMetrics = 24
+
+/**
+ * Runs a query again as it would have come out had points been known later, by all of them and by one metric at a time,
+ * and as it came out at earlier versions, and tells how far a figure over its rows moves. Everything runs on one thread,
+ * so that nothing else can move it; the first run but one changes nothing, and must give the same.
+ */
+export async function stress(source: StressSource, input: StressInput, run: RunDeps): Promise<Stressed> {
+  const trial: Trial = { source, input, run, done: 0 }
+  using base = await runUnder(trial, {})
+  const known = { figure: base.figure, rows: base.rows }
+  const undecided = (reason: string): Stressed => ({ verdict: 'undecided', reason, ...known, ...none, notes: [] })
+  if (base.figure === null) return undecided('the figure is no number on the lake as it is')
+  const file = await fileReadIn(base.session, [source.query, input.figure, `SELECT (${input.figure}\n)`].join(';\n'))
+  if (file !== undefined) return undecided(`it reads files directly (${file}), which nothing delays; read the views`)
+  const control = await heldAgainst(trial, base.session, { delay: unchanged })
+  if (control.changed > 0 || control.figure !== base.figure)
+    return undecided('two runs on the same lake differ: it is not deterministic')
+  const metrics = await namedMetrics(base.session, source.query)
+  const { delays, notes } = await delaysOf(input, metrics)
+  const runs: StressRun[] = []
+  for (const delay of delays) runs.push(await delayed(trial, base, delay))
+  for (const { version, at } of source.vintages) runs.push(await vintage(trial, version, at))
+  const worst = worstOf(runs, delays)
+  const read = metrics.length > 0 ? metrics : await allMetrics(base.session)
+  const shares = worst === undefined || read.length > mostMetrics ? [] : await alone(trial, base, worst, read)
+  const borne = await longestBorne(runs, async (seconds) => (await delayed(trial, base, laterBy('lag', seconds))).falls)
+  if (delays.length > 0 && runs.every(({ kind, changed }) => kind === 'version' || changed === 0)) notes.push(unmoved)
+  if (worst !== undefined && read.length > mostMetrics)
+    notes.push(`the query names no metric, and there are ${read.length}: none was tried alone`)
+  return {
+    ...stressVerdict(runs, base.figure, borne, shares),
+    ...known,
+    runs,
+    delay: shares.length > 0 && worst !== undefined ? { kind: worst.kind, name: worst.name } : null,
+    metrics: shares,
+    bears_seconds: borne,
+    notes,
+  }
+}
+
+const unmoved =
+  'no delay changes a row: the query decides later than these after its points are known, or does not ask when they were (pitlake lookahead tells)'
+
+/** What the runs share. */
+interface Trial {
+  readonly source: StressSource
+  readonly input: StressInput
+  readonly run: RunDeps
+  done: number
+}
+
+/** The delays, shortest first; quantiles only where an arrival is known, for otherwise they would promise what nobody saw. */
+async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonly string[]) {
+  const wanted = lags.filter((lag) => typeof lag !== 'number')
+  const told = wanted.length === 0 ? [] : await seen(metrics)
+  const silent = told.filter(({ max }) => max === null)
+  const heard = told.length > silent.length
+  const notes = silent.length === 0 ? [] : [silence(silent, heard, wanted)]
+  const audited = heard ? wanted.map((quantile) => asLateAs(quantile, told)) : []
+  const ascending = (all: readonly number[]): number[] =>
+    [...new Set(all)].filter((s) => s > 0).toSorted((a, b) => a - b)
+  return {
+    delays: [
+      ...audited,
+      ...ascending(lags.filter((lag) => typeof lag === 'number')).map((seconds) => laterBy('lag', seconds)),
+      ...ascending(latencies).map((seconds) => laterBy('latency', seconds)),
+    ],
+    notes,
+  }
+}
+
+function silence(silent: readonly SeenLags[], heard: boolean, wanted: readonly Quantile[]): string {
+  const names = silent.map(({ metric, interval }) => `${metric} ${interval}`)
+  const some = names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
+  return `no arrival is known of ${some}: ${heard ? 'they stay' : 'all stays'} as the rule says under ${wanted.join(', ')}`
+}
+
+async function allMetrics(session: Engine): Promise<string[]> {
+  const rows = await session.rows<{ metric: string }>('SELECT DISTINCT metric FROM points ORDER BY 1')
+  return rows.map(({ metric }) => metric)
+}
+
+/** Runs the query and its figure under conditions; what its script makes lives and ends with the session, which is open. */
+async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions) {
+  const { source, input, run } = trial
+  const clocks = {
+    ...(asOf !== undefined && { as_of: asOf }),
+    ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
+  }
+  const { root, query } = source
+  const options = pinnedOptions({ ...source, variables: { ...source.variables, ...clocks } })
+  const session = await (delay === undefined
+    ? openQuery(root, options)
+    : openAltered(root, delayedPoints(delay, metrics), options))
+  return closing(session, async () => {
+    const rows = await keepRows(session, query, run)
+    const figure = await figureOf(session, input.figure, run)
+    trial.done++
+    input.onRun?.(trial.done)
+    return { session, figure, rows, [Symbol.dispose]: () => session.close() }
+  })
+}
+
+/** A run under conditions beside another one. */
+async function heldAgainst(trial: Trial, base: Engine, conditions: Conditions) {
+  using ran = await runUnder(trial, conditions)
+  const { figure, rows } = ran
+  await carry(base, `FROM ${own}`, ran.session, other)
+  // How many rows of either run the other does not have, whichever are more.
+  const beside = (await rowsBeside(ran.session, own, other)) ?? [Infinity]
+  return { figure, rows, changed: Math.max(...beside) }
+}
+
+/** The same as it is told. */
+async function toldBeside(
+  trial: Trial,
+  { session, figure: before }: Ran,
+  conditions: Conditions,
+  told: Pick<StressRun, 'kind' | 'name' | 'seconds' | 'at'>,
+): Promise<StressRun> {
+  const { figure, ...other } = await heldAgainst(trial, session, conditions)
+  const falls = isFallen(figure, before, trial.input.within)
+  return { ...told, ...other, figure, before, moved: movedShare(figure, before), falls }
+}
+
+async function delayed(trial: Trial, base: Ran, delay: Delay): Promise<StressRun> {
+  const { kind, name, seconds, floors } = delay
+  return await toldBeside(trial, base, { delay }, { kind, name, seconds: floors.length > 0 ? null : seconds, at: null })
+}
+
+/** What an earlier version answered, beside what the lake says now that was knowable then. */
+async function vintage(trial: Trial, version: number, at: string): Promise<StressRun> {
+  const { as_of: own } = trial.source.variables
+  const asOf = typeof own === 'string' && (parseMicros(own) ?? Infinity) < microsOf(at) ? own : at
+  using now = await runUnder(trial, { asOf, delay: unchanged })
+  const conditions = { asOf, observedAsOf: at, delay: unchanged }
+  return await toldBeside(trial, now, conditions, { kind: 'version', name: String(version), seconds: null, at })
+}
+
+/** The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none does. */
+function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | undefined {
+  const far = ({ figure, before }: StressRun): number => Math.abs((figure ?? 0) - (before ?? 0))
+  const moving = delays
+    .map((delay, i) => ({ delay, run: runs[i] }))
+    .filter(({ run }) => run !== undefined && far(run) > 0)
+  const fallen = moving.find(({ run }) => run?.falls)
+  return (fallen ?? moving.toSorted((a, b) => far(b.run as StressRun) - far(a.run as StressRun))[0])?.delay
+}
+
+/** Delays each metric alone. */
+async function alone(trial: Trial, base: Ran, delay: Delay, metrics: readonly string[]): Promise<MetricShare[]> {
+  const tried: { metric: string; figure: number | null; far: number }[] = []
+  for (const metric of metrics) {
+    const { figure } = await heldAgainst(trial, base.session, { delay, metrics: [metric] })
+    tried.push({ metric, figure, far: Math.abs((figure ?? 0) - (base.figure ?? 0)) })
+  }
+  const all = tried.reduce((sum, { far }) => sum + far, 0)
+  return tried
+    .map(({ metric, figure, far }) => ({
+      metric,
+      figure,
+      moved: movedShare(figure, base.figure),
+      share: all === 0 ? 0 : far / all,
+    }))
+    .toSorted((a, b) => b.share - a.share)
+}
+
+/** The table that a figure reads, and the one with the rows of another run. */
+const own = 'result'
+const other = 'result_before'
+
+/** Keeps the rows of a script's last statement for figures; gives their number. */
+async function keepRows(session: Engine, script: string, run: RunDeps): Promise<number> {
+  const ready = await runScript(session, script, run)
+  if (ready.kind !== 'SELECT') throw usage('SQL', { expected: 'a query, which gives rows', got: ready.kind })
+  await guarded(session, ready.text, run, async () =>
+    session.run(`CREATE OR REPLACE TEMP TABLE ${own} AS ${ready.text}`),
+  )
+  const [row] = await session.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${own}`)
+  return Number(row?.n)
+}
+
+/** The figure over the kept rows: a SELECT of one number, or an expression over them. Null where it is no finite number. */
+async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
+  const tree = await parsedSql(session, figure)
+  const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${own}` : figure
+  const { text, kind, columns } = await guarded(session, sql, run, async () => admit(session, sql))
+  const [column] = columns
+  if (kind !== 'SELECT' || column === undefined || columns.length > 1)
+    throw usage('--figure', { expected: 'SQL of one number', got: `${kind} of ${columns.length} columns` })
+  const rows = await guarded(session, sql, run, async () =>
+    session.rows<{ figure: number | null }>(
+      `SELECT CAST(figure AS DOUBLE) AS figure FROM (${text}\n) AS told (figure) LIMIT 2`,
+    ),
+  )
+  if (rows.length !== 1)
+    throw usage('--figure', { expected: 'SQL of one number', got: rows.length === 0 ? 'no row' : 'several rows' })
+  const value = rows[0]?.figure ?? null
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
