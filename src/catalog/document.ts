@@ -26,7 +26,7 @@ export type YamlText = Readonly<ReturnType<typeof readYaml>>
 /** Parses YAML; syntax errors and repeated keys become complaints with their line. */
 export function readYaml(name: string, text: string) {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const document = parse(name, text, lines)
   // One slip of syntax drags others behind it: only the first says what to mend. Repeated keys stand for themselves.
   const syntax = document.errors.filter((error) => error.code !== 'DUPLICATE_KEY')
   const errors = syntax.length > 0 ? syntax.slice(0, 1) : document.errors
@@ -34,7 +34,7 @@ export function readYaml(name: string, text: string) {
   const complaints: Complaint[] = errors.map(({ pos: [start], message }) => ({
     subject: at(start),
     expected: 'valid YAML',
-    got: message,
+    got: withoutText(message),
   }))
   if (errors.length === 0)
     complaints.push(...strangeNodes(document).map(({ offset, ...told }) => ({ subject: at(offset), ...told })))
@@ -47,6 +47,15 @@ export function readYaml(name: string, text: string) {
     return isScalar(node) ? node.source : undefined
   }
   return { name, value, complaints, where, written }
+}
+
+/** Parses a text; nesting that is too deep for the parser is refused. */
+function parse(name: string, text: string, lines: LineCounter): Document.Parsed {
+  try {
+    return parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  } catch (cause) {
+    throw usage(name, { expected: 'YAML that can be parsed', got: 'values nested too deeply', cause })
+  }
 }
 
 /** The text of a file of the user's; bytes that are no UTF-8 are refused with their line. */
@@ -90,7 +99,7 @@ function valueOf(document: Document, at: (offset: number) => string, complaints:
   } catch (error) {
     let last = 0
     visit(document, { Alias: (_, alias) => void (last = offsetOf(alias)) })
-    const got = error instanceof Error ? error.message : String(error)
+    const got = withoutText(error instanceof Error ? error.message : String(error))
     complaints.push({ subject: at(last), expected: 'aliases that can be followed', got })
     return undefined
   }
@@ -145,7 +154,7 @@ function unknownKey(yaml: YamlText, path: Path, known: readonly string[]): Compl
   return {
     subject: `${yaml.where(path)}: ${dotted(path)}`,
     expected: known.length > 0 ? `one of ${known.join(', ')}` : 'no such key',
-    got: `the unknown key \`${key}\``,
+    got: isName(key) ? `the unknown key \`${key}\`` : unnamed,
     next: hint(key, known),
   }
 }
@@ -155,8 +164,39 @@ function complaint(yaml: YamlText, path: Path, expected: string): Complaint {
   return {
     subject: `${yaml.where(path)}: ${dotted(path)}`,
     expected,
-    got: got === undefined ? 'nothing' : shorten(JSON.stringify(got)),
+    got: got === undefined ? 'nothing' : shownValue(got, path),
   }
+}
+
+/** The longest text of a file that an error quotes. */
+const longestQuote = 40
+
+/**
+ * What stands at a key, as an error shows it: a short value of one line as it is written, of all else only what kind it is.
+ * A file that is no configuration at all may hold what nobody is to read: of its text nothing is shown.
+ */
+function shownValue(value: unknown, path: Path): string {
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `a list of ${value.length}`
+  if (typeof value === 'object' && value !== null) return 'a mapping'
+  if (typeof value !== 'string') return JSON.stringify(value)
+  if (path.length === 0) return 'text'
+  return value.length > longestQuote || value.includes('\n')
+    ? `a text of ${value.length} characters`
+    : JSON.stringify(value)
+}
+
+/** What an unknown key is called that is no name: of another kind of file it may be a whole line. */
+const unnamed = 'a key that is no name'
+
+/** Whether a key is a word, a path or a pattern of paths, and not a line of some other file. */
+function isName(key: Key): boolean {
+  return typeof key === 'number' || /^[\w./*#@ -]{1,80}$/.test(key)
+}
+
+/** What the parser complains of, without what it quotes of the file. */
+function withoutText(message: string): string {
+  if (message.includes('call stack')) return 'values nested too deeply'
+  return message.replaceAll(/(["'`]).*\1/gs, '…').replace(/:\s.*$/s, '')
 }
 
 function expectation(issue: z.core.$ZodIssue): string {
@@ -212,10 +252,7 @@ function valueAt(value: unknown, path: Path): unknown {
 }
 
 function dotted(path: Path): string {
-  const text = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
+  const shown = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${isName(key) ? key : '…'}`))
+  const text = shown.join('')
   return text.replace(/^\./, '') || 'the file'
-}
-
-function shorten(text: string): string {
-  return text.length <= 80 ? text : `${text.slice(0, 77)}...`
 }

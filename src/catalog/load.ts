@@ -2,10 +2,11 @@ import { readdirSync, readFileSync, mkdirSync, mkdtempSync, renameSync, rmdirSyn
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
-import { type Complaint, LakeError, unreadable } from '../base/errors.ts'
+import { type Complaint, LakeError } from '../base/errors.ts'
 import { assemble } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
 import { describeIssues, readYaml, utf8Text, type YamlText } from './document.ts'
+import { readSettingsFile } from './user-file.ts'
 import { catalogueFile, type SourceFile } from './schema.ts'
 import { wireOf } from './wire.ts'
 import { createHash } from 'node:crypto'
@@ -84,13 +85,7 @@ function salvage(value: unknown, issues: readonly z.core.$ZodIssue[]): Omit<Sour
 }
 
 function readUserFile(file: string): string {
-  let bytes: Buffer
-  try {
-    bytes = readFileSync(file)
-  } catch (cause) {
-    throw unreadable(file, 'a readable catalogue file', cause)
-  }
-  return utf8Text(file, bytes)
+  return utf8Text(file, readSettingsFile(file, file, 'a readable catalogue file'))
 }
 
 /** What a text says and where: the line of each value by its path as JSON. */

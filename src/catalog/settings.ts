@@ -1,4 +1,4 @@
-import { readFileSync, type Stats, statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from './availability.ts'
 import type { Catalogue, Endpoint, Resource } from './catalogue.ts'
@@ -6,6 +6,7 @@ import type { Wire } from './wire.ts'
 import { globTest } from './globs.ts'
 import { type PlacedRule, resolveRules } from './rules.ts'
 import { utf8Text } from './document.ts'
+import { readBounded, readSettingsFile } from './user-file.ts'
 import { isTimed, timeOf } from './rule-kinds.ts'
 import { type Selection, seriesId } from './series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
@@ -284,10 +285,11 @@ function readConfig(flag: string | undefined, cwd: string) {
   const name = flag ?? 'pitlake.yaml'
   let bytes: Buffer
   try {
-    bytes = readFileSync(path)
-  } catch (cause) {
-    if (flag === undefined && (cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw unreadable(name, 'a readable config file', cause)
+    bytes = readSettingsFile(path, name, 'a readable config file')
+  } catch (error) {
+    const { cause } = error as { readonly cause?: NodeJS.ErrnoException }
+    if (flag === undefined && cause?.code === 'ENOENT') return undefined
+    throw error
   }
   return { ...parseConfig(name, utf8Text(name, bytes)), path }
 }
@@ -314,7 +316,7 @@ function readKey(name: string, env: Sources['env']): string | null {
   const file = env[`${name}_FILE`]
   if (!file) return null
   try {
-    return checkKey(`${name}_FILE`, readFileSync(file, 'utf8').trim())
+    return checkKey(`${name}_FILE`, readBounded(file, longestKeyFile, `${name}_FILE`).trim())
   } catch (cause) {
     if (cause instanceof LakeError) throw cause
     throw unreadable(`${name}_FILE`, 'a readable file', cause)
@@ -331,9 +333,12 @@ export function givenKeys(env: Sources['env']): string[] {
   return [...new Set([...found, ...aws].filter((key) => key !== ''))]
 }
 
+/** Bytes of a file with a key. */
+const longestKeyFile = 65_536
+
 function readQuietly(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return readBounded(file, longestKeyFile, 'a key')
   } catch {
     return ''
   }

@@ -25,8 +25,14 @@ export const refusedFunctions: ReadonlySet<string> = words(`
   test_all_types test_vector_types
 `)
 
-/** Functions of single values that write to a log, bind SQL that stands in a text, or tell of whole files what no cut hides. */
-export const refusedScalars: ReadonlySet<string> = new Set(['write_log', 'json_serialize_plan', 'stats'])
+/** Functions of single values that write to a log, bind SQL that stands in a text, tell of whole files what no cut hides, or sleep. */
+export const refusedScalars: ReadonlySet<string> = new Set([
+  'write_log',
+  'json_serialize_plan',
+  'stats',
+  'pg_sleep',
+  'sleep_ms',
+])
 
 /** The settings that a query may ask for; the others tell paths. */
 export const toldSettings: ReadonlySet<string> = new Set(['timezone', 'threads', 'memory_limit', 'max_memory'])

@@ -29,6 +29,16 @@ interface Failure {
 export function refusal(cause: unknown, failure: Failure): Error {
   if (cause instanceof LakeError) return cause
   if (!(cause instanceof Error)) return new Error(String(cause))
+  if (cause instanceof RangeError && cause.message.includes('call stack'))
+    return usage('SQL', { expected: 'a query that is nested less deeply', got: 'one too deep to read', cause })
+  // Its words are for the makers of the engine: a stack with paths and addresses.
+  if (/^(?:INTERNAL|FATAL) Error|\bStack Trace:/.test(cause.message))
+    return usage('SQL', {
+      expected: 'a query that DuckDB can run',
+      got: 'an internal error of DuckDB',
+      next: 'write it in another way',
+      cause,
+    })
   const message = cause.message.replace(/^Failed to extract statements: /, '')
   const { kind, text } = headline(message)
   const where = place(message, failure)

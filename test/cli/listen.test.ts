@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -131,6 +131,24 @@ test('readers that hang, shout or pile up take nothing from the others', async (
     loud.destroy()
     const many = await Promise.all(Array.from({ length: 20 }, async () => await get(`${door.url}/metrics`)))
     expect(new Set(many.map(({ status, body }) => `${status} ${body}`)).size).toBe(1)
+    await door.stop()
+  }))
+
+test('sixty half-sent heads do not keep a request from its answer', async () =>
+  await withRig(now, async (rig) => {
+    await rig.fetch(supply)
+    const door = await open(rig, ['status'])
+    const port = Number(new URL(door.url).port)
+    const crowd: Socket[] = []
+    for (let n = 0; n < 60; n++) {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+      await once(socket, 'connect')
+      socket.write('GET /metrics HTTP/1.1\r\nhost: 127')
+      crowd.push(socket)
+    }
+    const answers = Array.from({ length: 5 }, async () => (await get(`${door.url}/metrics`)).status)
+    expect(await Promise.all(answers)).toEqual([200, 200, 200, 200, 200])
+    for (const socket of crowd) socket.destroy()
     await door.stop()
   }))
 

@@ -55,7 +55,7 @@ interface Page extends Omit<Required<Said>, 'refused'> {
 /** `mcp`: one process, to which an agent speaks. An instant is mandatory there: one after all is given where none is. */
 export async function mcp({ root }: Place): Promise<Door> {
   const client = new Client({ name: 'test', version: '1' })
-  const args = [`${project}src/main.ts`, 'mcp', '--data', root]
+  const args = [`${project}src/main.ts`, 'mcp', '--data', root, '--allow', 'backfill,registry_backfill']
   await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' }))
   const callOf = ({ ask, knowledge = {} }: Question): readonly [tool: string, given: Record<string, unknown>] => {
     if ('sql' in ask) return ['query', { as_of: '2100-01-01', ...ask, ...knowledge }]

@@ -132,6 +132,8 @@ async function tryWalls(lake: FullLake, cutFolder: string): Promise<readonly str
     await truncated.cut({ at, rule: backfill === 'rule', registryBackfill: false, parts: false })
     await cutLedger(truncated.engine, at)
     await truncated.engine.run(`SET TimeZone = 'UTC'; SET VARIABLE backfill = '${backfill ?? 'strict'}'`)
+    // When a point was stored the door tells only as far as it stands; so does the lake that was cut.
+    await setMoment(truncated.engine, 'ledger_as_of', knowledge.asOf)
     const sides: Sides = { door, cut: truncated.engine, folder, cutFolder, knowledge }
     const grammar = new Grammar(random, { views, folder, files, asOf: `make_timestamptz(${at})` })
     // At first all of each, where something is known of it.

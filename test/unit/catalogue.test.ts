@@ -204,10 +204,10 @@ test.each<[string, readonly string[]]>([
     ['x.yaml:5: endpoints[0].takes: expected a list, got 7'],
   ],
   [`links: []\nlinks: []\nlinks: []\n`, ['x.yaml:2: expected valid YAML', 'x.yaml:3: expected valid YAML']],
-  [endpoint(`, about: [${'y'.repeat(74)}]`), [`got ["${'y'.repeat(74)}"]`]],
-  [endpoint(`, about: [${'y'.repeat(76)}]`), [`got ["${'y'.repeat(76)}"]`]],
-  [endpoint(`, about: [${'y'.repeat(77)}]`), [`got ["${'y'.repeat(75)}...`]],
-  ['some words', ['x.yaml:1: the file: expected a mapping, got "some words"']],
+  [endpoint(`, default: { currency: ${'y'.repeat(40)} }`), [`got ${'y'.repeat(40)}`]],
+  [endpoint(`, about: [${'y'.repeat(76)}]`), ['got a list of 1']],
+  [endpoint(`, takes: ${'y'.repeat(41)}`), ['got a text of 41 characters']],
+  ['some words', ['x.yaml:1: the file: expected a mapping, got text']],
   ['registry_sets:\n  a: { open: true, values: [b] }\n', ['x.yaml:2: registry_sets.a']],
 ])('%j is refused where it stands', (text, expected) => {
   const found = problems(text)

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Catalogue, dimensions } from '../../catalog/catalogue.ts'
 import { loadCatalogue } from '../../catalog/load.ts'
+import { readBounded } from '../../catalog/user-file.ts'
 import type { Selection } from '../../catalog/series.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../../catalog/settings.ts'
@@ -116,11 +117,15 @@ function assetsOf(settings: Settings): readonly string[] {
   return assets
 }
 
+/** Bytes of a file that is named on a command line: SQL, decisions, a certificate. */
+const longestGiven = 256_000_000
+
 /** The text of a file that the user names, `-` for standard input; `subject` is what named it. */
 export function readGiven({ cwd }: Pick<Deps, 'cwd'>, file: string, expected: string, subject = file): string {
   try {
-    return readFileSync(file === '-' ? 0 : resolve(cwd, file), 'utf8')
+    return readBounded(file === '-' ? 0 : resolve(cwd, file), longestGiven, subject)
   } catch (cause) {
+    if (cause instanceof LakeError) throw cause
     const { code } = cause as NodeJS.ErrnoException
     throw usage(subject, { expected, got: code === 'ENOENT' ? 'no such file' : (code ?? String(cause)), cause })
   }

@@ -5,7 +5,7 @@ import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Answerer, type Said } from '../server/answerer.ts'
-import type { DeskMeans } from '../server/desk.ts'
+import { type DeskMeans, lateSettings } from '../server/desk.ts'
 import type { Shown } from '../server/listen.ts'
 import { toldRefusal } from '../server/refusal.ts'
 import type { Tool } from '../server/tools.ts'
@@ -26,6 +26,10 @@ export const deskOptions = (timeout: string) =>
     '--timeout TIME': ['cancel an answer that takes longer: 90s, 10m', kinds.span('90s or 10m', true), timeout],
     '--spill SIZE': ['what DuckDB may put on the disk beside it, for all answers together', kinds.size, '16GB'],
     '--threads N': 'threads of DuckDB (default: all cores)',
+    '--allow LIST': {
+      kind: kinds.listOf(kinds.choice(lateSettings)),
+      about: 'settings that show later facts behind as_of, for questions that name them (default: none)',
+    },
     '--ledger WHEN': [ledgerAbout, kinds.choice(['as_of', 'now']), 'as_of'],
   }) as const
 
@@ -41,12 +45,16 @@ const leastOfBoth = 512 * mega
  * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is where
  * answers on their way lie.
  */
-export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string, wall?: string): Answers {
+export function openAnswers(
+  call: Call<ReturnType<typeof deskOptions>>,
+  scratch: string,
+  limit: Pick<DeskMeans, 'wall' | 'limited'>,
+): Answers {
   const { settings, options, env, sleep, stderr } = call
-  const { timeout: seconds, spill, threads, ledger } = options
+  const { timeout: seconds, spill, threads, ledger, allow: allowed = [] } = options
   requireMemory(leastOfBoth, keptMemory(), 'the memory of whoever answers')
   const ledgerNow = ledger === 'now'
-  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow, wall }
+  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow, allowed, ...limit }
   const start = startingAnswers(means, scratch, keylessOf(env, settings.secrets))
   const note = (words: string): void => stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })

@@ -3,6 +3,7 @@ import { serveMcp } from '../server/mcp.ts'
 import type { Tool } from '../server/tools.ts'
 import { readContext } from '../cli/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
+import { wallOf, wallOption } from './serve.ts'
 import { standingNow } from './status.ts'
 import { check } from '../report/status.ts'
 import { type Call, talking } from '../cli/spec.ts'
@@ -13,7 +14,7 @@ import { untilStopped } from '../cli/world.ts'
 
 export const mcpCommand = talking({
   viewsBefore: true,
-  options: deskOptions('60s'),
+  options: { ...wallOption, ...deskOptions('60s') },
   details: `Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is
 mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the
 lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL
@@ -25,7 +26,7 @@ It ends when standard input does. In the configuration of an agent:
     const call = await readContext(typed)
     const { settings, signal: stopped, stderr } = call
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(call, scratch)
+      await using answers = openAnswers(call, scratch, { wall: wallOf(typed.options), limited: true })
       const heads = (await answers.ready()) as readonly Omit<Tool, 'call'>[]
       if (stopped.aborted) return
       const look = lookingAtViews(typed)

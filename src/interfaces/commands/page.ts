@@ -30,7 +30,7 @@ it (python3 -m http.server -d DIR). What needs an engine, such as SQL, names \`p
     const wall = wallOf(typed.options)
     const folder = resolve(call.cwd, out)
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(call, scratch, wall)
+      await using answers = openAnswers(call, scratch, { wall, limited: wall !== undefined })
       await answers.ready()
       const put = async (name: string, text: string): Promise<void> => {
         mkdirSync(dirname(join(folder, name)), { recursive: true })

@@ -15,7 +15,7 @@ import { type OptionValues, talking } from '../cli/spec.ts'
 import { untilStopped } from '../cli/world.ts'
 
 /** What a server does not tell beyond. */
-export const wallOption = { '--as-of TIME': ['a wall: nobody is told what was known later', kinds.text] } as const
+export const wallOption = { '--as-of TIME': ['the limit: what was known later is not answered', kinds.text] } as const
 
 const options = {
   '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
@@ -46,7 +46,7 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
     const at = listenAt(address, call.settings)
     const wall = wallOf(typed.options)
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(call, scratch, wall)
+      await using answers = openAnswers(call, scratch, { wall, limited: wall !== undefined })
       await answers.ready()
       const { '/healthz': healthz } = showsOf(call)
       const page = await pageShows()

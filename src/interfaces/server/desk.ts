@@ -33,9 +33,19 @@ export interface DeskMeans {
   readonly threads?: number | undefined
   /** Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at `as_of`. */
   readonly ledgerNow: boolean
-  /** Nobody is told what was known later than at this instant. */
+  /** The limit: nothing that was known later than at this timestamp is answered. */
   readonly wall?: string | undefined
+  /** Whether an answer always has a limit: that of the server, or the timestamp that a question must name. */
+  readonly limited: boolean
+  /** Settings that show later facts earlier, and that questions may use although there is a limit. */
+  readonly allowed: readonly LateSetting[]
 }
+
+/** Settings of a question under which it is answered with facts that were known only later. */
+export const lateSettings = ['backfill', 'registry_backfill'] as const
+
+/** One of them. */
+export type LateSetting = (typeof lateSettings)[number]
 
 /** What reaches a desk from the outside world. */
 interface DeskDeps {
@@ -82,6 +92,7 @@ export class Desk {
 
   /** Takes a seat on the newest version, in a state of knowledge. */
   async sit(asked: Knowledge): Promise<Seat> {
+    refuseLate(asked, this.means)
     const knowledge = behind(asked, this.means.wall)
     // One after the other, so that a new version is opened once for all who ask.
     const opened = await this.#opening(async () => this.#newest())
@@ -133,12 +144,24 @@ export class Desk {
   }
 }
 
+/** Refuses what would show later facts behind the limit, unless whoever started the server has allowed it. */
+function refuseLate({ backfill, registryBackfill }: Knowledge, { limited, allowed }: DeskMeans): void {
+  if (!limited) return
+  const refuse = (name: LateSetting, expected: string, got: string): void => {
+    if (allowed.includes(name)) return
+    const next = `it shows later facts behind as_of: only whoever starts the server allows it, with --allow ${name}`
+    throw usage(name, { expected, got, next })
+  }
+  if (backfill === 'rule') refuse('backfill', 'strict', 'rule')
+  if (registryBackfill === true) refuse('registry_backfill', 'false', 'true')
+}
+
 /** What may be known at a desk with a wall. */
 function behind(knowledge: Knowledge, wall: string | undefined): Knowledge {
   const { asOf = wall } = knowledge
   if (asOf === undefined || wall === undefined) return knowledge
   if (microsOf(asOf) > microsOf(wall))
-    throw usage('as_of', { expected: `at most ${wall}, where this server stands (serve --as-of)`, got: asOf })
+    throw usage('as_of', { expected: `at most ${wall}, the limit of this server (--as-of)`, got: asOf })
   return { ...knowledge, asOf }
 }
 

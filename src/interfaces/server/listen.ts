@@ -1,6 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { usage } from '../../base/errors.ts'
@@ -89,6 +96,7 @@ export async function listen(
     },
   )
   server.maxConnections = manner.readers
+  makeRoom(server, manner.readers)
   server.timeout = patience.answer
   server.listen(port, host)
   try {
@@ -108,6 +116,34 @@ export async function listen(
     await closed
   }
   return { url, [Symbol.asyncDispose]: close }
+}
+
+/**
+ * Keeps connections without a request from filling the server: before the last place is taken the oldest of them is
+ * closed, first of the address that has most. A client that sends half a head, or none, so loses its place to one that asks.
+ */
+function makeRoom(server: Server, most: number): void {
+  const idle = new Map<Socket, string>()
+  let open = 0
+  server.on('connection', (socket) => {
+    open++
+    idle.set(socket, socket.remoteAddress ?? '')
+    socket.once('close', () => {
+      open--
+      idle.delete(socket)
+    })
+    if (open < most) return
+    const addresses = Map.groupBy(idle.keys(), (one) => idle.get(one) ?? '')
+    const [crowd = []] = [...addresses.values()].toSorted((a, b) => b.length - a.length)
+    crowd[0]?.destroy()
+  })
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const address = idle.get(socket)
+    idle.delete(socket)
+    response.once('close', () => {
+      if (!socket.destroyed && address !== undefined) idle.set(socket, address)
+    })
+  })
 }
 
 const portRefusals: Readonly<Record<string, string>> = {

@@ -97,7 +97,7 @@ export function pathsOf(input: PathsInput): Paths {
 async function explained({ desk, scratch, draw }: PathsInput, result: string, gone: AbortSignal): Promise<string> {
   const { wall, folder } = desk.means
   if (wall !== undefined)
-    throw usage('explain', { expected: 'the whole lake', got: `what was known at ${wall} (serve --as-of)` })
+    throw usage('explain', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
   const path = join(scratch, `${draw()}.parquet`)
   try {
     await writePrivate(path, Buffer.from(result, 'base64'))

@@ -92,6 +92,9 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
     ),
     lookaheadTool(desk),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
+      const { wall } = desk.means
+      if (wall !== undefined)
+        throw usage('status', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
       using seat = await desk.sit({})
       return fitted({ lake: seat.facts, ...(await standing()) })
     }),
@@ -240,7 +243,7 @@ export const lookaheadTool = (desk: Desk): Tool =>
 async function lookahead(desk: Desk, asked: ReadOptions<typeof lookaheadOptions>, gone: AbortSignal) {
   const { wall } = desk.means
   if (wall !== undefined)
-    throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (serve --as-of)` })
+    throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
   return await desk.turn(gone, async (run) => {
     using seat = await desk.sit({})
     const { ts = 'ts', labels = [], cutoffs = 20 } = asked

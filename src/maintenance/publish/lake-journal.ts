@@ -104,6 +104,11 @@ async function staged(root: string, from: Destination, files: readonly Placed[],
   }
 }
 
+/** Path of the file of a run as `runName` makes it: a timestamp, a process, a job. */
+const runPath = /^runs\/\d[\w-]{0,120}\.jsonl$/
+/** Bytes of the file of a run that is taken over; each is folded into a checkpoint long before. */
+const longestRun = 256_000_000
+
 /**
  * What runs wrote down is part of the index: each line counts right after the version that it follows. Such a file only
  * grows: one of the same size need not travel.
@@ -112,7 +117,9 @@ async function stageRuns(root: string, from: Destination, held: Held | undefined
   await makeFolder(realDisk, inLake(root, places.runs))
   const here = new Map((await held?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
   const limit = pLimit(atOnce)
-  const files = (await from.list(places.runs)).filter(({ path }) => /^runs\/[\w%.-]+\.jsonl$/.test(path))
+  const files = (await from.list(places.runs)).filter(({ path }) => runPath.test(path))
+  const large = files.find(({ bytes }) => bytes > longestRun)
+  if (large) throw unsoundAt(from, large.path, `at most ${longestRun} bytes`, String(large.bytes))
   await limit.map(files, async ({ path, bytes }) => {
     const place = held && here.get(path) === bytes ? held.place : from
     await place.get(path, inLake(root, path))

@@ -40,6 +40,9 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
  *   {{unset NAME}}                 true while that variable is unset
  *   {{by_then X}}                  true of what the lake did by the session's instant, which a door has stand at as_of
+ *   {{stored_by_then X}}           X, or NULL where that is later than `ledger_as_of`
+ *   {{newest_by_then}}             true if the newest commit is not later than `ledger_as_of`
+ *   {{imports_known}}              true of endpoints, for user metrics if a point of theirs is knowable at `as_of`
  *   {{stands}}                     true of rows that were there at that instant: added, not removed by then
  *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
  *   {{registry_backfill}}          true while the variable of that name is

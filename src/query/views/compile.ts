@@ -1,5 +1,5 @@
 import { relative } from 'node:path'
-import type { Catalogue } from '../../catalog/catalogue.ts'
+import { type Catalogue, imported as importedSource, isOwn } from '../../catalog/catalogue.ts'
 import { intervals, type Weekday } from '../../base/time.ts'
 import { quote, quoteName } from '../../lake/store/engine.ts'
 import type { HeldFile } from '../../lake/ledger/held.ts'
@@ -105,6 +105,7 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   as_of: () => instantSql('as_of'),
   observed_as_of: () => instantSql('observed_as_of'),
   by_then: (at) => `${ledger.unset} OR ${at} <= ${ledger.asOf}`,
+  stored_by_then: (at) => `CASE WHEN ${byLedgerSql(at)} THEN ${at} END`,
   stands: () =>
     `CASE WHEN ${ledger.unset} THEN removed_at IS NULL\n  ELSE added_at <= ${ledger.asOf} AND (removed_at IS NULL OR removed_at > ${ledger.asOf}) END`,
   unset: (variable) => unsetSql(variable),
@@ -120,6 +121,11 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   ...askedWords,
 }
 
+/** Whether something that the lake did at an instant had been done by `ledger_as_of`; true where that is not set. */
+function byLedgerSql(at: string): string {
+  return `(${unsetSql('ledger_as_of')} OR ${at} <= ${instantSql('ledger_as_of')})`
+}
+
 /** Whether what arrived at an instant is there in a look-ahead proof. */
 function provedSql(at: string): string {
   return `(${unsetSql('proof_hidden')} OR NOT ${betweenEdges('proof_hidden', at)})`
@@ -130,6 +136,7 @@ function factWords({ root, head }: Sources): Readonly<Record<string, (argument: 
   return {
     version: () => String(head.version),
     committed_at: () => `make_timestamptz(${head.committed_at})`,
+    newest_by_then: () => byLedgerSql(`make_timestamptz(${head.committed_at})`),
     digest: () => literal(head.digest),
     lake: () => literal(head.lake),
     folder: () => quote(root),
@@ -149,9 +156,10 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
     return fillIn(object?.file ?? name, found(all ? object?.stored : object?.body, name), own)
   }
-  /** The view `points` over a relation of files, or (`all`) every vintage. */
-  const pointsIn = (relation: string, all = false): string => {
+  /** The view `points` over a relation of files, or (`all`) every vintage; `ordered` keeps `observed_at` to sort by. */
+  const pointsIn = (relation: string, all = false, ordered = false): string => {
     const own: Fill = (word, argument) => {
+      if (ordered && word === 'stored_by_then') return argument
       if (word !== 'files' || argument !== 'points') return fill(word, argument)
       onRead('points')
       onRead('redated')
@@ -166,7 +174,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       ...own.early,
       revisable,
       files: points,
-      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true),
+      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true, true),
       price: () => body('price_usd'),
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
@@ -221,15 +229,16 @@ function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
 function pointWords(
   { root, catalogue, earlier, revisable = [] }: Sources,
   points: readonly HeldFile[],
-  pointsIn: (relation: string, all?: boolean) => string,
+  pointsIn: (relation: string, all?: boolean, ordered?: boolean) => string,
 ) {
   const over = (
     own: (of: { readonly metric: string }) => boolean,
     all: boolean,
     dated = (all: string) => all,
+    ordered = false,
   ): string => {
     const files = points.filter((file) => sharesOf(file).some(own))
-    return pointsIn(dated(datedPoints(root, readPoints(root, files), earlier.filter(own))), all)
+    return pointsIn(dated(datedPoints(root, readPoints(root, files), earlier.filter(own))), all, ordered)
   }
   const words = {
     points: (metric: string) =>
@@ -238,12 +247,21 @@ function pointWords(
         : over((one) => one.metric === metric, !revisable.includes(metric)),
     revisable_points: () => {
       const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
-      return `${over(({ metric }) => revisable.includes(metric), true)}\n  AND ${those}`
+      return `${over(({ metric }) => revisable.includes(metric), true, undefined, true)}\n  AND ${those}`
     },
+  }
+  const imported = new Set([...catalogue.endpoints.values()].filter(isOwn).map(({ path }) => path))
+  const importedWords = {
+    // Without `as_of` nothing is scanned: the condition folds to false.
+    imports_known: () =>
+      imported.size === 0
+        ? 'true'
+        : `(${unsetSql('as_of')} OR source <> ${quote(importedSource)} OR path IN (
+  SELECT metric FROM (${over(({ metric }) => imported.has(metric), true)}) AS known WHERE NOT ${unsetSql('as_of')}))`,
   }
   const part = ({ metric, dated }: ReturnType<typeof earlyParts>[number]): string =>
     over((one) => one.metric === metric, !revisable.includes(metric), dated)
-  return { words, early: { parts: earlyParts(catalogue), part } }
+  return { words: { ...words, ...importedWords }, early: { parts: earlyParts(catalogue), part } }
 }
 
 /** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */

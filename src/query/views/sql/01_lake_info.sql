@@ -1,14 +1,15 @@
 -- lake_info: which lake and version this is, and whether it still stands where it was made.
--- law: readable even when the files are not: a moved lake says what to do.
+-- law: L1. Readable even when the files are not: a moved lake says what to do. Behind ledger_as_of a later commit is not shown.
 CREATE OR REPLACE VIEW lake_info AS
-SELECT {{lake}} AS lake, CAST({{version}} AS BIGINT) AS version, {{committed_at}} AS committed_at,
+SELECT {{lake}} AS lake, CASE WHEN {{newest_by_then}} THEN CAST({{version}} AS BIGINT) END AS version,
+  CASE WHEN {{newest_by_then}} THEN {{committed_at}} END AS committed_at,
   {{provider}} AS provider, {{synthetic}} AS synthetic, {{folder}} AS folder,
   CASE WHEN (SELECT count(*) FROM glob({{pattern lake.duckdb}})) = 0
     THEN 'this lake was moved: run pitlake views' ELSE 'in place' END AS state;
 COMMENT ON VIEW lake_info IS 'One row: which lake this is. Where a view says "No files found", look at state here: a lake that was moved or copied needs pitlake views.';
 COMMENT ON COLUMN lake_info.lake IS 'identity of the lake, the same for ever';
-COMMENT ON COLUMN lake_info.version IS 'newest commit that these views show';
-COMMENT ON COLUMN lake_info.committed_at IS 'instant of that commit';
+COMMENT ON COLUMN lake_info.version IS 'newest commit that these views show; NULL behind an as_of limit before it, where versions lists those by then';
+COMMENT ON COLUMN lake_info.committed_at IS 'timestamp of that commit';
 COMMENT ON COLUMN lake_info.provider IS 'who answered';
 COMMENT ON COLUMN lake_info.synthetic IS 'true where the data come from the sandbox';
 COMMENT ON COLUMN lake_info.folder IS 'folder for which the views were made; all files are named by their full path';

@@ -3,12 +3,13 @@
 -- law: L1, L6. Both instants fold to constants and reach the Parquet scan; unset they leave no filter. The row's own
 --   condition on backfilled points stands inside the branch, so that the outer CASE folds to one plain column. Where the
 --   rule stands in for them it takes two columns to tell, and the scan skips by t: nothing is known before it begins.
+-- observed_at tells of the lake's own work: behind ledger_as_of it is NULL if the point was stored later.
 -- proof_hidden is a list of edges in microseconds: what arrived behind an odd number of them is not there (look-ahead proofs).
 -- The columns are qualified: macros inline this text, and their parameters metric, interval, currency … stand for bare names.
 CREATE OR REPLACE VIEW points AS
 SELECT stored.metric, stored.asset, stored."interval", stored.currency, stored.exchange, stored.network, stored.t,
   CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END AS available_at,
-  stored.observed_at, stored.v, stored.o,
+  {{stored_by_then stored.observed_at}} AS observed_at, stored.v, stored.o,
   CASE WHEN {{backfill}} THEN CASE WHEN stored.available_rule_at < stored.available_at THEN 'backfilled' ELSE stored.basis END ELSE stored.basis END AS basis,
   stored.extra, {{computed stored}} AS computed_at
 FROM {{files points}} AS stored

@@ -1,7 +1,9 @@
 -- endpoints: the catalogue as a table.
--- law: obeys no clock: it is the catalogue with which the views were made, settings applied.
+-- law: L1. It is the catalogue with which the views were made, settings applied. User metrics obey as_of: one is listed if any
+--   of its points was knowable. All else obeys no clock.
 CREATE OR REPLACE VIEW endpoints AS
-SELECT * EXCLUDE (path) FROM (SELECT path AS metric, {{columns endpoints}} FROM {{ledger endpoints}});
+SELECT * EXCLUDE (path) FROM (SELECT path AS metric, {{columns endpoints}} FROM {{ledger endpoints}}
+  WHERE {{imports_known}});
 COMMENT ON VIEW endpoints IS 'The catalogue: every endpoint with its value sets, defaults and availability rule.';
 COMMENT ON COLUMN endpoints.metric IS 'path of the endpoint; the metric of points';
 COMMENT ON COLUMN endpoints.about IS 'what it reports';

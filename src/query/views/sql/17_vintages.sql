@@ -6,7 +6,7 @@
 CREATE OR REPLACE VIEW vintages AS
 SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t,
   row_number() OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t ORDER BY p.available_at, p.observed_at) AS ordinal,
-  p.available_at, p.observed_at, p.v, p.o,
+  p.available_at, {{stored_by_then p.observed_at}} AS observed_at, p.v, p.o,
   lag(p.v) OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t ORDER BY p.available_at, p.observed_at) AS previous,
   lag(p.available_at) OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t ORDER BY p.available_at, p.observed_at) AS previous_available_at,
   p.basis

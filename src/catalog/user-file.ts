@@ -1,0 +1,60 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { usage } from '../base/errors.ts'
+
+/** Bytes of a file of settings at most: those that people write have some thousands. */
+const longestSettings = 16_000_000
+
+/**
+ * Bytes of a file of settings (a configuration, a catalogue): a regular file of at most 16 MB. A device, a pipe or a
+ * folder is refused before a byte of it is read; opening a pipe does not wait for its writer.
+ */
+export function readSettingsFile(path: string, subject: string, expected: string): Buffer {
+  let handle: number
+  try {
+    handle = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    // A socket cannot be opened at all.
+    throw usage(subject, { expected, got: code === 'ENXIO' ? 'a socket' : (code ?? 'another error'), cause })
+  }
+  try {
+    const stat = fstatSync(handle)
+    if (!stat.isFile()) throw usage(subject, { expected: 'a regular file', got: kindOf(stat) })
+    return readAtMost(handle, longestSettings, subject)
+  } catch (cause) {
+    const { code, syscall } = cause as NodeJS.ErrnoException
+    if (syscall === undefined) throw cause
+    throw usage(subject, { expected, got: code ?? 'another error', cause })
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/** Bytes of an open file, which may go on growing, or is refused if there are more. */
+function readAtMost(handle: number, most: number, subject: string): Buffer {
+  const blocks: Buffer[] = []
+  for (let bytes = 0; ; ) {
+    const block = Buffer.allocUnsafe(1 << 16)
+    const read = readSync(handle, block)
+    if (read === 0) return Buffer.concat(blocks)
+    bytes += read
+    if (bytes > most) throw usage(subject, { expected: `at most ${most / 1_000_000} MB`, got: 'more' })
+    blocks.push(block.subarray(0, read))
+  }
+}
+
+/** Text of a file that a person names on a command line, or of standard input: of any kind, of bounded length. */
+export function readBounded(file: string | 0, most: number, subject: string): string {
+  const handle = file === 0 ? 0 : openSync(file, 'r')
+  try {
+    return readAtMost(handle, most, subject).toString('utf8')
+  } finally {
+    if (handle !== 0) closeSync(handle)
+  }
+}
+
+function kindOf(stat: ReturnType<typeof fstatSync>): string {
+  if (stat.isDirectory()) return 'a folder'
+  if (stat.isFIFO()) return 'a pipe'
+  return stat.isSocket() ? 'a socket' : 'a device'
+}
