@@ -23,6 +23,18 @@ export type DeclaredFeature = Readonly<z.infer<typeof featureRow>>
 
 const seconds = z.number().int()
 
+/** Nothing that a feature names was requested of these series before an instant when its values were computed. */
+const unrequested = z.object({
+  metric: word,
+  interval: z.enum(intervals).nullable(),
+  /** All of them where null. */
+  asset: word.nullable(),
+  /** What comes first of what was resolved; null where nothing was. */
+  before: seconds.nullable(),
+})
+
+export type Unrequested = Readonly<z.infer<typeof unrequested>>
+
 /** One definition of a feature, as a lake keeps it. */
 const version = z.object({
   ...definition,
@@ -34,6 +46,8 @@ const version = z.object({
   first: seconds,
   /** The last instant of the grid that was computed; null before the first. */
   through: seconds.nullable(),
+  /** What it was computed without, as nobody had requested it: once that is resolved another version is computed. */
+  without: z.array(unrequested).default([]),
 })
 
 export type FeatureVersion = Readonly<z.infer<typeof version>>
@@ -42,4 +56,4 @@ export type FeatureVersion = Readonly<z.infer<typeof version>>
 export const keptFeature = ownRow.extend({ versions: z.array(version).default([]) })
 
 /** The definition alone, and what it reads of other features. */
-export const definitionOf = version.omit({ first: true, through: true })
+export const definitionOf = version.omit({ first: true, through: true, without: true })

@@ -46,9 +46,19 @@ export function summed(told: readonly (FeatureTold | FeatureChecked)[]): string 
 }
 
 /** How a feature stands, a line. */
-export function inWords({ name, version, status, reason, rows_added, until, waits_for }: FeatureTold): string {
+export function inWords({
+  name,
+  version,
+  status,
+  reason,
+  rows_added,
+  until,
+  waits_for,
+  recomputed_for,
+}: FeatureTold): string {
   const added = `${whole(rows_added)} rows added${until === null ? '' : `, until ${until}`}`
   const bad = status !== 'proved' && status !== 'tested'
-  const parts = [bad ? null : added, reason, waits_for && `waits for ${waits_for}`].filter(Boolean)
+  const anew = recomputed_for && `computed anew: the version before was computed without ${recomputed_for}`
+  const parts = [bad ? null : added, anew, reason, waits_for && `waits for ${waits_for}`].filter(Boolean)
   return `${name} v${version}: ${status}${parts.map((part) => `, ${part}`).join('')}\n`
 }

@@ -1,9 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Catalogue, isOwn, type Placed } from '../../catalog/catalogue.ts'
-import { definitionOf, type FeatureVersion, keptFeature, type DeclaredFeature } from '../../catalog/features.ts'
+import {
+  definitionOf,
+  type FeatureVersion,
+  keptFeature,
+  type DeclaredFeature,
+  type Unrequested,
+} from '../../catalog/features.ts'
 import { exportRule } from '../../catalog/sources.ts'
 import { gravestOf, LakeError, usage } from '../../base/errors.ts'
-import { heldState, heldSeries, heldWeekStart } from '../../lake/ledger/held.ts'
+import { heldCoverage, heldState, heldSeries, heldWeekStart } from '../../lake/ledger/held.ts'
 import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { heldLost } from '../../lake/ledger/lost.ts'
@@ -23,7 +29,7 @@ import { hint } from '../../base/suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../../base/time.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { arguedOf, bringGrid, featuresIn, namedFeatures, plannedOver } from './grid.ts'
-import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
+import { type Due, selectOf, unrequestedBy, valuesOf, waitsFor } from './values.ts'
 
 type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
 
@@ -52,6 +58,8 @@ export interface FeatureTold {
   /** The last instant of its grid that was computed. */
   readonly until: string | null
   readonly waits_for: string | null
+  /** What the version before was computed without, where this one is computed for the sake of that. */
+  readonly recomputed_for: string | null
 }
 
 interface Job extends FeaturesInput {
@@ -70,6 +78,8 @@ interface Known {
   /** Whether it was accepted before. */
   readonly held: boolean
   readonly current: FeatureVersion
+  /** What the version before was computed without and what is resolved now; null where that is no reason for this one. */
+  readonly missed: Unrequested | null
 }
 
 /** Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone. */
@@ -173,10 +183,41 @@ function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): Known 
   const kept: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
   const declared = definitionOf.parse({ ...feature, reads })
-  const place = kept.versions.findIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
-  const at = place < 0 ? kept.versions.length : place
-  const current = kept.versions[at] ?? { ...feature, reads, first: firstOf(ledger, feature), through: null }
-  return { feature, name, path, kept, at, held: place >= 0, current }
+  const place = kept.versions.findLastIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
+  const missed = missedBy(ledger, kept.versions[place])
+  const at = place < 0 || missed !== null ? kept.versions.length : place
+  const current = kept.versions[at] ?? {
+    ...feature,
+    reads,
+    first: firstOf(ledger, feature),
+    through: null,
+    without: [],
+  }
+  return { feature, name, path, kept, at, held: place >= 0, current, missed }
+}
+
+/** What a version was computed without because nobody had requested it, and what is resolved with points by now; null for nothing. */
+function missedBy(ledger: Ledger, version: FeatureVersion | undefined): Unrequested | null {
+  const { through = null, without = [] } = version ?? {}
+  if (through === null || without.length === 0) return null
+  const metrics = new Set(without.map(({ metric }) => metric))
+  const series = [...heldSeries(ledger).values()].filter((one) => metrics.has(one.metric))
+  const coverage = heldCoverage(
+    ledger,
+    series.map(({ id }) => id),
+  )
+  const isMissed = ({ metric, interval, asset, before }: Unrequested): boolean =>
+    series.some((one) => {
+      const own = one.interval ?? one.settled
+      if (one.metric !== metric || (interval !== null && own !== interval)) return false
+      if (asset !== null && one.asset !== asset) return false
+      const rows = coverage.get(one.id) ?? []
+      return rows.some(
+        ({ state, reason, since }) =>
+          state === 'covered' && reason === null && since < (before ?? Infinity) && since < through,
+      )
+    })
+  return without.find(isMissed) ?? null
 }
 
 /** Where the grid of a new version begins. */
@@ -193,7 +234,7 @@ const numberOf = ({ at }: Known): string => `v${at + 1}`
 const isCurrent = (known: Known): boolean =>
   known.current.through === null || known.kept.networks[0] === numberOf(known)
 
-const bare = ({ path, at, current }: Known): FeatureTold => ({
+const bare = ({ path, at, current, missed }: Known): FeatureTold => ({
   name: path,
   version: at + 1,
   status: 'undecided',
@@ -202,6 +243,7 @@ const bare = ({ path, at, current }: Known): FeatureTold => ({
   rows_added: 0,
   until: current.through === null ? null : formatInstant(current.through),
   waits_for: null,
+  recomputed_for: missed && `${missed.metric}${missed.asset === null ? '' : ` ${missed.asset}`}`,
 })
 
 /** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
@@ -218,7 +260,9 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
     if (!proved && judged.status !== 'tested') return judged
     const waits = await waitsFor(session, due, now, datedIn(run.ledger))
     const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
-    const told = { ...judged, waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}` }
+    const waiting =
+      waits && `${waits.metric}${waits.asset === null ? '' : ` ${waits.asset}`} at ${formatInstant(waits.at)}`
+    const told = { ...judged, waits_for: waiting }
     if (to < due.from && isCurrent(known)) return told
     const added = await computed(job, known, session, { ...due, to, proved })
     if (added !== undefined) return { ...told, ...added }
@@ -275,6 +319,7 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
   const { kept, feature, at, path } = known
   const of = await versionOf(session)
   const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })
+  const without = await unrequestedBy(session, known.current, datedIn(job.run.ledger))
   const number = numberOf(known)
   const through = Math.max(due.to, known.current.through ?? due.to)
   const [value] = values
@@ -297,7 +342,7 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
     mapping,
     intervals: first(due.feature.grid, kept.intervals),
     networks: first(number, kept.networks),
-    versions: kept.versions.toSpliced(at, 1, { ...known.current, through }),
+    versions: kept.versions.toSpliced(at, 1, { ...known.current, through, without }),
   }
   const { done, version } = await takeRows({ ...job, path, of }, async (engine) => {
     const relation = 'feature_rows'

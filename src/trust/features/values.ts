@@ -1,4 +1,4 @@
-import type { FeatureVersion } from '../../catalog/features.ts'
+import type { FeatureVersion, Unrequested } from '../../catalog/features.ts'
 import { usage } from '../../base/errors.ts'
 import { onGridSql } from '../../base/intervals-sql.ts'
 import { namedMetrics } from '../lookahead/states.ts'
@@ -8,7 +8,17 @@ import { guarded, type RunDeps, runScript } from '../../query/run.ts'
 import { statementsOf } from '../../query/statements.ts'
 import { nodesOf, treesOf } from '../../query/tree.ts'
 import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
-import { ceil, day, formatInstant, type Instant, longestSeconds, step, type Weekday } from '../../base/time.ts'
+import {
+  ceil,
+  day,
+  formatInstant,
+  type Instant,
+  type Interval,
+  intervals,
+  longestSeconds,
+  step,
+  type Weekday,
+} from '../../base/time.ts'
 import { bringGrid } from './grid.ts'
 
 /** What of a feature is to be computed: the instants of its grid from one to another, both included. */
@@ -99,46 +109,125 @@ function finite(column: string, type: string): string {
   return /^(?:DOUBLE|FLOAT)$/.test(type) ? `CASE WHEN isfinite(${column}) THEN ${column} END` : column
 }
 
-/** So long a value waits for what it is made of: what is missing for longer is a gap. */
+/** So long a value waits for what was requested and is missing: what is missing for longer is a gap. */
 const patience = 2 * day
 
-/** What a feature waits for: a series that it reads and that is not settled at an instant of the grid. */
+/** What a feature waits for: a series that it reads and that is not resolved at an instant of the grid. */
 interface Waiting {
   readonly at: Instant
+  readonly metric: string
+  /** Null where nothing of the metric is resolved. */
+  readonly asset: string | null
+}
+
+/** SQL of the windows that a provider has answered. */
+const resolved = `state IN ('covered', 'empty', 'unsupported')`
+
+/** The series that a feature reads, by the words of its query. */
+interface SeriesRead {
+  /** The metrics that it names; none where it reads those of all points. */
+  readonly named: readonly string[]
+  /** SQL of which rows of `coverage` and `series` it reads, whatever their asset. */
+  readonly isRead: string
+  /** SQL of whether an asset is one that it names. */
+  readonly isNamed: string
+}
+
+/** What a feature reads but `dated`: own data that say themselves when they were known. */
+async function seriesRead(
+  session: Engine,
+  { sql, assets = [] }: FeatureVersion,
+  dated: readonly string[],
+): Promise<SeriesRead> {
+  // A name that only begins another one is not read.
+  const isWhole = (metric: string): boolean => !sql.includes(metric) || new RegExp(`\\b${metric}(?![\\w/])`).test(sql)
+  const all = (await namedMetrics(session, sql)).filter(isWhole)
+  const any = all.length === 0 && /\b(?:points|components|vintages)\b/i.test(sql)
+  const text = quote([sql, ...assets.map((asset) => quote(asset))].join(' '))
+  const named = all.filter((metric) => !dated.includes(metric))
+  const metrics = any
+    ? `NOT starts_with(metric, ${quote(featurePrefix)}) AND NOT list_contains(${quoteList(dated)}::VARCHAR[], metric)`
+    : `list_contains(${quoteList(named)}::VARCHAR[], metric)`
+  const says = intervals.some((interval) => sql.includes(interval))
+  const isRead = says && !any ? `(${metrics} AND contains(${text}, "interval"))` : `(${metrics})`
+  return { named, isRead, isNamed: `contains(${text}, concat(chr(39), asset, chr(39)))` }
+}
+
+/** The first instant of the grid at which something that a feature reads has not been requested and resolved; null for none. */
+export async function waitsFor(
+  session: Engine,
+  due: Due,
+  now: Instant,
+  dated: readonly string[],
+): Promise<Waiting | null> {
+  const { feature, from, to, weekStart } = due
+  const { grid } = feature
+  const { named, isRead, isNamed } = await seriesRead(session, feature, dated)
+  const known = await session.rows<{ metric: string }>(
+    `SELECT DISTINCT metric FROM coverage WHERE ${isRead} AND ${resolved}
+     UNION SELECT metric FROM series WHERE ${isRead} AND points > 0`,
+  )
+  const unknown = named.find((metric) => !known.some((one) => one.metric === metric))
+  if (unknown !== undefined) return { at: from, metric: unknown, asset: null }
+  const enough = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
+  const open: Waiting[] = []
+  const wait = (since: Instant, until: Instant | null, { metric, asset }: Omit<Waiting, 'at'>): void => {
+    const at = ceil(since, grid, weekStart)
+    if (at <= to && (until === null || at < until)) open.push({ at, metric, asset })
+  }
+  const asked = await session.rows<{ interval: Interval; metrics: string[]; assets: boolean }>(
+    `SELECT "interval", list(DISTINCT metric) AS metrics, bool_or(${isNamed}) AS assets FROM coverage
+     WHERE ${isRead} GROUP BY ALL`,
+  )
+  for (const { interval, metrics, assets: only } of asked) {
+    // Assets that the text names; all where it names none.
+    const chosen = only ? isNamed : 'true'
+    const holes = await session.rows<SeriesHole>(
+      `SELECT -(-epoch_us(since) // 1000000) AS since, epoch_us(until) // 1000000 AS until, metric, asset
+       FROM unsettled(${quoteList(metrics)}, ${quote(interval)}) WHERE ${chosen}`,
+    )
+    for (const { since, until, ...series } of holes)
+      wait(Math.max(Number(since), enough), until === null ? null : Number(until), series)
+    // Planned and not requested, or without a usable answer: that is no gap, however long it lasts.
+    const unanswered = await session.rows<SeriesHole>(
+      `SELECT epoch_us(since) // 1000000 AS since, epoch_us(until) // 1000000 AS until, metric, asset FROM coverage
+       WHERE list_contains(${quoteList(metrics)}, metric) AND "interval" = ${quote(interval)} AND state IN ('not asked', 'failed') AND ${chosen}`,
+    )
+    for (const { since, until, ...series } of unanswered) {
+      const ends = [since, until ?? since].map((at) => step(Number(at), interval, 1))
+      wait(Math.max(ends[0] ?? from, from), (ends[1] ?? from) + longestSeconds(grid), series)
+    }
+  }
+  return open.toSorted((a, b) => a.at - b.at)[0] ?? null
+}
+
+type SeriesHole = {
+  readonly since: bigint
+  readonly until: bigint | null
   readonly metric: string
   readonly asset: string
 }
 
-/** The first instant of the grid at which something that a feature reads has not been asked for and answered; null for none. */
-export async function waitsFor(session: Engine, due: Due, now: Instant, but: readonly string[]) {
-  const { feature, from, to, weekStart } = due
-  const { sql, grid, assets = [] } = feature
-  // A name that only begins another one is not read.
-  const isRead = (metric: string): boolean => !sql.includes(metric) || new RegExp(`\\b${metric}(?![\\w/])`).test(sql)
-  const named = (await namedMetrics(session, sql)).filter(isRead)
-  const any = named.length === 0 && /\b(?:points|components|vintages)\b/i.test(sql)
-  const metrics = any
-    ? `SELECT metric FROM coverage WHERE NOT starts_with(metric, ${quote(featurePrefix)})`
-    : `SELECT unnest(${quoteList(named)})`
-  const enough = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
-  const text = quote([sql, ...assets.map((asset) => quote(asset))].join(' '))
-  const isNamed = (asset: string): string => `contains(${text}, concat(chr(39), ${asset}, chr(39)))`
-  const asked = await session.rows<{ interval: string; metrics: string[]; assets: boolean }>(
-    `SELECT "interval", list(DISTINCT metric) AS metrics, bool_or(${isNamed('asset')}) AS assets FROM coverage
-     WHERE metric IN (${metrics}) AND NOT list_contains(${quoteList(but)}::VARCHAR[], metric)
-       AND (${any} OR contains(${text}, "interval")) GROUP BY ALL`,
+/** What nobody had requested of the series that a feature reads: each from when on anything of it is resolved, assets that are named one by one. */
+export async function unrequestedBy(
+  session: Engine,
+  feature: FeatureVersion,
+  dated: readonly string[],
+): Promise<Unrequested[]> {
+  const { named, isRead, isNamed } = await seriesRead(session, feature, dated)
+  const found = await session.rows<{ metric: string; interval: Interval; asset: string | null; before: bigint }>(
+    `SELECT metric, "interval", CASE WHEN ${isNamed} THEN asset END AS asset, epoch_us(min(since)) // 1000000 AS before
+     FROM coverage WHERE ${isRead} AND NOT starts_with(metric, ${quote(featurePrefix)}) AND ${resolved} GROUP BY ALL ORDER BY ALL`,
   )
-  const open: Waiting[] = []
-  for (const { interval, metrics: own, assets: only } of asked) {
-    // Assets that the text names; all where it names none.
-    const holes = await session.rows<{ since: bigint; until: bigint | null; metric: string; asset: string }>(
-      `SELECT -(-epoch_us(since) // 1000000) AS since, epoch_us(until) // 1000000 AS until, metric, asset
-       FROM unsettled(${quoteList(own)}, ${quote(interval)}) WHERE ${only ? isNamed('asset') : 'true'}`,
-    )
-    for (const { since, until, metric, asset } of holes) {
-      const at = ceil(Math.max(Number(since), enough), grid, weekStart)
-      if (at <= to && (until === null || at < Number(until))) open.push({ at, metric, asset })
-    }
-  }
-  return open.toSorted((a, b) => a.at - b.at)[0] ?? null
+  const answered = found.map((one) => ({ ...one, before: Number(one.before) }))
+  const some = answered.some(({ asset }) => asset !== null)
+  const lacking = (feature.assets ?? []).flatMap((asset) =>
+    named
+      .filter(
+        (metric) =>
+          !metric.startsWith(featurePrefix) && !answered.some((one) => one.metric === metric && one.asset === asset),
+      )
+      .map((metric) => ({ metric, interval: null, asset, before: null })),
+  )
+  return [...answered.filter(({ asset }) => !some || asset !== null), ...lacking]
 }
