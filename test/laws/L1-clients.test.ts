@@ -39,7 +39,7 @@ test(`${honest.length} honest questions have the same bytes after ${wanted} stat
   const never = new AbortController().signal
   let names = 0
   const desk = new Desk(
-    { folder, memory: 2 ** 31, spill: 2 ** 28, threads: 1, ledgerNow: false },
+    { folder, memory: 2 ** 31, spill: 2 ** 28, threads: 1, ledgerNow: false, limited: false, allowed: [] },
     { sleep: setTimeout, draw: () => `name${(names++).toString(16).padStart(8, '0')}`, begun: () => undefined },
   )
   using pages = new Pages(desk, { elapsed: () => 0, draw: () => `page${names++}` })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { commandTable } from '../../src/interfaces/commands/table.ts'
 import { pitlake } from '../helpers/command.ts'
 import { dyingAfterCommit } from '../helpers/mortal-steps.ts'
-import { long } from '../helpers/shares.ts'
+import { isFullTier } from '../helpers/tiers.ts'
 import { newestVersion, openWrittenLake, viewsVersion, type WrittenLake } from '../helpers/written-lake.ts'
 
 /*
@@ -53,7 +53,7 @@ const writing: Readonly<Record<string, readonly Writing[]>> = {
 
 /** What is tried at each commit: those whose second run finds nothing to do. The others take long, and make views anyhow. */
 const always = ['fetch', 'import', 'registry snapshot', 'try', 'verify', 'violations accept']
-const isTried = ([command]: readonly [string, unknown]): boolean => long || always.includes(command)
+const isTried = ([command]: readonly [string, unknown]): boolean => isFullTier || always.includes(command)
 
 const cases = Object.entries(writing)
   .filter(isTried)
