@@ -28,7 +28,7 @@ import {
 } from './query/joined.ts'
 import { Filled } from './query/filled.ts'
 import { openQuery, type QueryOptions, type VariableValue, versionOf, withAsOf } from './query/lake.ts'
-import { clipped, type FunctionOptions, type GivenRows, proveAnswering } from './trust/lookahead/function.ts'
+import { clipped, decidedIn, type FunctionOptions, type GivenRows, proveAnswering } from './trust/lookahead/function.ts'
 import { type Note, noteTexts } from './query/note.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
@@ -286,7 +286,16 @@ export interface StressOptions extends Partial<Borne>, CallOptions {
  * or the path of a stamped result as a file URL.
  */
 export async function stress(folder: string, query: string | URL, options: StressOptions): Promise<Stressed> {
-  const { figure, lags = [...quantiles, 1800, 3600], latencies = [], within = 0.5, vintages = 3, set = {} } = options
+  const {
+    figure,
+    lags = [...quantiles, 1800, 3600],
+    latencies = [],
+    within = 0.5,
+    vintages = 3,
+    set = {},
+    ts = 'ts',
+    labels = [],
+  } = options
   using ledger = await Ledger.openToRead(resolve(folder))
   const source = await (query instanceof URL
     ? sourceOfStamp(ledger, fileURLToPath(query))
@@ -294,7 +303,11 @@ export async function stress(folder: string, query: string | URL, options: Stres
   const catalogue = withOwn(loadCatalogue([...(options.catalogs ?? [])]), ledger)
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => seenLags(ledger, catalogue, metrics)
   const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }
-  return await stressQuery(withVintages(ledger, source, vintages), { figure, lags, latencies, within, seen }, run)
+  return await stressQuery(
+    withVintages(ledger, source, vintages),
+    { figure, lags, latencies, within, ts, labels, seen },
+    run,
+  )
 }
 
 /**
@@ -312,7 +325,13 @@ export async function lookahead(
     const onNotes = (some: readonly Note[]): void => void notes.push(...noteTexts(some, 'typescript'))
     const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes })
     const universe: Lake['universe'] = async (at, own) => lake.universe(clipped(at, world), own)
-    return { rows: await work(Object.assign(Object.create(lake) as Lake, { universe, refresh: lake.version })), notes }
+    const ended = <T extends { readonly decisions?: unknown }>(given: T): T =>
+      Array.isArray(given.decisions) ? { ...given, decisions: decidedIn(given.decisions, world) } : given
+    const panel: Lake['panel'] = async (given, own) => lake.panel(ended(given), own)
+    const pitJoin: Lake['pitJoin'] = async (given, own) => lake.pitJoin(ended(given), own)
+    const window: Lake['window'] = async (given, own) => lake.window(ended(given), own)
+    const inWorld = { universe, panel, pitJoin, window, refresh: lake.version }
+    return { rows: await work(Object.assign(Object.create(lake) as Lake, inWorld)), notes }
   })
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .errors import refusal
 from .result import Result
+from .text import column_named
 
 
 def rows_of(result: Any, ts: str, shift: Any) -> Any:
@@ -25,6 +26,7 @@ def rows_of(result: Any, ts: str, shift: Any) -> Any:
         frame = frame.rename(columns={"ts": ts})
     if frame.ndim == 1:
         frame = frame.to_frame("position" if frame.name is None else str(frame.name))
+    ts = column_named(ts, (*frame.columns, *frame.index.names)) or ts
     if ts not in (*frame.columns, *frame.index.names) and str(frame.index.dtype).startswith("datetime"):
         frame = frame.rename_axis(ts)
     if any(frame.index.names):

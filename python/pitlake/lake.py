@@ -101,6 +101,10 @@ class Seat:
                 raise wrong(subject or name, INSTANT, value) from None
         return own
 
+    def until_end(self, decisions: str) -> str:
+        """SQL of the decisions that are asked about: all of them, where nothing ends them sooner."""
+        return decisions
+
     def note(self, doubts: Sequence[str]) -> None:
         self.notes = tuple(dict.fromkeys(doubts))
 
@@ -433,13 +437,14 @@ class Lake:
         return program.asked(self._open().folder, ["explain-change", *files], (0, 4))
 
     def stress(self, query: str | Path, figure: str, *, lags: Names = (), latencies: Names = (), vintages: int = 3,
-               within: float = 0.5) -> dict[str, Any]:
-        """How far a figure over a query moves when points are known later, by the command line: `verdict` is holds, falls or undecided.
+               within: float = 0.5, ts: str = "ts", labels: Names = ()) -> dict[str, Any]:
+        """How far a figure over a query moves when points are known later, by the command line: `verdict` is holds, falls, leak or undecided.
 
         `lags` and `latencies` are times such as `30m`; `lags` may name p50, p95, p99, max of those that were seen.
         """
         options = ["--figure", figure, "--vintages", str(vintages), "--within", str(within)]
-        for flag, names in (("--lag", lags), ("--latency", latencies)):
+        options += ["--ts", ts]
+        for flag, names in (("--lag", lags), ("--latency", latencies), ("--labels", labels)):
             own = [names] if isinstance(names, str) else list(names)
             options += [flag, ",".join(own)] if own else []
         return program.asked_about(query, self._open().folder, "stress", options, (0, 4, 6))
@@ -482,7 +487,7 @@ class Lake:
                     raise refusal(where, "ts as instants, or texts such as 2024-06-01T12:00:00Z", kind,
                                   "pandas.to_datetime(…, unit='s', utc=True) makes instants of seconds")
                 source = f"(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS ts) FROM {source})"
-            moments = decisions_sql(source, universe is None)
+            moments = seat.until_end(decisions_sql(source, universe is None))
             if universe is not None:
                 seat.check_sql(f"SELECT 1 WHERE (\n{universe}\n)")
                 self._check_members(own, moments, universe)

@@ -20,7 +20,7 @@ from .errors import LakeError, LakeWarning, refusal
 from .fence import refuse_files
 from .lake import Lake, Seat, open as open_lake
 from .program import command
-from .text import quote, quote_name, utc_sql
+from .text import column_named, quote, quote_name, utc_sql
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ def _sentence(one: Mapping[str, Any]) -> str:
     """A row that differs, as the command line and the page tell it."""
     (_, ts), *others = one["row"].items()
     at = f"on {_said(ts)}" + (f" ({', '.join(f'{name} {_said(value)}' for name, value in others)})" if others else "")
-    otherwise = f"knowing only what was known at {_said(one['as_of'])}" if one["future"] == "cut" else "had something else come later"
+    at_end = _said(one["as_of"])
+    otherwise = {"cut": f"knowing only what was known at {at_end}", "calendar": f"with no decisions after {at_end}"}.get(
+        one["future"], "had something else come later")
     if one["column"] is None:
         there, then = ("no row", "one") if one["full"] is None else ("a row", "none")
         return f"{at} there is {there}; {otherwise}, there is {then}"
@@ -91,17 +93,33 @@ class _World(Seat):
         if end is not None and variables.get("as_of") is not None:
             asked = utc_sql("getvariable('as_of')")
             own.execute(f"SET VARIABLE as_of = least({asked}, {utc_sql(quote(str(end)))})").fetchall()
+        if self._end is not None:
+            own.execute(f"""CREATE OR REPLACE TEMP MACRO calendar(since, until, step := '1 day') AS TABLE
+                SELECT own.ts FROM lake.main.calendar(since, until, step := step) AS own WHERE own.ts <= {self._end} ORDER BY own.ts""").fetchall()
         for name, file in self._given.items():
             self._bring(own, name, file)
         return own
 
+    @property
+    def _end(self) -> str | None:
+        """SQL of the instant at which calendars and decisions end in this world; None where they go on."""
+        end = self.variables.get("proof_calendar")
+        return None if end is None else f"({utc_sql(quote(str(end)))})"
+
+    def until_end(self, decisions: str) -> str:
+        """The decisions that this world has: how many come after its end tells of the future, too."""
+        return decisions if self._end is None else f"SELECT * FROM ({decisions}) WHERE coalesce(ts <= {self._end}, true)"
+
     def _bring(self, own: duckdb.DuckDBPyConnection, name: str, file: str) -> None:
-        """A view of what of a file is known in this world."""
+        """A view of what of a file is known in this world; of rows without a clock those until its decisions end."""
         source = quote(file)
         columns = [column for column, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()]
-        end = self.variables.get("as_of")
-        known = "" if end is None or "available_at" not in columns else (
-            f" WHERE {utc_sql('available_at')} <= {utc_sql(quote(str(end)))}")
+        clock, end = column_named("available_at", columns), self.variables.get("as_of")
+        known = ""
+        if clock is not None and end is not None:
+            known = f" WHERE {utc_sql('available_at')} <= {utc_sql(quote(str(end)))}"
+        elif clock is None and self._end is not None and column_named("ts", columns) is not None:
+            known = f" WHERE coalesce({utc_sql('ts')} <= {self._end}, true)"
         own.execute(f"CREATE OR REPLACE TEMP VIEW {quote_name(name)} AS FROM {source}{known}").fetchall()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone
 from typing import Union
 
@@ -26,6 +26,12 @@ def quote(text: object) -> str:
 def quote_name(name: object) -> str:
     """An SQL identifier."""
     return '"' + str(name).replace('"', '""') + '"'
+
+
+def column_named(wanted: str, names: Iterable[object]) -> str | None:
+    """The column that SQL takes for a name, whatever its case: the one that is spelled so before any other."""
+    texts = [name for name in names if isinstance(name, str)]
+    return wanted if wanted in texts else next((name for name in texts if name.lower() == wanted.lower()), None)
 
 
 def listed(names: Names) -> str:

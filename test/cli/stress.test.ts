@@ -15,11 +15,13 @@ beforeAll(async () => (lake = await makeStressLake()))
 afterAll(() => lake.remove())
 
 const sharpe = 'avg(r) / stddev(r)'
+/** Said where all columns but the instant may look ahead. */
+const unjudged = 'look-ahead was not judged: no column to compare beside the instant and the labels'
 const home = (): string => join(lake.root, '..')
 
 async function stressed(sql: string, ...options: readonly string[]): Promise<Ended> {
   writeFileSync(join(home(), 'q.sql'), sql)
-  return await pitlake(home(), ['stress', 'q.sql', '--data', lake.root, ...options])
+  return await pitlake(home(), ['stress', 'q.sql', '--data', lake.root, '--labels', 'r', ...options])
 }
 
 async function told(sql: string, ...options: readonly string[]): Promise<Stressed & { readonly code: number }> {
@@ -108,7 +110,7 @@ test('a strategy that lives on twenty minutes is named, with its metric and besi
 
 test('an honest slow one is not named by the package, though a day moves it; what is set holds in each run', async () => {
   const lags = [0, 1800, 3600, 86_400]
-  const done = await stress(lake.root, slowStrategy, { figure: sharpe, lags, vintages: 0 })
+  const done = await stress(lake.root, slowStrategy, { figure: sharpe, labels: ['r'], lags, vintages: 0 })
   expect([done.verdict, done.reason, done.bears_seconds]).toEqual(['holds', null, null])
   expect(done.figure).toBe(await figure(slowStrategy))
   expect(done.runs.map(({ kind, name, changed }) => [kind, name, changed > 0])).toEqual([
@@ -117,7 +119,14 @@ test('an honest slow one is not named by the package, though a day moves it; wha
     ['lag', '1d', true],
   ])
   expect(done.metrics[0]).toMatchObject({ metric: stressMetrics.wave, share: 1 })
-  const asked = { figure: 'count(*)', lags: [], latencies: [60], vintages: 0, set: { as_of: '2024-02-01' } }
+  const asked = {
+    figure: 'count(*)',
+    labels: ['r'],
+    lags: [],
+    latencies: [60],
+    vintages: 0,
+    set: { as_of: '2024-02-01' },
+  }
   const early = await stress(lake.root, slowStrategy, asked)
   expect([early.verdict, early.runs.length]).toEqual(['holds', 1])
 })
@@ -132,9 +141,57 @@ test('lags as they were seen: where no arrival is known that is said, and nothin
   expect(done.reason).toMatch(/ with points as late as the latest of their metric; it lives on indicators\//)
   expect(done.notes).toEqual([
     expect.stringMatching(/^no arrival is known of .*: they stay as the rule says under p50, max$/),
+    unjudged,
   ])
   const silent = await told(slowStrategy, '--figure', sharpe, '--lag', 'p95', '--vintages', '0')
-  expect([silent.runs, silent.notes]).toEqual([[], [expect.stringMatching(/: all stays as the rule says under p95$/)]])
+  expect([silent.runs, silent.notes]).toEqual([
+    [],
+    [expect.stringMatching(/: all stays as the rule says under p95$/), unjudged],
+  ])
+})
+
+const grid = `calendar('2024-01-03', '2024-01-12', '1 day') AS c`
+const daily = `(FROM points WHERE metric = '${stressMetrics.daily}') AS p`
+
+test.for([
+  ['a value of its own day', `SELECT c.ts, p.v AS v FROM ${grid} JOIN ${daily} ON p.t = c.ts`, 'leak', /joined on t/],
+  [
+    'the best of all days, in a variable',
+    `SET VARIABLE m = (SELECT max(v) FROM points); SELECT c.ts, getvariable('m') + 0 * hour(c.ts) AS v FROM ${grid}`,
+    'leak',
+    /looks ahead/,
+  ],
+  [
+    'what was known, in other letters',
+    `SELECT c.ts AS TS, p.v AS v FROM ${grid} ASOF JOIN ${daily} ON p.available_at <= c.ts`,
+    'holds',
+    null,
+  ],
+  [
+    'the same with a label that looks ahead',
+    `SELECT c.ts, p.v AS v, n.v AS r FROM ${grid} ASOF JOIN ${daily} ON p.available_at <= c.ts
+      LEFT JOIN (FROM points WHERE metric = '${stressMetrics.daily}') AS n ON n.t = c.ts`,
+    'holds',
+    null,
+  ],
+] as const)('stress judges look-ahead before any delay: %s is %s', async ([, sql, verdict, reason]) => {
+  const labels = sql.includes('AS r FROM') ? ['r'] : []
+  const asked = { figure: 'avg(v)', lags: [60], vintages: 0, within: 100, labels }
+  const done = await stress(lake.root, sql, asked)
+  expect(done.verdict).toBe(verdict)
+  if (reason === null) expect(done.notes.join()).not.toContain('look-ahead')
+  else expect([done.runs, done.reason]).toEqual([[], expect.stringMatching(reason)])
+})
+
+test('the leak of the notebooks ends stress with 4, its stamp is a leak that replay repeats', async () => {
+  const leak = readFileSync('notebooks/leak.sql', 'utf8').replace('addresses/active_count_pit', stressMetrics.daily)
+  writeFileSync(join(home(), 'leak.sql'), leak)
+  const run = ['stress', 'leak.sql', '--data', lake.root, '--figure', 'avg(v)', '--lag', '1h', '--out', 'leak.parquet']
+  const { code, out, message } = await pitlake(home(), run)
+  expect([code, message]).toEqual([4, expect.stringMatching(/^leak\.sql looks ahead: .*--labels/)])
+  expect(out).toMatch(/^leak\.sql: looks ahead, the query looks ahead, joined on t: .* the query gives v /)
+  const again = await pitlake(home(), ['replay', 'leak.parquet', '--data', lake.root])
+  expect([again.code, again.out]).toEqual([0, expect.stringMatching(/the same bit for bit/)])
 })
 
 test('a stamped result is tried over the version that it was made from', async () => {
@@ -142,7 +199,19 @@ test('a stamped result is tried over the version that it was made from', async (
   const at = ['--observed-as-of', '2025-03-01T12:00:00Z']
   const stamped = await pitlake(home(), ['stamp', 's.sql', '--data', lake.root, '--out', 'r.parquet', ...at])
   expect([stamped.code, stamped.message]).toEqual([0, ''])
-  const run = ['stress', 'r.parquet', '--data', lake.root, '--figure', sharpe, '--lag', '20m,21m', '--json']
+  const run = [
+    'stress',
+    'r.parquet',
+    '--data',
+    lake.root,
+    '--figure',
+    sharpe,
+    '--labels',
+    'r',
+    '--lag',
+    '20m,21m',
+    '--json',
+  ]
   const { code, out } = await pitlake(home(), run)
   const done = JSON.parse(out) as Stressed
   expect([code, done.verdict, done.figure, done.rows]).toEqual([4, 'falls', await figure(fastStrategy, ...at), 191])
@@ -187,7 +256,13 @@ test('what cannot be judged is undecided, and says why', async () => {
     expect.stringMatching(/the figure is no number on the lake as it is; mend/),
   ])
   const still = await told(`SELECT 1 AS r FROM (${grid})`, '--figure', 'sum(r)', '--lag', '1d')
-  expect([still.code, still.notes]).toEqual([0, [expect.stringMatching(/^no delay changes a row: .*lookahead/)]])
+  expect([still.code, still.notes]).toEqual([
+    0,
+    [
+      expect.stringMatching(/^look-ahead was not judged: no column r to be a label|no column ts/),
+      expect.stringMatching(/^no delay changes a row: .*lookahead/),
+    ],
+  ])
 })
 
 test.each([
@@ -223,6 +298,8 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
       lake.root,
       '--figure',
       sharpe,
+      '--labels',
+      'r',
       ...lags,
       '--out',
       'outcome.parquet',
@@ -275,7 +352,20 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
     const when = '2025-01-05T00:00:00Z'
     await makeLake(lake.root, [{ at: '2026-01-01T00:00:00Z', points: [{ ...late, t: when, available_at: when }] }])
     await makeViews(lake.root)
-    const run = ['stress', 'old.parquet', '--data', lake.root, '--figure', sharpe, '--lag', '20m', '--vintages', '1']
+    const run = [
+      'stress',
+      'old.parquet',
+      '--data',
+      lake.root,
+      '--labels',
+      'r',
+      '--figure',
+      sharpe,
+      '--lag',
+      '20m',
+      '--vintages',
+      '1',
+    ]
     const plain = JSON.parse((await pitlake(home(), [...run, '--json'])).out) as Stressed
     const { code, out } = await pitlake(home(), [...run, '--json', '--out', 'borne.parquet'])
     expect([code, JSON.parse(out)]).toEqual([0, plain])

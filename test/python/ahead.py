@@ -135,6 +135,56 @@ def hurried(lake):
     return lake.sql("SELECT d.ts, s.score AS v FROM decided AS d LEFT JOIN scores AS s ON CAST(s.available_at AS DATE) = CAST(d.ts AS DATE)").df()
 
 
+def spelled(lake):
+    """The score of a day before it was sent; the column says when in letters of another case, the rows their instant, too."""
+    return lake.sql("SELECT d.ts AS TS, s.score AS v FROM decided AS d LEFT JOIN spelt AS s ON s.day = CAST(d.ts AS DATE) + 1").df()
+
+
+def spelled_then(lake):
+    return lake.sql("SELECT d.ts AS TS, s.score AS v FROM decided AS d ASOF LEFT JOIN spelt AS s ON s.Available_At <= d.ts").df()
+
+
+def fraction(lake):
+    """Its place among all rows, which tells how many come later."""
+    frame = known(lake)
+    return frame.assign(v=(frame.index + 1) / len(frame))
+
+
+def hourly(lake):
+    days = lake.calendar("2024-03-02", "2024-03-03", "10 minutes", ["BTC"])
+    return lake.panel(days, {"v": "addresses/active_count_pit"}).df()[["ts", "v"]]
+
+
+def hour_size(lake):
+    """How many rows the hour of a row will have had."""
+    frame = hourly(lake)
+    return frame.assign(v=frame.groupby(frame["ts"].dt.floor("h"))["ts"].transform("size"))
+
+
+def hour_place(lake):
+    """How many rows the hour of a row had so far."""
+    frame = hourly(lake)
+    return frame.assign(v=frame.groupby(frame["ts"].dt.floor("h")).cumcount())
+
+
+def own_fraction(lake):
+    """Decisions of its own, which it lends to the lake."""
+    days = pd.DataFrame({"asset": "BTC", "ts": pd.date_range("2024-03-02", periods=20, freq="D", tz="UTC")})
+    frame = lake.panel(days, {"v": "addresses/active_count_pit"}).df()
+    return frame.assign(v=(frame.index + 1) / len(frame))[["ts", "v"]]
+
+
+def given_fraction(lake):
+    """Decisions that it was given by name."""
+    frame = lake.sql("SELECT CAST(ts AS TIMESTAMPTZ) AS ts FROM decided ORDER BY ts").df()
+    return frame.assign(v=len(frame) - frame.index)
+
+
+def own_instants(lake):
+    """Instants that the lake never sees."""
+    return pd.DataFrame({"ts": pd.date_range("2024-03-02", periods=20, freq="D", tz="UTC")}).assign(v=1.0)
+
+
 def nothing(lake):
     return pd.DataFrame({"a": [1.0]})
 
@@ -144,15 +194,16 @@ def text(lake):
 
 
 works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, of_later, honest, wondering, trailing, expanding,
-         of_then, raising, broken, drawn, reading, signalled, hurried, nothing, text]
+         of_then, raising, broken, drawn, reading, signalled, hurried, spelled, spelled_then, fraction, hour_size, hour_place, own_fraction, given_fraction, own_instants, nothing, text]
 instants = pd.date_range("2024-03-01", periods=20, freq="D", tz="UTC")
 scores = pd.DataFrame({"available_at": instants + pd.Timedelta(hours=9), "score": [float(n) for n in range(20)]})
-given = {"scores": scores, "decided": Path(folder).parent / "decided.csv"}
+spelt = pd.DataFrame({"Available_At": instants + pd.Timedelta(hours=6), "day": instants.date, "score": [float(n * 37 % 11) for n in range(20)]})
+given = {"scores": scores, "spelt": spelt, "decided": Path(folder).parent / "decided.csv"}
 given["decided"].write_text("ts\n" + "\n".join(f"{one:%Y-%m-%dT07:00:00Z}" for one in instants), encoding="utf8")
 only = sys.argv[2:]
 for work in [work for work in works if not only or work.__name__ in only]:
     try:
-        own = given if work in (signalled, hurried) else None
+        own = given if work in (signalled, hurried, spelled, spelled_then, given_fraction) else None
         told = pitlake.lookahead(work, folder, cutoffs=8, tolerance=1e-9, own=own)
         said = {"verdict": told.verdict, "reason": told.reason, "depends_on": told.depends_on, "clean": bool(told), "words": str(told),
                 "notes": told.notes}

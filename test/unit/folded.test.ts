@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { folded } from '../../src/trust/results/folded.ts'
+import { folded } from '../../src/query/folded.ts'
 import { panelSql, type PanelSpec, specOf } from '../../src/query/panel.ts'
 import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'

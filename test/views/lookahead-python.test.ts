@@ -29,6 +29,14 @@ const verdicts: Readonly<Record<string, readonly [verdict: string, reason: RegEx
   reading: ['undecided', /raises on the whole lake: LakeError: .*got read_parquet\(\).*frames=/],
   signalled: ['clean', /^null$/],
   hurried: ['leak', /./],
+  spelled: ['leak', /./],
+  spelled_then: ['clean', /^null$/],
+  fraction: ['leak', /calendar ends sooner/],
+  hour_size: ['leak', /calendar ends sooner/],
+  hour_place: ['clean', /^null$/],
+  own_fraction: ['leak', /calendar ends sooner/],
+  given_fraction: ['leak', /calendar ends sooner/],
+  own_instants: ['clean', /^null$/],
   nothing: ['undecided', /no column ts/],
   text: ['error', /a frame of pandas, polars or pyarrow, got str/],
 }
@@ -60,6 +68,8 @@ test('functions in pandas: leaks are found, honest ones pass, the rest is undeci
     for (const { name, verdict, reason, notes = [] } of told) {
       const about = name === 'wondering' ? [expect.stringMatching(/^nothing is held of .* for asset 'BTX'/)] : []
       expect(notes.filter((note) => note.includes('BTX'))).toEqual(about)
+      const own = notes.filter((note) => note.includes('instants of its own'))
+      expect(own, name).toHaveLength(name === 'own_instants' ? 1 : 0)
       const [expected, words] = verdicts[name] ?? ['', /^$/]
       expect([name, verdict]).toEqual([name, expected])
       expect(String(reason), name).toMatch(words)

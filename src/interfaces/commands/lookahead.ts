@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { LakeError, usage } from '../../base/errors.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
-import { folded } from '../../trust/results/folded.ts'
-import { bringOwn } from '../../trust/lookahead/own-files.ts'
+import { prepareScript } from '../../trust/lookahead/script.ts'
+import { bringOwn, type OwnFile } from '../../trust/lookahead/own-files.ts'
 import type { TrialInput } from '../../trust/lookahead/runs.ts'
 import { changedPoints, openWorlds } from '../../trust/lookahead/world.ts'
 import { kinds } from '../../base/kinds.ts'
@@ -14,7 +14,7 @@ import { type Difference, type LookaheadProof, proveNoLookahead } from '../../tr
 import { leakSentence } from '../../trust/lookahead/sentence.ts'
 import { openAltered } from '../../query/altered.ts'
 import { carryFile } from '../../query/beside.ts'
-import { guarded, type RunDeps, runScript } from '../../query/run.ts'
+import type { RunDeps } from '../../query/run.ts'
 import { noteOf } from '../../trust/results/stamp.ts'
 import type { StampNote } from '../../trust/results/stamped.ts'
 import { realDisk } from '../../lake/store/disk.ts'
@@ -23,8 +23,6 @@ import { temporaryFolder } from '../../lake/store/files.ts'
 import { judged, readGiven, stampedPath, withinTime } from '../cli/context.ts'
 import { setOption, variablesOf } from './query.ts'
 import { answering, type Deps, showLive, type Typed } from '../cli/spec.ts'
-
-type OwnFile = Parameters<typeof bringOwn>[1][number]
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
@@ -51,8 +49,9 @@ must be the same both ways. Some runs hide what arrived right after each of many
 that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
 reasons; otherwise the expression that stands in the way is named, and the query also runs with another future: later
 points with larger or smaller values, or some of them missing. Of a leak it is said whether it turns on the values of
-later points, on their existence, or on the registry. Statements before it may set variables and make temporary tables:
-what panel --explain prints is such a script. Exit 0: clean. Exit 4: a row or value that was not
+later points, on their existence, or on the registry. Statements before it may set variables and make temporary tables, views and macros;
+they run again in each run, so that a variable that read the lake holds no more than was known. What panel --explain prints
+is such a script. Exit 0: clean. Exit 4: a row or value that was not
 knowable, with its instant and both values. Exit 6: undecided, because the query has no instant, too few rows, or is not
 deterministic.
 
@@ -83,15 +82,15 @@ async function proveQuery(
 ): Promise<LookaheadProof> {
   using first = await openWorlds(run.folder, { set })
   await bringOwn(first, files)
-  const { sql, sets } = await singleQuery(first, text, run)
+  const { sql, preparation, single } = await prepareScript(first, text, run)
   const open = async (threads: number | undefined): Promise<Engine> => {
     if (threads === undefined) return first
     const session = await openWorlds(run.folder, { threads, set })
     await bringOwn(session, files)
-    for (const one of sets) await session.run(one)
     return session
   }
-  return await proveNoLookahead(open, { ...trial, sql }, run)
+  const planned = preparation.length > 0 ? { planned: single } : {}
+  return await proveNoLookahead(open, { ...trial, ...planned, sql, preparation }, run)
 }
 
 /** The same of a stamped result, for a certificate. */
@@ -122,22 +121,6 @@ async function givenQuery(call: Typed<typeof setOption>, file: string) {
   return { text: query, set: Object.fromEntries(set) as StampNote['variables'] }
 }
 
-/** The one SELECT that a text amounts to, proved to be readable by this lake and to write nothing; what sets its variables, which are set. */
-async function singleQuery(engine: Engine, text: string, run: RunDeps) {
-  const next = 'a proof needs the rows of one query'
-  const expected = 'one SELECT, behind SET VARIABLE and CREATE TEMP TABLE … AS'
-  const one = folded(text)
-  if (one === undefined) throw usage('SQL', { expected, got: 'other statements', next })
-  const sets = one.sets.filter((words) => !/^SET\s+VARIABLE\s+"?as_of\b/i.test(words))
-  for (const words of sets) {
-    const ready = await runScript(engine, words, run)
-    await guarded(engine, ready.text, run, async () => engine.run(ready.text))
-  }
-  const { kind } = await runScript(engine, one.sql, run)
-  if (kind === 'SELECT') return { sql: one.sql, sets }
-  throw usage('SQL', { expected: 'one SELECT', got: kind, next })
-}
-
 /** So many reasons are told without being asked for. */
 const short = 6
 
@@ -145,12 +128,14 @@ const sides: Readonly<Record<Difference['future'], string>> = {
   cut: 'as it was knowable  ',
   'other values': 'had other values come  ',
   'other points': 'had other points come  ',
+  calendar: 'no later decisions  ',
 }
 
 const turns: Readonly<Record<string, string>> = {
   values: 'the values of later points',
   existence: 'whether later points are there',
   registry: 'what the registry said later',
+  calendar: 'how many decisions come later, or when',
 }
 
 function inWords(proof: LookaheadProof, file: string, whole: boolean): string {

@@ -8,7 +8,7 @@ import { stamp } from '../../trust/results/stamp.ts'
 import { type Quantile, quantiles } from '../../trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../../trust/results/stress-source.ts'
 import { withVintages } from '../../trust/results/stress-stamp.ts'
-import { briefFigure, inWords as condition, type StressRun } from '../../trust/results/stress-verdict.ts'
+import { briefFigure, inWords as condition, type StressRun, stressWords } from '../../trust/results/stress-verdict.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from '../../trust/results/stress.ts'
 import { outFile, putOut } from '../../lake/store/output.ts'
 import { formatDuration, parseDuration } from '../../base/time.ts'
@@ -29,6 +29,8 @@ const stressOptions = {
   '--lag LIST': [lags, later, `${quantiles.join(',')},30m,1h`],
   '--latency LIST': ['how much more time is needed to act: 15m,1h', toAct],
   '--vintages N': ['how many earlier versions of the lake to try', kinds.count(0), '3'],
+  '--ts COL': ['the column with the instant of each row', 'ts'],
+  '--labels LIST': 'columns that may look ahead, by comma: the return that follows a decision',
   '--within SHARE': ['the part of itself by which the figure may move', part, '0.5'],
   ...knowledgeFlags,
   '--out FILE': 'also stamp the outcome into a Parquet file, which pitlake replay tries again',
@@ -41,7 +43,8 @@ type Stressing = Call<typeof stressOptions>
 export const stressCommand = answering({
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
   options: stressOptions,
-  details: `Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
+  details: `The query is judged as pitlake lookahead judges it before any delay is tried; one that looks ahead is a leak here, too (exit 4).
+Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
 --within; the metric that moves it most is named, and the shortest lag that is enough. Exit 6: undecided, because the figure
 is no number, or the query is not deterministic. Earlier versions are told and do not judge. Only --out writes: its file, and what pins the version beside the lake's stamps.
 
@@ -50,21 +53,25 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     const { options, catalogue, cwd } = call
     const [file = ''] = call.args
     const { data } = call.settings
-    const { figure = '', lag: lags, latency: latencies = [], within, out, plot } = options
+    const { figure = '', lag: lags, latency: latencies = [], within, out, plot, ts, labels = [] } = options
     const expected = "SQL of one number over the table result, such as 'avg(r) / stddev(r)'"
     if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
     await openedLake(call)
     using ledger = await Ledger.openToRead(data)
     const seen: StressInput['seen'] = async (metrics) => await seenLags(ledger, catalogue, metrics)
     const onRun = (done: number) => showLive(call, `${done} runs`)
-    const asked: StressInput = { figure, lags, latencies, within, seen, onRun }
+    const asked: StressInput = { figure, lags, latencies, within, ts, labels, seen, onRun }
     const given = givenIn(call, file)
     const done = await (out === undefined
       ? stress(await sourceOf(call, ledger, given), asked, { folder: data, ...withinTime(call) })
       : stamped(call, given, resolve(cwd, out), asked)
     ).finally(() => showLive(call, ''))
     if (plot !== undefined) await putOut(resolve(cwd, plot), stressPicture(done, file), data, '--plot')
-    return { document: done, words: () => inWords(done, file), error: judged(file, done, outcome) }
+    return {
+      document: done,
+      words: () => inWords(done, file),
+      error: judged(file, done, done.verdict === 'leak' ? leaked : outcome),
+    }
   },
 })
 
@@ -73,6 +80,12 @@ const outcome = {
   command: 'stress',
   bad: 'falls apart',
   next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
+} as const
+
+const leaked = {
+  ...outcome,
+  bad: 'looks ahead',
+  next: 'name columns that may look ahead with --labels, and mend the others: pitlake lookahead shows each row',
 } as const
 
 /** A query, or the path of a stamped result, which has variables of its own. */
@@ -121,10 +134,10 @@ function timeOf(flag: string, text: string, beside = ''): number {
 
 /** The outcome for people: the verdict, every run with a bar of its figure, and what each metric does alone. */
 function inWords({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
-  const said = verdict === 'falls' ? 'falls apart' : verdict
+  const said = stressWords[verdict]
   const head = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
   const parts = [head.map((line) => `${line}\n`).join('')]
-  if (figure === null) return parts.join('')
+  if (figure === null || verdict === 'leak') return parts.join('')
   const judged = runs.filter(({ kind }) => kind !== 'version')
   const bar = barOf([figure, ...judged.map((run) => run.figure)])
   const as = ['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)]

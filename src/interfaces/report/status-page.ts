@@ -30,7 +30,7 @@ type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
 
 const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
-  z.object({ kind: z.literal('stress'), verdict: z.enum(['holds', 'falls', 'undecided']) }),
+  z.object({ kind: z.literal('stress'), verdict: z.enum(['holds', 'falls', 'leak', 'undecided']) }),
 ])
 const shownViolations = 200
 const shownRuns = 12

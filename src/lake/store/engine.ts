@@ -338,6 +338,16 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** Whether two names mean one column or relation: SQL ignores the case of ASCII letters. */
+export function isSameName(name: string, other: string): boolean {
+  return lowerName(name) === lowerName(other)
+}
+
+/** The name with ASCII letters in lower case: equal for names that SQL takes for one. */
+export function lowerName(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
 /** The texts as an SQL list of VARCHAR. */
 export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`

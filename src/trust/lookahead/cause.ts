@@ -1,59 +1,164 @@
-/** How the rows of one cut-off differ. */
-interface CutStory {
-  /** Milliseconds since 1970. */
-  readonly cutoff: number
-  /** The same as ISO text with microseconds. */
-  readonly at: string
-  /** The instant of the first row on the whole lake. */
-  readonly first: number
-  readonly differing: number
-  readonly missing: number
-  readonly extra: number
-  /** Instant of the earliest row that differs. */
-  readonly earliest: number
-  /** Nothing differs but the last digits of doubles: sums in another order, not the future. */
-  readonly rounding: boolean
+import type { Engine } from '../../lake/store/engine.ts'
+import { callsIn, ctesIn, historyTables, nodesOf, parsedSql, tablesIn } from '../../query/tree.ts'
+import { words } from '../../query/gate-lists.ts'
+import { pureAggregates } from './proof/functions.ts'
+import { type Node, part, parts, word } from './proof/nodes.ts'
+import { scannedTables } from './proof/prove.ts'
+import type { CutStory, Dependence } from './runs.ts'
+
+/** What a query reads and does, as its parsed text and its plan show it: never by words of its text. */
+interface QueryFacts {
+  /** Tables and views of the lake that it scans, macros resolved: `points`, `history.assets`. */
+  readonly scanned: ReadonlySet<string>
+  /** Views of the registry as it is now. */
+  readonly registryNow: ReadonlySet<string>
+  /** Functions and macros that it calls, in small letters. */
+  readonly called: ReadonlySet<string>
+  readonly nodes: readonly Node[]
 }
 
-const registryThen = /\b(pit_universe|history\s*\.|snapshots\s*\.)/i
-const ownGrid = /\b(calendar|generate_series|range|pit_join|pit_long|pit_window)\s*\(/i
-const day = 86_400_000
+/** A leak of which the cause is looked for. */
+interface Leaked {
+  readonly sql: string
+  /** The column with the instant of each row. */
+  readonly ts: string
+  readonly stories: readonly CutStory[]
+  readonly dependsOn: readonly Dependence[]
+}
 
-/** The likely cause of a look-ahead, from what the query says and from how its rows differ; `tables` are the registry's. */
-export function likelyCause(sql: string, ts: string, stories: readonly CutStory[], tables: readonly string[]): string {
-  const text = sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
-  const changed = stories.reduce((sum, story) => sum + story.differing - story.missing - story.extra, 0)
-  const registryNow = new RegExp(`\\b(${[...tables, 'universe'].join('|')})\\b`, 'i')
-  if (registryNow.test(text) && !registryThen.test(text))
-    return 'survivors only: the registry as it is now, applied to earlier dates (use pit_universe)'
-  if (changed === 0 && stories.every((story) => story.extra === 0) && !ownGrid.test(text))
-    return 'the rows themselves come from the future: the grid is taken from points (use calendar)'
-  if (stories.every((story) => story.extra > 0 && story.extra === story.differing))
-    return 'rows are left out because of what came later: keep what is not known yet out of the join or subquery (available_at <= ts in ON), not out of its rows'
-  if (/\bfollowing\b|\blead\s*\(/i.test(text))
-    return 'a window that reaches ahead of its row (FOLLOWING or lead: centred window)'
-  if (/\basset\s+in\s*\(\s*(?:select|from)\b[^()]*\b(?:points|components|series)\b|\bsemi\s+join\b/i.test(text))
-    return 'survivors only: assets chosen by what became of them later, applied to earlier dates (choose them as of each decision)'
-  if (
-    ofWholeSample(text, ts) ||
-    (stories.every(({ cutoff, earliest, first }) => cutoff > first && (cutoff - earliest) / (cutoff - first) > 0.8) &&
-      stories.some(({ cutoff, first }) => cutoff - first > 60 * day))
+/** Said where neither the plan nor what was read shows a cause. */
+export const noCause = 'cause not found: the differences show that it looks ahead, its plan does not show where'
+
+/** The cause of a look-ahead, from the query's parsed text and plan and from how its rows differ. */
+export async function likelyCause(session: Engine, leaked: Leaked): Promise<string> {
+  const facts = await factsOf(session, leaked.sql)
+  if (facts === undefined) return noCause
+  return causes.find(([applies]) => applies(facts, leaked))?.[1] ?? noCause
+}
+
+async function factsOf(session: Engine, sql: string): Promise<QueryFacts | undefined> {
+  const tree = await parsedSql(session, sql)
+  if ('error' in tree) return undefined
+  const ctes = new Set(ctesIn(tree.statements))
+  const scanned = await scannedTables(session, sql)
+  return {
+    // Without a plan a name that a CTE has, too, is left out: it may be either.
+    scanned: new Set(scanned ?? tablesIn(tree.statements).filter((name) => !ctes.has(name))),
+    registryNow: new Set([...(await historyTables(session)), 'universe']),
+    called: new Set([...callsIn(tree.statements)].map(({ name }) => name)),
+    nodes: [...nodesOf(tree.statements)],
+  }
+}
+
+const day = 86_400_000
+const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series', 'price_usd', 'vintages'])
+const makesGrid = /^(?:calendar|generate_series|range|pit_join|pit_long|pit_window)$/
+
+type Cause = readonly [applies: (facts: QueryFacts, leaked: Leaked) => boolean, words: string]
+
+/** The causes, the one that is shown most plainly first. */
+const causes: readonly Cause[] = [
+  [
+    ({ scanned, registryNow }, { dependsOn }) => dependsOn.includes('registry') && !scanned.isDisjointFrom(registryNow),
+    'survivors only: the registry as it is now, applied to earlier dates (use pit_universe)',
+  ],
+  [
+    ({ scanned, called }, { stories }) =>
+      stories.every(({ differing, missing }) => differing === missing) &&
+      ![...called].some((name) => makesGrid.test(name)) &&
+      !scanned.isDisjointFrom(ofPoints),
+    'the rows themselves come from the future: the grid is taken from points (use calendar)',
+  ],
+  [
+    (_, { stories }) => stories.every((story) => story.extra > 0 && story.extra === story.differing),
+    'rows are left out because of what came later: keep what is not known yet out of the join or subquery (available_at <= ts in ON), not out of its rows',
+  ],
+  [
+    ({ nodes }) => windowsIn(nodes).some(reachesAhead),
+    'a window that reaches ahead of its row (FOLLOWING or lead: centred window)',
+  ],
+  [
+    ({ nodes, scanned }) => !scanned.isDisjointFrom(ofPoints) && nodes.some(choosesAssets),
+    'survivors only: assets chosen by what became of them later, applied to earlier dates (choose them as of each decision)',
+  ],
+  [
+    ({ nodes }, { ts, stories }) =>
+      windowsIn(nodes).some((window) => isOfAllTimes(window, ts)) || (nodes.some(isAggregate) && reachesBack(stories)),
+    'a statistic of the whole sample, given to every row (use a window that ends at the row, such as pit_window)',
+  ],
+  [
+    ({ nodes, called }) => [...called].some((name) => name.startsWith('pit_')) && nodes.some(movesDecisions),
+    'the decisions of a join were moved: it answers for another instant than the row has (join at ts, use latency)',
+  ],
+  [
+    ({ nodes, called }, { stories }) =>
+      !called.isDisjointFrom(calendarParts) &&
+      nodes.some(isAggregate) &&
+      Math.max(...stories.map((story) => story.cutoff - story.earliest)) > 2 * day,
+    'an aggregate of a whole week, month or year, given to the days inside it',
+  ],
+  [
+    ({ nodes, scanned }) => !scanned.isDisjointFrom(ofPoints) && nodes.some(comparesT),
+    'joined on t: the value of an interval, used before it was known (use pit_join, or join on available_at)',
+  ],
+]
+
+const calendarParts: ReadonlySet<string> = words(
+  'date_trunc datetrunc time_bucket date_part datepart month week year quarter last_day monthname yearweek weekofyear strftime',
+)
+
+/** The rows that differ reach back over most of a long sample. */
+function reachesBack(stories: readonly CutStory[]): boolean {
+  return (
+    stories.every(({ cutoff, earliest, first }) => cutoff > first && (cutoff - earliest) / (cutoff - first) > 0.8) &&
+    stories.some(({ cutoff, first }) => cutoff - first > 60 * day)
   )
-    return 'a statistic of the whole sample, given to every row (use a window that ends at the row, such as pit_window)'
-  if (/\bts\s*[-+]\s*(?:interval\b|to_(?:hours|minutes|days|seconds)\s*\()/i.test(text) && /\bpit_/i.test(text))
-    return 'the decisions of a join were moved: it answers for another instant than the row has (join at ts, use latency)'
-  const reach = Math.max(...stories.map((story) => story.cutoff - story.earliest))
-  if (/date_trunc|time_bucket|month|week|year|quarter/i.test(text) && reach > 2 * day)
-    return 'an aggregate of a whole week, month or year, given to the days inside it'
-  return 'joined on t: the value of an interval, used before it was known (use pit_join, or join on available_at)'
+}
+
+function windowsIn(nodes: readonly Node[]): readonly Node[] {
+  return nodes.filter((node) => word(node, 'class') === 'WINDOW')
+}
+
+function reachesAhead(window: Node): boolean {
+  return word(window, 'type') === 'WINDOW_LEAD' || /^(?:EXPR|UNBOUNDED)_FOLLOWING/.test(word(window, 'end'))
 }
 
 /** Whether a window looks at rows of all times: neither ordered by the instant of a row nor among those of one instant. */
-function ofWholeSample(text: string, ts: string): boolean {
-  const windows = text.matchAll(/(?:\bover|\bwindow\s+\w+\s+as|,\s*\w+\s+as)\s*\(([^()]*)\)/gi)
-  return [...windows].some(
-    ([whole, spec = '']) =>
-      (/^over/i.test(whole) || /\b(?:partition|order)\s+by\b/i.test(spec)) &&
-      !new RegExp(`\\b(?:${ts.replaceAll(/\W/g, '.')}|t)\\b`, 'i').test(spec),
+function isOfAllTimes(window: Node, ts: string): boolean {
+  const keys = [...nodesOf([window['partitions'], window['orders']])].map(columnOf)
+  return !keys.some((name) => name === ts.toLowerCase() || name === 't' || name === 'available_at')
+}
+
+/** `asset IN (SELECT asset FROM …)`, or a semi join. */
+function choosesAssets(node: Node): boolean {
+  if (word(node, 'type') === 'JOIN') return word(node, 'join_type') === 'SEMI'
+  return word(node, 'subquery_type') === 'ANY' && columnOf(part(node, 'child')) === 'asset'
+}
+
+function isAggregate(node: Node): boolean {
+  return word(node, 'class') === 'FUNCTION' && pureAggregates.has(word(node, 'function_name').toLowerCase())
+}
+
+/** `ts` moved by a length of time. */
+function movesDecisions(node: Node): boolean {
+  if (!/^[-+]$/.test(word(node, 'function_name'))) return false
+  const sides = parts(node, 'children')
+  const isLength = (side: Node): boolean =>
+    /^to_\w+$/.test(word(side, 'function_name')) || word(part(side, 'cast_type'), 'id') === 'INTERVAL'
+  return sides.some((side) => columnOf(side) === 'ts') && sides.some(isLength)
+}
+
+/** A comparison, or a key of a join, with the start of an interval. */
+function comparesT(node: Node): boolean {
+  const { using_columns: using } = node
+  if (Array.isArray(using) && using.some((name) => String(name).toLowerCase() === 't')) return true
+  return (
+    /^(?:COMPARISON|BETWEEN)$/.test(word(node, 'class')) && [...nodesOf(node)].some((inner) => columnOf(inner) === 't')
   )
+}
+
+/** The name of a column that a node refers to, in small letters; '' for any other node. */
+function columnOf(node: Node): string {
+  const { column_names: names } = node
+  return Array.isArray(names) ? String(names.at(-1)).toLowerCase() : ''
 }

@@ -2,19 +2,14 @@ import { microsOf } from '../../base/time.ts'
 import { combsFor, otherRuns, runHoles, suspectStates } from './holes.ts'
 import { chooseStates, instantsOf, type States } from './states.ts'
 import { datedOwn, ownChange } from './own-files.ts'
-import { isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
-import { changedWorld, seesWorlds, type World } from './world.ts'
-
-type FutureChange = Parameters<typeof changedWorld>[1]
+import { type Dependence, isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
+import { changedWorld, type FutureChange, seesWorlds, type World } from './world.ts'
 
 /*
  * The future changed instead of cut. A cut takes later points away with all that follows from it, and does not tell two
  * leaks apart; and it misses a query that falls back, where nothing comes, on what it would have said anyway, such as the
  * smaller of a value and the next one while values rise.
  */
-
-/** What a leak turns on. */
-type Dependence = 'values' | 'existence' | 'registry' | ReturnType<typeof ownChange>
 
 /** Tries futures in which later points have larger values, then smaller ones, then every other one is missing. */
 export async function tryChanges(trial: Trial, states: States): Promise<void> {
@@ -67,36 +62,58 @@ function edgeAt(cutoff: string): string {
 }
 
 /**
- * What a leak turns on, asked at the first and the last cut-off at which it showed: on values where other ones change
- * what is said, on existence where later points without a value make a difference to none at all, on a file of the user's
- * where later rows of it do, and on the registry where what is said hangs on the cut, but on none of these.
+ * What a leak turns on, asked at the first and the last cut-off at which it showed, step by step from the whole lake to the
+ * cut one: other values of later points, or none; then later points away; then rows of the user's; what differs between that
+ * and the cut is the registry, where it is read.
  */
-export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
+export async function dependsOn(trial: Trial, readsRegistry: boolean): Promise<readonly Dependence[]> {
+  const stories = trial.stories.filter(({ rounding }) => !rounding)
+  if (trial.differences.some(({ future }) => future === 'calendar')) return ['calendar']
   if (!(await seesWorlds(trial.subject.session)).changed) return []
-  const cutoffs = trial.stories.filter(({ rounding }) => !rounding).map(({ at }) => at)
   const found = new Set<Dependence>()
-  for (const cutoff of new Set([cutoffs[0] ?? '', cutoffs.at(-1) ?? ''])) {
-    const fill = async (table: string, change: FutureChange): Promise<void> =>
-      trial.subject.fill(table, changedWorld(edgeAt(cutoff), change))
-    await changedRun(trial, async () => {
-      for (const change of ['up', 'down'] as const) {
-        if (found.has('values')) break
-        await fill('proof_cut', change)
-        if (!(await isSameUpTo(trial, cutoff, 'proof_full', 'proof_cut'))) found.add('values')
-      }
-    })
-    await changedRun(trial, async () => {
-      if (found.has('existence')) return
-      await fill('proof_empty', 'empty')
-      await fill('proof_cut', 'gone')
-      if (!(await isSameUpTo(trial, cutoff, 'proof_empty', 'proof_cut'))) found.add('existence')
-    })
-    for (const name of await datedOwn(trial.subject.session))
-      await changedRun(trial, async () => {
-        await fill('proof_cut', ownChange(name))
-        if (!(await isSameUpTo(trial, cutoff, 'proof_full', 'proof_cut'))) found.add(ownChange(name))
-      })
-  }
-  if (found.size === 0 && trial.complaints.length === 0) found.add('registry')
+  for (const cutoff of new Set([stories[0]?.at ?? '', stories.at(-1)?.at ?? '']))
+    for (const step of await stepsBefore(trial, cutoff, readsRegistry)) await changedRun(trial, async () => step(found))
+  if (found.size === 0)
+    for (const { future } of trial.differences) {
+      if (future === 'other values') found.add('values')
+      if (future === 'other points') found.add('existence')
+    }
   return [...found].toSorted()
+}
+
+type Step = (found: Set<Dependence>) => Promise<void>
+
+/** The steps from the whole lake to the one that is cut at an instant, each of which finds what it shows. */
+async function stepsBefore(trial: Trial, cutoff: string, readsRegistry: boolean): Promise<readonly Step[]> {
+  const changed = (change: FutureChange): World => changedWorld(edgeAt(cutoff), change)
+  const differs = async (table: string): Promise<boolean> => !(await isSameUpTo(trial, cutoff, table, 'proof_cut'))
+  const own = await datedOwn(trial.subject.session)
+  const values: Step = async (found) => {
+    for (const change of ['up', 'down', 'empty'] as const) {
+      if (found.has('values')) return
+      await trial.subject.fill('proof_cut', changed(change))
+      if (await differs('proof_full')) found.add('values')
+    }
+  }
+  const existence: Step = async (found) => {
+    if (found.has('existence')) return
+    await trial.subject.fill('proof_empty', changed('empty'))
+    await trial.subject.fill('proof_cut', changed('gone'))
+    if (await differs('proof_empty')) found.add('existence')
+  }
+  const ofOwn = own.map(
+    (name): Step =>
+      async (found) => {
+        await trial.subject.fill('proof_cut', changed(ownChange(name)))
+        if (await differs('proof_full')) found.add(ownChange(name))
+      },
+  )
+  const registry: Step = async (found) => {
+    // What a cut takes away of the user's is taken away by no change of points.
+    if (!readsRegistry || own.some((name) => found.has(ownChange(name)))) return
+    await trial.subject.fill('proof_empty', changed('gone'))
+    await trial.subject.fill('proof_cut', { as_of: cutoff })
+    if (await differs('proof_empty')) found.add('registry')
+  }
+  return [values, existence, ...ofOwn, registry]
 }

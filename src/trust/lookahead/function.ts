@@ -2,10 +2,11 @@ import type { Table } from 'apache-arrow'
 import { LakeError } from '../../base/errors.ts'
 import { jsonText } from '../../base/json.ts'
 import { formatMicros, microsOf, parseMicros } from '../../base/time.ts'
-import { type Engine, quoteName } from '../../lake/store/engine.ts'
+import { type Engine, isSameName, quoteName } from '../../lake/store/engine.ts'
 import type { Moment } from '../../query/options.ts'
 import type { LookaheadProof } from './lookahead.ts'
-import { bringOwn, cutOwn, ownTable } from './own-files.ts'
+import { endCalendar } from './calendar.ts'
+import { bringOwn, cutOwn, ownTable, refuseOwnName } from './own-files.ts'
 import type { TrialInput } from './runs.ts'
 import { tryFutures, undecided } from './trial.ts'
 import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './world.ts'
@@ -54,7 +55,10 @@ export async function proveFunction(session: Engine, text: string, input: TrialI
     // What only another world lacks says nothing of the lake.
     if (world === wholeLake) for (const note of notes) noted.add(note)
   }
-  const subject: Subject = { session, text, kind: 'function', hands: [], fill }
+  const within: Subject['within'] = async () => {
+    throw new RangeError('a function gives no relation')
+  }
+  const subject: Subject = { session, text, kind: 'function', preparation: [], hands: [], fill, within }
   const none = {
     proved: false,
     chain: [],
@@ -97,6 +101,7 @@ export async function proveAnswering(
     if (signal?.aborted === true) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
     using session = await engine.session()
     await enter(session, gone(world))
+    await endCalendar(session)
     await bring(session)
     const { rows, notes } = await raising(world, async () => ask(session, world))
     await bringRows(engine, table, rows, ts)
@@ -106,6 +111,7 @@ export async function proveAnswering(
 
 async function bringGiven(session: Engine, name: string, given: string | GivenRows): Promise<void> {
   if (typeof given === 'string') return await bringOwn(session, [[name, given]])
+  await refuseOwnName(session, name)
   await bringRows(session, ownTable(name), given, 'ts')
   await cutOwn(session, name)
 }
@@ -115,6 +121,16 @@ export function clipped(at: Moment | undefined, { as_of: end }: World): Moment |
   const asked = at instanceof Date ? at.toISOString() : at
   if (asked === undefined || end === undefined) return at
   return (parseMicros(asked) ?? Number.POSITIVE_INFINITY) > microsOf(end) ? end : at
+}
+
+/** The decisions of a call that are there in its world: all of them, or those until its calendars end. */
+export function decidedIn<T>(decisions: readonly T[], { proof_calendar: end }: World): readonly T[] {
+  if (end === undefined) return decisions
+  return decisions.filter((one) => {
+    const { ts } = (typeof one === 'object' && one !== null ? one : {}) as { readonly ts?: unknown }
+    const at = ts instanceof Date ? ts.toISOString() : ts
+    return typeof at !== 'string' || !((parseMicros(at) ?? Number.NEGATIVE_INFINITY) > microsOf(end))
+  })
 }
 
 /** A row that a function gives, by the names of its columns. */
@@ -135,7 +151,7 @@ async function bringRows(session: Engine, table: string, given: GivenRows, ts: s
   const columns = names.map((name) => {
     const kinds = new Set(rows.map((row) => kindOf(row[name])).filter((kind) => kind !== 'null'))
     const [kind = 'string'] = kinds
-    if (instants.has(name) || (name === ts && kind === 'string')) return { name, type: 'TIMESTAMPTZ' }
+    if (instants.has(name) || (isSameName(name, ts) && kind === 'string')) return { name, type: 'TIMESTAMPTZ' }
     return { name, type: kinds.size === 1 ? (types[kind] ?? 'VARCHAR') : 'VARCHAR' }
   })
   const cells = rows.map((row) => names.map((name) => cellOf(row[name], instants.has(name))))

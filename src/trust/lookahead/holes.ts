@@ -2,7 +2,7 @@ import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import { type ColumnSpec, digestUpTo, rowsDigestSql, type Trial, whereItRuns } from './runs.ts'
 import { closing } from '../../query/lake.ts'
 import type { States } from './states.ts'
-import { enter, wholeLake, type World } from './world.ts'
+import type { World } from './world.ts'
 
 type Probe = Parameters<typeof digestUpTo>[0]
 
@@ -140,11 +140,13 @@ export async function handsOf(session: Engine) {
   const variables = await session.rows<{ name: string; value: string | null; type: string }>(
     `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,
   )
-  const held = variables.filter(({ type }) => type !== '"NULL"' && type !== 'NULL')
+  // Those of a world are set with it; one that is NULL is told as that word.
+  const isNull = (value: string | null, type: string): boolean =>
+    value === null || (value === 'NULL' && type !== 'VARCHAR')
+  const held = variables.filter(({ name, value, type }) => !/^(?:as_of$|proof_)/.test(name) && !isNull(value, type))
   const count = held.every(({ type }) => plain.test(type)) ? Math.min(most, Number(row?.threads ?? 1)) : 0
   const sets = held.map(
-    ({ name, value, type }) =>
-      `SET VARIABLE ${quoteName(name)} = CAST(${value === null ? 'NULL' : quote(value)} AS ${type})`,
+    ({ name, value, type }) => `SET VARIABLE ${quoteName(name)} = CAST(${quote(value ?? '')} AS ${type})`,
   )
   const sessions: Engine[] = []
   const hands = { sessions, [Symbol.dispose]: () => sessions.forEach((one) => one.close()) }
@@ -184,14 +186,12 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
 
 /** Undefined where the query fails: whoever looks at the run is told why. */
 async function digestIn(session: Engine, probe: Probe, { cutoff, world }: Run): Promise<string | undefined> {
-  await enter(session, world)
   try {
-    const rows = `(\n${probe.subject.text}\n) AS proof_rows`
-    const [row] = await session.rows<{ told: string }>(digestUpTo(probe, rows, cutoff))
-    return row?.told
+    return await probe.subject.within(session, world, async (rows) => {
+      const [row] = await session.rows<{ told: string }>(digestUpTo(probe, rows, cutoff))
+      return row?.told
+    })
   } catch {
     return undefined
-  } finally {
-    await enter(session, wholeLake)
   }
 }

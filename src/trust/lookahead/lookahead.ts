@@ -2,6 +2,7 @@ import type { Engine } from '../../lake/store/engine.ts'
 import { type Assumed, assumedBy } from './assumed.ts'
 import type { TrialInput } from './runs.ts'
 import { handsOf } from './holes.ts'
+import { isKeptByProof } from './own-files.ts'
 import { words } from '../../query/gate-lists.ts'
 import { type Door, noteTexts } from '../../query/note.ts'
 import { notesOfSql } from '../../query/question.ts'
@@ -11,7 +12,8 @@ import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
 import { argueFromPlan } from './proof/prove.ts'
 import type { Obstacle } from './proof/values.ts'
-import { fileRead, parsedSql, tablesIn } from '../../query/tree.ts'
+import type { Node } from './proof/nodes.ts'
+import { fileRead, parsedSql, tablesIn, treesOf } from '../../query/tree.ts'
 
 type Parsed = Awaited<ReturnType<typeof parsedSql>>
 
@@ -21,8 +23,13 @@ export type { LookaheadDifference as Difference } from './runs.ts'
 interface ProofInput extends TrialInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
-  /** The same for the reader of its plan, where what it names is a table of the session. */
-  readonly planned?: string
+  /** The statements before it, which run again in each world. */
+  readonly preparation?: readonly string[]
+  /**
+   * One SELECT that amounts to it for the readers of its text and plan, where it names what statements before it or the
+   * session made; null where there is none.
+   */
+  readonly planned?: string | null
   /** Whose words its notes are told in. */
   readonly door?: Door
 }
@@ -80,19 +87,29 @@ async function proveWith(
   { alone, run }: { readonly alone: boolean; readonly run: RunDeps },
 ): Promise<LookaheadProof | 'unsteady'> {
   using hands = await handsOf(session)
-  const tree = await parsedSql(session, input.sql)
+  const { sql, preparation = [] } = input
+  // Of a feature the query itself is what people read: its plan alone stands over another grid.
+  const readable = preparation.length > 0 ? (input.planned ?? null) : sql
+  const script = [...preparation, sql].join(';\n')
+  const tree = await parsedSql(session, readable ?? script)
   let argument: Argued | undefined
   const argued = async (): Promise<Argued> => (argument ??= await argue(session, input))
-  const past = await beyondAsOf(session, tree)
+  const past = await beyondAsOf(session, await treesOf(session, script))
   const isProved = async (): Promise<boolean> => (await argued()).proved
   const tried =
     past === undefined
-      ? await tryFutures(querySubject(session, input.sql, hands.sessions), input, notes, { alone, isProved })
+      ? await tryFutures(
+          querySubject(session, sql, { preparation, text: readable ?? script, hands: hands.sessions }),
+          input,
+          notes,
+          { alone, isProved },
+        )
       : undecided(past.why, 0, notes)
   if (tried === 'unsteady') return tried
-  const noted = await notesOfSql(session, input.sql, run, past === undefined ? 'proof_full' : undefined)
+  const noted =
+    readable === null ? [] : await notesOfSql(session, readable, run, past === undefined ? 'proof_full' : undefined)
   const tested = { ...tried, notes: [...noteTexts(noted, input.door ?? 'terminal'), ...tried.notes] }
-  const assumes = tested.rows === 0 ? [] : await assumedBy(session, input.sql, 'proof_full')
+  const assumes = tested.rows === 0 ? [] : await assumedBy(session, readable ?? undefined, 'proof_full')
   if (tested.verdict === 'undecided')
     return { ...tested, ...whyUndecided(input, tested.reason ?? '', past, tree), assumes }
   const found = await argued()
@@ -102,17 +119,32 @@ async function proveWith(
   return { ...tested, ...found, assumes, proved: false, notes: [...tested.notes, broken] }
 }
 
-/** What the query reads that `as_of` does not cut. */
-async function beyondAsOf(session: Engine, tree: Parsed): Promise<Obstacle | undefined> {
-  const ledger = 'error' in tree ? undefined : tablesIn(tree.statements).find((name) => ledgerViews.has(name))
+/** What a script reads that `as_of` does not cut. */
+async function beyondAsOf(session: Engine, trees: readonly Node[]): Promise<Obstacle | undefined> {
+  const tables = tablesIn(trees)
+  const ledger = tables.find((name) => ledgerViews.has(name))
   if (ledger !== undefined)
     return { what: ledger, why: `it reads ${ledger}, which tells what this lake did and which as_of does not cut` }
-  const file = await fileRead(session, tree)
+  const whole = tables.find(isKeptByProof)
+  if (whole !== undefined)
+    return {
+      what: whole,
+      why: `it reads ${whole}, in which this program keeps rows whole; read them by the name of --own`,
+    }
+  const file = await fileRead(session, trees)
   if (file === undefined) return undefined
   return { what: file, why: `it reads files directly (${file}), which as_of does not cut; read the views` }
 }
 
+/** What keeps a script from being read as one SELECT. */
+const notOneSelect: Obstacle = {
+  what: 'the statements before the query',
+  why: 'they do more than set variables and make temporary tables and views, so that no one SELECT amounts to them',
+}
+
 async function argue(session: Engine, input: ProofInput): Promise<Argued> {
+  if (input.planned === null)
+    return { proved: false, chain: [], unproved: inText(input, { ...notOneSelect, at: null }) }
   const planned = { ...input, sql: input.planned ?? input.sql }
   const { unproved, ...found } = await argueFromPlan(session, planned)
   return { ...found, unproved: unproved && inText(planned, unproved) }
@@ -120,13 +152,14 @@ async function argue(session: Engine, input: ProofInput): Promise<Argued> {
 
 /** Of what is undecided: the table or function at fault, where there is one, with its place in the text. */
 function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: Parsed): Argued {
-  const at = past && tree && !('error' in tree) ? placeOf(input.sql, tree.statements, past) : null
-  return { proved: false, chain: [], unproved: inText(input, { what: past?.what ?? 'the query', why, at }) }
+  const sql = input.preparation?.length ? (input.planned ?? input.sql) : input.sql
+  const at = past && tree && !('error' in tree) ? placeOf(sql, tree.statements, past) : null
+  return { proved: false, chain: [], unproved: inText({ sql }, { what: past?.what ?? 'the query', why, at }) }
 }
 
 /** The place of an obstacle in its author's text. */
 function inText(
-  { sql }: ProofInput,
+  { sql }: Pick<ProofInput, 'sql'>,
   { what, why, at }: NonNullable<Awaited<ReturnType<typeof argueFromPlan>>['unproved']>,
 ) {
   const lines = at === null ? null : sql.slice(0, at).split('\n')

@@ -1,51 +1,95 @@
+import { usage } from '../../base/errors.ts'
 import { carry } from '../../query/beside.ts'
+import { Engine, isSameName, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
+import { columnsOf } from '../../lake/store/parquet.ts'
+import { decidedSql } from './world.ts'
 import { clockWords } from '../../query/views/compile.ts'
 import { instantSql, utcSql } from '../../query/views/template.ts'
-import { columnsOf } from '../../lake/store/parquet.ts'
-import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
 
-/** The column that tells from when on a row was known. */
+/** Column of user data with the instant from which on a row was known, in any case of letters. */
 const clock = 'available_at'
 
 /** A file of the user's that a query names, by that name. */
-type OwnFile = readonly [name: string, file: string]
+export type OwnFile = readonly [name: string, file: string]
 
 /**
  * Lets a session of proofs read files of the user's. What has a clock is cut by it as points are; what has none is given:
- * decisions and labels, which stand in every world.
+ * decisions and labels, which stand in every world; decisions end where a world ends its calendars.
  */
 export async function bringOwn(session: Engine, files: readonly OwnFile[]): Promise<void> {
   for (const [name, file] of files) {
+    await refuseOwnName(session, name)
     using reader = await Engine.open(':memory:', { threads: 1 })
     await carry(reader, `FROM ${quote(file)}`, session, ownTable(name))
     await cutOwn(session, name)
   }
 }
 
+/** Prefix of the tables in which rows of the user's stand whole. */
+const prefix = 'own_file_'
+
 /** The table in which rows of the user's stand that are known by a name. */
-export const ownTable = (name: string): string => `own_file_${name}`
+export const ownTable = (name: string): string => `${prefix}${lowerName(name)}`
+
+/** Whether a relation is one in which a proof keeps rows: of it no world cuts anything. */
+export function isKeptByProof(name: string): boolean {
+  return /^(?:own_file_|proof_)/.test(lowerName(name))
+}
+
+/**
+ * Refuses a name of user data under which the lake has a view or macro, or a proof a table: the query, the lake's macros
+ * and the reader of its plan could each mean another of the two.
+ */
+export async function refuseOwnName(session: Engine, name: string): Promise<void> {
+  const [taken] = await session.rows<{ taken: boolean }>(
+    `SELECT ${quote(lowerName(name))} IN (
+       SELECT lower(c.table_name) FROM system.main.duckdb_columns() AS c WHERE NOT c.internal AND c.database_name = current_database()
+       UNION ALL SELECT lower(f.function_name) FROM system.main.duckdb_functions() AS f WHERE f.function_type LIKE '%macro') AS taken`,
+  )
+  if (taken?.taken !== true && !isKeptByProof(name)) return
+  throw usage('--own', { expected: 'a name that the lake does not use', got: name, next: 'choose another NAME=FILE' })
+}
 
 /** Makes the view of that name over the rows in its table, without what is not known in the world that the session sees. */
 export async function cutOwn(session: Engine, name: string): Promise<void> {
   const table = quoteName(ownTable(name))
-  const dated = (await columnsOf(session, table)).some((column) => column.name === clock)
+  const columns = await columnsOf(session, table)
+  const has = (name: string): boolean => columns.some((column) => isSameName(column.name, name))
   const at = utcSql(quoteName(clock))
   const isCut = `getvariable('proof_change') = ${quote(ownChange(name))} AND len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < epoch_us(${at}))) % 2 = 1`
   const known = `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ${clockWords['proved']?.(at) ?? 'true'}`
-  const where = dated ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : ''
+  const decided = has('ts') ? ` WHERE ${decidedSql(utcSql('ts'))}` : ''
+  const where = has(clock) ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : decided
   await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS FROM ${table}${where}`)
 }
 
 /** What a world is called in which later rows of that name alone are gone. */
-export const ownChange = (name: string) => `own ${name}` as const
+export const ownChange = (name: string) => `own ${lowerName(name)}` as const
 
-/** The names of files of the user's whose rows are dated. */
-export async function datedOwn(session: Engine): Promise<string[]> {
-  const rows = await session.rows<{ name: string }>(
-    `SELECT DISTINCT table_name AS name FROM system.main.duckdb_columns()
-     WHERE starts_with(table_name, ${quote(ownTable(''))}) AND column_name = ${quote(clock)} ORDER BY name`,
+/** User data that a session of proofs reads by a name. */
+export interface OwnRelation {
+  readonly name: string
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  /** Its column with the instant from which on a row was known, as it is written there; null where rows are given. */
+  readonly clock: string | null
+}
+
+/** The user data that a session reads by name. */
+export async function ownRelations(session: Engine): Promise<OwnRelation[]> {
+  const rows = await session.rows<{ name: string; column: string; type: string }>(
+    `SELECT c.table_name AS name, c.column_name AS column, c.data_type AS type FROM system.main.duckdb_columns() AS c
+     WHERE starts_with(c.table_name, ${quote(prefix)}) AND c.database_name = 'temp' ORDER BY c.table_name, c.column_index`,
   )
-  return rows.map(({ name }) => name.slice(ownTable('').length))
+  return [...Map.groupBy(rows, ({ name }) => name)].map(([table, columns]) => ({
+    name: table.slice(prefix.length),
+    columns: columns.map(({ column, type }) => ({ name: column, type })),
+    clock: columns.find(({ column }) => isSameName(column, clock))?.column ?? null,
+  }))
+}
+
+/** The names of user data whose rows are dated. */
+export async function datedOwn(session: Engine): Promise<string[]> {
+  return (await ownRelations(session)).flatMap((one) => (one.clock === null ? [] : [one.name]))
 }
 
 /** SQL of the instants at which rows of the user's become known, each behind a UNION; '' where none are dated. */

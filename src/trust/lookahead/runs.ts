@@ -1,10 +1,27 @@
 import { microsOf } from '../../base/time.ts'
 import { type Cell, type Engine, quote, quoteName, type Row } from '../../lake/store/engine.ts'
-import type { likelyCause } from './cause.ts'
 import { isCancel } from '../../query/run.ts'
 import type { Subject, World } from './world.ts'
 
-type CutStory = Parameters<typeof likelyCause>[2][number]
+/** How the rows of one cut-off differ. */
+export interface CutStory {
+  /** Milliseconds since 1970. */
+  readonly cutoff: number
+  /** Cut-off as ISO text with microseconds. */
+  readonly at: string
+  /** The instant of the first row on the whole lake. */
+  readonly first: number
+  readonly differing: number
+  readonly missing: number
+  readonly extra: number
+  /** Instant of the earliest row that differs. */
+  readonly earliest: number
+  /** Nothing differs but the last digits of doubles: sums in another order, not the future. */
+  readonly rounding: boolean
+}
+
+/** What a leak turns on. */
+export type Dependence = 'values' | 'existence' | 'registry' | 'calendar' | `own ${string}`
 
 /** How a proof is to be tried. */
 export interface TrialInput {
@@ -32,12 +49,12 @@ export interface LookaheadDifference {
   readonly full: Cell
   /** On the lake as it stood at `as_of`, or as it would be had something else come after that. */
   readonly truncated: Cell
-  /** What was done to that which came after `as_of`: taken away, given other values, or some of its points taken away. */
+  /** What was done to that which came after `as_of`: taken away, given other values, some of its points taken away, or later decisions with it. */
   readonly future: Future
 }
 
-/** What was done to the future in a run. */
-type Future = 'cut' | 'other values' | 'other points'
+/** What was done to the future in a run; of a `calendar` the later decisions were taken away with it. */
+type Future = 'cut' | 'other values' | 'other points' | 'calendar'
 
 const shown = 20
 const shownEach = 5

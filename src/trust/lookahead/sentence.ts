@@ -6,11 +6,18 @@ export function leakSentence({ as_of, row, column, full, truncated, future }: Lo
   const [[, ts] = [], ...others] = Object.entries(row)
   const about = others.map(([name, value]) => `${name} ${said(value)}`).join(', ')
   const at = `on ${said(ts)}${about === '' ? '' : ` (${about})`}`
-  const otherwise = future === 'cut' ? `knowing only what was known at ${said(as_of)}` : 'had something else come later'
+  const otherwise = otherwises[future](said(as_of))
   if (column !== null) return `${at} the query gives ${column} ${said(full)}; ${otherwise}, ${said(truncated)}`
   return full === null
     ? `${at} there is no row; ${otherwise}, there is one`
     : `${at} there is a row; ${otherwise}, there is none`
+}
+
+const otherwises: Readonly<Record<LookaheadDifference['future'], (at: string) => string>> = {
+  cut: (at) => `knowing only what was known at ${at}`,
+  'other values': () => 'had something else come later',
+  'other points': () => 'had something else come later',
+  calendar: (at) => `with no decisions after ${at}`,
 }
 
 /** A value as it is read: a midnight is its day. */

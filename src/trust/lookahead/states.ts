@@ -202,6 +202,8 @@ const ofSeries = /^\(?"?(?:asset|interval|currency|exchange|network)"?(?: IS NOT
 
 /** What the scans of points let pass, as a condition on their series; undefined where one of them lets all of them pass. */
 async function seriesRead({ session, text }: Subject): Promise<string | undefined> {
+  const tree = await parsedSql(session, text)
+  if ('error' in tree || tree.statements.length !== 1) return undefined
   try {
     const plans = await session.rows<{ explain_value: string }>(`EXPLAIN (FORMAT json) ${text}`)
     const scans = plans.flatMap(({ explain_value: plan }) => [...nodesOf(JSON.parse(plan))]).flatMap(scanOf)

@@ -1,11 +1,13 @@
-import { columnsOf } from '../../lake/store/parquet.ts'
-import { type Engine, quoteName } from '../../lake/store/engine.ts'
+import { type Columns, columnsOf } from '../../lake/store/parquet.ts'
+import { isSameName, quoteName } from '../../lake/store/engine.ts'
 import { likelyCause } from './cause.ts'
+import { tryCalendarEnds } from './calendar.ts'
 import { dependsOn, tryChanges } from './changes.ts'
 import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './holes.ts'
 import {
   bagDifference,
   type ColumnSpec,
+  type Dependence,
   type LookaheadDifference,
   fetched,
   isRounding,
@@ -16,8 +18,8 @@ import {
   whereItRuns,
 } from './runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './states.ts'
+import { mayBeRevised } from './proof/tables.ts'
 import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
-import { historyTables } from '../../query/tree.ts'
 
 /** What running it tells. */
 interface Tested {
@@ -32,8 +34,8 @@ interface Tested {
   readonly differences: readonly LookaheadDifference[]
   /** Rows that differ, over all cut-offs. */
   readonly differing: number
-  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry, on a file of the user's (`own NAME`). */
-  readonly depends_on: readonly Awaited<ReturnType<typeof dependsOn>>[number][]
+  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry, on later rows of its calendar, on a file of the user's (`own NAME`). */
+  readonly depends_on: readonly Dependence[]
   readonly notes: readonly string[]
 }
 
@@ -46,13 +48,15 @@ const roundingReason =
  */
 export async function tryFutures(
   subject: Subject,
-  input: TrialInput,
+  given: TrialInput,
   notes: readonly string[],
   { alone, isProved }: { readonly alone: boolean; readonly isProved: () => Promise<boolean> },
 ): Promise<Tested | 'unsteady'> {
   const { session } = subject
   await subject.fill('proof_full', wholeLake)
-  const columns = await describe(session, input)
+  const described = await columnsOf(session, 'proof_full')
+  const input = asDescribed(given, described)
+  const columns = described.map((column) => specOf(column, input))
   const problem = unfit(columns, input)
   if (problem !== undefined) return undecided(problem, 0, notes)
   const [size] = await session.rows(`SELECT count(${quoteName(input.ts)}) AS n FROM proof_full`)
@@ -82,17 +86,24 @@ export async function tryFutures(
   if (isControl) await cutAt(trial, spread([...Array(states.count).keys()], cutoffs))
   const safe = isControl ? undefined : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
+  const further = subject.kind === 'function' && trial.stories.length === 0 ? await tryCalendarEnds(trial) : []
   const chance = safe && odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
-  return await judge(trial, rows, notes, chance === undefined ? [] : [chance])
+  const said = [...further, ...(chance === undefined ? [] : [chance])]
+  // What a function asks is not seen: where no vintage stands in for another, only the registry is cut beside points.
+  const readsRegistry = states.polls !== null || (subject.kind === 'function' && !(await mayBeRevised(session)))
+  return await judge(trial, { rows, notes, chance: said, readsRegistry })
 }
 
-async function describe(session: Engine, input: TrialInput): Promise<ColumnSpec[]> {
-  const columns = await columnsOf(session, 'proof_full')
-  return columns.map((column) => ({
-    ...column,
-    label: input.labels.includes(column.name),
-    ts: column.name === input.ts,
-  }))
+/** What was asked with the names of columns as the result spells them. */
+function asDescribed(input: TrialInput, columns: Columns): TrialInput {
+  const names = columns.map(({ name }) => name)
+  const spelled = (asked: string): string =>
+    names.find((name) => name === asked) ?? names.find((name) => isSameName(name, asked)) ?? asked
+  return { ...input, ts: spelled(input.ts), labels: input.labels.map(spelled) }
+}
+
+function specOf(column: Columns[number], { ts, labels }: TrialInput): ColumnSpec {
+  return { ...column, label: labels.includes(column.name), ts: column.name === ts }
 }
 
 function unfit(columns: readonly ColumnSpec[], { ts, labels }: TrialInput): string | undefined {
@@ -142,18 +153,34 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   return await unmovedStates(session, states.count)
 }
 
-async function judge(trial: Trial, rows: number, notes: readonly string[], chance: readonly string[]): Promise<Tested> {
+/** Of a function only what it depends on is known. */
+function functionReason(turns: readonly Dependence[]): string {
+  return turns.includes('calendar')
+    ? 'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
+    : 'its rows are others where what came later is missing, or another'
+}
+
+/** What a verdict is made of beside the runs. */
+interface JudgedBy {
+  readonly rows: number
+  readonly notes: readonly string[]
+  /** What a clean verdict adds: how rare a leak may be, what was not tried. */
+  readonly chance: readonly string[]
+  readonly readsRegistry: boolean
+}
+
+async function judge(trial: Trial, { rows, notes, chance, readsRegistry }: JudgedBy): Promise<Tested> {
   const { stories, differences, subject, input } = trial
   const differing = stories.reduce((sum, story) => sum + story.differing, 0)
   const ran = { cutoffs: trial.runs, changed: trial.changed, rows, differences, differing }
   if (differing > 0 && stories.every((story) => story.rounding))
     return { verdict: 'undecided', reason: roundingReason, ...ran, depends_on: [], notes }
   if (differing > 0) {
-    const reason =
-      subject.kind === 'function'
-        ? 'its rows are others where what came later is missing, or another'
-        : likelyCause(subject.text, input.ts, stories, await historyTables(subject.session))
-    return { verdict: 'leak', reason, ...ran, depends_on: await dependsOn(trial), notes }
+    const turns = await dependsOn(trial, readsRegistry)
+    const { session, text, kind } = subject
+    const leaked = { sql: text, ts: input.ts, stories, dependsOn: turns }
+    const reason = kind === 'SQL' ? await likelyCause(session, leaked) : functionReason(turns)
+    return { verdict: 'leak', reason, ...ran, changed: trial.changed, depends_on: turns, notes }
   }
   const [complaint] = trial.complaints
   const failed = `${trial.complaints.length} runs without a part of the future, or with another, ended in an error and tell nothing: ${complaint}`

@@ -2,7 +2,8 @@ import { ruledSql } from '../../sources/points/files.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { isAlterable, openAltered } from '../../query/altered.ts'
 import { openQuery, type QueryOptions } from '../../query/lake.ts'
-import { backfillSql, betweenEdges, unsetSql } from '../../query/views/template.ts'
+import { dropMade, runPreparation } from './preparation.ts'
+import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/views/template.ts'
 
 /*
  * What a run of a look-ahead proof sees of the lake: all of it, what was knowable at an instant, or a lake in which what
@@ -20,7 +21,7 @@ export const wholeLake: World = {}
  * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value. `own` and a
  * name leaves them as they are, and takes away rows of the user's.
  */
-type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone' | `own ${string}`
+export type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone' | `own ${string}`
 
 /** The lake without what arrived behind an odd number of edges, an SQL list of microseconds. */
 export const hiddenWorld = (edges: string): World => ({ proof_hidden: edges })
@@ -30,6 +31,9 @@ export const changedWorld = (edges: string, change: FutureChange): World => ({
   proof_changed: edges,
   proof_change: change,
 })
+
+/** The lake cut at an instant, in which calendars and decisions end there, too. */
+export const calendarWorld = (at: string): World => ({ as_of: at, proof_calendar: at })
 
 const known = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
 const later = `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ${betweenEdges('proof_changed', known)} END`
@@ -54,6 +58,11 @@ export const changedPoints = `SELECT real.* REPLACE (
   FROM {{real}} AS real
   WHERE NOT (${later} AND (${isChange('gone')} OR (${isChange('half')} AND ${own} % 2 = 0)))`
 
+/** Whether a decision of an instant is there in the world that a session sees. */
+export function decidedSql(at: string): string {
+  return `coalesce(${at} <= ${instantSql('proof_calendar')}, true)`
+}
+
 /** Opens a lake so that its session can see all worlds; where its views are of another program, only those that are cut. */
 export async function openWorlds(folder: string, options: QueryOptions = {}): Promise<Engine> {
   return (await isAlterable(folder))
@@ -73,7 +82,7 @@ export async function seesWorlds(session: Engine): Promise<{ readonly hidden: bo
 
 /** Lets a session see a world from here on; what only another world says is forgotten. */
 export async function enter(session: Engine, world: World): Promise<void> {
-  const names = ['as_of', 'proof_hidden', 'proof_changed', 'proof_change']
+  const names = ['as_of', 'proof_hidden', 'proof_changed', 'proof_change', 'proof_calendar']
   const said = (name: string): string => (Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL')
   await session.run(names.map((name) => `SET VARIABLE ${name} = ${said(name)}`).join('; '))
 }
@@ -81,24 +90,44 @@ export async function enter(session: Engine, world: World): Promise<void> {
 /** What is proved: something whose rows can be had again and again, in one world after the other. */
 export interface Subject {
   readonly session: Engine
-  /** Its text, which names the metrics that it reads; SQL where there is a plan to ask. */
+  /** Its text, which names the metrics that it reads; one SELECT where there is a plan to ask. */
   readonly text: string
   readonly kind: 'SQL' | 'function'
+  /** The statements before a query, which run again in each world. */
+  readonly preparation: readonly string[]
   /** Sessions in which its runs may be tried beside that one. */
   readonly hands: readonly Engine[]
   /** Puts the rows that it gives in a world into a temporary table. */
   readonly fill: (table: string, world: World) => Promise<void>
+  /** Does work with a relation for FROM of the rows that a query gives in a world, in any of its sessions. */
+  readonly within: <T>(session: Engine, world: World, work: (rows: string) => Promise<T>) => Promise<T>
+}
+
+/** What stands before a query, and its text for readers. */
+interface QueryMeans {
+  readonly preparation?: readonly string[] | undefined
+  readonly text?: string | undefined
+  readonly hands?: readonly Engine[] | undefined
 }
 
 /** A query as what is proved. */
-export function querySubject(session: Engine, sql: string, hands: readonly Engine[] = []): Subject {
-  const fill = async (table: string, world: World): Promise<void> => {
-    await enter(session, world)
+export function querySubject(
+  session: Engine,
+  sql: string,
+  { preparation = [], text = sql, hands = [] }: QueryMeans = {},
+): Subject {
+  const within: Subject['within'] = async (own, world, work) => {
+    await enter(own, world)
     try {
-      await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`)
+      await runPreparation(own, preparation)
+      return await work(`(\n${sql}\n) AS proof_rows`)
     } finally {
-      await enter(session, wholeLake)
+      await enter(own, wholeLake)
+      await dropMade(own, preparation)
     }
   }
-  return { session, text: sql, kind: 'SQL', hands, fill }
+  const fill = async (table: string, world: World): Promise<void> => {
+    await within(session, world, async () => session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`))
+  }
+  return { session, text, kind: 'SQL', preparation, hands, fill, within }
 }

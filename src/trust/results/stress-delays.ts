@@ -21,8 +21,16 @@ interface Vintage {
   readonly at: string
 }
 
+/** Which columns of a query tell its instants, and which may look ahead. */
+export interface DecidedColumns {
+  /** The column with the instant of each row. */
+  readonly ts: string
+  /** Columns that may look ahead, such as the return that follows a decision. */
+  readonly labels: readonly string[]
+}
+
 /** What is to be borne. */
-export interface Borne {
+export interface Borne extends DecidedColumns {
   /** SQL of one number over the table `result`, which holds the rows of the query. */
   readonly figure: string
   /** Lags that are added, in seconds, and quantiles of the lags that were seen. */

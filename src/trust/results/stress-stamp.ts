@@ -23,11 +23,11 @@ export async function tryFigure(
   let told: readonly SeenLags[] = []
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => (told = await input.seen(metrics))
   const outcome = await stress(source, { ...input, seen }, run)
-  const { figure, lags, latencies, within } = input
+  const { figure, lags, latencies, within, ts, labels } = input
   return {
     outcome,
     rows: rowsSql(outcome),
-    again: { figure, lags, latencies, within, seen: told, vintages: source.vintages },
+    again: { figure, lags, latencies, within, ts, labels, seen: told, vintages: source.vintages },
   }
 }
 

@@ -32,8 +32,16 @@ interface MetricShare {
 
 /** Whether the figure bears what was tried. */
 interface StressVerdict {
-  readonly verdict: 'holds' | 'falls' | 'undecided'
+  readonly verdict: 'holds' | 'falls' | 'leak' | 'undecided'
   readonly reason: string | null
+}
+
+/** Verdicts in words for people. */
+export const stressWords: Readonly<Record<StressVerdict['verdict'], string>> = {
+  holds: 'holds',
+  falls: 'falls apart',
+  leak: 'looks ahead',
+  undecided: 'undecided',
 }
 
 /** The part of itself by which a figure moved. */

@@ -1,6 +1,9 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { microsOf, parseMicros } from '../../base/time.ts'
 import { openAltered } from '../../query/altered.ts'
+import { noCause } from '../lookahead/cause.ts'
+import type { LookaheadProof } from '../lookahead/lookahead.ts'
+import { leakSentence } from '../lookahead/sentence.ts'
 import { namedMetrics } from '../lookahead/states.ts'
 import { closing, openQuery } from '../../query/lake.ts'
 import { pinnedOptions, type PinnedQuery } from './stamped.ts'
@@ -14,6 +17,7 @@ import {
   type SeenLags,
   type StressAgain,
 } from './stress-delays.ts'
+import { judgeLookahead } from './stress-lookahead.ts'
 import { fileReadIn, parsedSql } from '../../query/tree.ts'
 import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
 import { usage } from '../../base/errors.ts'
@@ -81,8 +85,11 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   const control = await heldAgainst(trial, base.session, { delay: unchanged })
   if (control.changed > 0 || control.figure !== base.figure)
     return undecided('two runs on the same lake differ: it is not deterministic')
+  const ahead = await judgeLookahead(source, input, run)
+  if (ahead.verdict === 'leak') return { verdict: 'leak', reason: leakReason(ahead), ...known, ...none, notes: [] }
   const metrics = await namedMetrics(base.session, source.query)
   const { delays, notes } = await delaysOf(input, metrics)
+  if (ahead.verdict === 'undecided') notes.push(`look-ahead was not judged: ${ahead.reason ?? 'no reason is known'}`)
   const runs: StressRun[] = []
   for (const delay of delays) runs.push(await delayed(trial, base, delay))
   for (const { version, at } of source.vintages) runs.push(await vintage(trial, version, at))
@@ -102,6 +109,12 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
     bears_seconds: borne,
     notes,
   }
+}
+
+/** Why a query that looks ahead is no strategy, with the row that shows it. */
+function leakReason({ reason, differences: [difference] }: LookaheadProof): string {
+  const shown = difference === undefined ? '' : `: ${leakSentence(difference)}`
+  return `the query looks ahead, ${reason ?? noCause}${shown}`
 }
 
 const unmoved =

@@ -1,3 +1,4 @@
+import { stressWords } from '../../../trust/results/stress-verdict.ts'
 import { createHash } from 'node:crypto'
 import { instantOf } from '../../../base/time.ts'
 import type { LakeStanding } from '../status.ts'
@@ -224,9 +225,10 @@ function stampSection({ stamps, stampsAt, standing }: StatusPage): Html {
 
 function stamped({ id, file, version, at, rows, verdict }: StatusPage['stamps'][number], place: string | null): Html {
   const name = place === null ? file : html`<a href="${place}/${id}.json">${file}</a>`
-  const said = verdict?.kind === 'stress' && verdict.verdict === 'falls' ? 'falls apart' : verdict?.verdict
+  const said = verdict?.kind === 'stress' ? stressWords[verdict.verdict] : verdict?.verdict
   const words = verdict === null ? '' : verdict.kind === 'lookahead' ? `look-ahead ${said}` : said
-  const mark = said === 'falls apart' ? 'bad' : said === 'proved' || said === 'holds' ? 'ok' : ''
+  const mark =
+    said === 'falls apart' || said === 'looks ahead' ? 'bad' : said === 'proved' || said === 'holds' ? 'ok' : ''
   return html`<tr><td class="id">${name}</td><td class="n">${whole(version)}</td><td>${moment(at)}</td><td class="n">${rows === null ? '' : whole(rows)}</td><td class="${mark}">${words}</td></tr>
 `
 }

@@ -1,5 +1,5 @@
 import type { Stressed } from '../../../trust/results/stress.ts'
-import { briefFigure, inWords } from '../../../trust/results/stress-verdict.ts'
+import { briefFigure, inWords, stressWords } from '../../../trust/results/stress-verdict.ts'
 import { type Html, html } from './html.ts'
 
 const width = 760
@@ -32,7 +32,7 @@ export function stressPicture({ figure, runs, verdict, reason }: Stressed, file:
   const title = `${file}: ${verdict}${reason === null ? '' : `, ${reason}`}`
   return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12" fill="#22303c">
 <title>${title}</title><rect width="${width}" height="${height}" fill="white"/>
-<text x="12" y="24" font-weight="600">${file}: ${verdict === 'falls' ? 'falls apart' : verdict}</text>
+<text x="12" y="24" font-weight="600">${file}: ${stressWords[verdict]}</text>
 ${bars.map(line)}
 <line x1="${x(0).toFixed(1)}" x2="${x(0).toFixed(1)}" y1="40" y2="${height - 8}" stroke="#22303c"/>
 </svg>

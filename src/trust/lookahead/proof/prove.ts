@@ -1,9 +1,10 @@
-import type { Engine } from '../../../lake/store/engine.ts'
+import { type Engine, isSameName, lowerName } from '../../../lake/store/engine.ts'
 import { type Assumption, settingsIn } from '../assumed.ts'
-import { boundPlan, callsIn, parsedSql } from '../../../query/tree.ts'
+import { boundPlan, callsIn, nodesOf, parsedSql } from '../../../query/tree.ts'
+import { type OwnRelation, ownRelations } from '../own-files.ts'
 import { inOneDialect, strangeWord } from './dialect.ts'
 import { isPure } from './functions.ts'
-import type { Node } from './nodes.ts'
+import { type Node, word } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
 import { boundOf, named, nameOf, type Reading, type Relation } from './relations.ts'
@@ -34,6 +35,8 @@ interface Claim {
   readonly settings?: ReadonlySet<Assumption>
   /** Whether points of the lake may have several vintages. */
   readonly revised?: boolean
+  /** User data that the query reads by name, as tables of the shadow catalogue. */
+  readonly own?: ReadonlyMap<string, OwnRelation>
 }
 
 /** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
@@ -51,15 +54,32 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
     return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
   const settings = await settingsIn(session)
   const revised = await mayBeRevised(session)
-  const shadow = await openShadow(session, settings)
+  const own = new Map((await ownRelations(session)).map((one) => [lowerName(one.name), one]))
+  const shadow = await openShadow(session, settings, [...own.values()])
   try {
     const plan = await planOf(shadow, claim.sql)
-    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, { ...claim, settings, revised })
+    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, { ...claim, settings, revised, own })
   } catch (error) {
     const [line = ''] = error instanceof Error ? error.message.split('\n') : []
     return stopped({ what: 'the plan of the query', why: line })
   } finally {
     shadow.close()
+  }
+}
+
+/** The tables and views of the lake that the plan of a query scans, macros resolved; undefined where there is no plan. */
+export async function scannedTables(session: Engine, sql: string): Promise<readonly string[] | undefined> {
+  try {
+    using shadow = await openShadow(session, new Set(), await ownRelations(session))
+    const told = await planOf(shadow, sql)
+    if ('why' in told) return undefined
+    const scans = [...nodesOf(told.plan)].flatMap((node) => {
+      const schema = word(node, 'schema')
+      return word(node, 'table') === '' ? [] : [`${schema === 'main' ? '' : `${schema}.`}${word(node, 'table')}`]
+    })
+    return [...new Set(scans)]
+  } catch {
+    return undefined
   }
 }
 
@@ -82,11 +102,12 @@ function stopped(unproved: Obstacle): Argument {
 export function argue(
   plan: Node,
   names: readonly string[],
-  { ts, labels, settings = new Set(), revised = false }: Omit<Claim, 'sql'>,
+  { ts, labels, settings = new Set(), revised = false, own = new Map() }: Omit<Claim, 'sql'>,
 ) {
   const reading: Reading = {
     settings,
     revised,
+    own,
     values: noValues(),
     ctes: new Map(),
     reasons: new Set(),
@@ -98,11 +119,12 @@ export function argue(
   if (strange !== undefined)
     return stopped({ what: 'the plan of the query', why: `it says ${strange}, for which no rule is known` })
   const all = relationOf(reading, inOneDialect(plan))
-  const at = all.columns[names.indexOf(ts)]
+  const at = all.columns[placeOfColumn(names, ts)]
   if (at === undefined || all.columns.length !== names.length)
     return stopped({ what: ts, why: 'no column of this name has the instant of a row' })
   if (!isInstant(valueOf(reading.values, at).type)) return stopped({ what: ts, why: 'it is not an instant or a date' })
-  const compared = all.columns.filter((_, n) => !labels.includes(names[n] ?? ''))
+  const places = new Set(labels.map((label) => placeOfColumn(names, label)))
+  const compared = all.columns.filter((_, n) => !places.has(n))
   const later = lateness(reading, all.facts, allOf(all.rows), at, wholeRow)
   const columns = compared.map((id) => lateness(reading, all.facts, boundOf(reading, [id]), at, nameOf(reading, id)))
   const unproved = [later, ...columns].find((one) => one !== undefined)
@@ -112,6 +134,12 @@ export function argue(
   )
   const last = `the result: each row and value is known at ${ts}${isObstacle(all.rows) ? '' : ` (${named(reading, all.rows)})`}`
   return { proved: true, chain: [...reading.reasons, last, ...assumed], unproved: null }
+}
+
+/** The place of a column of the result: the one that is spelled so, else the one that SQL takes for it; -1 for none. */
+function placeOfColumn(names: readonly string[], asked: string): number {
+  const exact = names.indexOf(asked)
+  return exact >= 0 ? exact : names.findIndex((name) => isSameName(name, asked))
 }
 
 function lateness(reading: Reading, facts: Relation['facts'], bound: Relation['rows'], at: Id, what: string) {

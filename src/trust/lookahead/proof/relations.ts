@@ -1,4 +1,5 @@
 import type { Assumption } from '../assumed.ts'
+import type { OwnRelation } from '../own-files.ts'
 import type { Node } from './nodes.ts'
 import {
   allOf,
@@ -50,6 +51,8 @@ export interface Reading {
   readonly settings: ReadonlySet<Assumption>
   /** Whether points of the lake may have several vintages. */
   readonly revised: boolean
+  /** User data by the name, in small letters, under which the query reads it. */
+  readonly own: ReadonlyMap<string, OwnRelation>
   readonly values: Parameters<typeof valueOf>[0]
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */

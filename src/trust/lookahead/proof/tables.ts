@@ -1,7 +1,8 @@
 import { type Node, part, parts, says, word } from './nodes.ts'
 import { type Reading, type Relation, steady, lost } from './relations.ts'
-import { addValue, always, type Bound, type Obstacle } from './values.ts'
-import { Engine, quoteName } from '../../../lake/store/engine.ts'
+import { addValue, always, type Bound, isInstant, type Obstacle } from './values.ts'
+import { Engine, lowerName, quoteName } from '../../../lake/store/engine.ts'
+import type { OwnRelation } from '../own-files.ts'
 import type { Assumption } from '../assumed.ts'
 import { closing } from '../../../query/lake.ts'
 
@@ -53,6 +54,19 @@ export function labelOf(schema: string, table: string): TableLabel | undefined {
   return schema === 'main' && Object.hasOwn(tableLabels, table) ? tableLabels[table] : undefined
 }
 
+/** Schema of the shadow catalogue in which the tables of user data stand. */
+const ownSchema = 'own_files'
+
+/** What is known of rows of the user's: dated by their clock, or given. Undefined where the clock is no instant as it stands. */
+function labelOfOwn({ columns, clock }: OwnRelation): TableLabel | undefined {
+  const type = columns.find(({ name }) => name === clock)?.type
+  return type === undefined || isInstant(type) ? { clock } : undefined
+}
+
+function unreadClock({ name, clock }: OwnRelation): Obstacle {
+  return { what: name, why: `its ${clock ?? 'clock'} is not of the type TIMESTAMP, TIMESTAMPTZ or DATE` }
+}
+
 /** The rows of a table of the shadow catalogue, or of a function that makes rows of constants. */
 export function scanned(reading: Reading, node: Node): Relation {
   const names = Array.isArray(node['names']) ? (node['names'] as readonly unknown[]).map(String) : []
@@ -70,7 +84,10 @@ export function scanned(reading: Reading, node: Node): Relation {
   if (odd || says(part(node, 'extra_info'), 'sample_options'))
     return lost({ what: table || word(node, 'name'), why: 'it is read in a way for which no rule is known' }, made())
   if (/^(?:range|generate_series)$/.test(word(node, 'name'))) return steady(made())
-  const label = word(node, 'name') === 'seq_scan' ? labelOf(word(about, 'schema'), table) : undefined
+  const own = word(about, 'schema') === ownSchema ? reading.own.get(lowerName(table)) : undefined
+  const label =
+    word(node, 'name') !== 'seq_scan' ? undefined : own ? labelOfOwn(own) : labelOf(word(about, 'schema'), table)
+  if (own !== undefined && label === undefined) return lost(unreadClock(own), made())
   if (label === undefined) return lost(undated(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
   if (label.revised && reading.revised) return lost(replaced(table), made())
   const { clock, until = [], later = [], present = [], guard } = label
@@ -89,7 +106,7 @@ export function scanned(reading: Reading, node: Node): Relation {
   const where = guard === undefined ? '' : ` where ${guard}`
   if (clock !== null)
     reading.reasons.add(
-      `${shownAs(table)}: a row is known at its ${shownClock(clock)}${where}${standIn(reading, table, clock)}`,
+      `${shownAs(table)}: a row is known at its ${shownClock(clock)}${where}${standIn(reading, table, clock, own !== undefined)}`,
     )
   if (guard === undefined) return { ...known, rows }
   const why = `a row that lacks parts changes when they come; keep those that are ${guard}`
@@ -124,10 +141,10 @@ function shownClock(name: string): string {
 }
 
 /** What counts as known earlier by a setting. */
-function standIn({ settings }: Reading, table: string, clock: string): string {
+function standIn({ settings }: Reading, table: string, clock: string, isOwn: boolean): string {
   if (table === 'proof_versions' && settings.has('registry_backfill'))
     return ', before the first snapshot assumed to be what that says'
-  return clock === 'available_at' && settings.has('backfill')
+  return clock === 'available_at' && settings.has('backfill') && !isOwn
     ? ', where it was backfilled assumed to be by its rule'
     : ''
 }
@@ -202,7 +219,11 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
 ]
 
 /** The statements that make the shadow catalogue of the lake that a session reads, under these settings. */
-export async function shadowSql(session: Engine, settings: ReadonlySet<Assumption> = new Set()): Promise<string> {
+export async function shadowSql(
+  session: Engine,
+  settings: ReadonlySet<Assumption> = new Set(),
+  own: readonly OwnRelation[] = [],
+): Promise<string> {
   const columns = await session.rows<{ schema: string; view: string; name: string; type: string }>(
     `SELECT c.schema_name AS schema, c.table_name AS view, c.column_name AS name, c.data_type AS type
      FROM system.main.duckdb_columns() AS c WHERE NOT c.internal AND c.database_name = current_database()
@@ -210,16 +231,25 @@ export async function shadowSql(session: Engine, settings: ReadonlySet<Assumptio
   )
   const views = Map.groupBy(columns, ({ schema, view }) => `${quoteName(schema)}.${quoteName(view)}`)
   const schemas = new Set(columns.map(({ schema }) => schema))
-  const made = [...views].map(
-    ([name, own]) => `CREATE TABLE ${name} (${own.map((one) => `${quoteName(one.name)} ${one.type}`).join(', ')})`,
-  )
+  const tableSql = (name: string, held: OwnRelation['columns']): string =>
+    `CREATE TABLE ${name} (${held.map((one) => `${quoteName(one.name)} ${one.type}`).join(', ')})`
+  const made = [...views].map(([name, held]) => tableSql(name, held))
+  // They have names that nothing of the lake has, so that a name alone tells which is meant.
+  const given = own.flatMap((one) => {
+    const table = `${ownSchema}.${quoteName(one.name)}`
+    return [tableSql(table, one.columns), `CREATE VIEW ${quoteName(one.name)} AS FROM ${table}`]
+  })
   const rooms = [...schemas].map((schema) => `CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
-  return [...rooms, ...made, ...macrosUnder(settings)].join(';\n')
+  return [...rooms, ...made, `CREATE SCHEMA ${ownSchema}`, ...given, ...macrosUnder(settings)].join(';\n')
 }
 
 /** Opens that catalogue; close it when done. */
-export async function openShadow(session: Engine, settings: ReadonlySet<Assumption> = new Set()): Promise<Engine> {
-  const text = await shadowSql(session, settings)
+export async function openShadow(
+  session: Engine,
+  settings: ReadonlySet<Assumption> = new Set(),
+  own: readonly OwnRelation[] = [],
+): Promise<Engine> {
+  const text = await shadowSql(session, settings, own)
   const shadow = await Engine.open(':memory:', { threads: 1 })
   return closing(shadow, async () => {
     await shadow.run(text)

@@ -1,4 +1,4 @@
-import { opening as startOf, openingWords, statementsOf } from '../../query/statements.ts'
+import { opening as startOf, openingWords, statementsOf } from './statements.ts'
 
 const makes = /^CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW)\s+("[^"]+"|\w+)\s+AS(?=[\s(])/i
 
