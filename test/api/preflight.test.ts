@@ -1,9 +1,10 @@
+// @module-tag full
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { golden } from '../helpers/golden-rows.ts'
 import { type Foreign, type Otherwise, wednesday, withForeign } from '../helpers/preflight.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 const meaning = 'meaning of `t`'
 
@@ -33,7 +34,7 @@ const { mended } = providers
 
 const selection = ['--assets', 'BTC', '--paths', 'supply/current_pit', '--intervals', '24h,1w', '--since', '2026-01-01']
 
-test.each(turnOf(mended, 2, mended.length))(
+test.each(sample(mended, mended.length))(
   '%s: it is found, and the YAML mends it',
   async (_, otherwise, against, yaml) =>
     withForeign(otherwise, async ({ ask, config }) => {

@@ -4,7 +4,6 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { plan } from '../../src/sources/metrics/plan.ts'
 import { answerMetrics } from '../../src/sandbox/metrics.ts'
-import { partOf, turn } from '../helpers/shares.ts'
 import { writeTopic } from './benchmarks-page.ts'
 import { byTurns, figure, figures, judged, type Measured, median, scaled, share } from './measured.ts'
 
@@ -55,7 +54,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),
 }
 
-/** What needs packages of others, or an earlier program: of a share only where it is named. The others go by turn there. */
+/** What needs packages of others, or an earlier program: of a share only where it is named.  */
 const elsewhere = ['first', 'topup', 'polars', 'peers']
 
 /** Runs the topics of the command line, all without any. */
@@ -67,7 +66,7 @@ async function main(): Promise<void> {
   const minutes = Number(process.env['PITLAKE_BENCH_MINUTES'] ?? Infinity)
   const all = Object.entries(topics).filter(([name]) => named.length === 0 || named.includes(name))
   const some = all.filter(([name]) => !elsewhere.includes(name))
-  for (const [name, bench] of share < 1 && named.length === 0 ? partOf(some, 2, turn) : all) {
+  for (const [name, bench] of share < 1 && named.length === 0 ? some : all) {
     if (performance.now() > minutes * 60_000) {
       console.log(`\n${name}: left out after ${minutes} minutes; npm run -s bench -- ${name}`)
       continue

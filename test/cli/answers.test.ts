@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -8,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compiled } from '../helpers/command.ts'
 import { alive, until } from '../helpers/processes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const token = 'a-token-of-the-server'
@@ -119,7 +121,7 @@ async function others(server: Server, count: number, init: RequestInit = {}): Pr
   expect(told).toEqual(Array.from({ length: count }, (_, n) => [200, n, points, sum]))
 }
 
-describe.each(turnOf(Object.entries(deaf), 3, 3))('%s', (_, sql) => {
+describe.each(sample(Object.entries(deaf), 3))('%s', (_, sql) => {
   test('ends nothing of others, whether its asker goes away or waits', async () => {
     await using server = await Server.at(['--memory', '512MB', '--timeout', '3s'])
     const before = await server.answering()

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Bucket, environmentOf, motoBucket, ownBucket } from '../helpers/buckets.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { grow } from '../helpers/mirrors.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const folder = scratch('bucket')
@@ -22,7 +22,7 @@ const buckets = [
   ['moto', motoBucket],
 ] as const
 
-test.for(turnOf(buckets, 1, 1))(
+test.for(sample(buckets, 1))(
   'a lake goes through a bucket of %s, and its stamped result replays',
   async ([name, open], context) => {
     await using there = await open(context)

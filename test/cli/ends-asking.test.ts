@@ -1,6 +1,8 @@
+// @module-tag full
+// @module-tag slow
 import { commandsThatAsk } from '../helpers/ends-rows.ts'
 import { playRows } from '../helpers/ends-play.ts'
 import { aLake, followed } from '../helpers/ends-words.ts'
-import { long } from '../helpers/shares.ts'
+import { isFullTier } from '../helpers/tiers.ts'
 
-playRows(commandsThatAsk, [aLake, followed], long)
+playRows(commandsThatAsk, [aLake, followed], isFullTier)

@@ -1,6 +1,8 @@
+// @module-tag full
+// @module-tag slow
 import { commandsOfTheLake } from '../helpers/ends-rows.ts'
 import { playRows } from '../helpers/ends-play.ts'
 import { aLake, stampedAndFresh } from '../helpers/ends-words.ts'
-import { long } from '../helpers/shares.ts'
+import { isFullTier } from '../helpers/tiers.ts'
 
-playRows(commandsOfTheLake, [aLake, ...stampedAndFresh], long)
+playRows(commandsOfTheLake, [aLake, ...stampedAndFresh], isFullTier)

@@ -9,7 +9,7 @@ import {
 } from '../helpers/ends-rows.ts'
 import { playRows, specs } from '../helpers/ends-play.ts'
 import { aLake, followed, published } from '../helpers/ends-words.ts'
-import { long } from '../helpers/shares.ts'
+import { isFullTier } from '../helpers/tiers.ts'
 
 const unforeseen: Row = [
   'status',
@@ -30,6 +30,6 @@ test('every command has a row for each exit code that it promises, and none for 
   expect([...new Set([...shown, 'watch 0'])].toSorted()).toEqual(promised.toSorted())
 })
 
-// In `make test` also what asks: the other files of these rows are played in `make test-long`.
-const rows = [unforeseen, ...commandsOfFiles, ...commandsThatCopy, ...(long ? [] : commandsThatAsk)]
-playRows(rows, [aLake, ...(long ? [] : [followed]), ...published], long)
+// The fast tier also plays what asks here; the full tier plays it in the other files.
+const rows = [unforeseen, ...commandsOfFiles, ...commandsThatCopy, ...(isFullTier ? [] : commandsThatAsk)]
+playRows(rows, [aLake, ...(isFullTier ? [] : [followed]), ...published], isFullTier)

@@ -1,10 +1,11 @@
+// @module-tag full
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { leaks, makeLeakLake } from '../helpers/leaks.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 interface Told {
   readonly name: string
@@ -75,7 +76,7 @@ const ofBtc = 'assets: [BTC]'
 test('every known leak is refused as a feature, with the row', async () => {
   const lake = await makeLeakLake()
   try {
-    const chosen = turnOf(leaks, 24, 2)
+    const chosen = sample(leaks, 2, Math.ceil(leaks.length / 24))
     const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
     writeFileSync(join(lake.root, '..', 'f.yaml'), yamlOf(features))
     const config = join(lake.root, '..', 'c.yaml')
@@ -268,13 +269,12 @@ async function waitsForWhatItNames(): Promise<void> {
 }
 
 test.each(
-  turnOf(
+  sample(
     [
       ['of features a feature sees those alone that it names: day by day it is what it is at once', seesWhatItNames],
       ['features that read one another in a ring are refused, with the ring', refusesRings],
       ['a feature waits for what it names, and for nothing whose name only begins it', waitsForWhatItNames],
     ] as const,
-    2,
     1,
   ),
 )('%s', async (_, work) => await expect(work()).resolves.toBeUndefined())
@@ -287,7 +287,7 @@ const grids = [
   ['1h', '2024-03-20T12:30:00Z', '2024-03-20T12:00:00', '2024-03-21T00:00:00', 13],
 ] as const
 
-test.each(turnOf(grids, 4, 1))('a grid of %s', async (grid, since, first, last, rows) => {
+test.each(sample(grids, 1))('a grid of %s', async (grid, since, first, last, rows) => {
   await withPrices(async (desk, compute) => {
     const yaml = yamlOf({ x: [`SELECT ts, asset, v FROM pit_join('grid', 'own/p', '24h')`, ofBtc] })
     const own = yaml.replace('grid: 24h', `grid: ${grid}\n    since: ${since}`)

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -7,7 +9,7 @@ import { openQuery } from '../../src/query/lake.ts'
 import { runScript } from '../../src/query/run.ts'
 import { need } from '../helpers/needs.ts'
 import { scratch } from '../helpers/scratch.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 })
 
@@ -97,7 +99,7 @@ test('recipes of the cookbook find something there, too', async () => {
   expect(recipes.length).toBeGreaterThan(20)
   const empty: string[] = []
   // Each on a small lake with every commit: test/views/cookbook.test.ts.
-  for (const [title, sql] of turnOf(recipes, 2, 4)) {
+  for (const [title, sql] of sample(recipes, 4)) {
     using engine = await openQuery(data)
     const ready = await runScript(engine, sql, { folder: data, sleep: async () => await Promise.resolve() })
     if ((await engine.rows(`FROM (${ready.text.replace(/;\s*$/, '')}) LIMIT 1`)).length === 0) empty.push(title)

@@ -1,3 +1,4 @@
+// @module-tag full
 import { appendFileSync, existsSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -6,7 +7,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { shareOf, turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 /** A row as each format spells it: texts stay texts in JSON, what has no quotes is a number there. */
 type Cells = readonly [asset: string, t: string, value: string]
@@ -59,11 +60,11 @@ async function written(desk: Desk, format: string, rows: readonly Cells[]): Prom
   return file
 }
 
-for (const format of ['csv', ...turnOf(['jsonl', 'parquet'], 2, 1)])
+for (const format of ['csv', ...sample(['jsonl', 'parquet'], 1)])
   test(`what cannot be used is told in one line, and nothing is taken: ${format}`, async () => {
     await withDesk(async (desk) => {
       const cases = Object.entries(wrong)
-      for (const [name, [row, said]] of format === 'csv' ? cases : shareOf(cases, 4)) {
+      for (const [name, [row, said]] of format === 'csv' ? cases : sample(cases, 4)) {
         const file = await written(desk, format, [...good, row])
         const { code, message } = await desk.take([file, '--as', 'p', '--interval', '24h'])
         expect([code, message.split('\n').length], `${name}: ${message}`).toEqual([2, 1])

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +10,7 @@ import type { Stressed } from '../../src/trust/results/stress.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { makeLake, makeViews } from '../helpers/views.ts'
 import { fastStrategy, makeStressLake, slowStrategy, stressMetrics } from '../helpers/stress-lake.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 let lake: Awaited<ReturnType<typeof makeStressLake>>
 beforeAll(async () => (lake = await makeStressLake()))
@@ -286,7 +288,7 @@ test.each([
   expect([code, message]).toEqual([2, expect.stringMatching(words)])
 })
 
-/** What takes longest: many delays are tried, and tried again from the stamp. One of them with each commit. */
+/** What takes longest: many delays are tried, and tried again from the stamp. */
 const outcomes: Readonly<Record<string, () => Promise<void>>> = {
   'an outcome is stamped, and tried again by replay; it is no result of a query': async () => {
     writeFileSync(join(home(), 'q.sql'), fastStrategy)
@@ -376,4 +378,4 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
-test.each(turnOf(Object.entries(outcomes), 2, 2))('%s', async (_, work) => expect(await work()).toBeUndefined())
+test.each(sample(Object.entries(outcomes), 2))('%s', async (_, work) => expect(await work()).toBeUndefined())

@@ -1,6 +1,7 @@
+// @module-tag slow
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { need } from '../helpers/needs.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { commandLine, lookahead, session, stamp } from './command-line.ts'
 import { makeAskedLake } from './lake.ts'
 import { library, mcp, python, serve } from './programs.ts'
@@ -44,13 +45,16 @@ const namesAt = (door: DoorName): readonly string[] =>
 
 describe('one question, one answer', () => {
   /*
-   * Each question is asked at about a quarter of the doors with a commit (half of them in `make test-long`), at others with
-   * the next ones; `make test` asks half of them at two doors, of the others a dozen or less. A stamp proves each, and so
-   * does `lookahead`, which takes longest.
+   * The full tier asks every second question at each door, other ones at each; the fast tier many at two doors and a dozen or
+   * less at the others. A stamp proves each answer, and so does `lookahead`, which takes longest.
    */
   const some = (name: DoorName, door: number, few: number): readonly string[] => {
     const names = namesAt(name)
-    return turnOf([...names.slice(door), ...names.slice(0, door)], name === 'stamp' ? 3 : 2, few)
+    return sample(
+      [...names.slice(door), ...names.slice(0, door)],
+      few,
+      Math.ceil(names.length / (name === 'stamp' ? 3 : 2)),
+    )
   }
   test.each<readonly [DoorName, (place: Place) => Promise<Door>, door: number, few: number]>([
     ['command', commandLine, 0, 12],

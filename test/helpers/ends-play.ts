@@ -4,7 +4,7 @@ import { commandTable } from '../../src/interfaces/commands/table.ts'
 import type { Row } from './ends-rows.ts'
 import { files, type Prepared } from './ends-words.ts'
 import { openStage, type Stage } from './ends-stage.ts'
-import { turn, turnOf } from './shares.ts'
+import { sample } from './tiers.ts'
 
 /** Every command by its name. */
 export const specs: ReadonlyMap<string, ListedCommand> = new Map(
@@ -31,19 +31,19 @@ const isPatient = ([, , scene]: Row): boolean => scene.with === 'full-disk' || s
 const firsts = (rows: readonly Row[]): readonly Row[] =>
   rows.filter(([command], n) => rows.findIndex(([other]) => other === command) === n)
 
-/** A row of each code, the one whose turn it is. */
+/** The first row of each exit code. */
 const onesOfCodes = (rows: readonly Row[]): readonly Row[] =>
-  [...Map.groupBy(rows, ([, , , code]) => code).values()].map((same) => same[turn % same.length] as Row)
+  [...Map.groupBy(rows, ([, , , code]) => code).values()].map((same) => same[0] as Row)
 
 /**
  * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a process.
- * Where there is time every third row is played with a commit (in `.ci/run` every sixth), every fourth or second first one of
- * a command as a process of its own, full disks and held commits, too; else one row of each code, another with each commit.
+ * The full tier plays every third row (`PITLAKE_CASES=all`: each), half of the commands also as a process of their own, and so
+ * full disks and held commits; the fast tier plays one row of each exit code.
  */
-export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
-  const played = long ? turnOf(rows, 3, rows.length) : onesOfCodes(rows)
-  const alone = new Set(long ? turnOf(firsts(played), 2, 1) : played)
-  for (const row of played) if (long && isPatient(row)) alone.add(row)
+export function playRows(rows: readonly Row[], prepared: readonly Prepared[], isFull: boolean): void {
+  const played = isFull ? sample(rows, rows.length, Math.ceil(rows.length / 3)) : onesOfCodes(rows)
+  const alone = new Set(isFull ? sample(firsts(played), 1, Math.ceil(firsts(played).length / 2)) : played)
+  for (const row of played) if (isFull && isPatient(row)) alone.add(row)
   let stage: Stage
   beforeAll(async () => (stage = await openStage(files, prepared)))
   afterAll(async () => await stage[Symbol.asyncDispose]())

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,7 +14,7 @@ import { withLag } from '../helpers/lags.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { knowable, type OraclePoint, oraclePoint, type Question } from '../helpers/pit-oracle.ts'
 import { boundedOf, ledgerViews, type Probe, probesOf, tell, type Told } from '../helpers/probes.ts'
-import { times, turnOf } from '../helpers/shares.ts'
+import { rounds, sample } from '../helpers/tiers.ts'
 import { type Knowledge, truncationOf } from '../helpers/truncation.ts'
 import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
 
@@ -20,7 +22,7 @@ import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
  * `PITLAKE_CUTS` is at how many instants lakes are cut, a lake for each five hundred; `PITLAKE_CUTS_SEED` draws others.
  * Everything is asked at a first cut in the middle, and then each question at its turn, which is rarer where cuts are many.
  */
-const wanted = times('PITLAKE_CUTS', 4, 10)
+const wanted = rounds('PITLAKE_CUTS', 4, 10)
 const seed = Number(process.env['PITLAKE_CUTS_SEED'] ?? 1)
 const perLake = 500
 const rarer = Math.ceil(wanted / perLake)
@@ -122,10 +124,7 @@ async function cutLake(lake: FullLake, cuts: readonly Cut[]): Promise<number> {
   const [cut, sides] = [truncated.engine, [whole, truncated.engine] as const]
   for (const engine of sides) await decide(engine)
   const every = (await probesOf(whole, ledgerViews)).filter(({ name }) => only.test(name))
-  // Of the macros, which take long to plan, half of the calls with a commit where cuts are few.
-  const calls = every.filter(({ turn: seldom }) => seldom === 24)
-  const chosen = new Set(turnOf(calls, 1, calls.length))
-  const probes = every.filter((one) => !calls.includes(one) || chosen.has(one))
+  const probes = every
   const bounded = boundedOf(probes).filter(({ name }) => only.test(name))
   const all = await tell(whole, probes, anywhere)
   let count = 0
@@ -245,9 +244,8 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
     await withFullLake(seed * 1000 + number, null, async (lake) => {
       try {
         const drawn = cutsOf(lake, Math.min(perLake, wanted - made), randomOf(seed * 77 + number))
-        const some = [...drawn.slice(0, 3), ...turnOf(drawn.slice(3), 1, drawn.length)]
-        answers += await cutLake(lake, some)
-        cuts += some.length
+        answers += await cutLake(lake, drawn)
+        cuts += drawn.length
       } finally {
         rmSync(join(`${lake.root}-cut`), { recursive: true, force: true })
       }
@@ -257,8 +255,8 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
   process.stdout.write(`cuts: ${cuts} of seed ${seed}, ${answers} pairs of answers alike\n`)
 }, 7_200_000)
 
-/** Which of three versions that follow one another are asked, another one with each commit; the first one always. */
-const versions = turnOf([0, 1, 2], 3, 1)
+/** Which of three versions that follow one another are asked; the first one always. */
+const versions = sample([0, 1, 2], 1)
 /** Of how many of those one is asked again when the lake has become another one. */
 const sparing = 2
 
@@ -273,7 +271,7 @@ async function open<T>(lake: Pick<FullLake, 'root'>, work: (engine: Engine) => P
   return await work(engine)
 }
 
-/** The questions of the n-th version: every view, and each macro at its turn. */
+/** The questions of the n-th version: every view, and each macro at some versions. */
 async function questionsOf(engine: Engine, n: number): Promise<Probe[]> {
   await decide(engine)
   return (await probesOf(engine, [])).filter(({ turn }, i) => turn < 24 || (i + n) % 16 === 0)

@@ -1,3 +1,4 @@
+// @module-tag full
 import { appendFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'

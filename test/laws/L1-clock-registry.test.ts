@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { compact } from '../../src/maintenance/upkeep/compact.ts'
 import { passingFacts, registryState } from '../../src/sources/registry/staging.ts'

@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import { labelOf, openShadow, tableLabels } from '../../src/trust/lookahead/proof/tables.ts'

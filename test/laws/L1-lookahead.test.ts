@@ -1,8 +1,10 @@
+// @module-tag full
+// @module-tag slow
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 import { goldenQueries } from '../helpers/golden-queries.ts'
 
@@ -34,7 +36,7 @@ const leaks = goldenQueries('lookahead/leaks', fragments).map(
 const clean = goldenQueries('lookahead/clean', fragments).map(({ what, queries: [sql = ''] }) => [what, sql] as const)
 
 describe('look-ahead', () => {
-  test.for(turnOf(leaks, 2, leaks.length))('TIME 55: finds %s', async ([, sql, cause]) => {
+  test.for(sample(leaks, leaks.length))('TIME 55: finds %s', async ([, sql, cause]) => {
     const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
     const query = /pit_join\([dm],/.test(sql) && !sql.startsWith('WITH') ? `${onGrid}${moved} ${sql}` : sql
     const proof = await prove(query)
@@ -47,7 +49,7 @@ describe('look-ahead', () => {
     expect(difference?.full).not.toEqual(difference?.truncated)
   })
 
-  test.for(turnOf(clean, 2, clean.length))('TIME 55: passes %s', async ([, sql]) => {
+  test.for(sample(clean, clean.length))('TIME 55: passes %s', async ([, sql]) => {
     const proof = await prove(sql)
     expect(proof).toMatchObject({ verdict: 'clean', differing: 0, differences: [] })
     expect(proof.cutoffs).toBeGreaterThanOrEqual(12)
@@ -111,7 +113,7 @@ describe('look-ahead', () => {
       ahead(`ts = '2024-06-11'`, 5),
       filled,
     ]
-    for (const sql of turnOf(rare, 3, 2)) {
+    for (const sql of sample(rare, 2)) {
       const { verdict, differences, cutoffs } = await prove(sql, { cutoffs: 50 })
       expect([verdict, cutoffs <= 50], sql).toEqual(['leak', true])
       expect(differences[0]?.full, sql).not.toEqual(differences[0]?.truncated)
@@ -135,7 +137,7 @@ describe('look-ahead', () => {
     ).toMatch(met)
     // What remembers everything changes everywhere when anything is hidden: only cut-offs tell.
     const long = `SELECT ts, asset, sum(v) OVER (PARTITION BY asset ORDER BY ts) AS v FROM (${join})`
-    for (const cutoffs of turnOf([12, 50], 1, 1)) {
+    for (const cutoffs of sample([12, 50], 1)) {
       const [, cut] = missed.exec(await note(long, cutoffs)) ?? []
       expect(Number(cut)).toBeGreaterThan(0.9 * cutoffs - 1)
     }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { randomOf } from '../helpers/full-lake.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 const hour = 3_600_000
 
@@ -68,7 +68,7 @@ const instants = (bars: readonly Bar[]): number[] => [...new Set(bars.flatMap(({
 
 test('TIME 61: each part of a bar is known by its own clock, and never before', async () => {
   const random = randomOf(39)
-  for (let n = 0; n < times('PITLAKE_OWN', 1, 4); n++)
+  for (let n = 0; n < rounds('PITLAKE_OWN', 1, 4); n++)
     await withDesk(async (desk) => {
       const bars = await imported(desk, random)
       using lake = await desk.open()

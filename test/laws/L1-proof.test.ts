@@ -3,7 +3,7 @@ import { argue, planOf } from '../../src/trust/lookahead/proof/prove.ts'
 import { openShadow } from '../../src/trust/lookahead/proof/tables.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { randomQuery } from '../helpers/proof-grammar.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { smallLake } from '../helpers/small-lake.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 
@@ -69,7 +69,7 @@ async function drawn(seed: number, numbers: readonly number[]): Promise<Tally> {
 
 describe('a proof from the plan', () => {
   test('is refuted by no cut-off: random queries, honest ones and leaks', async () => {
-    const many = times('PITLAKE_PROOFS', 80, 180)
+    const many = rounds('PITLAKE_PROOFS', 80, 180)
     const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
     const all: Tally = { proved: 0, tried: 0, leaks: 0, refused: 0 }
     for (let first = 0; first < many; first += 40) {

@@ -1,9 +1,10 @@
+// @module-tag full
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tryFutures } from '../../src/trust/lookahead/trial.ts'
 import { openWorlds, querySubject } from '../../src/trust/lookahead/world.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { honest, leaks, makeLeakLake } from '../helpers/leaks.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 let lake: Awaited<ReturnType<typeof makeLeakLake>>
 let database: Engine
@@ -30,14 +31,13 @@ describe('recall', () => {
     expect(new Set(leaks.map(([, sql]) => sql)).size).toBeGreaterThanOrEqual(40)
   })
 
-  // Some of them, others with each commit.
-  test.for(turnOf(leaks, 5, leaks.length))('finds %s', async ([what, sql, turns]) => {
+  test.for(sample(leaks, leaks.length))('finds %s', async ([what, sql, turns]) => {
     const tested = await run(sql)
     expect(tested, what).toMatchObject({ verdict: 'leak', depends_on: expect.arrayContaining([...turns]) })
   })
 
   // Each runs a hundred times.
-  test.for(turnOf(honest, 5, honest.length))('passes %s', async ([what, sql]) => {
+  test.for(sample(honest, honest.length))('passes %s', async ([what, sql]) => {
     const tested = await run(sql)
     expect(tested, what).toMatchObject({ verdict: 'clean', differing: 0 })
     if (tested !== 'unsteady') expect(tested.changed, what).toBeGreaterThan(20)

@@ -15,7 +15,7 @@ import {
   type Told,
 } from '../helpers/time-twin.ts'
 import { cataloguedRule, handRules, type Row, rowYaml } from '../helpers/hand-rules.ts'
-import { drawn } from '../helpers/shares.ts'
+import { seeds } from '../helpers/tiers.ts'
 import { type Line, type TimedLake, withTimedLake } from '../helpers/timed-lake.ts'
 import { withViews } from '../helpers/views.ts'
 
@@ -347,7 +347,7 @@ function told({ edge, offset, weekday, stages, cells, ...rest }: Story) {
 
 const basics = '  metadata: false\n  concurrency: 1\n  requests_per_minute: 1000000\n'
 
-test.each(drawn('PITLAKE_RULES', 3, Number(process.env['PITLAKE_RULES_SEED'] ?? 1)))(
+test.each(seeds('PITLAKE_RULES', 3, Number(process.env['PITLAKE_RULES_SEED'] ?? 1)))(
   'any rules, clocks, marks and arrivals, and all joins, against brute force: seed %i',
   async (seed) => {
     const [plot] = fc.sample(story, { seed, numRuns: 1 }) as [Story]

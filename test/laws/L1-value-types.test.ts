@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
@@ -7,7 +8,7 @@ import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { arrivals, catalogue, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'
 import { withLag } from '../helpers/lags.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { isoOf, makeViews } from '../helpers/views.ts'
 
 /** A point as the definition wants it: since when it is known and what it holds. */
@@ -62,7 +63,7 @@ function changesIn(points: readonly Known[]): string[] {
 }
 
 /** At how many instants a lake is asked. */
-const cuts = times('PITLAKE_TYPE_CUTS', 6, 20)
+const cuts = rounds('PITLAKE_TYPE_CUTS', 6, 20)
 
 const asked = `SELECT resource, path, epoch_us(first_seen) AS at, kind, value FROM schema_changes WHERE resource LIKE '%/%'`
 const compared = [metrics.nested, metrics.plain]

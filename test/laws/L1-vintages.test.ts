@@ -13,11 +13,11 @@ import {
 } from '../helpers/archives.ts'
 import { randomOf } from '../helpers/full-lake.ts'
 import { iso } from '../helpers/pit-oracle.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { withViews } from '../helpers/views.ts'
 
-const lakes = Math.ceil(times('PITLAKE_ARCHIVES', 12, 24) / 200)
-const size = { assets: Math.min(100, times('PITLAKE_ARCHIVES', 12, 24) / 2), versions: 4 }
+const lakes = Math.ceil(rounds('PITLAKE_ARCHIVES', 12, 24) / 200)
+const size = { assets: Math.min(100, rounds('PITLAKE_ARCHIVES', 12, 24) / 2), versions: 4 }
 
 const cells = (rows: readonly Row[], ...names: readonly string[]): string[] =>
   rows.map((row) => names.map((name) => (row[name] as string | null) ?? 'null').join(' '))

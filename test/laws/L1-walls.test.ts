@@ -1,3 +1,4 @@
+// @module-tag slow
 import { readdirSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -10,7 +11,7 @@ import { guarded } from '../../src/query/run.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { arrivals, type FullLake, withFullLake } from '../helpers/full-lake.ts'
 import { ledgerViews } from '../helpers/probes.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 import { truncationOf } from '../helpers/truncation.ts'
 import { isoOf, multiset } from '../helpers/views.ts'
@@ -21,7 +22,7 @@ import { type Asked, Grammar, macroNames, type Shown, timelessNames } from '../h
  * its answer is that of a lake that physically holds only what was knowable by then. `PITLAKE_WALLS` is how many
  * statements are tried, `PITLAKE_WALLS_SEED` draws others. At every fourth one the first wall is not there.
  */
-const wanted = times('PITLAKE_WALLS', 100, 300)
+const wanted = rounds('PITLAKE_WALLS', 100, 300)
 const seed = Number(process.env['PITLAKE_WALLS_SEED'] ?? 20_261_125)
 const perCut = 60
 const mark = 'mark_5b1e0c7f9d3a48629f10aa77c0de4b35'

@@ -11,7 +11,7 @@ import { randomOf } from '../helpers/full-lake.ts'
 import { exitOf } from '../helpers/looking.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { drawn } from '../helpers/shares.ts'
+import { seeds } from '../helpers/tiers.ts'
 
 /*
  * One table of values that grows, comes late and is told otherwise, by every way into a lake: asked of a provider, imported,
@@ -138,7 +138,7 @@ async function expectComplete(engine: Engine, name: string): Promise<void> {
 }
 
 test('L2, L4 to L7: values that come late and are told otherwise, by every way into a lake', async () => {
-  for (const seed of drawn('PITLAKE_SERIES', 4))
+  for (const seed of seeds('PITLAKE_SERIES', 4))
     await withProvider(first + 20 * day + 3600, async (own) => {
       const random = randomOf(seed)
       const archives = new Map([asked, ...Object.keys(imports)].map((name) => [name, new Archive()]))

@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect } from 'vitest'
 import { type IngestSummary, verdict } from '../../src/sources/metrics/tally.ts'
 import { verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+// @module-tag full
 import { spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -30,7 +31,7 @@ import { examined } from '../helpers/looking.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
 import { writing } from '../helpers/ledgers.ts'
-import { turn } from '../helpers/shares.ts'
+import { isFullTier } from '../helpers/tiers.ts'
 
 type DoctorInput = NonNullable<Parameters<typeof examined>[2]>
 
@@ -213,11 +214,9 @@ async function standOf(root: string): Promise<Stand | undefined> {
   }
 }
 
-const everyOne = process.env['PITLAKE_STEPS'] === 'all'
-
-/** The n-th harm with every remedy, or with doing nothing and each third one, another with each commit. */
+/** The n-th harm with every remedy; in the fast tier with doing nothing and each third one. */
 const remediesOf = (n: number): readonly (readonly [string, Partial<DoctorInput>])[] =>
-  Object.entries(remedies).filter(([name], m) => everyOne || name === 'nothing' || (n + m + turn) % 3 === 0)
+  Object.entries(remedies).filter(([name], m) => isFullTier || name === 'nothing' || (n + m) % 3 === 0)
 
 describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as const))('L2: %s', (_, harm, n) => {
   test.each(remediesOf(n))('and then doctor with %s', async (name, flags) => {

@@ -1,3 +1,4 @@
+// @module-tag full
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
@@ -15,7 +16,7 @@ import { grow, merge, mergeAndVacuum, pullDeps, pulled } from '../helpers/mirror
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 /** An hour from now: what stands at a destination is older than the backup that looks at it. */
 const later = (): number => (Date.now() + 3_600_000) * 1000
@@ -211,7 +212,7 @@ describe('kill -9', () => {
     const frozen = await keepWhole(source, out)
     const steps = (await stepsOf('restore', out, join(folder, 'whole'), 0)) ?? 0
     expect(steps).toBeGreaterThan(20)
-    for (const share of shareOf([0.7, 0.3, 0.95], 1)) {
+    for (const share of sample([0.7, 0.3, 0.95], 1)) {
       const target = join(folder, `back-${share}`)
       expect(await stepsOf('restore', out, target, Math.round(steps * share))).toBeNull()
       const said = existsSync(join(target, 'lake.json')) ? marker(target) : { mirror_of: 'nothing yet' }

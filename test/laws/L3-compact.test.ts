@@ -1,3 +1,4 @@
+// @module-tag full
 import { cpSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { sha256File } from '../../src/lake/ledger/commit.ts'

@@ -1,3 +1,4 @@
+// @module-tag full
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
@@ -15,7 +16,7 @@ import { test } from '../helpers/lake-test.ts'
 import { grow, mergeAndVacuum, pullDeps, wholeVersion } from '../helpers/mirrors.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
-import { long, turnOf } from '../helpers/shares.ts'
+import { isFullTier, sample } from '../helpers/tiers.ts'
 
 /** What a lake is: its journal, marker and runs with their digests, and the files of its newest version. */
 async function lakeOf(root: string): Promise<readonly string[]> {
@@ -61,7 +62,7 @@ describe('L3: kill -9 around a copy', () => {
         const expected = await lakeOf(undisturbed)
         const last = await wholeVersion(undisturbed)
         const deaths = [0.5].map((share) => [before, Math.round(first * share)] as const)
-        const later = turnOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2, 2).map(
+        const later = sample([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2).map(
           (share) => [after, Math.round(second * share)] as const,
         )
         for (const [n, [source, at]] of [...deaths, ...later].entries()) {
@@ -104,7 +105,7 @@ test('a copy to a bucket and from it, cut at any request, is whole for readers a
   const requests = there.heard.length - from
   const expected = new Map(there.objects)
   const last = await wholeVersion(await read())
-  for (let cut = 1; cut < requests; cut += long ? 3 : 7) {
+  for (let cut = 1; cut < requests; cut += isFullTier ? 3 : 7) {
     there.objects.clear()
     for (const [key, body] of base) there.objects.set(key, body)
     const begun = there.heard.length

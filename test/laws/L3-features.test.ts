@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag alone
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
@@ -7,7 +9,7 @@ import type * as values from '../../src/trust/features/values.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { mortal } from '../helpers/mortal-steps.ts'
-import { times, turn, turnOf } from '../helpers/shares.ts'
+import { rounds, sample } from '../helpers/tiers.ts'
 
 /* A computing of features that is killed, or before which another commit comes: what it gives is what it would have given. */
 
@@ -56,7 +58,7 @@ const content = async (desk: Desk): Promise<string> => {
   return JSON.stringify(rows, (_, one: unknown) => (typeof one === 'bigint' ? `${one}n` : one))
 }
 
-const kills = times('PITLAKE_KILLS', 1, 4)
+const kills = rounds('PITLAKE_KILLS', 1, 4)
 
 async function killed(): Promise<void> {
   await withDesk(async (desk) => {
@@ -71,7 +73,7 @@ async function killed(): Promise<void> {
     for (let n = 0; n < kills; n++) {
       rmSync(lake, { recursive: true })
       cpSync(before, lake, { recursive: true })
-      const step = 3 + ((Math.floor((n * steps) / kills) + turn) % steps)
+      const step = 3 + Math.floor((n * steps) / kills)
       expect(await mortal('pitlake', [...argv, '--data', lake], step), `step ${step}`).toBeNull()
       expect(await desk.run(argv, at), `step ${step}`).toMatchObject({ code: 0, message: '' })
       expect(await content(desk), `step ${step}`).toBe(whole)
@@ -112,7 +114,7 @@ async function betweenCommits(): Promise<void> {
 }
 
 test.each(
-  turnOf(
+  sample(
     [
       [
         'killed at a step of a computing, and then again: the features are those of an undisturbed one, bit for bit',
@@ -123,7 +125,6 @@ test.each(
         betweenCommits,
       ],
     ] as const,
-    1,
     1,
   ),
 )('%s', async (_, work) => await expect(work()).resolves.toBeUndefined())

@@ -6,15 +6,15 @@ import { summary } from '../../src/lake/ledger/held.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { type Rig, fetchKey, withRig } from '../helpers/fetching.ts'
 import { heeded } from '../helpers/processes.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
 const now = Math.floor(Date.now() / 1000)
 const since = now - 400 * 86_400
 const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*', 'blockchain/*', 'options/*'], since }
-/** `make torture N=1000` sets the number. */
-const kills = times('PITLAKE_KILLS', 2, 4)
+/** Number of kills. */
+const kills = rounds('PITLAKE_KILLS', 2, 4)
 
 interface Ended {
   readonly code: number | null

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -7,7 +8,7 @@ import type { Ended } from '../helpers/command.ts'
 import { harms, type Lakes, makeLakes, others, placeOf } from '../helpers/damages.ts'
 import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { scratch } from '../helpers/scratch.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 const home = scratch('pairs')
 let lakes: Lakes
@@ -87,7 +88,7 @@ const beyondHelp = (harm: string, { message }: Ended): boolean =>
   !harm.includes('nothing else') &&
   message.includes('from a copy of the lake: registry/raw cannot make it')
 
-test.each([...circles, ...turnOf(alone, 2, 2), ...turnOf(pairs, 14, 5)])(
+test.each([...circles, ...sample(alone, 2), ...sample(pairs, 5, Math.ceil(pairs.length / 14))])(
   'L3: %s, %s: doctor leads out',
   async (one, two) => {
     const root = fresh()

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,17 +23,17 @@ import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { type Found, putBack, type Recorder, recorder } from '../helpers/powercuts.ts'
 import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { times, turn } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 
 /*
  * A job is recorded once; then many of the states are made that a power cut may leave of it. In each of them: what had
  * been told is there, every file that the newest version names is whole, the same command again completes the work, and
- * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs, others with each commit;
+ * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs;
  * `PITLAKE_POWERCUTS_SEED` draws others, too, `PITLAKE_POWERCUTS_STATE` makes a single one again.
  */
-const states = times('PITLAKE_POWERCUTS', 12, 60)
+const states = rounds('PITLAKE_POWERCUTS', 12, 60)
 const seed = Number(process.env['PITLAKE_POWERCUTS_SEED'] ?? 1)
 const alone = process.env['PITLAKE_POWERCUTS_STATE']
 
@@ -131,8 +132,7 @@ async function firstLost(base: string, job: Job, share: number): Promise<string>
   const whole = { versions: await versionsOf(lake), content: await job.content(), damage: await damageOf(lake) }
   expect(whole.damage.filter((line) => !line.startsWith('views_missing'))).toEqual([])
   expect(watched.events()).toBeGreaterThan(8)
-  const numbers =
-    alone === undefined ? Array.from({ length: share }, (_, n) => ((turn * share) % 1000) + n) : [Number(alone)]
+  const numbers = alone === undefined ? Array.from({ length: share }, (_, n) => n) : [Number(alone)]
   for (const n of numbers) {
     const found = watched.cut(randomOf(n))
     putBack(base, found)

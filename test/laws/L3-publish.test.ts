@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
@@ -5,7 +7,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { Disk } from '../../src/lake/store/disk.ts'
 import { deltaFiles, deltaRows, deltaVersion, onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { stepping } from '../helpers/stepping.ts'
 import { makeLake } from '../helpers/views.ts'
 import { freshFolder } from '../helpers/scratch.ts'
@@ -57,7 +59,7 @@ test('kill -9 of a first publish: what is there can be read, and the same comman
   const steps = (await stepsOf('tables', lake, join(home, 'undisturbed'), 0)) ?? 0
   rmSync(lake, { recursive: true })
   expect(steps).toBeGreaterThan(50)
-  for (const part of turnOf([0.3, 0.45, 0.6, 0.8, 0.95], 2, 2)) {
+  for (const part of sample([0.3, 0.45, 0.6, 0.8, 0.95], 2)) {
     const out = join(home, `out-${part}`)
     cpSync(root, lake, { recursive: true })
     expect(await stepsOf('tables', lake, out, Math.floor(steps * part))).toBeNull()
@@ -89,7 +91,7 @@ test('whatever step the destination fails at, the old version or the new one sta
   await publishTo(root, out, { disk: whole.disk })
   expect(whole.steps()).toBeGreaterThan(20)
   // All kinds of steps of one table, then some of the others.
-  for (const step of turnOf([2, 4, 5, 6, 7, Math.floor(whole.steps() / 2), whole.steps() - 2], 2, 3)) {
+  for (const step of sample([2, 4, 5, 6, 7, Math.floor(whole.steps() / 2), whole.steps() - 2], 3)) {
     rmSync(out, { recursive: true })
     cpSync(before, out, { recursive: true })
     await expect(publishTo(root, out, { disk: dying(step).disk, mark: `s${step}` })).rejects.toThrow(/gone before/)

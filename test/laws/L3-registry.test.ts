@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Disk } from '../../src/lake/store/disk.ts'
 import { contentOf, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { stepping } from '../helpers/stepping.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
@@ -66,7 +66,7 @@ test('kills at random instants, then completion: the content is that of an undis
     async (rig) => {
       const env = { ...process.env, PITLAKE_REGISTRY_URL: rig.url, PITLAKE_REGISTRY_KEY: registryKey }
       let killed = 0
-      for (let n = 0; n < times('PITLAKE_KILLS', 2, 4); n++) {
+      for (let n = 0; n < rounds('PITLAKE_KILLS', 2, 4); n++) {
         // Something new each time, so that there is always work to be killed in.
         small.world.put('issuers', 'i1', { name: `Issuer of round ${n}` })
         const child = spawn(process.execPath, [main, 'registry', 'sync', '--data', rig.root], { env, stdio: 'ignore' })

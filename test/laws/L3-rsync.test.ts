@@ -1,3 +1,4 @@
+// @module-tag full
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +16,7 @@ import { rewriteDeps } from '../helpers/merging.ts'
 import { grow, mergeAndVacuum, wholeVersion } from '../helpers/mirrors.ts'
 import { need } from '../helpers/needs.ts'
 import { until } from '../helpers/processes.ts'
-import { someOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { stepping } from '../helpers/stepping.ts'
 
 const script = fileURLToPath(new URL('../../deploy/rsync-lake.sh', import.meta.url))
@@ -159,7 +160,7 @@ test('L3: a copy by rsync beside a fetch is a committed version, at any step', a
   const versions = new Set<number>()
   const all = await steps()
   expect(all).toBeGreaterThan(30)
-  for (const [part, every] of someOf(moments, 3)) versions.add(await copiedAt(Math.round(part * all), every, rsync))
+  for (const [part, every] of sample(moments, 3, 3)) versions.add(await copiedAt(Math.round(part * all), every, rsync))
   expect(versions.size).toBeGreaterThan(1)
 })
 
@@ -244,7 +245,7 @@ plain('L3: a snapshot of the file system beside a fetch is a committed version, 
         await lives(rig, stepping(snap))
       })
       const versions = new Set<number>()
-      for (const at of someOf(snapshots, 6)) {
+      for (const at of sample(snapshots, 6, 6)) {
         const root = join(at, lake)
         const version = await wholeVersion(root)
         versions.add(version)

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { long, times } from '../helpers/shares.ts'
+import { isFullTier, rounds } from '../helpers/tiers.ts'
 
 /*
  * Sixty days of a lake that imports and computes features again and again, while points come late, values are revised and
@@ -13,7 +13,7 @@ const day = 86_400
 const began = Date.UTC(2024, 2, 1) / 1000
 const days = 60
 /** The lake is brought forward so many times, evenly; 60 for each of the days. */
-const each = days / times('PITLAKE_FEATURES', 2, 3)
+const each = days / rounds('PITLAKE_FEATURES', 2, 3)
 const latency = 900
 
 /** Something that was said: from when on it was known, and since when this lake held it. */
@@ -194,7 +194,7 @@ test('features computed day by day are those of a brute force over what was know
     const { features: checked } = JSON.parse(check.out) as { features: object[] }
     expect(checked).toMatchObject(Array.from(checked, () => ({ rows: expect.any(Number), differing: 0 })))
     expect([check.code, checked.length]).toEqual([0, Object.keys(features).length])
-    if (!long) return
+    if (!isFullTier) return
     // Whole and at once, under other names: what came before its time is known to them, all else is the same.
     const again = declared(desk, { ...names, anew: 'step', late: 'rate' })
     const iso = new Date((last + day / 2) * 1000).toISOString()

@@ -1,3 +1,4 @@
+// @module-tag alone
 import type * as promises from 'node:fs/promises'
 import { StatementSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'

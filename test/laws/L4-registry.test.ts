@@ -1,3 +1,4 @@
+// @module-tag full
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { parseInstant } from '../../src/base/time.ts'

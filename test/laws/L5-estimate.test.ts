@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { preparePlan } from '../../src/sources/metrics/prepare.ts'
 import { settingsAt, withRig } from '../helpers/fetching.ts'

@@ -1,3 +1,4 @@
+// @module-tag full
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
@@ -14,7 +15,7 @@ import { examined } from '../helpers/looking.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
 
@@ -229,7 +230,7 @@ test('metadata that lie are overruled by answers: a listed series is refused, a 
     expect(stored).toEqual(rig.truth(wide))
   }))
 
-test.each(turnOf(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 'reset'], 2, 6))(
+test.each(sample(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 'reset'], 6))(
   'without metadata (%s) a fetch tries, and asks for them no more where that was an answer',
   async (fault) =>
     withRig(now, async (rig) => {
@@ -265,7 +266,7 @@ test('what metadata left out is new to the plan once it is asked', async () =>
     expect(points_added).toBeGreaterThan(48)
   }))
 
-test.each(turnOf(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'], 2, 5))(
+test.each(sample(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'], 5))(
   'where metadata are no more (%s) what they left out is tried; a fault alone takes nothing back',
   async (fault) =>
     withRig(now, async (rig) => {

@@ -1,3 +1,4 @@
+// @module-tag full
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/ledger/held.ts'

@@ -1,3 +1,4 @@
+// @module-tag full
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
@@ -14,7 +16,7 @@ import { withLag } from '../helpers/lags.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { trustMetric as metric, trustTables } from '../helpers/trust-lake.ts'
 import { makeLake, makeViews, multiset, type PointRow, type Step, withViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'
@@ -194,7 +196,7 @@ const known = (points: Explained['points']): unknown[] =>
   points.map(({ asset, t, from, to }) => [asset, t.slice(0, 10), from?.available_at ?? null, to?.available_at ?? null])
 
 describe('why a result changed', () => {
-  test.each(turnOf(['late', 'redated', 'three', 'registry'] as const, 2, 4))(
+  test.each(sample(['late', 'redated', 'three', 'registry'] as const, 4))(
     '%s: one commit, in few runs, as every version tells',
     async (name) => {
       const found = await explain(name)

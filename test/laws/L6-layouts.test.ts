@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -24,7 +26,7 @@ import {
 } from '../helpers/kept-lakes.ts'
 import { examined } from '../helpers/looking.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { reading } from '../helpers/ledgers.ts'
 
@@ -79,7 +81,7 @@ async function topUp(name: string, root: string, now: number): Promise<readonly 
 const rewritten = /active_count_pit ETH .* 1709078400 /
 
 describe('L6: a lake of layout', () => {
-  test.each(turnOf(keptLakes(), 2, keptLakes().length))(
+  test.each(sample(keptLakes(), keptLakes().length))(
     '%s opens and says what it said, also when its ledger is made anew',
     async (kept) => {
       const told = frozen(kept)
@@ -101,7 +103,7 @@ describe('L6: a lake of layout', () => {
     },
   )
 
-  test.each(turnOf(keptLakes().toReversed(), 3, 2))(
+  test.each(sample(keptLakes().toReversed(), 2))(
     '%s is topped up, merged and vacuumed, and forgets nothing',
     async (kept) => {
       const name = kept.split('/')[1] ?? ''

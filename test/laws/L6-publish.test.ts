@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import fc from 'fast-check'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +20,7 @@ import { withLag } from '../helpers/lags.ts'
 import { day, everyKind, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { times, turnOf } from '../helpers/shares.ts'
+import { rounds, sample } from '../helpers/tiers.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 
@@ -84,7 +86,7 @@ test('after any order of top-ups, merges, redates, vacuums and publishes the tab
       fc.array(fc.constantFrom(...kinds), { minLength: 3, maxLength: 5 }),
       async (steps) => await inFolder(async (home) => expect(await live(home, steps)).toEqual([])),
     ),
-    { numRuns: times('PITLAKE_ORDERS', 1, 2), endOnFailure: true },
+    { numRuns: rounds('PITLAKE_ORDERS', 1, 2), endOnFailure: true },
   )
 }, 300_000)
 
@@ -142,7 +144,7 @@ test('rows that a commit changed without a new instant are written anew, whoever
   expect(await unlike(root, out)).toEqual([])
 })
 
-test.each(turnOf(['1/redated', '1/registry'], 1, 2))('the lake %s of an older layout is published as it says', (kept) =>
+test.each(sample(['1/redated', '1/registry'], 2))('the lake %s of an older layout is published as it says', (kept) =>
   withKept(kept, async (root, home) => {
     await publishTo(root, join(home, 'out'))
     expect(await unlike(root, join(home, 'out'))).toEqual([])

@@ -1,3 +1,4 @@
+// @module-tag full
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'

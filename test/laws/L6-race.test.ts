@@ -1,3 +1,4 @@
+// @module-tag full
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,14 +10,14 @@ import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { limitedGroup } from '../helpers/cgroup.ts'
 import { firstHour, type LargeLake, makeLargeLake } from '../helpers/large-lake.ts'
 import { need } from '../helpers/needs.ts'
-import { long, turnOf } from '../helpers/shares.ts'
+import { isFullTier, sample } from '../helpers/tiers.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const peak = fileURLToPath(new URL('../bench/peak.ts', import.meta.url))
 /** What is promised, in megabytes. */
 const promised = 512
 /** Five million points; of a tenth of them less was promised. */
-const [metrics, hours] = long ? [67, 7463] : [40, 500]
+const [metrics, hours] = isFullTier ? [67, 7463] : [40, 500]
 
 /** Not in memory, as the folder of other tests may be: what is spilled there is held by whoever spilled it. */
 const disk = '/var/tmp'
@@ -41,12 +43,12 @@ async function held(...argv: readonly string[]): Promise<number> {
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
-/** What takes long: one of them with each commit, and a format of a panel at its turn. */
+/** Work that needs memory, by its title. */
 const kept: Readonly<Record<string, () => Promise<void>>> = {
   'a panel in one of its formats': async () => {
     const grid = ['--calendar', `${iso(firstHour)},${iso(firstHour + hours * 3600)},1h`, '--interval', '1h']
     const what = [...grid, '--assets', lake.assets.join(','), '--metrics', lake.metrics.join(',')]
-    for (const ending of turnOf(['csv', 'jsonl', 'arrow', 'parquet'], 4, 1)) {
+    for (const ending of sample(['csv', 'jsonl', 'arrow', 'parquet'], 1)) {
       const out = join(home, `panel.${ending}`)
       expect(await held('panel', ...what, '--out', out), ending).toBeLessThan(promised)
       if (ending !== 'parquet') continue
@@ -69,7 +71,7 @@ const kept: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 describe('a process keeps to the memory that it was promised', () => {
-  test.each(turnOf(Object.entries(kept), 2, 3))('%s', async (_, work) => expect(await work()).toBeUndefined())
+  test.each(sample(Object.entries(kept), 3))('%s', async (_, work) => expect(await work()).toBeUndefined())
 
   test('whoever takes more is ended by the kernel', async (context) => {
     need(context, 'cgroup')

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { expect, test } from 'vitest'
 import { requestTotals } from '../../src/lake/ledger/held-runs.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'

@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { withRig } from '../helpers/fetching.ts'
 import type { Holds, Life } from '../helpers/lives.ts'

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { requestTotals } from '../../src/lake/ledger/held-runs.ts'

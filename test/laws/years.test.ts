@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
 import { mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'

@@ -1,3 +1,4 @@
+// @module-tag full
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+// @module-tag full
+// @module-tag slow
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page as Tab } from 'playwright-core'
@@ -7,7 +9,7 @@ import { pitlake } from '../helpers/command.ts'
 import { listening, sleep } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { type Drawn, expectDots, expectLines, instantsIn, pointsAt, reading, stateOf } from './drawing.ts'
 import { random } from './random.ts'
 import { bareLake, browsing, drawn, shownFolder } from './serving.ts'
@@ -17,7 +19,7 @@ import { bareLake, browsing, drawn, shownFolder } from './serving.ts'
  * `PITLAKE_PAGE` tries so many states; without it a few.
  */
 
-const states = times('PITLAKE_PAGE', 1, 3)
+const states = rounds('PITLAKE_PAGE', 1, 3)
 const wall = '2024-02-20T03:00:00Z'
 
 let folder = ''

@@ -1,3 +1,4 @@
+// @module-tag full
 import { join } from 'node:path'
 import type { Page as Tab } from 'playwright-core'
 import { expect, test } from 'vitest'
@@ -5,14 +6,14 @@ import { withDesk } from '../helpers/importing.ts'
 import { listening, sleep } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
 import { pitlake } from '../helpers/command.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { type Drawn as Chart, expectLine, reading as chartReading } from './drawing.ts'
 import { random } from './random.ts'
 import { browsing, drawn, shownFolder } from './serving.ts'
 
 /* Vintages as a picture: each cell against the values that were told, one by one. `PITLAKE_PAGE` tries so many states. */
 
-const states = times('PITLAKE_PAGE', 1, 3)
+const states = rounds('PITLAKE_PAGE', 1, 3)
 const day = 86_400_000
 const iso = (ms: number): string => new Date(ms).toISOString()
 

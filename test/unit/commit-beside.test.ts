@@ -1,3 +1,4 @@
+// @module-tag alone
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { afterEach, expect, vi } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'

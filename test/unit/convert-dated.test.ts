@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { day } from '../../src/base/time.ts'
 import { at, convert, Converting, lag600, micros, t1 } from '../helpers/converting.ts'
 import { randomOf } from '../helpers/full-lake.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 /* Vintages that their source dates: what is stored of them, against what was said, by definition. */
 
@@ -115,7 +115,7 @@ function valueStored(stored: readonly StoredVintage[], t: number, known: number)
   return own.toSorted((a, b) => a.available - b.available || a.observed - b.observed).at(-1)?.value
 }
 
-const seeds = times('PITLAKE_DATED', 4, 60)
+const seeds = rounds('PITLAKE_DATED', 4, 60)
 
 test('grown files of dated vintages, backdated and contradicting ones among them, are known as they were said', async () => {
   const values = ['1', '2', 'null', '{"a":1}', '{"a":2}', '[1]']

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert, Converting, lag600, series } from '../helpers/converting.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 
 let made: Converting
@@ -9,7 +9,7 @@ afterAll(() => made.close())
 
 const seed = Number(process.env['PITLAKE_FUZZ_SEED'] ?? 20_240_301)
 const perBatch = 12
-const batches = Math.ceil(times('PITLAKE_FUZZ', 120, 400) / perBatch)
+const batches = Math.ceil(rounds('PITLAKE_FUZZ', 120, 400) / perBatch)
 const hour = 3600
 
 type Point = Readonly<Record<string, unknown>>

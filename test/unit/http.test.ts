@@ -1,3 +1,4 @@
+// @module-tag alone
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, type Socket } from 'node:net'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 import { cases, code, spaces } from '../helpers/json-cases.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 // Each way of reading bodies must judge as RFC 8259 does. The judge of the tests is JavaScript's own strict parser with a
 // strict reading of UTF-8.
@@ -53,7 +53,7 @@ test('there are as many cases as a suite of this kind has', () => {
 
 test.each(Object.entries(ways))('%s: what is no JSON is refused, what is JSON is read', async (_, bodyOf) => {
   const portion = 60
-  const chosen = shareOf(
+  const chosen = sample(
     Array.from({ length: Math.ceil(cases.length / portion) }, (__, n) => n),
     3,
   )

@@ -1,3 +1,4 @@
+// @module-tag alone
 import { readdirSync } from 'node:fs'
 import type * as promises from 'node:fs/promises'
 import { join } from 'node:path'

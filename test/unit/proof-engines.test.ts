@@ -1,3 +1,4 @@
+// @module-tag full
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -10,7 +11,7 @@ import { randomQuery } from '../helpers/proof-grammar.ts'
 import { onGrid, proofRules } from '../helpers/proof-rules.ts'
 import { nodesOf } from '../../src/query/tree.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 type Plan = Parameters<typeof argue>[0]
 type Told = { readonly plan: Plan; readonly names: readonly string[] } | { readonly why: string }
@@ -74,7 +75,7 @@ test('every rule, its leak, and every kind of leak: the plans of the next engine
 
 test('random queries, honest ones and leaks: neither does it there', async (context) => {
   const python = need(context, 'python-newest')
-  const queries = Array.from({ length: times('PITLAKE_PROOFS', 150, 400) }, (_, n) =>
+  const queries = Array.from({ length: rounds('PITLAKE_PROOFS', 150, 400) }, (_, n) =>
     randomQuery(seeded(7_000_003 + n)),
   )
   const both = await judged(python, queries)

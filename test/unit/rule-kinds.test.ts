@@ -1,3 +1,4 @@
+// @module-tag alone
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ruleKinds } from '../../src/catalog/rule-kinds.ts'
 import { Engine } from '../../src/lake/store/engine.ts'

@@ -1,3 +1,4 @@
+// @module-tag full
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,7 +17,7 @@ import {
 import { pitlake } from '../helpers/command.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
 
 /* Series that follow each other, against the plain definition, on random histories: many of them in one lake. */
@@ -260,7 +261,7 @@ for (const revisable of [false, true])
   test(`stitched series are what the plain definition says${revisable ? ', with vintages' : ''}`, {
     timeout: 1_200_000,
   }, async () => {
-    const many = times('PITLAKE_IDENTITIES', 3, 30)
+    const many = rounds('PITLAKE_IDENTITIES', 3, 30)
     const drawn = Array.from({ length: many }, (_, n) => n * 2 + Number(revisable))
     const seeds = new Set([...telling[revisable ? 1 : 0], ...drawn])
     const histories = [...seeds].map((seed) => historyOf(seed, revisable))

@@ -14,7 +14,7 @@ import {
   stories,
   type Story,
 } from '../helpers/pit-oracle.ts'
-import { times } from '../helpers/shares.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { micros, type PointRow } from '../helpers/views.ts'
 
 /* The joins over points of which each may have several vintages, by the definition of what was known when. */
@@ -116,7 +116,7 @@ for (const interval of ['1h', '24h', '1month'] as const)
         const rows = [...held.map(({ row, at }) => ({ ...row, observed_at: at })), ...plain]
         await withJoins(rows, async (engine) => await hold(engine, points, interval, seed), { revisable: [metric] })
       }),
-      { numRuns: times('PITLAKE_JOINS', 1, 4), endOnFailure: true },
+      { numRuns: rounds('PITLAKE_JOINS', 1, 4), endOnFailure: true },
     )
     expect.hasAssertions()
   })

@@ -1,8 +1,10 @@
+// @module-tag full
+// @module-tag slow
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { need } from '../helpers/needs.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { makeTrustLake } from '../helpers/trust-lake.ts'
 
 const project = join(import.meta.dirname, '../..')
@@ -50,7 +52,7 @@ interface Told {
 
 test('functions in pandas: leaks are found, honest ones pass, the rest is undecided with a reason', async (context) => {
   const python = need(context, 'peers')
-  const names = turnOf(Object.keys(verdicts), 3, 20)
+  const names = sample(Object.keys(verdicts), 20)
   const lake = await makeTrustLake()
   try {
     const command = `node ${join(project, 'src/main.ts')}`

@@ -1,3 +1,4 @@
+// @module-tag full
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -10,7 +11,7 @@ import { type Manifest, readManifest } from '../../src/query/views/manifest.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
 
@@ -99,7 +100,7 @@ const damages: readonly (readonly [what: string, damage: (root: string) => void]
   ['beside no script', (root: string) => rmSync(join(root, places.script))],
 ]
 
-test.each(turnOf(damages, 1, 5))(
+test.each(sample(damages, 5))(
   'a manifest that is %s names nothing and frees nothing; views make it anew',
   (_, damage) =>
     inFolder(async (root) => {
@@ -123,7 +124,7 @@ test.each(turnOf(damages, 1, 5))(
     }),
 )
 
-test.each(turnOf([1, 2, 3], 1, 3))(
+test.each(sample([1, 2, 3], 3))(
   'killed before rename %i of three: what stands is told apart, kept, and made anew',
   (nth) =>
     inFolder(async (root) => {

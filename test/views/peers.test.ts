@@ -1,10 +1,12 @@
+// @module-tag full
+// @module-tag slow
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
 import { need } from '../helpers/needs.ts'
 import { scratch } from '../helpers/scratch.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { sample } from '../helpers/tiers.ts'
 
 const project = join(import.meta.dirname, '../..')
 const metric = 'indicators/sopr_adjusted_pit'
@@ -73,7 +75,7 @@ async function inZones(set: string): Promise<Told> {
   return first
 }
 
-test.each(turnOf(settings, 2, settings.length))(
+test.each(sample(settings, settings.length))(
   'TIME 29: %s is the same in four zones, in every view',
   async (set, _flags, days) => {
     expect((await byNode(set))['"points"']?.[0]).toBe(days.length)
@@ -90,7 +92,7 @@ function bySql(zone: string, words: readonly string[]): unknown {
   return (JSON.parse(said) as { days: unknown }).days ?? []
 }
 
-test.each(turnOf(zones, 2, zones.length))('TIME 28: `pitlake sql` sees the same in %s', (zone) => {
+test.each(sample(zones, zones.length))('TIME 28: `pitlake sql` sees the same in %s', (zone) => {
   for (const n of [0, 5]) {
     const [set, flags, days] = settings[n] ?? ['', [], []]
     // Every other zone by the flag, the others by the statement.
@@ -101,7 +103,7 @@ test.each(turnOf(zones, 2, zones.length))('TIME 28: `pitlake sql` sees the same 
 
 test('TIME 28, TIME 29: Python and the duckdb command line see what Node sees, in four zones', async (context) => {
   const python = need(context, 'peers')
-  const some = turnOf(settings, 3, settings.length).map(([set]) => set)
+  const some = sample(settings, settings.length).map(([set]) => set)
   const said = execFileSync(python, ['test/python/peers.py', root, ...some], { cwd: project, encoding: 'utf8' })
   const lines = said.trim().split('\n')
   expect(lines).toHaveLength(some.length)

@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
 import type { RunEnd } from '../../src/lake/ledger/job.ts'

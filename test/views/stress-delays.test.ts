@@ -1,3 +1,4 @@
+// @module-tag full
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openAltered } from '../../src/query/altered.ts'
 import { openQuery } from '../../src/query/lake.ts'

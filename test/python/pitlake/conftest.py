@@ -23,18 +23,6 @@ import pitlake  # noqa: E402
 def pytest_configure(config):
     # Of DuckDB itself.
     config.addinivalue_line("filterwarnings", "ignore:The inplace keyword")
-    config.addinivalue_line("markers", "dear: takes seconds; with PITLAKE_HALF=0 or 1 every second one of these is tried")
-
-
-def pytest_collection_modifyitems(config, items):
-    """In .ci/run each dear one is tried with the oldest packages or with the newest, and with the others at the next commit."""
-    half = os.environ.get("PITLAKE_HALF")
-    if half is None:
-        return
-    dear = [item for item in items if item.get_closest_marker("dear")]
-    left = dear[1 - int(half)::2]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -209,7 +209,6 @@ def test_notes_are_those_of_the_last_answer(lake):
     assert lake.notes == ()
 
 
-@pytest.mark.dear
 def test_panel_is_that_of_the_command_line(notebooks, tmp_path):
     """Row for row, doubles by their 64 bits."""
     metrics = ["addresses/active_count_pit", "price_usd", "supply/current_pit", "indicators/sopr_adjusted_pit",

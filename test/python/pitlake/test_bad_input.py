@@ -46,7 +46,6 @@ def test_newer_layout(own):
     assert "layout 99" in said and "run `pip install --upgrade ./python` in a newer checkout" in said
 
 
-@pytest.mark.dear
 def test_metrics_and_options(lake):
     for ask in (lambda: lake.panel(ONE, "supply/curent_pit"), lambda: lake.pit_join(ONE, "supply/curent_pit"),
                 lambda: lake.window(ONE, "supply/curent_pit", 2)):
@@ -148,7 +147,6 @@ def test_columns(lake):
     assert "unit='s'" in refused(lambda: lake.panel(numbers, SUPPLY))
 
 
-@pytest.mark.dear
 def test_frames_of_no_rows(lake):
     empty = [ONE.head(0), pd.DataFrame({"asset": [], "ts": []}), pl.from_pandas(ONE).head(0), pl.DataFrame({"asset": [], "ts": []}),
              pa.Table.from_pandas(ONE).slice(0, 0), pd.DataFrame({"asset": pd.Series(dtype=str), "ts": pd.Series(dtype=object)})]

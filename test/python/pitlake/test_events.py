@@ -51,7 +51,6 @@ def test_each_vintage_comes(told):
     assert prices["at"].is_monotonic_increasing and len(prices) == len(told.points("price_usd", "BTC").df())
 
 
-@pytest.mark.dear
 def test_a_backtest_that_asks_a_lake_of_its_own_is_told(lake):
     def backtest(own):
         return lake.panel(lake.calendar("2024-03-02", "2024-03-05", "1 day", ["BTC"]), ["supply/current_pit"]).df()
@@ -60,7 +59,6 @@ def test_a_backtest_that_asks_a_lake_of_its_own_is_told(lake):
     assert said.verdict == "clean" and said.notes[0] == "it names the lake lake, which is not cut: ask the lake that it is given"
 
 
-@pytest.mark.dear
 def test_positions_and_the_sentence(lake):
     days = pd.date_range("2024-03-01", "2024-03-03", tz="UTC")
 

@@ -35,7 +35,6 @@ def elsewhere(tmp_path, monkeypatch):
     return folder, before
 
 
-@pytest.mark.dear
 def test_it_tells_what_it_told(elsewhere):
     folder, before = elsewhere
     assert (told(folder), told(folder, as_of="2024-03-03")) == before and len(before[0][0]) > 30
@@ -46,7 +45,6 @@ def test_it_tells_what_it_told(elsewhere):
                 lake.sql(change)
 
 
-@pytest.mark.dear
 def test_a_copy_reads_itself(own, tmp_path):
     shutil.copytree(own, tmp_path / "copy")
     make_small(own, "--more")

@@ -27,7 +27,6 @@ def moved_on(folder):
     return json.loads(freed.stdout)["data"]["files"]
 
 
-@pytest.mark.dear
 def test_a_job_beside_changes_no_answer(own):
     lake = pitlake.open(own)
     answer, version = lake.points(SUPPLY, currency="*"), lake.version
@@ -46,7 +45,6 @@ def test_a_job_beside_changes_no_answer(own):
     assert pins(own) == [] and not list((own / "locks").glob("pin-python-*"))
 
 
-@pytest.mark.dear
 def test_nothing_is_kept_for_nobody(own):
     pitlake.open(own).close()
     assert moved_on(own) > 0
@@ -58,7 +56,6 @@ def opened_and_killed(folder):
     os._exit(9)
 
 
-@pytest.mark.dear
 def test_a_killed_reader_keeps_nothing(own):
     child = multiprocessing.get_context("fork").Process(target=opened_and_killed, args=(own,))
     child.start()
@@ -67,7 +64,6 @@ def test_a_killed_reader_keeps_nothing(own):
     assert moved_on(own) > 0
 
 
-@pytest.mark.dear
 def test_a_forked_child_leaves_the_pin_alone(own):
     lake = pitlake.open(own)
     child = multiprocessing.get_context("fork").Process(target=lambda: lake._seat.pin.release())
@@ -118,7 +114,6 @@ def test_two_states_in_one_process(own):
         assert now.points(SUPPLY).df()["v"].tolist() == [1, 2, 3]
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize("fails", [True, False])
 def test_without_the_command_line(own, monkeypatch, fails):
     with pitlake.open(own) as lake:
