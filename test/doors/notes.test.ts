@@ -84,7 +84,7 @@ const panels = table.map(
 )
 const statements = table.map(([metric, asset, note, given = {}]): Owed => {
   const options = Object.entries(given)
-    .map(([name, value]) => `, ${name} := '${String(value)}'`)
+    .map(([name, value]) => `, ${name} := '${typeof value === 'string' ? value : JSON.stringify(value)}'`)
     .join('')
   const decisions = `WITH d AS (SELECT '${asset}' AS asset, TIMESTAMPTZ '2024-03-05 00:00:00+00' AS ts)`
   return [{ sql: `${decisions} SELECT v FROM pit_join('d', '${metric}', '24h'${options})` }, [note]]
