@@ -38,7 +38,8 @@ beforeAll(async () => {
       '--interval',
       '24h',
     ]
-    expect(await pitlake(folder, [...argv, '--data', folder])).toMatchObject({ code: 0 })
+    const { code } = await pitlake(folder, [...argv, '--data', folder])
+    if (code !== 0) throw new Error(`import of ${name} ended with ${code}`)
   }
   doors.set('limited', await listening(folder, ['serve', '--as-of', limit]))
   doors.set('allowed', await listening(folder, ['serve', '--as-of', limit, '--allow', 'backfill,registry_backfill']))

@@ -10,6 +10,7 @@ const files = [
   'src/sources/http/',
   'src/catalog/load.ts',
   'src/catalog/settings.ts',
+  'src/catalog/user-file.ts',
   'src/interfaces/cli/context.ts',
   'src/interfaces/cli/process.ts',
   ...['catalog', 'desk', 'init', 'page', 'query', 'sandbox', 'sql'].map((name) => `src/interfaces/commands/${name}.ts`),
