@@ -124,6 +124,8 @@ export const configSchema = z.strictObject({
     .optional(),
   metrics: metrics.nullish().transform((value) => value ?? undefined),
   registry: registry.nullish().transform((value) => value ?? undefined),
+  /** How often the lake is fetched. */
+  schedule: duration.optional(),
   daily: daily.nullish().transform((value) => value ?? undefined),
   check: check.nullish().transform((value) => value ?? undefined),
   hooks: hooks.nullish().transform((value) => value ?? undefined),

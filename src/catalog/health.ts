@@ -10,6 +10,8 @@ import type { Config } from './config.ts'
 export const usualCheck = {
   /** How long a point may have been due, by pattern of paths; a path that none matches has its usual judgement. */
   maxLate: [] as readonly { readonly pattern: string; readonly seconds: number }[],
+  /** How often the lake is fetched; null: as its runs show. */
+  schedule: null as number | null,
   /** The registry's feed can be made up for only while the provider keeps it. */
   maxFeedAge: 3 * day,
   maxViolations: 0,
@@ -41,6 +43,7 @@ export function healthOf(config: Partial<Config>, file: string): { readonly chec
   return {
     check: {
       maxLate: Object.entries(late).map(([pattern, seconds]) => ({ pattern, seconds })),
+      schedule: config.schedule ?? usualCheck.schedule,
       maxFeedAge: max_feed_age ?? usualCheck.maxFeedAge,
       maxViolations: max_violations ?? usualCheck.maxViolations,
       maxFindings: max_findings ?? usualCheck.maxFindings,

@@ -68,7 +68,7 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     observed_again: { months: 0, points: 0, waiting: 0 },
     running: [],
     last_run: null,
-    last_ends: { fetch: null, registry: null },
+    last_ends: { fetch: null, held_back: null },
     failed_most: null,
     user_data: [],
     unmapped: { series: 0, words: null },

@@ -1,8 +1,6 @@
 import { expect } from 'vitest'
-import { type alarmsOf, newAlarms } from '../../src/interfaces/report/freshness.ts'
+import { newAlarms, type Stale } from '../../src/interfaces/report/alarms.ts'
 import { test } from '../helpers/lake-test.ts'
-
-type Stale = Awaited<ReturnType<typeof alarmsOf>>['stale'][number]
 
 const late = (metric: string, interval: '1h' | '24h', late_seconds = 9000): Stale => ({
   metric,
@@ -16,7 +14,7 @@ test('what is stale is told once for each endpoint and interval, and again when 
   root,
 }) => {
   const told = async (...stale: readonly Stale[]): Promise<readonly Stale[]> =>
-    (await newAlarms(root, { version: 1, synthetic: true, violations: [], stale }, [])).stale
+    (await newAlarms(root, { violations: [], stale }, [])).stale
   const [hourly, daily, other] = [late('a/x', '1h'), late('a/x', '24h'), late('a/y', '24h')]
   expect(await told(hourly)).toEqual([hourly])
   expect(await told(hourly, daily)).toEqual([daily])

@@ -4,7 +4,7 @@ import { acceptViolations, listViolations } from '../../lake/ledger/violations.t
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { listFindings } from '../../sources/registry/verify.ts'
-import type { UpstreamDifference } from '../report/freshness.ts'
+import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../../base/time.ts'
 import { counted, table, whole } from '../../base/figures.ts'
 import { answering, type Call } from '../cli/spec.ts'

@@ -13,7 +13,9 @@ import {
 import {
   heldRuns,
   heldVerified,
-  lastEnd,
+  heldBackSnapshot,
+  type HeldRunEnd,
+  lastFetchEnd,
   lastPublished,
   pendingSelections,
   requestsByOutcome,
@@ -44,9 +46,9 @@ import {
 import { readableSeries } from '../../catalog/series.ts'
 import { beginsLater } from '../../sources/metrics/tally.ts'
 import { beforeFirst } from '../../lake/ledger/coverage.ts'
-import { findingsIfReadable, judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'
+import { judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'
 import { registryState } from '../../sources/registry/staging.ts'
-import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
+import { isOpenFinding, type ListedFinding, listFindings } from '../../sources/registry/verify.ts'
 import { registryFacts, schemaChanges } from '../../sources/registry/status.ts'
 import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availability-audit.ts'
 import type { Window } from '../../base/windows.ts'
@@ -122,15 +124,10 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
     /** Jobs that are at work now. */
     running,
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
-    /** How the last fetch, and the last sync or snapshot of the registry, ended; null where none has. */
-    last_ends: {
-      fetch: endFact(lastEnd(ledger, ['fetch'])),
-      registry: endFact(lastEnd(ledger, ['registry sync', 'registry snapshot'])),
-    },
+    /** How the last fetch ended, and the snapshot of the registry that waits for a person. */
+    last_ends: lastEndsOf(ledger),
     /** What most failed windows failed of; null where none did. */
-    failed_most: mostOf(
-      [...coverage.values()].flat().flatMap(({ state, reason }) => (state === 'failed' ? [reason] : [])),
-    ),
+    failed_most: failedOf(coverage).most,
     /** User data that no longer come as they used to. */
     user_data: silentUserData(ledger, catalogue, now).map(({ metric, last, rhythm }) => {
       return { metric, last_at: formatInstant(last), every_seconds: rhythm }
@@ -142,15 +139,55 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
 }
 
 /** The end of a run as scripts read it. */
-function endFact(end: ReturnType<typeof lastEnd>) {
-  return end && { at: formatMillis(end.started_at), stopped_by: end.stopped_by, exit_code: end.exit_code }
+export interface RunEnd {
+  readonly job: string
+  /** When the run began, RFC 3339. */
+  readonly at: string
+  /** Why it ended early; null where it did not. */
+  readonly stopped_by: string | null
+  readonly exit_code: number | null
 }
 
-/** The most frequent of these reasons, those of refusals aside. */
-function mostOf(reasons: readonly (string | null)[]): string | null {
-  const known = reasons.filter((reason) => reason !== null && readRefusal(reason) === null)
-  const counts = [...Map.groupBy(known, (reason) => reason)].toSorted(([, a], [, b]) => b.length - a.length)
-  return counts[0]?.[0] ?? null
+/** Ends of runs that a person has to know of. */
+export interface LastEnds {
+  /** How the last fetch ended; null where none has. */
+  readonly fetch: RunEnd | null
+  /** The run whose snapshot of the registry was held back, and nothing was applied since; else null. */
+  readonly held_back: RunEnd | null
+}
+
+/** Reads how the last runs ended that asked a provider. */
+export function lastEndsOf(ledger: Ledger): LastEnds {
+  const endOf = (end: HeldRunEnd | null): RunEnd | null => {
+    if (end === null) return null
+    const { started_at, ...rest } = end
+    return { ...rest, at: formatMillis(started_at) }
+  }
+  return { fetch: endOf(lastFetchEnd(ledger)), held_back: endOf(heldBackSnapshot(ledger)) }
+}
+
+/** What verifies found in the registry; null where a file of it cannot be read, which other checks report. */
+export async function findingsIfReadable(ledger: Ledger): Promise<readonly ListedFinding[] | null> {
+  return await listFindings(ledger, null).catch(() => null)
+}
+
+/** Windows to which no usable answer came, those of refusals aside. */
+interface FailedWindows {
+  readonly count: number
+  /** The most frequent reason. */
+  readonly most: string | null
+  /** When the oldest of them was requested, RFC 3339. */
+  readonly since: string | null
+}
+
+/** Reads which windows failed. */
+export function failedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): FailedWindows {
+  const rows = [...coverage.values()]
+    .flat()
+    .filter(({ state, reason }) => state === 'failed' && readRefusal(reason) === null)
+  const [most] = [...Map.groupBy(rows, ({ reason }) => reason)].toSorted(([, a], [, b]) => b.length - a.length)
+  const since = rows.reduce((least, { asked_at }) => Math.min(least, asked_at), Infinity)
+  return { count: rows.length, most: most?.[0] ?? null, since: rows.length === 0 ? null : formatInstant(since) }
 }
 
 /** How many selected series are named by a placeholder that nobody mapped, and what to map. */

@@ -1,27 +1,20 @@
-import { z } from 'zod'
 import { availableAt } from '../../catalog/availability.ts'
 import { type Catalogue, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
 import { type Check, lateFor } from '../../catalog/health.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
-import { heldCoverage, heldSeries, type HeldSeries, heldWeekStart, storedInterval } from '../../lake/ledger/held.ts'
+import { type HeldSeries, storedInterval } from '../../lake/ledger/held.ts'
 import { fetchStarts, importArrivals, isWatched } from '../../lake/ledger/held-runs.ts'
 import { registryFacts } from '../../sources/registry/status.ts'
 import { horizonOf, toleranceOf } from '../../sources/metrics/plan.ts'
 import { isOfHeld } from '../../lake/ledger/refusals.ts'
 import { day, end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../../base/time.ts'
 import { intersect, type Window } from '../../base/windows.ts'
-import { jsonOf } from '../../base/json.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { isOpenViolation, listViolations } from '../../lake/ledger/violations.ts'
-import { isOpenFinding, type ListedFinding, listFindings } from '../../sources/registry/verify.ts'
-import { realDisk } from '../../lake/store/disk.ts'
-import { textOf } from '../../lake/store/files.ts'
-import { inLake, places } from '../../lake/store/layout.ts'
 
 /**
  * How far the newest points of a series are from what the rule makes due now: all of it is held; asked since it became due,
- * not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance.
+ * not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance, as of the last request.
  */
 type Freshness = 'fresh' | 'awaited' | 'behind' | 'stopped'
 
@@ -126,14 +119,17 @@ function freshness(
   { endpoint, horizon, now }: Against,
 ): { fresh: Freshness; overdue: number; late: number } {
   if (reached >= horizon) return { fresh: 'fresh', ...inTime }
-  const late = Math.max(0, now - dueAt(endpoint, reached, interval))
+  const due = dueAt(endpoint, reached, interval)
+  const late = Math.max(0, now - due)
+  const patience = endpoint ? toleranceOf(endpoint, interval) : 0
   const said = rows.find((row) => row.since <= reached && row.until > reached)
   const unasked = said === undefined ? reached : lastAsked(rows, reached)
-  if (unasked >= horizon && said !== undefined) {
-    const patience = endpoint ? toleranceOf(endpoint, interval) : 0
+  if (unasked >= horizon && said !== undefined)
     return { fresh: late > patience ? 'stopped' : 'awaited', overdue: 0, late }
-  }
-  return { fresh: 'behind', overdue: Math.max(0, now - dueAt(endpoint, unasked, interval)), late }
+  const overdue = Math.max(0, now - dueAt(endpoint, unasked, interval))
+  // What had stopped when it was last requested does not resume because one more point is due before the next run.
+  const stopped = said !== undefined && unasked > reached && said.asked_at - due > patience
+  return { fresh: stopped ? 'stopped' : 'behind', overdue, late }
 }
 
 /** The end of the answers that follow on one another from an instant on: a failure is none, but for a refusal. */
@@ -173,10 +169,11 @@ const margin = hour
 
 /**
  * How long a point may be due without being requested where `check.max_late` says nothing (seconds): until the next run of
- * the lake's own rhythm has had time for it; a watch asks at once. Until a rhythm is learnt, it is the documented one of a
- * run a day.
+ * the schedule has had time for it. Where the configuration names none, it is the lake's own rhythm; a watch asks at once.
+ * Until a rhythm is learnt, it is the documented one of a run a day.
  */
-export function defaultMaxLate(ledger: Ledger): number {
+export function defaultMaxLate(ledger: Ledger, { schedule }: Pick<Check, 'schedule'>): number {
+  if (schedule !== null) return schedule + margin
   const starts = fetchStarts(ledger).map((at) => Math.floor(at / 1_000_000))
   return isWatched(ledger) ? margin : (rhythmOf(starts) ?? day) + margin
 }
@@ -211,12 +208,12 @@ export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'ma
     const { metric, interval, fresh, overdue, late: due } = one
     const limit = limits.get(metric) ?? null
     const isStopped = limit === null && fresh === 'stopped'
-    const isLate = limit === null ? fresh === 'behind' && overdue > maxLate : due > limit
+    const isLate = limit === null ? overdue > maxLate : due > limit
     if (!isStopped && !isLate) continue
-    const into = isStopped ? stopped : late
+    const into = isLate ? late : stopped
     const key = `${metric} ${interval}`
     const known = into.get(key) ?? { metric, interval, series: 0, inVain: 0, seconds: 0 }
-    const seconds = Math.max(known.seconds, limit === null && fresh === 'behind' ? overdue : due)
+    const seconds = Math.max(known.seconds, limit === null && isLate ? overdue : due)
     into.set(key, { ...known, series: known.series + 1, inVain: known.inVain + (one.failing ? 1 : 0), seconds })
   }
   return { late: [...late.values()], stopped: [...stopped.values()] }
@@ -248,93 +245,4 @@ export function silenceOf(
 ) {
   const last = feed_at ?? last_snapshot
   return last === null ? 0 : now - instantOf(last)
-}
-
-/** What is stale: the series of an endpoint and interval, or the registry; the names are relied on by hooks. */
-type Stale =
-  | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
-  | { readonly registry: true; readonly late_seconds: number }
-
-const staleOf = ({ metric, interval, series, seconds }: Late): Stale => ({
-  metric,
-  interval,
-  series,
-  late_seconds: seconds,
-})
-
-const isSameLine = (one: Late, other: Late): boolean => one.metric === other.metric && one.interval === other.interval
-
-/** Something upstream that a person has to look at: in points, or in records of the registry. */
-export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
-
-/** What they are judged by. */
-interface AlarmsInput {
-  readonly catalogue: Catalogue
-  readonly check: Check
-  readonly now: Instant
-}
-
-/** What a person may want to be woken for; reads no points, and of the registry only what verifies found. */
-export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput) {
-  const { version, provider } = ledger.head()
-  const series = heldSeries(ledger).values()
-  const judged = judgeSeries(series, heldCoverage(ledger), new Map(), catalogue, now, heldWeekStart(ledger))
-  const { late: behind, stopped } = lateOf(judged, check, defaultMaxLate(ledger))
-  const late: readonly Stale[] = [
-    ...behind.map(staleOf),
-    ...stopped.filter((one) => !behind.some((other) => isSameLine(one, other))).map(staleOf),
-    ...silentUserData(ledger, catalogue, now).flatMap(({ metric, last }): Stale[] => {
-      const own = judged.filter((one) => one.metric === metric)
-      const [first] = own
-      return first ? [{ metric, interval: first.interval, series: own.length, late_seconds: now - last }] : []
-    }),
-  ]
-  const silent = Math.round(silenceOf(registryFacts(ledger), now))
-  const violations = listViolations(ledger, { paths: null, assets: null })
-  const findings = ((await findingsIfReadable(ledger)) ?? []).filter(isOpenFinding)
-  return {
-    version,
-    synthetic: provider?.synthetic ?? false,
-    /** What differs upstream or is refused, and nobody has accepted. */
-    violations: [...violations.filter(isOpenViolation), ...findings],
-    stale: silent > check.maxFeedAge ? [...late, { registry: true as const, late_seconds: silent }] : late,
-  }
-}
-
-/** What verifies found in the registry; null where a file of it cannot be read, of which others have to tell. */
-export async function findingsIfReadable(ledger: Ledger): Promise<readonly ListedFinding[] | null> {
-  return await listFindings(ledger, null).catch(() => null)
-}
-
-type Alarms = Awaited<ReturnType<typeof alarmsOf>>
-
-const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
-
-/** What has been told of this lake and lasts, by whatever job; null where nothing ever was, or cannot be read. */
-async function readTold(root: string) {
-  const text = await textOf(inLake(root, places.alarms))
-  return (text === undefined ? undefined : toldShape.safeParse(jsonOf(text)).data) ?? null
-}
-
-const nameOf = (stale: Stale): string => ('registry' in stale ? 'registry' : `${stale.metric} ${stale.interval}`)
-
-/**
- * What of the alarms nobody was told yet; from now on it counts as told, until it is over. What stood `before` the job
- * began is no news of a lake of which nothing was ever told. One at a time.
- */
-export async function newAlarms(root: string, { violations, stale }: Alarms, before: readonly UpstreamDifference[]) {
-  const told = await readTold(root)
-  const known = new Set(told?.violations ?? before.map(({ id }) => id))
-  const lasting = new Set(told?.stale)
-  const now: z.infer<typeof toldShape> = { violations: violations.map(({ id }) => id), stale: stale.map(nameOf) }
-  const file = inLake(root, places.alarms)
-  const text = `${JSON.stringify(now)}\n`
-  if (told === null || text !== `${JSON.stringify(told)}\n`) {
-    await realDisk.write(`${file}.part`, text)
-    await realDisk.move(`${file}.part`, file)
-  }
-  return {
-    violations: violations.filter(({ id }) => !known.has(id)),
-    stale: stale.filter((one) => !lasting.has(nameOf(one))),
-  }
 }

@@ -38,7 +38,7 @@ async function damagedFiles(ledger: Ledger): Promise<number> {
 }
 
 function lateCount(ledger: Ledger, series: readonly SeriesStanding[], { settings }: StatusInput): LateCount {
-  const { late, stopped } = lateOf(series, settings.check, defaultMaxLate(ledger))
+  const { late, stopped } = lateOf(series, settings.check, defaultMaxLate(ledger, settings.check))
   const sum = (some: readonly Late[], of: 'series' | 'inVain'): number =>
     some.reduce((total, one) => total + one[of], 0)
   return {

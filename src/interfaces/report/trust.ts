@@ -1,5 +1,5 @@
 import { beginsInWords } from '../../sources/metrics/tally.ts'
-import type { readStatusFacts } from './facts.ts'
+import type { LastEnds, readStatusFacts } from './facts.ts'
 import type { Check } from '../../catalog/health.ts'
 import { percent, several } from '../../base/figures.ts'
 import { silenceOf } from './freshness.ts'
@@ -60,8 +60,8 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Jud
   const reasons = [
     ...damage(facts),
     ...upstream(facts, check),
-    ...lastFetch(facts),
-    ...freshness(late, check, now, lastFetch(facts).length > 0),
+    ...endReasons(facts.last_ends),
+    ...freshness(late, check, now, lastFetch(facts.last_ends).length > 0),
     ...arrivals(facts),
     ...holes(facts, check),
     ...polled(facts, now, maxFeedAge),
@@ -142,26 +142,27 @@ const fetchEnds: Readonly<Record<string, Pick<Reason, 'kind' | 'text' | 'next'>>
   },
 }
 
-function lastFetch({ last_ends: { fetch } }: StatusFacts): Reason[] {
+function lastFetch({ fetch }: LastEnds): Reason[] {
   const end = fetch === null ? undefined : fetchEnds[fetch.stopped_by ?? '']
   return end === undefined ? [] : [look(reasonAbout(end.kind, 1, fetch?.at), 'look', end.text, end.next ?? '')]
 }
 
+/** A snapshot of the registry that waits for a person. */
+function heldBack({ held_back: end }: LastEnds): Reason[] {
+  if (end === null) return []
+  const text = 'a snapshot of the registry is held back, because too many records would be gone at once'
+  const next = `if they are gone: pitlake ${end.job} --accept-shrink`
+  return [look(reasonAbout('held_back', 1, end.at), 'integrity', text, next)]
+}
+
+/** What the ends of the last runs are reasons for; hooks report the same. */
+export function endReasons(ends: LastEnds): Reason[] {
+  return [...heldBack(ends), ...lastFetch(ends)]
+}
+
 /** What does not arrive though nobody asks a provider for it, or asks and is content. */
-function arrivals({ last_ends: { registry }, user_data: silent, unmapped }: StatusFacts): Reason[] {
+function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
   const found: Reason[] = []
-  if (registry?.exit_code === 4) {
-    const text =
-      'the last poll of the registry was not applied: it contradicts what is held, or too many records would be gone at once'
-    found.push(
-      look(
-        reasonAbout('held_back', 1, registry.at),
-        'integrity',
-        text,
-        'pitlake registry sync says which; --accept-shrink applies it',
-      ),
-    )
-  }
   const [first] = silent
   if (first !== undefined) {
     const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
@@ -176,8 +177,16 @@ function arrivals({ last_ends: { registry }, user_data: silent, unmapped }: Stat
   return found
 }
 
+/** Windows to which the provider gave no usable answer, `most` of them for this reason; hooks report the same. */
+export function failedReason(failed: number, most: string | null, since: string | null, maxFailed: number): Reason[] {
+  if (failed <= 0) return []
+  const windows = `${several(failed, 'window')} failed: the provider gave no usable answer`
+  const text = most === null ? windows : `${windows}, most often ${most}`
+  return [look(reasonAbout('failed', failed, since), 'look', text, failedNext, failed <= maxFailed)]
+}
+
 function upstream(
-  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked, failed_most, ...facts }: StatusFacts,
+  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked, failed_most, last_ends }: StatusFacts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
@@ -210,32 +219,10 @@ function upstream(
     const about = reasonAbout('findings', findings, oldest.findings)
     found.push(look(about, 'integrity', text, `${list} --resources '*'`, findings <= maxFindings))
   }
-  const failed = windows.failed - refused.windows
-  if (failed > 0) {
-    const about = reasonAbout('failed', failed, oldest.failed)
-    found.push(
-      look(
-        about,
-        'look',
-        `${several(failed, 'window')} failed${failed_most === null ? '' : `, most of them: ${failed_most}`}`,
-        failedNext,
-        failed <= maxFailed,
-      ),
-    )
-  }
+  found.push(...failedReason(windows.failed - refused.windows, failed_most, oldest.failed, maxFailed))
   if (unasked.series > 0) {
     const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
-    const [why] = lastFetch({
-      ...facts,
-      violations,
-      incidents,
-      windows,
-      refused,
-      registry,
-      oldest,
-      not_asked: unasked,
-      failed_most,
-    })
+    const [why] = lastFetch(last_ends)
     const next = why?.next ?? 'pitlake fetch'
     found.push(look(reasonAbout('not_asked', unasked.series, unasked.since), 'look', text, next))
   }
@@ -263,8 +250,8 @@ function freshness(
   return found
 }
 
-/** The command that shows why requests failed. */
-const failedNext = `pitlake sql "FROM coverage WHERE state = 'failed'"`
+/** What brings failed windows, and the command that shows why they failed. */
+const failedNext = `the next pitlake fetch requests them again, and pitlake sql "FROM coverage WHERE state = 'failed'" lists them`
 
 /** Holes of so many points are told where any number of them is tolerated. */
 const longHole = 10

@@ -60,17 +60,44 @@ export function isWatched(index: Index): boolean {
   return /\bwatch\b/.test(String(row?.['command'] ?? ''))
 }
 
-const lastEndOf = rowOf({ started_at: real, stopped_by: orNull(text), exit_code: orNull(whole) })
+const runEndOf = rowOf({ job: text, started_at: real, stopped_by: orNull(text), exit_code: orNull(whole) })
 
-/** How the last run of one of these jobs ended that has ended; null where none has. */
-export function lastEnd(index: Index, jobs: readonly string[]): ReturnType<typeof lastEndOf> | null {
+/** How a run ended. */
+export interface HeldRunEnd {
+  readonly job: string
+  /** Microseconds. */
+  readonly started_at: Micros
+  readonly stopped_by: string | null
+  readonly exit_code: number | null
+}
+
+/** How the last fetch ended that has ended; null where none has. */
+export function lastFetchEnd(index: Index): HeldRunEnd | null {
   const row = index
     .statement(
-      `SELECT started_at, stopped_by, exit_code FROM runs WHERE job IN (SELECT value FROM json_each(?)) AND ended_at IS NOT NULL
+      `SELECT job, started_at, stopped_by, exit_code FROM runs WHERE job = 'fetch' AND ended_at IS NOT NULL
        ORDER BY started_at DESC LIMIT 1`,
     )
-    .get(JSON.stringify(jobs))
-  return row === undefined ? null : lastEndOf(row)
+    .get()
+  return row === undefined ? null : runEndOf(row)
+}
+
+/** How the record of a run of the registry says that its snapshot was held back. */
+export const heldBackEnd = 'held_back'
+
+/**
+ * The last snapshot of the registry that was held back; null where none was, or where a snapshot, or a run of the same job,
+ * was applied since. A run that failed applied nothing.
+ */
+export function heldBackSnapshot(index: Index): HeldRunEnd | null {
+  const row = index
+    .statement(
+      `SELECT job, started_at, stopped_by, exit_code FROM runs AS back WHERE stopped_by = ?1
+       AND NOT EXISTS (SELECT 1 FROM runs later WHERE later.started_at > back.started_at AND later.exit_code = 0
+         AND (later.job = back.job OR later.job = 'registry snapshot')) ORDER BY started_at DESC LIMIT 1`,
+    )
+    .get(heldBackEnd)
+  return row === undefined ? null : runEndOf(row)
 }
 
 const publishedOf = rowOf({

@@ -1,4 +1,4 @@
-import { exitCode, type LakeError } from '../../base/errors.ts'
+import { exitCode, LakeError } from '../../base/errors.ts'
 import { diskError } from '../store/disk.ts'
 import { instantName } from '../store/layout.ts'
 import { lockJob } from '../store/lock.ts'
@@ -53,6 +53,17 @@ export interface Run {
   readonly begin: (plan: Json, actual: () => Actual) => Promise<void>
 }
 
+/** An error by which a run ends, on record under a name of its own. */
+export class NamedEndError extends LakeError {
+  /** What the record of the run says in `stopped_by`. */
+  readonly stoppedBy: string
+
+  constructor(stoppedBy: string, kind: 'integrity', complaint: ConstructorParameters<typeof LakeError>[1]) {
+    super(kind, complaint)
+    this.stoppedBy = stoppedBy
+  }
+}
+
 /** The result of a run that came to its end, by itself or early. */
 export interface Result<T> {
   readonly value: T
@@ -105,7 +116,7 @@ async function carriedOut<T>(
   } catch (thrown) {
     const error = diskError(thrown, job.name)
     // The same disk may be what failed: then the first error is the one to tell.
-    await ended('error', error).catch(() => undefined)
+    await ended(error instanceof NamedEndError ? error.stoppedBy : 'error', error).catch(() => undefined)
     throw error
   }
 }

@@ -1,4 +1,5 @@
-import { LakeError } from '../../base/errors.ts'
+import { heldBackEnd } from '../../lake/ledger/held-runs.ts'
+import { NamedEndError } from '../../lake/ledger/job.ts'
 import { eventTaker, Lines } from './lines.ts'
 import { readHeld, readLastEvents } from './status.ts'
 import type { RegistryChange, Resources } from './bodies.ts'
@@ -220,10 +221,7 @@ async function holdBack(
   const got =
     losses.length === 0 ? `${lost} of ${had} records gone` : `${losses.join(', ')} (${lost} of ${had} records gone)`
   if (request && raw && !raw.known) await run.asking.quarantine(raw, request, `held back: ${got}`)
-  throw new LakeError('integrity', {
-    subject: 'the snapshot is held back',
-    expected: `at most ${Math.round(shrinkLimit * 100)} % of the records gone`,
-    got,
-    next: 'nothing was applied; if this is right, run it again with --accept-shrink',
-  })
+  const next = 'nothing was applied; if this is right, run it again with --accept-shrink'
+  const expected = `at most ${Math.round(shrinkLimit * 100)} % of the records gone`
+  throw new NamedEndError(heldBackEnd, 'integrity', { subject: 'the snapshot is held back', expected, got, next })
 }

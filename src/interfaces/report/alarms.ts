@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { Check } from '../../catalog/health.ts'
+import { heldCoverage, heldSeries, heldWeekStart } from '../../lake/ledger/held.ts'
+import type { CoverageRow } from '../../lake/ledger/entry.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { isOpenViolation, listViolations } from '../../lake/ledger/violations.ts'
+import { registryFacts } from '../../sources/registry/status.ts'
+import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
+import { realDisk } from '../../lake/store/disk.ts'
+import { textOf } from '../../lake/store/files.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+import { jsonOf } from '../../base/json.ts'
+import type { Instant } from '../../base/time.ts'
+import { failedOf, findingsIfReadable, lastEndsOf } from './facts.ts'
+import { defaultMaxLate, judgeSeries, type Late, lateOf, silenceOf, silentUserData } from './freshness.ts'
+import { endReasons, failedReason, type Reason } from './trust.ts'
+
+/**
+ * What is stale: the series of an endpoint and interval, the registry, or the last run, which failed for a reason that
+ * makes everything stale in time; the names are relied on by hooks.
+ */
+export type Stale =
+  | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
+  | { readonly registry: true; readonly late_seconds: number }
+  | Pick<Reason, 'kind' | 'text' | 'next' | 'since'>
+
+const staleOf = ({ metric, interval, series, seconds }: Late): Stale => ({
+  metric,
+  interval,
+  series,
+  late_seconds: seconds,
+})
+
+const isSameLine = (one: Late, other: Late): boolean => one.metric === other.metric && one.interval === other.interval
+
+/** Something upstream that a person has to look at: in points, or in records of the registry. */
+export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
+
+/** What they are judged by. */
+interface AlarmsInput {
+  readonly catalogue: Catalogue
+  readonly check: Check
+  readonly now: Instant
+}
+
+/** What the last runs are reasons for; windows that failed by an outage that has a name are no second alarm. */
+function runReasons(
+  ledger: Ledger,
+  coverage: ReadonlyMap<string, readonly CoverageRow[]>,
+  check: Check,
+): readonly Reason[] {
+  const ends = endReasons(lastEndsOf(ledger))
+  if (ends.some(({ kind }) => kind !== 'held_back')) return ends
+  const { count, most, since } = failedOf(coverage)
+  return [...ends, ...failedReason(count, most, since, check.maxFailed).filter(({ word }) => word !== null)]
+}
+
+/** What a person may want to be woken for; reads no points, and of the registry only what verifies found. */
+export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput) {
+  const { version, provider } = ledger.head()
+  const series = heldSeries(ledger).values()
+  const coverage = heldCoverage(ledger)
+  const judged = judgeSeries(series, coverage, new Map(), catalogue, now, heldWeekStart(ledger))
+  const { late: behind, stopped } = lateOf(judged, check, defaultMaxLate(ledger, check))
+  const late: readonly Stale[] = [
+    ...behind.map(staleOf),
+    ...stopped.filter((one) => !behind.some((other) => isSameLine(one, other))).map(staleOf),
+    ...silentUserData(ledger, catalogue, now).flatMap(({ metric, last }): Stale[] => {
+      const own = judged.filter((one) => one.metric === metric)
+      const [first] = own
+      return first ? [{ metric, interval: first.interval, series: own.length, late_seconds: now - last }] : []
+    }),
+  ]
+  const silent = Math.round(silenceOf(registryFacts(ledger), now))
+  const violations = listViolations(ledger, { paths: null, assets: null })
+  const findings = ((await findingsIfReadable(ledger)) ?? []).filter(isOpenFinding)
+  return {
+    version,
+    synthetic: provider?.synthetic ?? false,
+    /** What differs upstream or is refused, and nobody has accepted. */
+    violations: [...violations.filter(isOpenViolation), ...findings],
+    stale: [
+      ...late,
+      ...(silent > check.maxFeedAge ? [{ registry: true as const, late_seconds: silent }] : []),
+      ...runReasons(ledger, coverage, check).map(({ kind, text, next, since }): Stale => ({ kind, text, next, since })),
+    ],
+  }
+}
+
+/** What a person may want to be woken for. */
+interface Alarms {
+  readonly violations: readonly UpstreamDifference[]
+  readonly stale: readonly Stale[]
+}
+
+const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
+
+/** What has been told of this lake and lasts, by whatever job; null where nothing ever was, or cannot be read. */
+async function readTold(root: string) {
+  const text = await textOf(inLake(root, places.alarms))
+  return (text === undefined ? undefined : toldShape.safeParse(jsonOf(text)).data) ?? null
+}
+
+/** The name under which `alarms.json` remembers it. */
+export function staleName(stale: Stale): string {
+  if ('registry' in stale) return 'registry'
+  return 'kind' in stale ? `last run: ${stale.kind}` : `${stale.metric} ${stale.interval}`
+}
+
+/**
+ * What of the alarms nobody was told yet; from now on it counts as told, until it is over. What stood `before` the job
+ * began is no news of a lake of which nothing was ever told. One at a time.
+ */
+export async function newAlarms(root: string, { violations, stale }: Alarms, before: readonly UpstreamDifference[]) {
+  const told = await readTold(root)
+  const known = new Set(told?.violations ?? before.map(({ id }) => id))
+  const lasting = new Set(told?.stale)
+  const now: z.infer<typeof toldShape> = { violations: violations.map(({ id }) => id), stale: stale.map(staleName) }
+  const file = inLake(root, places.alarms)
+  const text = `${JSON.stringify(now)}\n`
+  if (told === null || text !== `${JSON.stringify(told)}\n`) {
+    await realDisk.write(`${file}.part`, text)
+    await realDisk.move(`${file}.part`, file)
+  }
+  return {
+    violations: violations.filter(({ id }) => !known.has(id)),
+    stale: stale.filter((one) => !lasting.has(staleName(one))),
+  }
+}
