@@ -47,8 +47,8 @@ export interface Complaint {
 export type Complain = (subject: string, expected: string, got: string, next?: string) => void
 
 /** The endings after which a person has to do something about the lake: their messages name the next command. */
-type AdvisedKind = 'integrity' | 'incomplete' | 'busy'
-type Advised = Complaint & { readonly next: string }
+export type AdvisedKind = 'integrity' | 'incomplete' | 'busy'
+export type Advised = Complaint & { readonly next: string }
 
 /** The one error class: a closed kind and a message of one line per complaint. */
 export class LakeError extends Error {

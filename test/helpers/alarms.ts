@@ -2,6 +2,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { alarmsOf, newAlarms, staleName } from '../../src/interfaces/report/alarms.ts'
 import { check, readStanding } from '../../src/interfaces/report/status.ts'
 import { showsOf } from '../../src/interfaces/commands/status.ts'
+import type { Shows } from '../../src/interfaces/server/listen.ts'
 import { settingsAt } from './fetching.ts'
 import type { OwnProvider } from './provider.ts'
 import { catalogue } from './sandbox-client.ts'
@@ -31,8 +32,9 @@ export async function lookAtAlarms(own: OwnProvider, schedule: number | null = n
   const alarms = await alarmsOf(ledger, { catalogue, check: settings.check, now: own.clock.now })
   const news = await newAlarms(own.root, alarms, [])
   const context = { settings, catalogue, now, elapsed: () => 0 } as unknown as Parameters<typeof showsOf>[0]
-  const health = await showsOf(context)['/healthz']()
-  const { ok, reasons } = JSON.parse(String(health.body)) as { ok: boolean; reasons: { kind: string }[] }
+  const question = {} as Parameters<Shows[string]>[0]
+  const health = await showsOf(context)['/healthz']?.(question)
+  const { ok, reasons } = JSON.parse(String(health?.body)) as { ok: boolean; reasons: { kind: string }[] }
   const told = [...news.stale.map(staleName), ...news.violations.map(({ id }) => id)]
   return { ...check(standing), ok, kinds: reasons.map(({ kind }) => kind), told }
 }

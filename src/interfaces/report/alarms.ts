@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Catalogue } from '../../catalog/catalogue.ts'
-import type { Check } from '../../catalog/health.ts'
+import { type Check, lateFor } from '../../catalog/health.ts'
 import { heldCoverage, heldSeries, heldWeekStart } from '../../lake/ledger/held.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -62,7 +62,11 @@ export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: Alarms
   const series = heldSeries(ledger).values()
   const coverage = heldCoverage(ledger)
   const judged = judgeSeries(series, coverage, new Map(), catalogue, now, heldWeekStart(ledger))
-  const { late: behind, stopped } = lateOf(judged, check, defaultMaxLate(ledger, check))
+  const reasons = runReasons(ledger, coverage, check)
+  const isExplained = reasons.some(({ kind }) => kind !== 'held_back')
+  const { late: all, stopped } = lateOf(judged, check, defaultMaxLate(ledger, check))
+  // What a failed run explains is no second alarm, unless a limit of the configuration says so.
+  const behind = all.filter(({ metric }) => !isExplained || lateFor(check, metric) !== null)
   const late: readonly Stale[] = [
     ...behind.map(staleOf),
     ...stopped.filter((one) => !behind.some((other) => isSameLine(one, other))).map(staleOf),
@@ -83,7 +87,7 @@ export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: Alarms
     stale: [
       ...late,
       ...(silent > check.maxFeedAge ? [{ registry: true as const, late_seconds: silent }] : []),
-      ...runReasons(ledger, coverage, check).map(({ kind, text, next, since }): Stale => ({ kind, text, next, since })),
+      ...reasons.map(({ kind, text, next, since }): Stale => ({ kind, text, next, since })),
     ],
   }
 }

@@ -1,4 +1,4 @@
-import { exitCode, LakeError } from '../../base/errors.ts'
+import { type Advised, exitCode, LakeError } from '../../base/errors.ts'
 import { diskError } from '../store/disk.ts'
 import { instantName } from '../store/layout.ts'
 import { lockJob } from '../store/lock.ts'
@@ -58,7 +58,7 @@ export class NamedEndError extends LakeError {
   /** What the record of the run says in `stopped_by`. */
   readonly stoppedBy: string
 
-  constructor(stoppedBy: string, kind: 'integrity', complaint: ConstructorParameters<typeof LakeError>[1]) {
+  constructor(stoppedBy: string, kind: 'integrity', complaint: Advised) {
     super(kind, complaint)
     this.stoppedBy = stoppedBy
   }
