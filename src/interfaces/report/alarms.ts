@@ -3,6 +3,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import { type Check, lateFor } from '../../catalog/health.ts'
 import { heldCoverage, heldSeries, heldWeekStart } from '../../lake/ledger/held.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
+import { isWatched } from '../../lake/ledger/held-runs.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { isOpenViolation, listViolations } from '../../lake/ledger/violations.ts'
 import { registryFacts } from '../../sources/registry/status.ts'
@@ -44,14 +45,18 @@ interface AlarmsInput {
   readonly now: Instant
 }
 
-/** What the last runs are reasons for; windows that failed by an outage that has a name are no second alarm. */
+/**
+ * What the last runs are reasons for; windows that failed by an outage that has a name are no second alarm. A watch requests
+ * again within minutes: what fails there becomes an alarm when points are late.
+ */
 function runReasons(
   ledger: Ledger,
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   check: Check,
 ): readonly Reason[] {
-  const ends = endReasons(lastEndsOf(ledger))
-  if (ends.some(({ kind }) => kind !== 'held_back')) return ends
+  const isAgain = isWatched(ledger)
+  const ends = endReasons(lastEndsOf(ledger)).filter(({ kind }) => !(isAgain && kind === 'provider'))
+  if (isAgain || ends.some(({ kind }) => kind !== 'held_back')) return ends
   const { count, most, since } = failedOf(coverage)
   return [...ends, ...failedReason(count, most, since, check.maxFailed).filter(({ word }) => word !== null)]
 }
