@@ -162,7 +162,11 @@ test('doctor reports views that are behind', async () =>
 test('published tables, a backup and a mirror that are behind: `status` and `doctor` name them, the mirror says so to who opens it', async () =>
   await withDesk(async (desk) => {
     const root = await begun(desk)
-    const [pub, bak, mirror] = ['pub', 'bak', 'mirror'].map((name) => join(desk.folder, name)) as [string, string, string]
+    const [pub, bak, mirror] = ['pub', 'bak', 'mirror'].map((name) => join(desk.folder, name)) as [
+      string,
+      string,
+      string,
+    ]
     const inMirror = async (...argv: string[]) => await pitlake(desk.folder, [...argv, '--data', mirror])
     /** What `status` and `doctor` say is behind, `doctor` in the same words. */
     const behind = async (run: (...argv: string[]) => Promise<Ended>): Promise<unknown> => {
@@ -176,7 +180,11 @@ test('published tables, a backup and a mirror that are behind: `status` and `doc
       return words
     }
     const lake = async (...argv: string[]) => await desk.run(argv)
-    for (const argv of [['publish', pub, '--lake'], ['backup', bak]]) expect((await desk.run(argv)).code).toBe(0)
+    for (const argv of [
+      ['publish', pub, '--lake'],
+      ['backup', bak],
+    ])
+      expect((await desk.run(argv)).code).toBe(0)
     expect((await inMirror('pull', root)).code).toBe(0)
     const made = newestVersion(root)
     expect([await behind(lake), await behind(inMirror)]).toEqual([[], []])
@@ -193,7 +201,11 @@ test('published tables, a backup and a mirror that are behind: `status` and `doc
     await opened.sql(version)
     expect(opened.notes).toEqual([words])
     await opened.close()
-    for (const argv of [['publish', pub, '--lake'], ['backup', bak]]) expect((await desk.run(argv)).code).toBe(0)
+    for (const argv of [
+      ['publish', pub, '--lake'],
+      ['backup', bak],
+    ])
+      expect((await desk.run(argv)).code).toBe(0)
     expect((await inMirror('pull', root)).code).toBe(0)
     expect([await behind(lake), await behind(inMirror)]).toEqual([[], []])
   }))

@@ -10,7 +10,19 @@ type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
 /** What a reason not to trust the lake blindly is about. */
 type ReasonKind =
   | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
-  | ('failed' | 'not_asked' | 'late' | 'stopped' | 'gaps' | 'begins' | 'feed' | 'published' | 'behind' | 'synthetic' | 'running')
+  | (
+      | 'failed'
+      | 'not_asked'
+      | 'late'
+      | 'stopped'
+      | 'gaps'
+      | 'begins'
+      | 'feed'
+      | 'published'
+      | 'behind'
+      | 'synthetic'
+      | 'running'
+    )
   | ('rules' | 'verified' | 'key' | 'quota' | 'provider' | 'held_back' | 'user_data' | 'unmapped')
 
 /** One reason not to trust the lake blindly, and what to type. */

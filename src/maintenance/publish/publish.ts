@@ -74,7 +74,11 @@ async function published(
   const writing: Writing = { ...logs, mark, now: at.now, portions }
   const done: Record<string, ReturnType<typeof publishedChange>> = {}
   const count = { missing: 0, changed: 0 }
-  await begin({ version, destination: to.uri, lake: withLake }, () => ({ version, tables: Object.keys(done).length, ...count }))
+  await begin({ version, destination: to.uri, lake: withLake }, () => ({
+    version,
+    tables: Object.keys(done).length,
+    ...count,
+  }))
   const files = [...states].flatMap(([name, { files: adds }]) =>
     [...adds.values()].map((add) => publishedFile(name, add)),
   )
