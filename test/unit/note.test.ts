@@ -94,7 +94,10 @@ test('what others say of a head is kept beside it: a witness, a time stamp; anyt
     const witness = keyIn(secretText('witness.example', Buffer.alloc(32, 3)))
     const cosigned = signedNote(witness, own.text)
     writeFileSync(join(root, 'back.txt'), signedText(cosigned))
-    expect(await attach(ledger, join(root, 'back.txt'), deps)).toMatchObject({ signatures: ['witness.example'], check: null })
+    expect(await attach(ledger, join(root, 'back.txt'), deps)).toMatchObject({
+      signatures: ['witness.example'],
+      check: null,
+    })
     const [kept] = await storedHeads(lake)
     expect(kept?.note.signatures.map(({ name }) => name)).toEqual(['PeterNeumann', 'witness.example'])
     expect(kept && isSigned(kept.note, witness) && isSigned(kept.note, keyIn(open))).toBe(true)

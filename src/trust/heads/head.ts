@@ -106,7 +106,11 @@ export async function attach(ledger: Ledger, file: string, deps: HeadDeps) {
   const note = readSigned(bytes.toString('utf8'))
   for (const { note: own } of await storedHeads(root)) {
     if (own.text === note?.text)
-      return { path: await storeHead(ledger, note, deps), signatures: note.signatures.map(({ name }) => name), check: null }
+      return {
+        path: await storeHead(ledger, note, deps),
+        signatures: note.signatures.map(({ name }) => name),
+        check: null,
+      }
     const forms = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })]
     const digest = forms.map((form) => hash('sha256', form)).find((one) => bytes.includes(Buffer.from(one, 'hex')))
     if (digest === undefined) continue
