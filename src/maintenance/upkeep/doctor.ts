@@ -5,6 +5,7 @@ import {
   checkFiles,
   checkHeads,
   checkLocks,
+  checkCopies,
   checkMarker,
   checkOrphans,
   checkPlaces,
@@ -260,6 +261,7 @@ const looks: readonly {
   { look: ({ ledger }) => checkHeads(ledger) },
   { look: ({ ledger, now }) => checkClock(ledger, now) },
   { look: ({ ledger, root, thorough }) => checkViews(ledger, root, thorough) },
+  { look: ({ ledger }) => checkCopies(ledger) },
 ]
 
 /** A closed way to many files is one finding. */
