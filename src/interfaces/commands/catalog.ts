@@ -247,15 +247,15 @@ export const catalogImportCommand = talking({
 export const catalogDriftCommand = answering({
   options: {
     '--file FILE': 'a saved listing, instead of asking the provider',
-    '--path PATH': ['where below /v1/metrics/ the provider lists its endpoints', 'endpoints'],
+    '--path PATH': 'where below /v1/metrics/ the provider lists its endpoints; default: its metadata, then `endpoints`',
     '--all': 'also listed paths that do not end in _pit',
     '--strict': 'exit code 4 when anything differs',
   },
   details:
-    'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
+    'One request, or two. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
-    const { file, path, all, strict } = options
+    const { file, path = null, all, strict } = options
     const text = file === undefined ? '' : readGiven(call, file, 'a readable listing', `--file ${file}`)
     const listing = file === undefined ? null : { name: file, text }
     const drift = await findDrift({ settings, catalogue, file: listing, path, all }, besideWorld(call))
