@@ -64,7 +64,16 @@ export const importCommand = answering({
 
 type Imported = Awaited<ReturnType<typeof importOwn>>[number]['summary']
 
-function inWords({ name, rows, points_added, vintages_added, left_because, late, violations, version }: Imported): string {
+function inWords({
+  name,
+  rows,
+  points_added,
+  vintages_added,
+  left_because,
+  late,
+  violations,
+  version,
+}: Imported): string {
   const left = Object.entries(left_because).filter(([, count]) => count > 0)
   const because = left.map(([why, count]) => `${whole(count)} ${why}`).join(', ')
   const vintages = vintages_added === 0 ? '' : `, ${whole(vintages_added)} vintages`
