@@ -4,6 +4,7 @@ import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import {
   checkFiles,
   checkLocks,
+  checkCopies,
   checkMarker,
   checkOrphans,
   checkViews,
@@ -234,6 +235,7 @@ const looks: readonly {
   { look: async ({ ledger, thorough }) => (await stampsHealth(ledger, thorough)).findings },
   { look: ({ ledger, now }) => checkClock(ledger, now) },
   { look: ({ ledger, root, thorough }) => checkViews(ledger, root, thorough) },
+  { look: ({ ledger }) => checkCopies(ledger) },
 ]
 
 /** A closed way to many files is one finding. */

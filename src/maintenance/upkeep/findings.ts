@@ -12,6 +12,7 @@ import { findOrphans, isLater } from '../../lake/ledger/sweep.ts'
 import { exportsOf, type Manifest, readManifest } from '../../query/views/manifest.ts'
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../../query/views/build.ts'
+import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import { lagOfViews } from '../../query/views/current.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { LakeError } from '../../base/errors.ts'
@@ -73,6 +74,7 @@ const kinds = {
   views_torn: damage(views),
   views_moved: damage(views),
   views_behind: notice(views),
+  copy_behind: notice('run pitlake publish, backup or pull again'),
   entry_stray: notice('nothing reads it; pitlake doctor --repair moves it to journal/aside/'),
   orphans: notice('nothing reads them; the next fetch or pitlake doctor --repair sweeps them away'),
   stale_lock: notice('it holds nothing back; pitlake doctor --repair removes the note'),
@@ -333,6 +335,13 @@ async function checkLag(root: string): Promise<Damage[]> {
   if (lag === null || (isWritable(root) && !isFree(root, viewsLock))) return []
   const found = `it is of version ${lag.thing.version ?? 'no known number'}, the lake is at ${lag.lake.newest}`
   return [finding('views_behind', places.database, found)]
+}
+
+/** Published tables and backups that are behind the lake, or a mirror behind its source. */
+export async function checkCopies(ledger: Ledger): Promise<Damage[]> {
+  return (await lagsOfCopies(ledger)).map((lag) =>
+    finding('copy_behind', places.journal, lagWords(lag), { remedy: `run ${lag.thing.remedy}` }),
+  )
 }
 
 /** The name of an export begins with the checksum of its bytes. */
