@@ -22,6 +22,8 @@ import { watchMemory } from '../cli/memory.ts'
 export type DoorQuestion =
   | {
       readonly path: string
+      /** Name under which places are shared. */
+      readonly client: string
       readonly method: string
       readonly query: string
       readonly headers: Readonly<Record<string, string | undefined>>
@@ -53,7 +55,7 @@ async function begin(means: DeskMeans): Promise<void> {
     if ('tool' in question) {
       const tool = toolsWith(question.standing).find(({ name }) => name === question.tool)
       if (tool === undefined) throw new RangeError(`no tool ${question.tool}`)
-      return await tool.call(question.args, gone)
+      return await tool.call(question.args, { client: '', gone })
     }
     const { path, query, body, ...asked } = question
     const show = paths[path]

@@ -21,6 +21,7 @@ import {
   runAtWork,
   verifiedTotals,
 } from '../../lake/ledger/held-runs.ts'
+import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import type { Head, Ledger } from '../../lake/ledger/ledger.ts'
 import { proveLive } from '../../lake/ledger/live.ts'
 import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
@@ -95,6 +96,14 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
     oldest: oldestOf(ledger, coverage, refused, findings),
     /** The last publish to each destination: files that the tables named and that were gone, cut or changed there. */
     published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
+    /** Copies that are behind the lake: published tables, backups, or this mirror itself. */
+    behind: (await lagsOfCopies(ledger)).map((lag) => ({
+      thing: lag.thing.name,
+      version: lag.thing.version,
+      newest: lag.lake.newest,
+      words: lagWords(lag),
+      remedy: lag.thing.remedy,
+    })),
     requests: {
       ...requestTotals(ledger, now * 1_000_000),
       /** From midnight UTC on. */

@@ -10,7 +10,19 @@ type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
 /** What a reason not to trust the lake blindly is about. */
 type ReasonKind =
   | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
-  | ('failed' | 'not_asked' | 'late' | 'stopped' | 'gaps' | 'begins' | 'feed' | 'published' | 'synthetic' | 'running')
+  | (
+      | 'failed'
+      | 'not_asked'
+      | 'late'
+      | 'stopped'
+      | 'gaps'
+      | 'begins'
+      | 'feed'
+      | 'published'
+      | 'behind'
+      | 'synthetic'
+      | 'running'
+    )
   | ('rules' | 'verified' | 'key' | 'quota' | 'provider' | 'held_back' | 'user_data' | 'unmapped')
 
 /** One reason not to trust the lake blindly, and what to type. */
@@ -65,7 +77,8 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Jud
     ...arrivals(facts),
     ...holes(facts, check),
     ...polled(facts, now, maxFeedAge),
-    ...kept(facts),
+    ...(facts.mirror_of === null ? kept(facts) : []),
+    ...facts.behind.map(({ words, remedy }) => note(reasonAbout('behind', 1), words, remedy)),
     ...remarks(facts),
   ]
   const { mirror_of: source } = facts

@@ -220,7 +220,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if (asked.over !== undefined) return
     asked.over = over
     kept.process.send({ id, gone: true })
-    // One that waits for its turn ends as soon as that comes.
+    // One that waits for its turn ends at once.
     if (asked.begun) this.#watch(kept, asked)
   }
 
