@@ -1,4 +1,4 @@
-// @module-tag full
+// @module-tag named
 import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
