@@ -33,3 +33,12 @@ export async function heeded(pid: number): Promise<void> {
     return now === undefined || asleep === 3
   }, `signals taken by ${pid}`)
 }
+
+/** Bytes that a process of a Linux machine has read from files and pipes; 0 once it ended. */
+export function readBytesOf(pid: number): number {
+  try {
+    return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+  } catch {
+    return 0
+  }
+}

@@ -33,6 +33,23 @@ export function leave(code: number): void {
   process.exit(code)
 }
 
+/** The signals that stop a command in good order. */
+export const stopSignals = ['SIGINT', 'SIGTERM'] as const
+
+/**
+ * Does work during which a stop signal ends the process at once, as the system does it: a parser that works for minutes
+ * hears no signal. Nothing is written meanwhile, so there is nothing to leave in good order.
+ */
+export function endingAtOnce<T>(work: () => T): T {
+  const listeners = stopSignals.map((signal) => [signal, process.listeners(signal)] as const)
+  for (const signal of stopSignals) process.removeAllListeners(signal)
+  try {
+    return work()
+  } finally {
+    for (const [signal, ours] of listeners) for (const listener of ours) process.on(signal, listener)
+  }
+}
+
 /** The program's name and version, as entries and footers name it. */
 export const programName = (): string => `pitlake ${programVersion()}`
 

@@ -4,7 +4,7 @@ import { NotWhereNamed } from '../../query/refusal.ts'
 import { hint } from '../../base/suggestion.ts'
 import { visible, visibleLines } from '../../base/visible.ts'
 import { wrapped } from '../../base/figures.ts'
-import { leave, ownWorld, programVersion } from '../cli/process.ts'
+import { leave, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
 import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../cli/spec.ts'
 import { commandTable } from './table.ts'
 import { join } from 'node:path'
@@ -15,8 +15,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const stop = new AbortController()
   const onStop = stopCounter(stop)
   const onSignal = () => onStop(1)
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  for (const signal of stopSignals) process.on(signal, onSignal)
   heedLauncher(onStop)
   process.stdout.on('error', quietPipe)
   // Nobody reads the log any more: no reason to give up the work.
@@ -45,8 +44,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     if (argv.includes('--json') && !printed) deps.stdout(clean(documentText(document)))
     return exitCode(error)
   } finally {
-    process.off('SIGINT', onSignal)
-    process.off('SIGTERM', onSignal)
+    for (const signal of stopSignals) process.off(signal, onSignal)
   }
 }
 
