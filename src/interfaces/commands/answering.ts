@@ -1,4 +1,5 @@
 import { randomUUID as draw } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import type { AnswererCall, Said } from '../server/answerer.ts'
@@ -83,9 +84,20 @@ async function begin(means: DeskMeans): Promise<void> {
   flushCompileCache()
 }
 
+/** Ends this process after the one that started it, which may have been killed: what lies in their folder is of no use. */
+function followStarter(): void {
+  const [, , scratch] = process.argv
+  try {
+    if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
+  } finally {
+    leave(0)
+  }
+}
+
 // A terminal stops every process; this one is ended by whoever started it.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
-process.on('disconnect', () => leave(0))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
+process.on('disconnect', followStarter)
+if (!process.connected) followStarter()
 process.once('message', (means: DeskMeans) => {
   begin(means).catch(async (error: unknown) => {
     tell({ failed: toldRefusal(await explained(error, 'serve', means.folder)) })
