@@ -7,6 +7,7 @@ import { Desk, type DeskMeans } from '../server/desk.ts'
 import { Pages } from '../server/pages.ts'
 import { pathsOf } from '../server/paths.ts'
 import { toldRefusal } from '../server/refusal.ts'
+import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { type Tool, toolsOf } from '../server/tools.ts'
 import { explained } from './frame.ts'
@@ -70,7 +71,10 @@ async function begin(means: DeskMeans): Promise<void> {
     try {
       tell({ id, answer: await answerTo(told.question, asker.signal) })
     } catch (error) {
-      tell({ id, refused: toldRefusal(error) })
+      const loss = engineLossIn(error)
+      // A question that met the loss caused by a different one is asked again.
+      if (loss !== 'met') tell({ id, refused: toldRefusal(error) })
+      if (loss !== undefined) tell({ broken: true })
     } finally {
       askers.delete(id)
     }

@@ -4,7 +4,7 @@ import { isFolder } from '../../lake/store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../../lake/store/disk.ts'
 import { readsWell } from '../../lake/store/engine.ts'
 import { filesOnDisk, type HeldFile, isOnDisk, mergedFrom } from '../../lake/ledger/held.ts'
-import { dataVersion, decodeSegment, holderFile, inLake, places } from '../../lake/store/layout.ts'
+import { dataVersion, decodeSegment, holderFile, inLake, ownFolders, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../../lake/store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../../lake/store/marker.ts'
@@ -14,6 +14,7 @@ import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../../query/views/build.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import { lagOfViews } from '../../query/views/current.ts'
+import { headProblems } from '../../trust/heads/stored.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { LakeError } from '../../base/errors.ts'
 
@@ -29,6 +30,8 @@ const orCopy = `${rebuild}; if it stays, put the file back from a copy of the la
 const entry = `${copy}, or run pitlake doctor: it says what can be done without it`
 const stamp =
   'put it back from a copy; without one pitlake doctor --forget-lost goes on: no point is lost, and its result cannot be replayed'
+const head =
+  'put it back from a copy of the lake, or from where you keep heads outside of it; without one run pitlake doctor --forget-lost, then pitlake head, which signs a new one: the log itself is whole'
 const views = 'run pitlake views'
 
 /**
@@ -37,6 +40,7 @@ const views = 'run pitlake views'
  * of all the others.
  */
 const kinds = {
+  place_taken: damage('run pitlake doctor --repair: it moves the file aside, and nothing of it is removed'),
   newer_version: damage('this lake was written by a newer pitlake: update the program'),
   journal_lost: damage(
     'put journal/ back from a copy of the lake; without one pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others, and pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun; neither removes anything',
@@ -70,6 +74,8 @@ const kinds = {
   clock_ahead: damage('see that the clock of this machine is right, then run pitlake doctor --repair'),
   stamp_lost: damage(stamp),
   stamp_torn: damage(stamp),
+  head_lost: damage(head),
+  head_changed: damage(head),
   views_missing: damage(views),
   views_torn: damage(views),
   views_moved: damage(views),
@@ -254,6 +260,23 @@ async function orphansNow(ledger: Ledger): Promise<string[]> {
   // A vacuum says what goes before it takes that away.
   const known = ledger.statement('SELECT 1 FROM files WHERE path = ?')
   return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !known.get(path))
+}
+
+/** Places of the layout at which a file stands in place of a folder. */
+export async function takenPlaces(root: string): Promise<string[]> {
+  const taken: string[] = []
+  for (const place of ownFolders) if ((await statOf(inLake(root, place)))?.isFile() === true) taken.push(place)
+  return taken
+}
+
+/** The findings of `takenPlaces`. */
+export async function checkPlaces(root: string): Promise<Damage[]> {
+  return (await takenPlaces(root)).map((place) => finding('place_taken', place, 'a file stands where a folder belongs'))
+}
+
+/** Files below `heads/` that are not as they were stored. */
+export async function checkHeads(ledger: Ledger): Promise<Damage[]> {
+  return (await headProblems(ledger)).map(({ kind, path, found }) => finding(kind, path, found))
 }
 
 /** A marker that is not this lake's: nothing is committed or swept beside it. */

@@ -1,0 +1,138 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ownFolders } from '../../src/lake/store/layout.ts'
+import { type Desk, withDesk } from '../helpers/importing.ts'
+import { sample } from '../helpers/tiers.ts'
+
+/*
+ * L2: what a command advises mends the state that it was advised for. Each test causes a state, runs the advised command
+ * as it stands in the message, and looks at the lake again.
+ */
+
+const days = Array.from({ length: 20 }, (_, n) => `2026-05-${String(n + 1).padStart(2, '0')}`)
+const csv = ['asset,t,value', ...days.map((t, n) => `BTC,${t},${n / 4}`)].join('\n')
+const importWords = ['--as', 'flows', '--interval', '24h', '--available', 'end']
+
+/** Runs the work with a lake of user data, whose only file is `flows.csv`. */
+async function withFlows(work: (desk: Desk, lake: string) => Promise<void>): Promise<void> {
+  await withDesk(async (desk) => {
+    desk.put('flows.csv', csv)
+    expect(await desk.run(['import', 'flows.csv', ...importWords])).toMatchObject({ code: 0 })
+    await work(desk, join(desk.folder, 'lake'))
+  })
+}
+
+/** The commands that a message advises, without `pitlake`. */
+const advisedIn = (text: string): string[][] =>
+  [...text.matchAll(/pitlake ([a-z]+(?: --[a-z-]+)*)/g)].map(([, words = '']) => words.split(' '))
+
+/** A lake with a signed head, and the words that sign. */
+async function withHead(work: (desk: Desk, lake: string, sign: readonly string[]) => Promise<void>): Promise<void> {
+  await withFlows(async (desk, lake) => {
+    const key = join(desk.folder, 'key')
+    expect((await desk.run(['key', 'new', '--out', key])).code).toBe(0)
+    const sign = ['head', '--key', key]
+    expect((await desk.run(sign)).code).toBe(0)
+    expect((await desk.run(['doctor'])).message).toBe('')
+    await work(desk, lake, sign)
+  })
+}
+
+const headNames = (lake: string): string[] => readdirSync(join(lake, 'heads')).filter((name) => name.endsWith('.txt'))
+
+describe('L2: a file in place of a folder', () => {
+  // What stands in these folders is lost with them: their remedies are tried in L2-remedies and L3-pairs.
+  const places = ownFolders.filter((place) => !['points', 'journal'].includes(place))
+
+  test.each(sample(places, 3))('%s is found by doctor, which moves it aside', async (place) => {
+    await withFlows(async (desk, lake) => {
+      rmSync(join(lake, place), { recursive: true, force: true })
+      writeFileSync(join(lake, place), 'notes of somebody')
+      const found = await desk.run(['doctor'])
+      expect(found).toMatchObject({ code: 4, message: expect.stringContaining(`${place}: a file stands where`) })
+      const [command = []] = advisedIn(found.message)
+      expect(command).toEqual(['doctor', '--repair'])
+      await desk.run(command)
+      expect(readFileSync(join(lake, `${place}.damaged`), 'utf8')).toBe('notes of somebody')
+      expect(await desk.run(['doctor'])).toMatchObject({ code: 0, message: '' })
+      expect(await desk.run(['import', 'flows.csv', '--as', 'flows'])).toMatchObject({ code: 0 })
+    })
+  })
+
+  test.each(sample(['points', 'journal'], 1))('%s is moved aside, and the folder may be put back', async (place) => {
+    await withFlows(async (desk, lake) => {
+      renameSync(join(lake, place), join(desk.folder, 'copy'))
+      writeFileSync(join(lake, place), 'notes of somebody')
+      const [command = []] = advisedIn((await desk.run(['doctor'])).message)
+      await desk.run(command)
+      rmSync(join(lake, place), { recursive: true, force: true })
+      cpSync(join(desk.folder, 'copy'), join(lake, place), { recursive: true })
+      expect(await desk.run(['doctor'])).toMatchObject({ code: 0, message: '' })
+    })
+  })
+})
+
+describe('L2: a stored head', () => {
+  const harms: Readonly<Record<string, (lake: string) => void>> = {
+    'whose folder is lost': (lake) => rmSync(join(lake, 'heads'), { recursive: true }),
+    'whose file is lost': (lake) => rmSync(join(lake, 'heads', headNames(lake)[0] ?? '')),
+    'whose signature has a flipped bit': (lake) => {
+      const path = join(lake, 'heads', headNames(lake)[0] ?? '')
+      const bytes = readFileSync(path)
+      bytes[bytes.length - 9] = (bytes[bytes.length - 9] ?? 0) ^ 1
+      writeFileSync(path, bytes)
+    },
+  }
+
+  test.each(sample(Object.entries(harms), 2))('%s is found, and both remedies mend it', async (_, harm) => {
+    await withHead(async (desk, lake, sign) => {
+      cpSync(join(lake, 'heads'), join(desk.folder, 'copy'), { recursive: true })
+      harm(lake)
+      const found = await desk.run(['doctor'])
+      expect(found).toMatchObject({ code: 4, message: expect.stringMatching(/^heads\/\d+\.txt: it/) })
+      // From a copy.
+      mkdirSync(join(lake, 'heads'), { recursive: true })
+      cpSync(join(desk.folder, 'copy'), join(lake, 'heads'), { recursive: true })
+      expect((await desk.run(['doctor'])).message).toBe('')
+      // And without one.
+      harm(lake)
+      const commands = advisedIn(found.message)
+      expect(commands).toEqual([['doctor', '--forget-lost'], ['head']])
+      expect(await desk.run(commands[0] ?? [])).toMatchObject({ code: 0 })
+      expect(await desk.run(sign)).toMatchObject({ code: 0 })
+      expect(headNames(lake)).toHaveLength(1)
+      expect(await desk.run(['doctor'])).toMatchObject({ code: 0, message: '' })
+      expect((await desk.run(['doctor', '--rebuild-ledger'])).message).toBe('')
+    })
+  })
+
+  test('is part of a backup, and a restored lake is healthy', async () => {
+    await withHead(async (desk, lake) => {
+      const [name = ''] = headNames(lake)
+      expect(await desk.run(['backup', join(desk.folder, 'safe')])).toMatchObject({ code: 0 })
+      const text = readFileSync(join(lake, 'heads', name), 'utf8')
+      rmSync(lake, { recursive: true })
+      expect(await desk.run(['restore', join(desk.folder, 'safe')])).toMatchObject({ code: 0 })
+      expect(readFileSync(join(lake, 'heads', name), 'utf8')).toBe(text)
+      expect(await desk.run(['doctor'])).toMatchObject({ code: 0, message: '' })
+    })
+  })
+})
+
+test('L2: a lost key file is to be restored first, and a new key is called what it is', async () => {
+  await withHead(async (desk, lake, sign) => {
+    const key = sign[2] ?? ''
+    const text = readFileSync(key)
+    rmSync(key)
+    const refused = await desk.run(sign)
+    expect(refused).toMatchObject({ code: 2, message: expect.stringContaining(`no file ${key}`) })
+    expect(refused.message).toMatch(/put the file back from a backup; a new key \(pitlake key new\) begins a new line/)
+    writeFileSync(key, text)
+    expect(await desk.run(sign)).toMatchObject({ code: 0 })
+    rmSync(key)
+    const renewed = await desk.run(['key', 'new', '--out', key])
+    expect(renewed).toMatchObject({ code: 0, notes: expect.stringContaining('signature of an earlier key') })
+    expect(existsSync(dirname(lake))).toBe(true)
+  })
+})
