@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { removeSpills } from '../../lake/store/files.ts'
 import type { Deps } from './spec.ts'
@@ -36,6 +36,11 @@ export function leave(code: number): void {
   cleanUp()
   if (process.platform !== 'win32') process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
   process.exit(code)
+}
+
+/** Removes a folder in which threads of this process may still write. */
+export function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 3 })
 }
 
 /** The signals that stop a command in good order. */

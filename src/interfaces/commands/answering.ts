@@ -1,5 +1,4 @@
 import { randomUUID as draw } from 'node:crypto'
-import { rmSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import type { AnswererCall, Said } from '../server/answerer.ts'
@@ -11,7 +10,7 @@ import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { type Tool, toolsOf } from '../server/tools.ts'
 import { explained } from './frame.ts'
-import { leave, ownWorld } from '../cli/process.ts'
+import { leave, ownWorld, removeFolder } from '../cli/process.ts'
 import { watchMemory } from '../cli/memory.ts'
 
 /*
@@ -92,7 +91,7 @@ async function begin(means: DeskMeans): Promise<void> {
 function followStarter(): void {
   const [, , scratch] = process.argv
   try {
-    if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
+    if (scratch !== undefined) removeFolder(scratch)
   } finally {
     leave(0)
   }
