@@ -44,14 +44,31 @@ def refuse_changed(folder: Path, version: int) -> None:
             raise refusal(path, f"the bytes that were {made}", "others", fix)
 
 
-def lag_of_views(folder: Path) -> str | None:
-    """That the views of a lake are older than its journal, in words; None where they are current."""
+def lag_of_mirror(folder: Path) -> str | None:
+    """That a mirror is older than the lake on this machine that it was pulled from, in words; None where it is not."""
+    own = _json(folder / "lake.json")
+    source = own.get("mirror_of")
+    if not isinstance(source, str) or "://" in source or _json(Path(source) / "lake.json").get("lake") != own.get("lake"):
+        return None
+    newest, made = _newest_version(Path(source)), _newest_version(folder)
+    if made >= newest:
+        return None
+    return f"the data of this mirror are of version {made}, the lake is at {newest}: run pitlake pull {source}"
+
+
+def _newest_version(folder: Path) -> int:
+    """The newest version in the journal of a folder, by its names alone; 0 where there is none."""
     try:
-        # Listed first: a version that comes meanwhile, with its views, is then no lag.
         names = os.listdir(folder / "journal")
     except OSError:
-        return None
-    newest = max((int(found[1]) for name in names if (found := re.fullmatch(r"(\d{10,15})(?:\.json|\.checkpoint\.jsonl)", name))), default=0)
+        return 0
+    return max((int(found[1]) for name in names if (found := re.fullmatch(r"(\d{10,15})(?:\.json|\.checkpoint\.jsonl)", name))), default=0)
+
+
+def lag_of_views(folder: Path) -> str | None:
+    """That the views of a lake are older than its journal, in words; None where they are current."""
+    # Listed first: a version that comes meanwhile, with its views, is then no lag.
+    newest = _newest_version(folder)
     made = _version_of_views(folder)
     if newest == 0 or made is None or made >= newest:
         return None

@@ -21,7 +21,7 @@ from . import program
 from .doubts import Noticed, near, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
-from .folder import Pin, lag_of_views, made_here, refuse_changed
+from .folder import Pin, lag_of_mirror, lag_of_views, made_here, refuse_changed
 from .frames import LentFrames, decided
 from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
                       decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
@@ -459,8 +459,8 @@ class Lake:
         return self._seat
 
     def _say_lag(self) -> None:
-        """Warns once of views that are older than the journal; a lake that stands at an earlier version on purpose is none of that."""
-        lag = lag_of_views(self._seat.folder)
+        """Warns once of views that are older than the journal, or of a mirror that is older than its lake; a lake that stands at an earlier version on purpose is none of that."""
+        lag = lag_of_views(self._seat.folder) or lag_of_mirror(self._seat.folder)
         if lag is not None and lag != self._lag:
             warn([lag])
         self._lag = lag

@@ -36,10 +36,17 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     endpoints,
     resources: resourcesOf(files, complain),
     links: files.flatMap((file) => file.content.links ?? []),
+    chains: chainsOf(files),
     sources: placed(files, ({ content }) => content.sources, 'sources', complain),
     features: placed(files, ({ content }) => content.features, 'features', complain),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
   }
+}
+
+/** Registry chain ids by the metrics API's name of a chain in lower case; a later file overrides an earlier one. */
+function chainsOf(files: readonly SourceFile[]): ReadonlyMap<string, string> {
+  const rows = files.flatMap(({ content }) => Object.entries(content.chains ?? {}))
+  return new Map(rows.map(([name, id]) => [name.toLowerCase(), id]))
 }
 
 /** Value sets of intervals go by another name. */

@@ -116,6 +116,8 @@ export interface Catalogue {
   readonly resources: ReadonlyMap<string, Resource>
   readonly wire: Wire
   readonly links: readonly Link[]
+  /** Registry chain ids by the metrics API's name of a chain, in lower case. */
+  readonly chains: ReadonlyMap<string, string>
   /** Files of one's own that the catalogues map, by the name of what they become. */
   readonly sources: ReadonlyMap<string, Placed<SourceMapping & { readonly files: readonly string[] }>>
   /** Queries that the catalogues declare to be series, by the name of what they become. */

@@ -127,9 +127,9 @@ export function describeIssues(
       const nearest = issue.errors.toSorted((a, b) => a.length - b.length)[0] ?? []
       const expected = [...new Set(issue.errors.flat().map(expectation))].join(' or ')
       const inner = [...path, ...(nearest[0]?.path.filter((key) => typeof key !== 'symbol') ?? [])]
-      return [complaint(yaml, inner, expected)]
+      return [complaint(yaml, inner, expected, issue.errors.flat().every(isQuotable))]
     }
-    return [complaint(yaml, path, expectation(issue))]
+    return [complaint(yaml, path, expectation(issue), isQuotable(issue))]
   })
 }
 
@@ -159,30 +159,30 @@ function unknownKey(yaml: YamlText, path: Path, known: readonly string[]): Compl
   }
 }
 
-function complaint(yaml: YamlText, path: Path, expected: string): Complaint {
+function complaint(yaml: YamlText, path: Path, expected: string, isQuoted: boolean): Complaint {
   const got = valueAt(yaml.value, path)
   return {
     subject: `${yaml.where(path)}: ${dotted(path)}`,
     expected,
-    got: got === undefined ? 'nothing' : shownValue(got, path),
+    got: got === undefined ? 'nothing' : shownValue(got, isQuoted),
   }
 }
 
-/** The longest text of a file that an error quotes. */
-const longestQuote = 40
+/** Whether an issue is about a value of the right kind: a number out of its range, a word that is not of a fixed list. */
+function isQuotable(issue: z.core.$ZodIssue): boolean {
+  return issue.code === 'invalid_value' || issue.code === 'too_small' || issue.code === 'too_big'
+}
 
 /**
- * What stands at a key, as an error shows it: a short value of one line as it is written, of all else only what kind it is.
- * A file that is no configuration at all may hold what nobody is to read: of its text nothing is shown.
+ * What stands at a key, as an error shows it: only what kind of value it is, because a file that is no configuration at
+ * all may hold what nobody is to read. A number or a word is quoted where the key takes one and this one is not allowed.
  */
-function shownValue(value: unknown, path: Path): string {
+function shownValue(value: unknown, isQuoted: boolean): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `a list of ${value.length}`
   if (typeof value === 'object' && value !== null) return 'a mapping'
-  if (typeof value !== 'string') return JSON.stringify(value)
-  if (path.length === 0) return 'text'
-  return value.length > longestQuote || value.includes('\n')
-    ? `a text of ${value.length} characters`
-    : JSON.stringify(value)
+  if (typeof value === 'string') return isQuoted && /^[\w.-]{1,24}$/.test(value) ? `"${value}"` : 'text'
+  if (typeof value === 'number') return isQuoted ? String(value) : 'a number'
+  return value === null ? 'null' : 'true or false'
 }
 
 /** What an unknown key is called that is no name: of another kind of file it may be a whole line. */

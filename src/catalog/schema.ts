@@ -112,6 +112,8 @@ export const catalogueFile = z.strictObject({
   registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
   resources: z.record(name, resourceRow).optional(),
   links: z.array(linkRow).optional(),
+  /** Registry chain ids by the metrics API's name of a chain. */
+  chains: z.record(word, word).optional(),
   sources: z.record(ownName, placedRow).optional(),
   features: z.record(ownName, featureRow).optional(),
 })

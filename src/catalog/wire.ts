@@ -48,6 +48,8 @@ export const metadataWire = z.strictObject({
       'an address with {path} and {asset} in it, each once',
     )
     .optional(),
+  /** Where the provider lists the paths of all its metrics. */
+  listing: z.string().startsWith('/').optional(),
 })
 
 /** What is asked to learn how a provider speaks: an asset, a path with plain and one with nested values. */

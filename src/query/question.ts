@@ -11,6 +11,8 @@ import { inBlocks } from './panel-blocks.ts'
 import { bringDecisions, type PanelSpec, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { lagOfViews } from './views/current.ts'
+import { type Lag, lagOfMirror } from '../lake/ledger/derived.ts'
+import { mirrorOf } from '../lake/store/marker.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './tree.ts'
 import { openingWords } from './statements.ts'
@@ -162,12 +164,18 @@ async function noticing(
   return { ...what, notes, doubts: async (told) => await guarded(engine, what.sql, run, async () => late(told)), drop }
 }
 
-/** That the views in place are older than the lake. A session that keeps an earlier version on purpose is none of that. */
+/** That the views in place are older than the lake, or a mirror than its source. A session that keeps an earlier version on purpose is none of that. */
 async function behindNotes(folder: string): Promise<readonly Note[]> {
-  const lag = await lagOfViews(folder)
-  if (lag === null) return []
-  const figures = { made: lag.thing.version ?? 'no known number', newest: lag.lake.newest }
-  return [{ code: 'views-behind', subject: lag.thing.name, figures }]
+  const figuresOf = ({ thing, lake }: Lag) => ({ made: thing.version ?? 'no known number', newest: lake.newest })
+  const views = await lagOfViews(folder)
+  const mirror = await lagOfMirror(folder)
+  const source = (await mirrorOf(folder)) ?? ''
+  return [
+    ...(views === null
+      ? []
+      : [{ code: 'views-behind', subject: views.thing.name, figures: figuresOf(views) } as const]),
+    ...(mirror === null ? [] : [{ code: 'mirror-behind', subject: source, figures: figuresOf(mirror) } as const]),
+  ]
 }
 
 /** A name that no table and no view of the session bears. */

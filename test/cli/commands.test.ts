@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -212,6 +212,10 @@ test('init writes two files, never over others unless told', async () => {
   expect(readFileSync(join(folder, 'pitlake.yaml'), 'utf8')).toBe('data: mine\n')
   expect((await pitlake(['init', '--force'])).code).toBe(0)
   expect(readFileSync(join(folder, 'pitlake.yaml'), 'utf8')).toContain('select:')
+  rmSync(join(folder, 'pitlake.yaml'))
+  write('.env.example', 'of a checkout\n')
+  expect(await pitlake(['init'])).toMatchObject({ code: 0, err: 'wrote pitlake.yaml\nkept .env.example\n' })
+  expect(readFileSync(join(folder, '.env.example'), 'utf8')).toBe('of a checkout\n')
   const schema = await pitlake(['init', '--schema'])
   expect(JSON.parse(schema.out)).toHaveProperty('properties.metrics')
 })

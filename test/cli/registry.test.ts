@@ -55,8 +55,8 @@ test('a lake of the registry alone is healthy, whatever words its provider’s a
     expect(await run(['doctor'])).toMatchObject({ code: 0, message: '' })
   }))
 
-test('exit 4: a snapshot that loses much waits for --accept-shrink', async () =>
-  withDesk(async ({ small, root, registry }) => {
+test('exit 4: a snapshot that loses much waits for --accept-shrink, and --check names that until it is applied', async () =>
+  withDesk(async ({ small, root, registry, run }) => {
     await registry('snapshot')
     const before = await standing(root)
     for (let n = 0; n < 12; n++) small.world.put('products', `p${n}`, null)
@@ -64,8 +64,11 @@ test('exit 4: a snapshot that loses much waits for --accept-shrink', async () =>
     expect([held.code, held.out]).toEqual([4, ''])
     expect(held.message).toMatch(/held back.*products 20 -> 8, deployments 40 -> 16.*--accept-shrink/)
     expect(await standing(root)).toEqual(before)
+    const waiting = await run(['status', '--check'])
+    expect(waiting.out).toMatch(/^integrity: a snapshot .* held back.*pitlake registry snapshot --accept-shrink$/m)
     const taken = await registry('snapshot', '--json', '--accept-shrink')
     expect(taken.code).toBe(0)
+    expect((await run(['status', '--check'])).out).not.toMatch(/held back/)
     expect(document(taken)).toMatchObject({ closed: 36, records: { products: 8, deployments: 16 } })
   }))
 

@@ -41,6 +41,7 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0, unaccepted: 0 },
     oldest: { violations: null, incidents: null, findings: null, withdrawn: null, failed: null, gaps: null },
     published: [],
+    behind: [],
     verified: { windows: 3, differing: 0, refused: 0, last_at: '2024-06-05T10:00:00.000Z' },
     requests: {
       total: 30,
@@ -70,6 +71,7 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     last_run: null,
     last_ends: { fetch: null, held_back: null },
     failed_most: null,
+    lost_user_data: [],
     user_data: [],
     unmapped: { series: 0, words: null },
     trust: 'yes',

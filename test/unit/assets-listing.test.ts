@@ -32,10 +32,22 @@ test.each([
       { chain_id: 'eip155:1', address: '0xa' },
     ],
   ],
+  [
+    {
+      blockchains: [
+        { blockchain: 'ETH', address: '0xa', decimals: 18 },
+        { blockchain: 'xyz', address: 'Y' },
+      ],
+    },
+    [
+      { chain_id: 'eip155:1', address: '0xa' },
+      { chain_id: 'xyz', address: 'Y' },
+    ],
+  ],
   [{ address: '0xa' }, null],
   [{}, null],
 ])('contracts of %j', (row, expected) => {
-  const [asset] = readAssets(JSON.stringify([{ id: 'x', ...row }])) ?? []
+  const [asset] = readAssets(JSON.stringify([{ id: 'x', ...row }]), new Map([['eth', 'eip155:1']])) ?? []
   expect(asset?.addresses).toEqual(expected)
   expect(asset?.record).toEqual({ id: 'x', ...row })
 })

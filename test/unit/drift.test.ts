@@ -134,6 +134,28 @@ test('what changed upstream is found over the wire', async () => {
   }
 })
 
+const catalogued = [...catalogue.endpoints.keys()]
+
+test.each([
+  ['at its metadata, as paths', '/v1/metadata/metrics', [...catalogued.map((path) => `/${path}`), '/fresh/metric_pit']],
+  [
+    'below the prefix, if its metadata have none',
+    '/v1/metrics/endpoints',
+    [...all.map(rowOf), { path: 'fresh/metric_pit' }],
+  ],
+])('without --path the listing is requested %s', async (_, place, listing) => {
+  const port = mounts.find(({ name }) => name === 'port')!
+  const handle = async (request: Request): Promise<Response> =>
+    new URL(request.url).pathname === place ? Response.json(listing) : Response.json({}, { status: 404 })
+  const mounted = await port.start({ handle } as unknown as Sandbox)
+  try {
+    const drift = await findDrift({ ...inputOf(mounted.metricsUrl), path: null }, deps)
+    expect([drift.new, drift.gone]).toEqual([['fresh/metric_pit'], []])
+  } finally {
+    await mounted.stop()
+  }
+})
+
 test('without an address or a key the way out is named', async () => {
   const bare = { ...inputOf('http://127.0.0.1:1'), settings: resolveSettings({ flags: {}, env: {}, cwd: '/' }) }
   await expect(findDrift(bare, deps)).rejects.toMatchObject({

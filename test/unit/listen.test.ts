@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { listen, type Shown, type Shows } from '../../src/interfaces/server/listen.ts'
+import { clientOf, listen, type Shown, type Shows } from '../../src/interfaces/server/listen.ts'
+import { need } from '../helpers/needs.ts'
+import { until } from '../helpers/processes.ts'
 
 const secrets = ['a-key-of-the-provider', 'another-key-0987654321']
 
@@ -49,4 +53,78 @@ test('what takes a POST is told by its path, and each other method which ones it
   expect(await asked('GET', '/one')).toEqual([200, null, expect.stringContaining('GET')])
   expect(await asked('POST', '/one')).toEqual([405, 'GET, HEAD', 'GET and HEAD only'])
   expect(await asked('PUT', '/both')).toEqual([405, 'GET, POST', 'GET and POST only'])
+})
+
+/** A listener that takes little time and has few places: eight, six of them for one address. */
+async function crowded() {
+  const show = async ({ method, body }: Parameters<Shows[string]>[0]): Promise<Shown> => ({
+    status: 200,
+    type: 'text/plain',
+    body: method === 'POST' ? await body() : 'well',
+  })
+  const manner = { readers: 8, posts: ['/both'] }
+  const patience = { head: 400, body: 800, answer: 5000 }
+  const at = { host: '127.0.0.1', port: 0 }
+  return await listen(at, { token: null, secrets: [] }, { '/both': show }, manner, patience)
+}
+
+/** The beginnings of requests that never go on. */
+const halves = {
+  nothing: '',
+  'half a head': 'GET /both HTTP/1.1\r\nhost: 127',
+  'half a body': 'POST /both HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\nSELECT',
+}
+
+/** Opens connections one after the other, each of which sends this and waits. */
+async function openHalves(url: string, count: number, text: string, localAddress = '127.0.0.1'): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  for (let n = 0; n < count; n++) {
+    const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress })
+    socket.on('error', () => undefined)
+    await once(socket, 'connect')
+    socket.write(text)
+    sockets.push(socket)
+  }
+  return sockets
+}
+
+test.each(Object.entries(halves))('forty connections that send %s leave room for a request', async (_, text) => {
+  await using door = await crowded()
+  const sockets = await openHalves(door.url, 40, text)
+  const answers = await Promise.all([1, 2, 3].map(async () => await (await fetch(`${door.url}/both`)).text()))
+  expect(answers).toEqual(['well', 'well', 'well'])
+  for (const socket of sockets) socket.destroy()
+})
+
+test.each([
+  ['half a head', 408],
+  ['half a body', 408],
+] as const)('a client that sends %s is answered with %i when its time is over', async (half, status) => {
+  await using door = await crowded()
+  const [socket] = await openHalves(door.url, 1, halves[half])
+  const [answer] = (await once(socket as Socket, 'data')) as [Buffer]
+  expect(answer.toString()).toContain(`HTTP/1.1 ${status} `)
+})
+
+test('one address has at most its share of the connections', async (context) => {
+  need(context, 'linux')
+  await using door = await crowded()
+  const own = await openHalves(door.url, 8, halves['half a head'])
+  await until(() => own.filter(({ closed }) => closed).length === 2, 'the end of two of eight connections')
+  const others = await openHalves(door.url, 1, halves['half a head'], '127.0.0.2')
+  expect(await (await fetch(`${door.url}/both`)).text()).toBe('well')
+  expect(others.map(({ closed }) => closed)).toEqual([false])
+  for (const socket of [...own, ...others]) socket.destroy()
+})
+
+test.each([
+  ['127.0.0.1', '127.0.0.1'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8:1:2::6', '2001:db8:1:2'],
+  ['2001:db8::6', '2001:db8:0:0'],
+  ['fe80::1%eth0', 'fe80:0:0:0'],
+  ['::1', '0:0:0:0'],
+])('the client at %s is %s', (remoteAddress, client) => {
+  expect(clientOf({ remoteAddress })).toBe(client)
 })

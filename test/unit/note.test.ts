@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { commitDeps } from '../helpers/lakes.ts'
 import { attach, headNote, keptHead, storedHeads, storeHead } from '../../src/trust/heads/head.ts'
 import {
   publicText,
@@ -86,23 +88,28 @@ test('what others say of a head is kept beside it: a witness, a time stamp; anyt
     mkdirSync(join(root, 'lake'))
     const lake = join(root, 'lake')
     const own = headNote({ origin: 'pitlake/x', size: 3, root: 'ab'.repeat(32) }, keyIn(secret))
-    await storeHead(lake, own)
+    using ledger = await Ledger.open(lake)
+    const deps = commitDeps()
+    await storeHead(ledger, own, deps)
     const witness = keyIn(secretText('witness.example', Buffer.alloc(32, 3)))
     const cosigned = signedNote(witness, own.text)
     writeFileSync(join(root, 'back.txt'), signedText(cosigned))
-    expect(await attach(lake, join(root, 'back.txt'))).toMatchObject({ signatures: ['witness.example'], check: null })
+    expect(await attach(ledger, join(root, 'back.txt'), deps)).toMatchObject({
+      signatures: ['witness.example'],
+      check: null,
+    })
     const [kept] = await storedHeads(lake)
     expect(kept?.note.signatures.map(({ name }) => name)).toEqual(['PeterNeumann', 'witness.example'])
     expect(kept && isSigned(kept.note, witness) && isSigned(kept.note, keyIn(open))).toBe(true)
     expect(keptHead(readFileSync(join(lake, 'heads/0000000003.txt'), 'utf8'))?.head.size).toBe(3)
     const digest = createHash('sha256').update(signedText(own)).digest()
     writeFileSync(join(root, 'reply.tsr'), Buffer.concat([Buffer.from([0x30, 0x82]), digest, Buffer.from([1])]))
-    const { check } = await attach(lake, join(root, 'reply.tsr'))
+    const { check } = await attach(ledger, join(root, 'reply.tsr'), deps)
     expect(check).toBe(
       `openssl ts -verify -digest ${digest.toString('hex')} -in ${lake}/heads/0000000003.tsr -CAfile CA.pem`,
     )
     writeFileSync(join(root, 'foreign'), 'nothing of ours')
-    await expect(attach(lake, join(root, 'foreign'))).rejects.toThrow('--attach')
+    await expect(attach(ledger, join(root, 'foreign'), deps)).rejects.toThrow('--attach')
   } finally {
     rmSync(root, { recursive: true })
   }

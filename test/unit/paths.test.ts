@@ -21,6 +21,7 @@ async function told(accept: string | undefined, query = '', more: object = {}) {
     query: new URLSearchParams(query),
     headers: accept === undefined ? {} : { accept },
     body: async () => await Promise.resolve(''),
+    client: 'a',
     gone: new AbortController().signal,
   }
   return await pathsOf({ desk, scratch: folder, draw: () => 'x' })['/metrics']?.(asked)

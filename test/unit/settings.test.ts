@@ -194,7 +194,7 @@ test('http only to loopback, addresses without credentials, query or fragment', 
 test('unreadable files and folders that are files are refused by name', () => {
   writeFileSync(join(folder, 'file'), 'x')
   expect(refusal(() => settings(null, {}, { config: 'none.yaml' }))).toContain('none.yaml: expected a readable config')
-  expect(refusal(() => settings(null, {}, { config: '.' }))).toContain('EISDIR')
+  expect(refusal(() => settings(null, {}, { config: '.' }))).toContain('expected a regular file, got a folder')
   expect(refusal(() => settings(null, { PITLAKE_DATA: 'file' }))).toMatch(
     /^PITLAKE_DATA: expected a folder, got the file/,
   )

@@ -24,7 +24,8 @@ afterAll(() => engine.close())
 /** The tools of a desk whose every page is this one, and whose standing is that. */
 function tools(page: Partial<AnswerPage> = {}, standing: object = {}): readonly Tool[] {
   const run = { folder: 'lake', sleep: setTimeout }
-  const desk: Pick<Desk, 'sit' | 'turn'> = {
+  const desk: Pick<Desk, 'means' | 'sit' | 'turn'> = {
+    means: { folder: 'lake', memory: 0, spill: 0, ledgerNow: true, limited: false, allowed: [] },
     sit: async () => ({ engine, facts, [Symbol.dispose]: () => undefined }),
     turn: async (_, work) => await work(run),
   }
@@ -36,7 +37,7 @@ function tools(page: Partial<AnswerPage> = {}, standing: object = {}): readonly 
 async function call(name: string, args: object, ...given: Parameters<typeof tools>): Promise<Record<string, unknown>> {
   const text = await tools(...given)
     .find((one) => one.name === name)
-    ?.call(args, never)
+    ?.call(args, { client: 'a', gone: never })
   expect(Buffer.byteLength(text ?? '')).toBeLessThanOrEqual(pageBytes)
   return JSON.parse(text ?? '') as Record<string, unknown>
 }

@@ -1,13 +1,16 @@
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { lagOf, lagText } from '../../src/lake/ledger/derived.ts'
+import { lagOf, lagOfMirror, lagText } from '../../src/lake/ledger/derived.ts'
 import { openLake } from '../../src/index.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { runSession } from '../../src/interfaces/server/session.ts'
+import type { LakeStanding } from '../../src/interfaces/report/status.ts'
+import type { Damage } from '../../src/maintenance/upkeep/findings.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
 import { Agent } from '../helpers/agent.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { listening, sleep } from '../helpers/listening.ts'
@@ -154,6 +157,71 @@ test('doctor reports views that are behind', async () =>
       ok: true,
       findings: [{ kind: 'views_behind', found, remedy: 'run pitlake views' }],
     })
+  }))
+
+test('published tables, a backup and a mirror that are behind: `status` and `doctor` name them, the mirror says so to who opens it', async () =>
+  await withDesk(async (desk) => {
+    const root = await begun(desk)
+    const [pub, bak, mirror] = ['pub', 'bak', 'mirror'].map((name) => join(desk.folder, name)) as [
+      string,
+      string,
+      string,
+    ]
+    const inMirror = async (...argv: string[]) => await pitlake(desk.folder, [...argv, '--data', mirror])
+    /** What `status` and `doctor` say is behind, `doctor` in the same words. */
+    const behind = async (run: (...argv: string[]) => Promise<Ended>): Promise<unknown> => {
+      const standing = JSON.parse((await run('status', '--json')).out) as LakeStanding
+      const { findings } = JSON.parse((await run('doctor', '--json')).out) as { readonly findings: readonly Damage[] }
+      const words = standing.reasons.flatMap(({ kind, level, text, next }) =>
+        kind === 'behind' ? [`${level} ${text}: run ${next}`] : [],
+      )
+      const found = findings.flatMap((one) => (one.kind === 'copy_behind' ? [`note ${one.found}: ${one.remedy}`] : []))
+      expect(found).toEqual(words)
+      return words
+    }
+    const lake = async (...argv: string[]) => await desk.run(argv)
+    for (const argv of [
+      ['publish', pub, '--lake'],
+      ['backup', bak],
+    ])
+      expect((await desk.run(argv)).code).toBe(0)
+    expect((await inMirror('pull', root)).code).toBe(0)
+    const made = newestVersion(root)
+    expect([await behind(lake), await behind(inMirror)]).toEqual([[], []])
+    const newest = await grown(desk)
+    const of = `of version ${made}, the lake is at ${newest}: run pitlake`
+    expect(await behind(lake)).toEqual([
+      `note files of the backup at ${bak} are ${of} backup ${bak}`,
+      `note published tables at ${pub} are ${of} publish ${pub} --lake`,
+    ])
+    const words = `the data of this mirror are ${of} pull ${root}`
+    expect(await behind(inMirror)).toEqual([`note ${words}`])
+    expect((await inMirror('sql', version, '--out', join(desk.folder, 'm.csv'))).notes).toContain(`note: ${words}`)
+    const opened = await openLake(mirror)
+    await opened.sql(version)
+    expect(opened.notes).toEqual([words])
+    await opened.close()
+    for (const argv of [
+      ['publish', pub, '--lake'],
+      ['backup', bak],
+    ])
+      expect((await desk.run(argv)).code).toBe(0)
+    expect((await inMirror('pull', root)).code).toBe(0)
+    expect([await behind(lake), await behind(inMirror)]).toEqual([[], []])
+  }))
+
+test('a mirror whose source is gone, or is a different lake now, says nothing of it', async () =>
+  await withDesk(async (desk) => {
+    const root = await begun(desk)
+    const mirror = join(desk.folder, 'mirror')
+    expect((await pitlake(desk.folder, ['pull', root, '--data', mirror])).code).toBe(0)
+    await grown(desk)
+    expect((await lagOfMirror(mirror))?.lake.newest).toBe(newestVersion(root))
+    const marker = join(root, 'lake.json')
+    writeFileSync(marker, readFileSync(marker, 'utf8').replace(/"lake":"[0-9a-f]{4}/, '"lake":"abcd'))
+    expect(await lagOfMirror(mirror)).toBe(null)
+    rmSync(root, { recursive: true })
+    expect(await lagOfMirror(mirror)).toBe(null)
   }))
 
 test('a command with nothing to do makes the views of an older program anew', async () =>

@@ -13,6 +13,7 @@ import { formatInstant, type Instant, intervals } from '../../base/time.ts'
 import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { ownMemory } from './memory.ts'
+import { endingAtOnce } from './process.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions = {
@@ -36,7 +37,7 @@ type Selecting = OptionValues<typeof selectionOptions>
 
 /** What flags, environment and config file say together; from here on the process keeps to the memory that they name. */
 export function settingsOf({ options, env, cwd }: Placed): Settings {
-  const settings = resolveSettings({ flags: options, env, cwd })
+  const settings = endingAtOnce(() => resolveSettings({ flags: options, env, cwd }))
   const { memoryBytes, where } = settings
   keepMemory(memoryBytes ?? ownMemory(), options.memory === undefined ? where(['memory']) : '--memory')
   return settings
@@ -54,7 +55,8 @@ export const instantNow = ({ now }: Pick<Deps, 'now'>): Instant => Math.floor(no
 /** A call with its settings and catalogue. */
 export async function readContext<Own extends Placed>(call: Own): Promise<Own & CommandContext> {
   const settings = settingsOf(call)
-  return { ...call, settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs, settings), settings) }
+  const catalogue = await checkedCatalogue(settings.catalogs, settings)
+  return { ...call, settings, catalogue: endingAtOnce(() => applySettings(catalogue, settings)) }
 }
 
 /**
@@ -62,7 +64,7 @@ export async function readContext<Own extends Placed>(call: Own): Promise<Own & 
  * own data a lake holds.
  */
 export async function checkedCatalogue(files: readonly string[], lake?: Pick<Settings, 'data'>): Promise<Catalogue> {
-  const catalogue = loadCatalogue(files)
+  const catalogue = endingAtOnce(() => loadCatalogue(files))
   if (files.length > 0) (await import('../../query/views/clashes.ts')).refuseClashes(catalogue)
   return lake === undefined
     ? catalogue

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { removeSpills } from '../../lake/store/files.ts'
 import type { Deps } from './spec.ts'
@@ -17,6 +17,11 @@ export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTermina
 
 const cleaners = new Set<() => void>()
 
+/** Removes what work that has not ended leaves behind. */
+export function cleanUp(): void {
+  for (const clean of [removeSpills, ...cleaners].toReversed()) clean()
+}
+
 /** Has this done if the process must leave before its work has ended; gives how to take that back. */
 export function beforeLeaving(clean: () => void): () => void {
   cleaners.add(clean)
@@ -28,9 +33,31 @@ export function beforeLeaving(clean: () => void): () => void {
  * gigabytes ends when it likes: so the process becomes another one that ends.
  */
 export function leave(code: number): void {
-  for (const clean of [removeSpills, ...cleaners].toReversed()) clean()
+  cleanUp()
   if (process.platform !== 'win32') process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
   process.exit(code)
+}
+
+/** Removes a folder in which threads of this process may still write. */
+export function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** The signals that stop a command in good order. */
+export const stopSignals = ['SIGINT', 'SIGTERM'] as const
+
+/**
+ * Does work during which a stop signal ends the process at once, as the system does it: a parser that works for minutes
+ * hears no signal. Nothing is written meanwhile, so there is nothing to leave in good order.
+ */
+export function endingAtOnce<T>(work: () => T): T {
+  const listeners = stopSignals.map((signal) => [signal, process.listeners(signal)] as const)
+  for (const signal of stopSignals) process.removeAllListeners(signal)
+  try {
+    return work()
+  } finally {
+    for (const [signal, ours] of listeners) for (const listener of ours) process.on(signal, listener)
+  }
 }
 
 /** The program's name and version, as entries and footers name it. */

@@ -6,10 +6,11 @@ import { Desk, type DeskMeans } from '../server/desk.ts'
 import { Pages } from '../server/pages.ts'
 import { pathsOf } from '../server/paths.ts'
 import { toldRefusal } from '../server/refusal.ts'
+import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { type Tool, toolsOf } from '../server/tools.ts'
 import { explained } from './frame.ts'
-import { leave, ownWorld } from '../cli/process.ts'
+import { leave, ownWorld, removeFolder } from '../cli/process.ts'
 import { watchMemory } from '../cli/memory.ts'
 
 /*
@@ -21,6 +22,8 @@ import { watchMemory } from '../cli/memory.ts'
 export type DoorQuestion =
   | {
       readonly path: string
+      /** Name under which places are shared. */
+      readonly client: string
       readonly method: string
       readonly query: string
       readonly headers: Readonly<Record<string, string | undefined>>
@@ -52,7 +55,7 @@ async function begin(means: DeskMeans): Promise<void> {
     if ('tool' in question) {
       const tool = toolsWith(question.standing).find(({ name }) => name === question.tool)
       if (tool === undefined) throw new RangeError(`no tool ${question.tool}`)
-      return await tool.call(question.args, gone)
+      return await tool.call(question.args, { client: '', gone })
     }
     const { path, query, body, ...asked } = question
     const show = paths[path]
@@ -67,7 +70,10 @@ async function begin(means: DeskMeans): Promise<void> {
     try {
       tell({ id, answer: await answerTo(told.question, asker.signal) })
     } catch (error) {
-      tell({ id, refused: toldRefusal(error) })
+      const loss = engineLossIn(error)
+      // A question that met the loss caused by a different one is asked again.
+      if (loss !== 'met') tell({ id, refused: toldRefusal(error) })
+      if (loss !== undefined) tell({ broken: true })
     } finally {
       askers.delete(id)
     }
@@ -81,9 +87,20 @@ async function begin(means: DeskMeans): Promise<void> {
   flushCompileCache()
 }
 
+/** Ends this process after the one that started it, which may have been killed: what lies in their folder is of no use. */
+function followStarter(): void {
+  const [, , scratch] = process.argv
+  try {
+    if (scratch !== undefined) removeFolder(scratch)
+  } finally {
+    leave(0)
+  }
+}
+
 // A terminal stops every process; this one is ended by whoever started it.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
-process.on('disconnect', () => leave(0))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
+process.on('disconnect', followStarter)
+if (!process.connected) followStarter()
 process.once('message', (means: DeskMeans) => {
   begin(means).catch(async (error: unknown) => {
     tell({ failed: toldRefusal(await explained(error, 'serve', means.folder)) })

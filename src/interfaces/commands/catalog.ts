@@ -21,6 +21,7 @@ import { importedRow, readListing } from '../../catalog/listing.ts'
 import { loadCatalogue } from '../../catalog/load.ts'
 import type { compareListing } from '../../catalog/drift.ts'
 import { findDrift } from '../../sources/metrics/drift.ts'
+import { endingAtOnce } from '../cli/process.ts'
 import { besideWorld } from '../cli/world.ts'
 
 type Drift = ReturnType<typeof compareListing>
@@ -226,7 +227,7 @@ export const catalogImportCommand = talking({
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
     const settings = settingsOf(call)
     const others = settings.catalogs.filter((path) => path !== target)
-    const { endpoints } = loadCatalogue(others)
+    const { endpoints } = endingAtOnce(() => loadCatalogue(others))
     const listed = readListing(file, readGiven(call, file, 'a readable listing'))
     const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
     const fresh = pit.filter((row) => !endpoints.has(row.path))
@@ -235,7 +236,7 @@ export const catalogImportCommand = talking({
       const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
       const text =
         header + stringify({ endpoints: fresh.map(importedRow) }, { lineWidth: 0, aliasDuplicateObjects: false })
-      loadCatalogue(others, undefined, [{ name: out, text }])
+      endingAtOnce(() => loadCatalogue(others, undefined, [{ name: out, text }]))
       await putOut(target, text, settings.data, '--out')
     }
     const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
@@ -247,15 +248,15 @@ export const catalogImportCommand = talking({
 export const catalogDriftCommand = answering({
   options: {
     '--file FILE': 'a saved listing, instead of asking the provider',
-    '--path PATH': ['where below /v1/metrics/ the provider lists its endpoints', 'endpoints'],
+    '--path PATH': 'where below /v1/metrics/ the provider lists its endpoints; default: its metadata, then `endpoints`',
     '--all': 'also listed paths that do not end in _pit',
     '--strict': 'exit code 4 when anything differs',
   },
   details:
-    'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
+    'One request, or two. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
-    const { file, path, all, strict } = options
+    const { file, path = null, all, strict } = options
     const text = file === undefined ? '' : readGiven(call, file, 'a readable listing', `--file ${file}`)
     const listing = file === undefined ? null : { name: file, text }
     const drift = await findDrift({ settings, catalogue, file: listing, path, all }, besideWorld(call))

@@ -33,7 +33,12 @@ docs/proof/verify_certificate.py check it; neither needs this program. No value 
     if (out === undefined) throw usage('--out', { expected: 'the file of the certificate', got: 'nothing' })
     for (const file of [out, page]) if (file !== undefined) outFile(resolve(cwd, file), settings.data).discard()
     const key = await keyGiven(call, options.key)
-    if (!key?.secret) throw usage('--key', { expected: 'a key that signs', got: 'none', next: 'run pitlake key new' })
+    if (!key?.secret)
+      throw usage('--key', {
+        expected: 'a key that signs',
+        got: 'none',
+        next: 'name your key with --key; if there has never been one, run pitlake key new',
+      })
     const { told, text } = await certify({
       root: settings.data,
       result: stampedPath(call, call.args[0] ?? ''),

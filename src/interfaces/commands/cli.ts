@@ -4,7 +4,7 @@ import { NotWhereNamed } from '../../query/refusal.ts'
 import { hint } from '../../base/suggestion.ts'
 import { visible, visibleLines } from '../../base/visible.ts'
 import { wrapped } from '../../base/figures.ts'
-import { leave, ownWorld, programVersion } from '../cli/process.ts'
+import { cleanUp, leave, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
 import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../cli/spec.ts'
 import { commandTable } from './table.ts'
 import { join } from 'node:path'
@@ -15,9 +15,10 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const stop = new AbortController()
   const onStop = stopCounter(stop)
   const onSignal = () => onStop(1)
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  for (const signal of stopSignals) process.on(signal, onSignal)
   heedLauncher(onStop)
+  // A reader of the output that is gone, or an error that nobody catches, ends the process in the middle of its work.
+  process.once('exit', cleanUp)
   process.stdout.on('error', quietPipe)
   // Nobody reads the log any more: no reason to give up the work.
   process.stderr.on('error', () => undefined)
@@ -45,8 +46,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     if (argv.includes('--json') && !printed) deps.stdout(clean(documentText(document)))
     return exitCode(error)
   } finally {
-    process.off('SIGINT', onSignal)
-    process.off('SIGTERM', onSignal)
+    for (const signal of stopSignals) process.off(signal, onSignal)
   }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { relative, resolve } from 'node:path'
 import { usage } from '../../base/errors.ts'
 import { attach, headNote, headOf, originOf, storeHead } from '../../trust/heads/head.ts'
+import { recordedHeadFiles } from '../../trust/heads/stored.ts'
 import { nameTry } from '../../trust/heads/tries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { type NoteKey, publicText, readKey, secretText, signedText } from '../../base/merkle/note.ts'
@@ -21,7 +22,7 @@ export const keyNewCommand = answering({
   },
   details: `The file is for its owner alone and is never written over; whoever has it can sign heads of the lake. What is printed is
 the public key, to give away: checkers take it as --key.`,
-  answer: async ({ options, settings: { data }, cwd, env }) => {
+  answer: async ({ options, settings: { data }, cwd, env, stderr }) => {
     const { out = env[keyVariable] ?? '' } = options
     if (out === '') throw usage('--out', { expected: 'the file of the key', got: 'nothing' })
     const path = resolve(cwd, out)
@@ -35,6 +36,10 @@ the public key, to give away: checkers take it as --key.`,
     const key = readKey(text)
     if (key === undefined) throw usage('--name', { expected: 'a name without spaces and +', got: name })
     await writePrivate(path, text)
+    if (held !== undefined && recordedHeadFiles(held).size > 0)
+      stderr(
+        'note: heads of this lake bear the signature of an earlier key: whoever checks them needs both public halves\n',
+      )
     const document = { name, file: path, public: publicText(key) }
     return { document, words: () => `${document.public}\n` }
   },
@@ -52,7 +57,8 @@ are printed unsigned and not kept under heads/. docs/proof.md tells what a head 
     await openedLake(call)
     const { options, settings, cwd } = call
     if (options.attach === undefined) return await headMade(call, await keyGiven(call, options.key))
-    const document = await attach(settings.data, resolve(cwd, options.attach))
+    using ledger = await Ledger.openToRead(settings.data)
+    const document = await attach(ledger, resolve(cwd, options.attach), lakeWorld(call, 'head'))
     const { path, signatures, check } = document
     const kept = check === null ? `bears ${signatures.join(', ')}` : `is kept:\n${check}`
     return { document, words: () => `${path} ${kept}\n` }
@@ -65,7 +71,7 @@ export async function headMade(call: Call, key: NoteKey | undefined) {
   using ledger = await Ledger.openToRead(data)
   const head = headOf(ledger)
   const note = headNote(head, key)
-  const file = note.signatures.length === 0 ? null : await storeHead(data, note)
+  const file = note.signatures.length === 0 ? null : await storeHead(ledger, note, lakeWorld(call, 'head'))
   const document = { ...head, version: ledger.head().version, note: signedText(note), file }
   if (file !== null) await tellHead(call, document)
   return { document, words: () => document.note }

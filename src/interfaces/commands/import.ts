@@ -64,9 +64,19 @@ export const importCommand = answering({
 
 type Imported = Awaited<ReturnType<typeof importOwn>>[number]['summary']
 
-function inWords({ name, rows, points_added, vintages_added, left_because, violations, version }: Imported): string {
+function inWords({
+  name,
+  rows,
+  points_added,
+  vintages_added,
+  left_because,
+  late,
+  violations,
+  version,
+}: Imported): string {
   const left = Object.entries(left_because).filter(([, count]) => count > 0)
   const because = left.map(([why, count]) => `${whole(count)} ${why}`).join(', ')
   const vintages = vintages_added === 0 ? '' : `, ${whole(vintages_added)} vintages`
-  return `own/${name}: ${whole(points_added)} points added${vintages} of ${whole(rows)} rows${because && ` (left: ${because})`}, ${whole(violations)} violations, version ${version}\n`
+  const tardy = late === 0 ? '' : `, ${whole(late)} late`
+  return `own/${name}: ${whole(points_added)} points added${vintages}${tardy} of ${whole(rows)} rows${because && ` (left: ${because})`}, ${whole(violations)} violations, version ${version}\n`
 }

@@ -15,10 +15,14 @@ export const initCommand = talking({
     if (cwd.includes('?'))
       throw usage('init', { expected: 'a folder without ? in its path', got: cwd, next: 'rename it' })
     const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(cwd, name) }))
-    const taken = files.filter(({ path }) => existsSync(path)).map(({ name }) => name)
-    if (taken.length > 0 && !force)
-      throw usage(taken.join(', '), { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    if (existsSync(resolve(cwd, 'pitlake.yaml')) && !force)
+      throw usage('pitlake.yaml', { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
     for (const { name, path } of files) {
+      // A checkout of the project has an .env.example already.
+      if (existsSync(path) && !force) {
+        stderr(`kept ${name}\n`)
+        continue
+      }
       // The template files stand beside the catalogue, so that they are data, too.
       const template = new URL(`../../../catalog/templates/${name.replace(/^\./, 'dot')}`, import.meta.url)
       await putOut(path, readFileSync(template, 'utf8'), null, 'init')

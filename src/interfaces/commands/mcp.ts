@@ -50,7 +50,7 @@ It ends when standard input does. In the configuration of an agent:
 
 /** Has a tool called, after a look at the views; how the lake stands is read here, where the settings are. */
 function calling(tool: string, answers: Answers, call: Call, look: () => Promise<void>): Tool['call'] {
-  return async (args, gone) => {
+  return async (args, { gone }) => {
     await look()
     const now = tool === 'status' ? await standingNow(call) : null
     const standing = now === null ? {} : { check: check(now).lines.join('\n'), ...now }

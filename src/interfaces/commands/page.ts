@@ -48,7 +48,14 @@ it (python3 -m http.server -d DIR). What needs an engine, such as SQL, names \`p
 /** The text of an answer; what its head says of the lake is kept. */
 async function asked(answers: Answers, body: object, lake: Record<string, unknown>): Promise<string> {
   const headers = { accept: 'application/json', 'content-type': 'application/json' }
-  const question = { path: '/query', method: 'POST', query: '', headers, body: JSON.stringify(body) }
+  const question = {
+    path: '/query',
+    client: 'the page',
+    method: 'POST',
+    query: '',
+    headers,
+    body: JSON.stringify(body),
+  }
   const answer = await answers.ask(question, new AbortController().signal)
   if (typeof answer === 'string' || typeof answer.body === 'string')
     throw new RangeError('a query was answered as a text')

@@ -23,6 +23,7 @@ import {
   runAtWork,
   verifiedTotals,
 } from '../../lake/ledger/held-runs.ts'
+import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import type { Head, Ledger } from '../../lake/ledger/ledger.ts'
 import { proveLive } from '../../lake/ledger/live.ts'
 import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
@@ -45,7 +46,9 @@ import {
 } from '../../base/time.ts'
 import { readableSeries } from '../../catalog/series.ts'
 import { beginsLater } from '../../sources/metrics/tally.ts'
-import { beforeFirst } from '../../lake/ledger/coverage.ts'
+import { parseSeriesId } from '../../catalog/series.ts'
+import { ownPrefix } from '../../sources/points/own-rows.ts'
+import { beforeFirst, isLost } from '../../lake/ledger/coverage.ts'
 import { judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'
 import { registryState } from '../../sources/registry/staging.ts'
 import { isOpenFinding, type ListedFinding, listFindings } from '../../sources/registry/verify.ts'
@@ -97,6 +100,14 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
     oldest: oldestOf(ledger, coverage, refused, findings),
     /** The last publish to each destination: files that the tables named and that were gone, cut or changed there. */
     published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
+    /** Copies that are behind the lake: published tables, backups, or this mirror itself. */
+    behind: (await lagsOfCopies(ledger)).map((lag) => ({
+      thing: lag.thing.name,
+      version: lag.thing.version,
+      newest: lag.lake.newest,
+      words: lagWords(lag),
+      remedy: lag.thing.remedy,
+    })),
     requests: {
       ...requestTotals(ledger, now * 1_000_000),
       /** From midnight UTC on. */
@@ -128,6 +139,8 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
     last_ends: lastEndsOf(ledger),
     /** What most failed windows failed of; null where none did. */
     failed_most: failedOf(coverage).most,
+    /** User data whose points were lost with a file and have not been imported again. */
+    lost_user_data: lostUserData(coverage),
     /** User data that no longer come as they used to. */
     user_data: silentUserData(ledger, catalogue, now).map(({ metric, last, rhythm }) => {
       return { metric, last_at: formatInstant(last), every_seconds: rhythm }
@@ -184,7 +197,7 @@ interface FailedWindows {
 export function failedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): FailedWindows {
   const rows = [...coverage.values()]
     .flat()
-    .filter(({ state, reason }) => state === 'failed' && readRefusal(reason) === null)
+    .filter((row) => row.state === 'failed' && readRefusal(row.reason) === null && !isLost(row))
   const [most] = [...Map.groupBy(rows, ({ reason }) => reason)].toSorted(([, a], [, b]) => b.length - a.length)
   const since = rows.reduce((least, { asked_at }) => Math.min(least, asked_at), Infinity)
   return { count: rows.length, most: most?.[0] ?? null, since: rows.length === 0 ? null : formatInstant(since) }
@@ -291,6 +304,11 @@ function refusedOf(all: readonly Refused[]) {
     /** Those of them of which nobody took note. */
     unaccepted: count(gone.filter(isOpen)),
   }
+}
+
+function lostUserData(coverage: ReadonlyMap<string, readonly CoverageRow[]>): string[] {
+  const lost = [...coverage].filter(([, rows]) => rows.some(isLost)).map(([id]) => parseSeriesId(id)?.metric ?? '')
+  return [...new Set(lost)].filter((metric) => metric.startsWith(ownPrefix)).toSorted()
 }
 
 const isOpen = ({ listed }: Refused): boolean => listed.accepted_at === null

@@ -1,6 +1,7 @@
 import { beginsInWords } from '../../sources/metrics/tally.ts'
 import type { LastEnds, readStatusFacts } from './facts.ts'
 import type { Check } from '../../catalog/health.ts'
+import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { percent, several } from '../../base/figures.ts'
 import { silenceOf } from './freshness.ts'
 import { day, formatDuration, formatInstant, hour, type Instant, minute } from '../../base/time.ts'
@@ -10,7 +11,19 @@ type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
 /** What a reason not to trust the lake blindly is about. */
 type ReasonKind =
   | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
-  | ('failed' | 'not_asked' | 'late' | 'stopped' | 'gaps' | 'begins' | 'feed' | 'published' | 'synthetic' | 'running')
+  | (
+      | 'failed'
+      | 'not_asked'
+      | 'late'
+      | 'stopped'
+      | 'gaps'
+      | 'begins'
+      | 'feed'
+      | 'published'
+      | 'behind'
+      | 'synthetic'
+      | 'running'
+    )
   | ('rules' | 'verified' | 'key' | 'quota' | 'provider' | 'held_back' | 'user_data' | 'unmapped')
 
 /** One reason not to trust the lake blindly, and what to type. */
@@ -65,7 +78,8 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Jud
     ...arrivals(facts),
     ...holes(facts, check),
     ...polled(facts, now, maxFeedAge),
-    ...kept(facts),
+    ...(facts.mirror_of === null ? kept(facts) : []),
+    ...facts.behind.map(({ words, remedy }) => note(reasonAbout('behind', 1), words, remedy)),
     ...remarks(facts),
   ]
   const { mirror_of: source } = facts
@@ -123,6 +137,9 @@ function note(about: About, text: string, next: string | null): Reason {
 
 const list = 'pitlake violations list'
 
+/** The command that brings user data: only its owner knows the files. */
+const importAgain = (metric: string): string => `pitlake import FILE --as ${metric.slice(ownPrefix.length)}`
+
 /** What ended the last fetch that running it again cannot mend. */
 const fetchEnds: Readonly<Record<string, Pick<Reason, 'kind' | 'text' | 'next'>>> = {
   unauthorised: {
@@ -166,9 +183,7 @@ function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
   const [first] = silent
   if (first !== undefined) {
     const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
-    found.push(
-      look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, `pitlake import ${first.metric}`),
-    )
+    found.push(look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, importAgain(first.metric)))
   }
   if (unmapped.series > 0) {
     const text = `${several(unmapped.series, 'selected series is', 'selected series are')} never requested: ${unmapped.words ?? ''}`
@@ -180,13 +195,24 @@ function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
 /** Windows to which the provider gave no usable answer, `most` of them for this reason; hooks report the same. */
 export function failedReason(failed: number, most: string | null, since: string | null, maxFailed: number): Reason[] {
   if (failed <= 0) return []
-  const windows = `${several(failed, 'window')} failed: the provider gave no usable answer`
-  const text = most === null ? windows : `${windows}, most often ${most}`
+  const windows = `${several(failed, 'window')} failed`
+  const text = most === null ? windows : `${windows}: the provider gave no usable answer, most often ${most}`
   return [look(reasonAbout('failed', failed, since), 'look', text, failedNext, failed <= maxFailed)]
 }
 
 function upstream(
-  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked, failed_most, last_ends }: StatusFacts,
+  {
+    violations,
+    incidents,
+    windows,
+    refused,
+    registry,
+    oldest,
+    not_asked: unasked,
+    failed_most,
+    last_ends,
+    lost_user_data: lost,
+  }: StatusFacts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
@@ -218,6 +244,10 @@ function upstream(
     const text = `${records} what snapshot and feed gave`
     const about = reasonAbout('findings', findings, oldest.findings)
     found.push(look(about, 'integrity', text, `${list} --resources '*'`, findings <= maxFindings))
+  }
+  for (const metric of lost) {
+    const text = `${metric} lost points with a file, and no provider has them`
+    found.push(look(reasonAbout('user_data', 1), 'look', text, importAgain(metric)))
   }
   found.push(...failedReason(windows.failed - refused.windows, failed_most, oldest.failed, maxFailed))
   if (unasked.series > 0) {

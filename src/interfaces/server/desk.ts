@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { LakeError, usage } from '../../base/errors.ts'
+import { usage } from '../../base/errors.ts'
 import { closing, openQuery, setMoment, setVariables, strangeViews } from '../../query/lake.ts'
 import type { Knowledge } from '../../query/question.ts'
 import type { RunDeps } from '../../query/run.ts'
@@ -7,6 +7,7 @@ import { statOf } from '../../lake/store/disk.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { microsOf } from '../../base/time.ts'
+import { type Asker, Turns } from './turns.ts'
 
 /** Which lake answered, and where it stood: equal digests are equal lakes. */
 export interface LakeFacts {
@@ -80,7 +81,7 @@ export class Desk {
   readonly #deps: DeskDeps
   /** What the views bear in every session of this desk. */
   readonly #mark: string
-  readonly #turns = pLimit(atOnce)
+  readonly #turns = new Turns(atOnce)
   readonly #opening = pLimit(1)
   #held: Opened | undefined
 
@@ -113,11 +114,11 @@ export class Desk {
     })
   }
 
-  /** Does work when it is its turn; whoever asked may go away, which cancels it. */
-  async turn<T>(gone: AbortSignal, work: (run: RunDeps) => Promise<T>): Promise<T> {
+  /** Does work when it is the client's turn; a client that goes away cancels it. */
+  async turn<T>(asker: Asker, work: (run: RunDeps) => Promise<T>): Promise<T> {
     const { begun, sleep } = this.#deps
-    return await this.#turns(async () => {
-      if (gone.aborted) throw new LakeError('stopped', { subject: 'the query was cancelled' })
+    const { gone } = asker
+    return await this.#turns.take(asker, async () => {
       begun(gone)
       return await work({ folder: this.means.folder, door: 'fields', mark: this.#mark, signal: gone, sleep })
     })

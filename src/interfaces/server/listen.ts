@@ -13,6 +13,7 @@ import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { usage } from '../../base/errors.ts'
 import { redact } from '../../base/secrets.ts'
 import { readStream } from '../../lake/store/files.ts'
+import type { Asker } from './turns.ts'
 
 /** A file that is sent as an answer, and let go of afterwards. */
 interface SentFile extends AsyncDisposable {
@@ -30,14 +31,12 @@ export interface Shown {
 }
 
 /** What a reader asks for. */
-interface HttpQuestion {
+interface HttpQuestion extends Asker {
   readonly method: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   /** The body as text; it is not read before. */
   readonly body: () => Promise<string>
-  /** Aborted when the reader goes away. */
-  readonly gone: AbortSignal
 }
 
 /** What is shown at which path. */
@@ -57,8 +56,19 @@ interface Manner {
 
 /** A page and some numbers are looked at by few. */
 const few: Manner = { readers: 32, posts: [] }
-/** Milliseconds that a head may take to come, a body with it, and a part of an answer to be taken. */
-const patience = { head: 5000, body: 30_000, answer: 30_000 }
+/** How long the server waits for its readers, in milliseconds. */
+interface Patience {
+  /** For a whole head. */
+  readonly head: number
+  /** For a head and the whole body after it. */
+  readonly body: number
+  /** For a part of an answer to be taken. */
+  readonly answer: number
+}
+
+const usualPatience: Patience = { head: 5000, body: 30_000, answer: 30_000 }
+/** The part of the places that the connections of one address may take. */
+const addressShare = 3 / 4
 /** Bytes of a body. */
 const longest = 1 << 20
 
@@ -84,19 +94,19 @@ export async function listen(
   settings: Readers,
   shows: Shows,
   manner: Manner = few,
+  patience: Patience = usualPatience,
 ) {
   const requestTimeout = manner.posts.length === 0 ? patience.head : patience.body
   const limits = { headersTimeout: patience.head, requestTimeout, keepAliveTimeout: patience.head }
   const server = createServer(
-    { ...limits, connectionsCheckingInterval: 1000, maxHeaderSize: 8192 },
+    { ...limits, connectionsCheckingInterval: patience.head / 5, maxHeaderSize: 8192 },
     (request, response) => {
       if (manner.posts.length > 0) response.setTimeout(0)
       const answer = answerTo(request, goneOf(response), settings, shows, manner)
-      void answer.then(async (shown) => await send(request, response, shown))
+      void answer.then(async (shown) => await send(request, response, shown, patience))
     },
   )
-  server.maxConnections = manner.readers
-  makeRoom(server, manner.readers)
+  boundConnections(server, manner.readers)
   server.timeout = patience.answer
   server.listen(port, host)
   try {
@@ -119,31 +129,54 @@ export async function listen(
 }
 
 /**
- * Keeps connections without a request from filling the server: before the last place is taken the oldest of them is
- * closed, first of the address that has most. A client that sends half a head, or none, so loses its place to one that asks.
+ * Keeps one client from taking every connection. Connections beyond the places are closed. The last place, and a place
+ * beyond the share of an address, are made free again by closing the oldest connection without a whole request: for the
+ * last place that of the address with most of them. A client that sends half a head, half a body or nothing loses its
+ * place to one that asks.
  */
-function makeRoom(server: Server, most: number): void {
-  const idle = new Map<Socket, string>()
-  let open = 0
+function boundConnections(server: Server, places: number): void {
+  server.maxConnections = places
+  const open = new Map<Socket, string>()
+  /** Those that have sent no whole request since their last answer, the oldest first. */
+  const idle = new Set<Socket>()
+  const oldestIdle = (client: string): Socket | undefined => idle.values().find((socket) => open.get(socket) === client)
+  const count = (sockets: Iterable<Socket>): Map<string, number> => {
+    const counts = new Map<string, number>()
+    for (const socket of sockets) counts.set(open.get(socket) ?? '', (counts.get(open.get(socket) ?? '') ?? 0) + 1)
+    return counts
+  }
   server.on('connection', (socket) => {
-    open++
-    idle.set(socket, socket.remoteAddress ?? '')
+    const client = clientOf(socket)
+    open.set(socket, client)
+    idle.add(socket)
     socket.once('close', () => {
-      open--
+      open.delete(socket)
       idle.delete(socket)
     })
-    if (open < most) return
-    const addresses = Map.groupBy(idle.keys(), (one) => idle.get(one) ?? '')
-    const [crowd = []] = [...addresses.values()].toSorted((a, b) => b.length - a.length)
-    crowd[0]?.destroy()
+    if ((count(open.keys()).get(client) ?? 0) > Math.ceil(places * addressShare)) oldestIdle(client)?.destroy()
+    else if (open.size >= places) {
+      const [[crowded] = ['']] = [...count(idle)].toSorted(([, a], [, b]) => b - a)
+      oldestIdle(crowded)?.destroy()
+    }
   })
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const address = idle.get(socket)
-    idle.delete(socket)
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request
+    request.once('end', () => idle.delete(socket))
     response.once('close', () => {
-      if (!socket.destroyed && address !== undefined) idle.set(socket, address)
+      if (open.has(socket)) idle.add(socket)
     })
   })
+}
+
+/** The client behind a connection: its address, of IPv6 the network of 64 bits, in which one machine has many addresses. */
+export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
+  const plain = remoteAddress.replace(/^::ffff:(?=[\d.]+$)/i, '')
+  if (!plain.includes(':')) return plain
+  const [head = '', tail] = plain.replace(/%.*$/, '').split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0')
+  return [...before, ...zeros, ...after].slice(0, 4).join(':')
 }
 
 const portRefusals: Readonly<Record<string, string>> = {
@@ -193,6 +226,7 @@ async function answerTo(
   const { method = '', headers, url: asked = '' } = request
   const url = URL.canParse(asked, 'http://here') ? new URL(asked, 'http://here') : null
   const path = url?.pathname ?? null
+  const client = clientOf(request.socket)
   const posted = path !== null && posts.includes(path)
   if (!posted) request.resume()
   const isFree = token !== null && path !== null && free.includes(path)
@@ -208,7 +242,7 @@ async function answerTo(
   try {
     const query = new URLSearchParams(url?.searchParams)
     query.delete('token')
-    const shown = await show({ method, query, headers, gone, body: async () => await bodyOf(request) })
+    const shown = await show({ method, query, headers, client, gone, body: async () => await bodyOf(request) })
     return { ...shown, body: typeof shown.body === 'string' ? redact(shown.body, secrets) : shown.body }
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error)
@@ -234,7 +268,12 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 const plain = (status: number, words: string): Shown => ({ status, type: 'text/plain', body: `${words}\n` })
 
-async function send(request: IncomingMessage, response: ServerResponse, shown: Shown): Promise<void> {
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  shown: Shown,
+  patience: Patience,
+): Promise<void> {
   const { status, type, body, headers } = shown
   const whole = typeof body === 'string' ? Buffer.from(body) : body
   response.setTimeout(patience.answer)

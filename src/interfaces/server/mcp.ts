@@ -26,6 +26,9 @@ A point describes the interval that begins at t and is knowable from available_a
 Use pit_join, pit_long, pit_window and panel, and prove a query of your own with lookahead. Every answer names the version
 and digest of the lake, with show_sql also the SQL that ran, and has at most 20 kB: a cursor goes on. The pages are resources; begin with pitlake://docs/cookbook and pitlake://docs/joins.`
 
+/** Standard input is one client. */
+const theAgent = 'the agent'
+
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url))
 
 /** Serves the tools and the pages over a pair of streams, by the official SDK; gives how to end that. */
@@ -48,7 +51,7 @@ function serverOf({ tools, version, secrets }: McpInput, pages: Awaited<ReturnTy
       async (args, { mcpReq }) => {
         const said = (words: string) => [{ type: 'text' as const, text: redact(words, secrets) }]
         try {
-          const document = redact(await call(args, mcpReq.signal), secrets)
+          const document = redact(await call(args, { client: theAgent, gone: mcpReq.signal }), secrets)
           return { content: said(document), structuredContent: JSON.parse(document) as Record<string, unknown> }
         } catch (error) {
           return { isError: true, content: said(error instanceof Error ? error.message : String(error)) }

@@ -8,6 +8,7 @@ import { guarded, type RunDeps } from '../../query/run.ts'
 import type { Note } from '../../query/note.ts'
 import { judgeQuestion, type Question } from '../../query/question.ts'
 import type { Desk, LakeFacts } from './desk.ts'
+import type { Asker } from './turns.ts'
 
 /** How much of an answer is told at once. */
 interface PageLimits {
@@ -59,15 +60,15 @@ export class Pages implements Disposable {
   }
 
   /** The first page of an answer. */
-  async first(question: Question, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
-    return await this.#desk.turn(gone, async (run) => {
+  async first(question: Question, limits: PageLimits, asker: Asker): Promise<AnswerPage> {
+    return await this.#desk.turn(asker, async (run) => {
       const seat = await this.#desk.sit(question.knowledge)
       return await closing(seat, async () => this.#tell(await begin(question, seat, run), limits, run))
     })
   }
 
   /** What follows, for whoever asks the same question with the cursor that came last. */
-  async next(question: Question, cursor: string, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
+  async next(question: Question, cursor: string, limits: PageLimits, asker: Asker): Promise<AnswerPage> {
     const [id = '', page = ''] = cursor.split('.')
     const open = this.#open.get(id)
     const wrong = (expected: string, got: string) =>
@@ -78,7 +79,7 @@ export class Pages implements Disposable {
     // Out of the others' reach while it is read: one that fails is over.
     this.#open.delete(id)
     try {
-      return await this.#desk.turn(gone, async (run) => await this.#tell(open, limits, run))
+      return await this.#desk.turn(asker, async (run) => await this.#tell(open, limits, run))
     } catch (error) {
       await putAway(open)
       throw error

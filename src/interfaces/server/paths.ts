@@ -16,6 +16,7 @@ import { type Desk, type LakeFacts, writerPart } from './desk.ts'
 import type { Shown, Shows } from './listen.ts'
 import { refusalIn, thrownBy } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
+import type { Asker } from './turns.ts'
 
 type HttpQuestion = Parameters<Shows[string]>[0]
 
@@ -65,7 +66,7 @@ export function pathsOf(input: PathsInput): Paths {
   return {
     '/query': async (asked) => {
       const { sql, format, ...knowledge } = readOptions(queryOptions, await given(asked, queryOptions), 'fields')
-      return await shown(input, { knowledge, sql }, formOf(asked, format), asked.gone)
+      return await shown(input, { knowledge, sql }, formOf(asked, format), asked)
     },
     '/panel': async (asked) => {
       const { own, rest } = apart(besidePanel, await given(asked, { ...panelTable, ...besidePanel }))
@@ -75,33 +76,33 @@ export function pathsOf(input: PathsInput): Paths {
         const { decisions, query } = panelSql(panel)
         return { status: 200, type: 'text/plain', body: `${decisions};\n${query};\n` }
       }
-      return await shown(input, { knowledge, panel }, formOf(asked, format), asked.gone)
+      return await shown(input, { knowledge, panel }, formOf(asked, format), asked)
     },
     '/metrics': async (asked) => {
       const { format } = readOptions(formatOption, fromAddress(asked.query), 'fields')
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
-      return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked.gone)
+      return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked)
     },
     '/lookahead': async (asked) => {
-      const body = await lookaheadTool(input.desk).call(await given(asked, lookaheadOptions), asked.gone)
+      const body = await lookaheadTool(input.desk).call(await given(asked, lookaheadOptions), asked)
       return { status: 200, type: 'application/json', body }
     },
     '/explain': async (asked) => {
       const { result } = readOptions(explainOptions, await given(asked, explainOptions), 'fields')
-      return { status: 200, type: 'application/json', body: await explained(input, result, asked.gone) }
+      return { status: 200, type: 'application/json', body: await explained(input, result, asked) }
     },
   }
 }
 
 /** Why a result that this lake stamped is another one now; the file is proved to be one before its query runs. */
-async function explained({ desk, scratch, draw }: PathsInput, result: string, gone: AbortSignal): Promise<string> {
+async function explained({ desk, scratch, draw }: PathsInput, result: string, asker: Asker): Promise<string> {
   const { wall, folder } = desk.means
   if (wall !== undefined)
     throw usage('explain', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
   const path = join(scratch, `${draw()}.parquet`)
   try {
     await writePrivate(path, Buffer.from(result, 'base64'))
-    const { from, to, ...told } = await desk.turn(gone, async (run) => {
+    const { from, to, ...told } = await desk.turn(asker, async (run) => {
       return await explainChange({ root: folder, from: path, to: null }, { ...run, mark: undefined })
     })
     return jsonText({ ...told, from: { version: from.version }, to: { version: to.version } })
@@ -169,10 +170,10 @@ function formOf({ headers }: HttpQuestion, named: Format | undefined): Format {
   })
 }
 
-async function shown({ desk, scratch, draw }: PathsInput, question: Question, format: Format, gone: AbortSignal) {
+async function shown({ desk, scratch, draw }: PathsInput, question: Question, format: Format, asker: Asker) {
   const path = join(scratch, `${draw()}${formatFacts[format].served?.ending}`)
   try {
-    const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
+    const { facts, sql, rows, notes } = await desk.turn(asker, async (run) => {
       using seat = await desk.sit(question.knowledge)
       const { sql, ready, by, notes, doubts } = await judgeQuestion(question, seat.engine, run)
       const options = { format, width: 80, rows: Infinity, by, memory: engineMemory(writerPart) }

@@ -11,6 +11,7 @@ import { quote } from '../../lake/store/engine.ts'
 import { didYouMean, nearPaths } from '../../base/suggestion.ts'
 import type { Desk } from './desk.ts'
 import { pageBytes, type Pages } from './pages.ts'
+import type { Asker } from './turns.ts'
 
 type AnswerPage = Awaited<ReturnType<Pages['first']>>
 
@@ -19,8 +20,8 @@ export interface Tool {
   readonly name: string
   readonly about: string
   readonly input: Options
-  /** A document as JSON text; `gone` is aborted when nobody waits any more. */
-  readonly call: (args: unknown, gone: AbortSignal) => Promise<string>
+  /** A document as JSON text; its client may go away meanwhile. */
+  readonly call: (args: unknown, asker: Asker) => Promise<string>
 }
 
 /** Rows of a page: as many as are told where nothing is said, and at most. */
@@ -42,7 +43,7 @@ const timedOptions = { ...knowledgeOptions, as_of: { ...knowledgeOptions.as_of, 
 const sqlOption = { sql: { kind: 'text', about: 'one SELECT', required: true } } as const satisfies Options
 
 /** Asks for a page of an answer and gives its document; `beside` stands in its head. */
-type AskPage = (question: Question, paged: Paged, gone: AbortSignal, beside?: object) => Promise<string>
+type AskPage = (question: Question, paged: Paged, asker: Asker, beside?: object) => Promise<string>
 type Paged = ReadOptions<typeof paging>
 
 /** `standing` tells how the lake stands now, as `status --json` does. */
@@ -50,10 +51,11 @@ type ToolsFrom = { readonly desk: Desk; readonly pages: Pages; readonly standing
 
 /** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
 export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
-  const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, gone, beside) => {
+  const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, asker, beside) => {
     const head = (page: AnswerPage): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
     const limits = { rows, room: (page: AnswerPage): number => roomBeside(head(page)) }
-    const told = cursor === undefined ? pages.first(question, limits, gone) : pages.next(question, cursor, limits, gone)
+    const told =
+      cursor === undefined ? pages.first(question, limits, asker) : pages.next(question, cursor, limits, asker)
     const { rows: lines, cursor: next, notes } = await told
     const tail = jsonText({ ...notesIn(notes), row_count: lines.length, cursor: next }).slice(1, -1)
     // Its rows stand at the end, a line each.
@@ -64,16 +66,16 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
       'metrics',
       'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
       { match: { kind: 'text', about: 'only paths and meanings with this text' }, ...paging },
-      async ({ match, ...paged }, gone) =>
-        await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
+      async ({ match, ...paged }, asker) =>
+        await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, asker),
     ),
     describeTool(page, pages, desk),
     tool(
       'query',
       'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
       { ...sqlOption, ...timedOptions, ...paging },
-      async ({ sql, rows, cursor, showSql, ...knowledge }, gone) =>
-        await page({ knowledge, sql }, { rows, cursor, showSql }, gone),
+      async ({ sql, rows, cursor, showSql, ...knowledge }, asker) =>
+        await page({ knowledge, sql }, { rows, cursor, showSql }, asker),
     ),
     panelTool(page),
     tool(
@@ -84,10 +86,10 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
         condition: { kind: 'text', about: "on its columns: status = 'active'" },
         ...paging,
       },
-      async ({ ts, condition, ...paged }, gone) => {
+      async ({ ts, condition, ...paged }, asker) => {
         const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
         const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
-        return await page({ knowledge: { asOf: ts }, sql }, paged, gone)
+        return await page({ knowledge: { asOf: ts }, sql }, paged, asker)
       },
     ),
     lookaheadTool(desk),
@@ -112,15 +114,15 @@ function describeTool(page: AskPage, pages: Pages, desk: Desk): Tool {
     'describe',
     'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
     describeOptions,
-    async ({ name, asOf, ...paged }, gone) => {
+    async ({ name, asOf, ...paged }, asker) => {
       const question = (sql: string): Question => ({ knowledge: { asOf }, sql, generated: true })
       const first = async (sql: string): Promise<string | undefined> =>
-        (await pages.first(question(`${sql}\nLIMIT 1`), { rows: 1, room: () => pageBytes }, gone)).rows[0]
+        (await pages.first(question(`${sql}\nLIMIT 1`), { rows: 1, room: () => pageBytes }, asker)).rows[0]
       const endpoint = await first(`SELECT * FROM endpoints WHERE metric = ${quote(name)}`)
       const series = question(`SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`)
-      if (endpoint !== undefined) return await page(series, paged, gone, { endpoint: jsonOf(endpoint) })
+      if (endpoint !== undefined) return await page(series, paged, asker, { endpoint: jsonOf(endpoint) })
       if ((await first(objectSql(name))) === undefined) throw await unknown(desk, name)
-      return await page(question(objectSql(name)), paged, gone)
+      return await page(question(objectSql(name)), paged, asker)
     },
   )
 }
@@ -131,10 +133,10 @@ function panelTool(page: AskPage): Tool {
     name: 'panel',
     about: 'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
     input: { ...panelTable, ...beside },
-    call: async (args, gone) => {
+    call: async (args, asker) => {
       const { own, rest } = apart(beside, recordOf(args))
       const { rows, cursor, showSql, ...knowledge } = readOptions(beside, own, 'fields')
-      return await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor, showSql }, gone)
+      return await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor, showSql }, asker)
     },
   }
 }
@@ -152,13 +154,13 @@ function tool<const Table extends Options>(
   name: string,
   about: string,
   input: Table,
-  answer: (args: ReadOptions<Table>, gone: AbortSignal) => Promise<string>,
+  answer: (args: ReadOptions<Table>, asker: Asker) => Promise<string>,
 ): Tool {
   return {
     name,
     about,
     input,
-    call: async (args, gone) => await answer(readOptions(input, recordOf(args), 'fields'), gone),
+    call: async (args, asker) => await answer(readOptions(input, recordOf(args), 'fields'), asker),
   }
 }
 
@@ -237,14 +239,14 @@ export const lookaheadTool = (desk: Desk): Tool =>
     'lookahead',
     'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
     lookaheadOptions,
-    async (asked, gone) => await lookahead(desk, asked, gone),
+    async (asked, asker) => await lookahead(desk, asked, asker),
   )
 
-async function lookahead(desk: Desk, asked: ReadOptions<typeof lookaheadOptions>, gone: AbortSignal) {
+async function lookahead(desk: Desk, asked: ReadOptions<typeof lookaheadOptions>, asker: Asker) {
   const { wall } = desk.means
   if (wall !== undefined)
     throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
-  return await desk.turn(gone, async (run) => {
+  return await desk.turn(asker, async (run) => {
     using seat = await desk.sit({})
     const { ts = 'ts', labels = [], cutoffs = 20 } = asked
     const { sql } = await judgeQuestion({ sql: asked.sql }, seat.engine, run)

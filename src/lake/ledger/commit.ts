@@ -13,7 +13,7 @@ import {
   type Ticket,
   type Version,
 } from './draft.ts'
-import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Provider } from './entry.ts'
+import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Json, type Provider } from './entry.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import type { Micros } from '../../base/time.ts'
 import { appendEntry, asideDigest, type Sealed } from './journal.ts'
@@ -244,6 +244,22 @@ async function noteLines(
     ...(verified.length > 0 && { verified }),
   }
   if (Object.keys(line).length > 1) await appendFacts(disk, ledger.root, draft.run, [line])
+}
+
+/** Writes down a fact in passing, outside of a commit. Makes no version. */
+export async function notePassing(
+  ledger: Ledger,
+  run: string,
+  key: string,
+  fact: { readonly at: Micros; readonly value: Json },
+  disk: Disk = realDisk,
+): Promise<void> {
+  try {
+    await appendFacts(disk, ledger.root, run, [{ after: ledger.head().version, soft: { [key]: fact } }])
+    await ledger.catchUp()
+  } catch (error) {
+    throw diskError(error, `writing ${key} down`)
+  }
 }
 
 /** Writes down facts of a run: its beginning, its plan, its end. Makes no version. */

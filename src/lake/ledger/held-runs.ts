@@ -118,6 +118,19 @@ export function lastPublished(index: Index): ReturnType<typeof publishedOf>[] {
   return rows.all().map(publishedOf)
 }
 
+const copyOf = rowOf({ job: text, destination: text, version: count, lake: count })
+
+/** What stands at each destination of `publish` and `backup`: the version that the newest complete run wrote; `lake` is 1 where its journal was copied, too. */
+export function heldCopies(index: Index): ReturnType<typeof copyOf>[] {
+  const rows = index.statement(
+    `SELECT job, plan ->> '$.destination' AS destination, max(plan ->> '$.version') AS version,
+       max(coalesce(plan ->> '$.lake', 0)) AS lake
+     FROM runs WHERE job IN ('publish', 'backup') AND exit_code = 0 AND plan ->> '$.destination' IS NOT NULL
+     GROUP BY 1, 2 HAVING count(plan ->> '$.version') > 0 ORDER BY 2, 1`,
+  )
+  return rows.all().map(copyOf)
+}
+
 const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: real, busiest_minute: count })
 
 /**

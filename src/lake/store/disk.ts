@@ -181,12 +181,15 @@ const sayings: Readonly<Record<string, readonly [got: string, next: string]>> = 
   EPERM: ['the operation is not permitted', 'give this user the right to write there, then run the same command again'],
   EROFS: ['the file system is read-only', 'mount it writable or name another folder with --data'],
   ENOENT: ['it is not there any more', 'see that the folder is in place, then run the same command again'],
-  EEXIST: ['it is there already', 'run pitlake doctor'],
+  EEXIST: ['it is there already', 'run pitlake doctor: it finds a file in place of a folder'],
   EIO: ['the disk reports an input/output error', 'check the disk, then run pitlake doctor'],
   EMFILE: ['too many open files', 'raise the limit (ulimit -n), then run the same command again'],
   ENFILE: ['too many open files on this machine', 'close some programs, then run the same command again'],
   EISDIR: ['there is a folder where a file belongs', 'move it away, then run the same command again'],
-  ENOTDIR: ['there is a file where a folder belongs', 'move it away, then run the same command again'],
+  ENOTDIR: [
+    'there is a file where a folder belongs',
+    'move it away (in a lake pitlake doctor --repair does), then run the same command again',
+  ],
 }
 
 /** What DuckDB and SQLite say in words only. */

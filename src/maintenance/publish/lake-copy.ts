@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import pLimit from 'p-limit'
 import { LakeError, usage } from '../../base/errors.ts'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
@@ -10,6 +11,7 @@ import { makeFolder, namesIn, realDisk } from '../../lake/store/disk.ts'
 import { readBytes, sizeOf } from '../../lake/store/files.ts'
 import { checkpointFile, dataVersion, entryFile, inLake, places } from '../../lake/store/layout.ts'
 import { mirrorMarker, parseMarker } from '../../lake/store/marker.ts'
+import { recordedHeadFiles } from '../../trust/heads/stored.ts'
 import { comparedAt, unlike } from './commit.ts'
 import { type Destination, type Published, stopAt } from './destination.ts'
 import {
@@ -100,6 +102,7 @@ async function copyOnce(input: CopyInput, deps: CopyDeps) {
   const needed = await neededBy(staged, from, held?.place)
   const { stand, ...moved } = await bringFiles(input, needed.files, deps)
   await bringRuns(to, staged.root)
+  await bringHeads(from, to, staged.index)
   const stamps = await bringNotes(to, staged.root, needed.notes)
   const step = { staged, target, rewritten, leap: rewritten || leaps(staged.index, before, stand) }
   input.beforeJournal?.()
@@ -189,6 +192,18 @@ async function bringRuns(to: Destination, root: string): Promise<void> {
     if ((await sizeOf(local)) > (there.get(path) ?? 0)) await to.put(path, local)
   }
 }
+
+/** Copies the signed heads that the lake stored, as they were stored; one that was lost or changed stays behind. */
+async function bringHeads(from: Destination, to: Destination, index: Ledger): Promise<void> {
+  for (const [path, digest] of recordedHeadFiles(index)) {
+    const there = await to.read(path)
+    if (there && sha256Bytes(there) === digest) continue
+    const bytes = await from.read(path)
+    if (bytes && sha256Bytes(bytes) === digest) await to.replace(path, bytes)
+  }
+}
+
+const sha256Bytes = (bytes: Buffer): string => hash('sha256', bytes)
 
 async function bringNotes(to: Destination, root: string, notes: readonly string[]): Promise<number> {
   const there = new Set((await to.list(places.stamps)).map(({ path }) => path))

@@ -122,7 +122,7 @@ export async function backup(input: BackupInput, deps: JobDeps & CopyDeps) {
     const done = { files: 0, bytes: 0 }
     await using behind = new AsyncDisposableStack()
     // The copy must not hold a run that never ends: this one is written down behind it.
-    behind.defer(async () => await begin({ version }, () => done))
+    behind.defer(async () => await begin({ version, destination: to.uri }, () => done))
     const copied = await publishLake({ root, to, version, run: id, scratch: spool.file('lake'), thorough }, deps)
     done.files = copied.files
     done.bytes = copied.bytes

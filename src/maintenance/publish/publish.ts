@@ -55,7 +55,7 @@ export async function publish(input: PublishInput, deps: JobDeps & { readonly si
 }
 
 async function published(
-  { root, catalogue, to, portions = usualPortions, verify = false }: PublishInput,
+  { root, catalogue, to, portions = usualPortions, withLake = false, verify = false }: PublishInput,
   deps: CommitDeps & { readonly signal: AbortSignal },
   { ledger, begin, id, lake, spool }: Parameters<Parameters<typeof publishing>[2]>[0],
 ) {
@@ -74,7 +74,11 @@ async function published(
   const writing: Writing = { ...logs, mark, now: at.now, portions }
   const done: Record<string, ReturnType<typeof publishedChange>> = {}
   const count = { missing: 0, changed: 0 }
-  await begin({ version, destination: to.uri }, () => ({ version, tables: Object.keys(done).length, ...count }))
+  await begin({ version, destination: to.uri, lake: withLake }, () => ({
+    version,
+    tables: Object.keys(done).length,
+    ...count,
+  }))
   const files = [...states].flatMap(([name, { files: adds }]) =>
     [...adds.values()].map((add) => publishedFile(name, add)),
   )

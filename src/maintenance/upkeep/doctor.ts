@@ -3,9 +3,12 @@ import { LakeError } from '../../base/errors.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import {
   checkFiles,
+  checkHeads,
   checkLocks,
+  checkCopies,
   checkMarker,
   checkOrphans,
+  checkPlaces,
   checkViews,
   type Damage,
   type DamagedFile,
@@ -31,8 +34,10 @@ import { judgeLake, moveFound } from './judgement.ts'
 import { whatIsLeft } from '../../lake/store/parquet.ts'
 import {
   clearJournal,
+  clearPlaces,
   clearViews,
   foldIndex,
+  forgetHeads,
   forgetStamps,
   goBack,
   keepRuns,
@@ -91,6 +96,26 @@ export interface Diagnosis {
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
   const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
   if (rebuildLedger || repair || forgetLost || adopt) await refuseMirror(root)
+  const cleared = repair && isBegun(root) ? await clearPlaces(root) : []
+  const taken = isBegun(root) ? await checkPlaces(root) : []
+  // Where a file stands in place of a folder nothing else can be judged, and its remedy comes first.
+  if (taken.length > 0) return { ...nothingSeen, findings: taken }
+  const found = await examineFolders(input, deps)
+  return { ...found, mended: [...cleared, ...found.mended] }
+}
+
+const nothingSeen: Diagnosis = {
+  lake: null,
+  version: 0,
+  checked: { files: 0, bytes: 0, thorough: false },
+  findings: [],
+  mended: [],
+  forgotten: null,
+  observed_again: [],
+}
+
+async function examineFolders(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
   const judged = await judgeLake(root)
   if (judged.way === 'adopt') await refuseHalfMirror(root)
   if (judged.way === 'adopt' && adopt) return await adopted(input, adopt, deps)
@@ -163,7 +188,8 @@ async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
     done.push(...rebuilt.done, ...(await restoreMerged(ledger, lost, deps)))
   }
   const forgotten = input.forgetLost ? await forgetLost(ledger, await gone(), deps) : null
-  if (input.forgetLost) done.push(...(await forgetStamps(ledger, input.thorough, deps)))
+  if (input.forgetLost)
+    done.push(...(await forgetStamps(ledger, input.thorough, deps)), ...(await forgetHeads(ledger, deps)))
   if (input.repair)
     done.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
   return { done, forgotten, beyond }
@@ -232,8 +258,10 @@ const looks: readonly {
   { writable: true, look: ({ ledger }) => checkOrphans(ledger) },
   { look: ({ ledger }) => checkRuns(ledger) },
   { look: async ({ ledger, thorough }) => (await stampsHealth(ledger, thorough)).findings },
+  { look: ({ ledger }) => checkHeads(ledger) },
   { look: ({ ledger, now }) => checkClock(ledger, now) },
   { look: ({ ledger, root, thorough }) => checkViews(ledger, root, thorough) },
+  { look: ({ ledger }) => checkCopies(ledger) },
 ]
 
 /** A closed way to many files is one finding. */

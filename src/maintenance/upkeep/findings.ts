@@ -4,7 +4,7 @@ import { isFolder } from '../../lake/store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../../lake/store/disk.ts'
 import { readsWell } from '../../lake/store/engine.ts'
 import { filesOnDisk, type HeldFile, isOnDisk, mergedFrom } from '../../lake/ledger/held.ts'
-import { dataVersion, decodeSegment, holderFile, inLake, places } from '../../lake/store/layout.ts'
+import { dataVersion, decodeSegment, holderFile, inLake, ownFolders, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../../lake/store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../../lake/store/marker.ts'
@@ -12,7 +12,10 @@ import { findOrphans, isLater } from '../../lake/ledger/sweep.ts'
 import { exportsOf, type Manifest, readManifest } from '../../query/views/manifest.ts'
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../../query/views/build.ts'
+import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import { lagOfViews } from '../../query/views/current.ts'
+import { featurePrefix, ownPrefix } from '../../sources/points/own-rows.ts'
+import { headProblems } from '../../trust/heads/stored.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { LakeError } from '../../base/errors.ts'
 
@@ -28,6 +31,8 @@ const orCopy = `${rebuild}; if it stays, put the file back from a copy of the la
 const entry = `${copy}, or run pitlake doctor: it says what can be done without it`
 const stamp =
   'put it back from a copy; without one pitlake doctor --forget-lost goes on: no point is lost, and its result cannot be replayed'
+const head =
+  'put it back from a copy of the lake, or from where you keep heads outside of it; without one run pitlake doctor --forget-lost, then pitlake head, which signs a new one: the log itself is whole'
 const views = 'run pitlake views'
 
 /**
@@ -36,6 +41,7 @@ const views = 'run pitlake views'
  * of all the others.
  */
 const kinds = {
+  place_taken: damage('run pitlake doctor --repair: it moves the file aside, and nothing of it is removed'),
   newer_version: damage('this lake was written by a newer pitlake: update the program'),
   journal_lost: damage(
     'put journal/ back from a copy of the lake; without one pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others, and pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun; neither removes anything',
@@ -69,10 +75,13 @@ const kinds = {
   clock_ahead: damage('see that the clock of this machine is right, then run pitlake doctor --repair'),
   stamp_lost: damage(stamp),
   stamp_torn: damage(stamp),
+  head_lost: damage(head),
+  head_changed: damage(head),
   views_missing: damage(views),
   views_torn: damage(views),
   views_moved: damage(views),
   views_behind: notice(views),
+  copy_behind: notice('run pitlake publish, backup or pull again'),
   entry_stray: notice('nothing reads it; pitlake doctor --repair moves it to journal/aside/'),
   orphans: notice('nothing reads them; the next fetch or pitlake doctor --repair sweeps them away'),
   stale_lock: notice('it holds nothing back; pitlake doctor --repair removes the note'),
@@ -96,7 +105,7 @@ export const instead = {
     'put the entries back from a copy of the lake; without one pitlake doctor --repair moves these files to swept/, and fetch asks again',
   superseded:
     'it has left the view and only results stamped before may need it: put it back from a copy if you have one',
-  asked: `${copy}, or run pitlake doctor --repair --forget-lost and fetch again`,
+  asked: (again: string) => `${copy}, or run pitlake doctor --repair --forget-lost and ${again}`,
   refolded:
     'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back from a copy',
   beyond: (why: string) => `${copy}: registry/raw cannot make it (${why})`,
@@ -182,8 +191,30 @@ async function weightOf(
 ): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
   if (!isGone(problem)) return {}
   if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }
-  if (isForgettable(file)) return { remedy: instead.asked }
+  if (isForgettable(file)) return { remedy: instead.asked(bringAgain(metricsIn(ledger, file))) }
   return { remedy: (await hasBodies(ledger, file)) ? instead.refolded : instead.beyond(bodiesGone) }
+}
+
+/** The metrics of which a data file may hold points: one, or of a file of many all that the lake has. */
+function metricsIn(ledger: Ledger, { table, metric }: HeldFile): string[] {
+  if (table !== 'points') return []
+  if (metric !== null) return [metric]
+  const rows = ledger.statement('SELECT DISTINCT metric FROM series WHERE points > 0 ORDER BY metric').all()
+  return rows.map((row) => String(row['metric']))
+}
+
+/** What brings points of these metrics again: no provider has user data, and features are computed. */
+export function bringAgain(metrics: readonly string[]): string {
+  const user = metrics.filter((metric) => metric.startsWith(ownPrefix))
+  const isFeature = metrics.some((metric) => metric.startsWith(featurePrefix))
+  const isFetched = metrics.some((metric) => !metric.startsWith(ownPrefix) && !metric.startsWith(featurePrefix))
+  const imports = user.map((metric) => `pitlake import FILE --as ${metric.slice(ownPrefix.length)}`)
+  const parts = [
+    ...(isFetched || metrics.length === 0 ? ['pitlake fetch'] : []),
+    ...(user.length > 0 ? [`${imports.join(', ')} (only your files have them)`] : []),
+    ...(isFeature ? ['pitlake features'] : []),
+  ]
+  return `then ${parts.join(', then ')}`
 }
 
 const bodiesGone =
@@ -252,6 +283,23 @@ async function orphansNow(ledger: Ledger): Promise<string[]> {
   // A vacuum says what goes before it takes that away.
   const known = ledger.statement('SELECT 1 FROM files WHERE path = ?')
   return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !known.get(path))
+}
+
+/** Places of the layout at which a file stands in place of a folder. */
+export async function takenPlaces(root: string): Promise<string[]> {
+  const taken: string[] = []
+  for (const place of ownFolders) if ((await statOf(inLake(root, place)))?.isFile() === true) taken.push(place)
+  return taken
+}
+
+/** The findings of `takenPlaces`. */
+export async function checkPlaces(root: string): Promise<Damage[]> {
+  return (await takenPlaces(root)).map((place) => finding('place_taken', place, 'a file stands where a folder belongs'))
+}
+
+/** Files below `heads/` that are not as they were stored. */
+export async function checkHeads(ledger: Ledger): Promise<Damage[]> {
+  return (await headProblems(ledger)).map(({ kind, path, found }) => finding(kind, path, found))
 }
 
 /** A marker that is not this lake's: nothing is committed or swept beside it. */
@@ -333,6 +381,13 @@ async function checkLag(root: string): Promise<Damage[]> {
   if (lag === null || (isWritable(root) && !isFree(root, viewsLock))) return []
   const found = `it is of version ${lag.thing.version ?? 'no known number'}, the lake is at ${lag.lake.newest}`
   return [finding('views_behind', places.database, found)]
+}
+
+/** Published tables and backups that are behind the lake, or a mirror behind its source. */
+export async function checkCopies(ledger: Ledger): Promise<Damage[]> {
+  return (await lagsOfCopies(ledger)).map((lag) =>
+    finding('copy_behind', places.journal, lagWords(lag), { remedy: `run ${lag.thing.remedy}` }),
+  )
 }
 
 /** The name of an export begins with the checksum of its bytes. */

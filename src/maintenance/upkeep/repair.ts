@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../../lake/ledger/commit.ts'
 import { checkJournal, checkRuns, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
-import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './findings.ts'
+import { checkMarker, type DamagedFile, staleLocks, stampsHealth, takenPlaces } from './findings.ts'
 import { type Disk, exists, makeFolder, realDisk } from '../../lake/store/disk.ts'
 import { filesOnDisk, type HeldFile, listInstead, liveFiles, mergedFrom } from '../../lake/ledger/held.ts'
 import { Engine } from '../../lake/store/engine.ts'
@@ -18,6 +18,7 @@ import {
   registryFile,
   versioned,
 } from '../../lake/store/layout.ts'
+import { forgetHeadFile, headProblems } from '../../trust/heads/stored.ts'
 import { stampFile } from '../../lake/ledger/stamps.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { lockCommit, whileFree } from '../../lake/store/lock.ts'
@@ -129,6 +130,24 @@ export async function forgetStamps(ledger: Ledger, thorough: boolean, deps: Comm
   const forget = ledger.statement('DELETE FROM stamps WHERE id = ?')
   for (const id of [...lost, ...torn]) forget.run(id)
   return [...done, ...lost.map((id) => `the stamp ${id}, whose note is lost, was forgotten`)]
+}
+
+/** Goes on without heads that are lost or changed: changed ones are set aside. */
+export async function forgetHeads(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
+  const done: string[] = []
+  for (const { kind, path } of await headProblems(ledger)) {
+    if (kind === 'head_changed') done.push(await keepAside(ledger.root, path))
+    await forgetHeadFile(ledger, path, deps)
+    done.push(`${path} was forgotten`)
+  }
+  return done
+}
+
+/** Moves files aside that stand where folders of the layout belong. */
+export async function clearPlaces(root: string): Promise<string[]> {
+  const done: string[] = []
+  for (const place of await takenPlaces(root)) done.push(await keepAside(root, place))
+  return done
 }
 
 /** Folds what the ledger knows of runs whose files are lost into a checkpoint. */

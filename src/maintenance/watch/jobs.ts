@@ -17,14 +17,12 @@ import type { RewriteDeps } from '../../lake/ledger/commit.ts'
 import type { AskingDeps, BesideDeps } from '../../sources/http/connection.ts'
 import type { JobDeps, RunEnd } from '../../lake/ledger/job.ts'
 import { fetchSeries } from '../../sources/metrics/fetch.ts'
-import { askLagStats, type readLagStats } from '../../sources/metrics/lag-stats.ts'
+import { askLagStats, type LagStatistics } from '../../sources/metrics/lag-stats.ts'
 import { type IngestSummary, verdict } from '../../sources/metrics/tally.ts'
 import { registrySync } from '../../sources/registry/snapshot-and-sync.ts'
 import { verdictOf } from '../../sources/registry/run.ts'
 import { mergeDue, mergeVerdict } from '../upkeep/compact.ts'
 import { buildViews } from '../../query/views/build.ts'
-
-type LagHint = NonNullable<ReturnType<typeof readLagStats>>
 
 /** What a lake says of the wanted series. */
 interface LakeNow {
@@ -193,8 +191,8 @@ export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
 function hintsOf(
   provider: Pick<JobsInput, 'settings' | 'catalogue'>,
   world: JobWorld,
-): (wanted: readonly Wanted[]) => Promise<ReadonlyMap<string, LagHint>> {
-  let known: ReadonlyMap<string, LagHint> = new Map()
+): (wanted: readonly Wanted[]) => Promise<ReadonlyMap<string, LagStatistics>> {
+  let known: ReadonlyMap<string, LagStatistics> = new Map()
   let askedAt = Number.NEGATIVE_INFINITY
   return async (wanted) => {
     const deps = world('watch')
@@ -210,10 +208,16 @@ function hintsOf(
   }
 }
 
-function withHints(seen: ReadonlyMap<string, Learnt>, unsure: readonly Wanted[], hints: ReadonlyMap<string, LagHint>) {
+function withHints(
+  seen: ReadonlyMap<string, Learnt>,
+  unsure: readonly Wanted[],
+  hints: ReadonlyMap<string, LagStatistics>,
+) {
   const merged = new Map(seen)
   for (const { endpoint, series } of unsure) {
-    const told = hints.get(endpoint.path)
+    const statistics = hints.get(endpoint.path)
+    const ofInterval = series.interval === null ? undefined : statistics?.byInterval.get(series.interval)
+    const told = ofInterval ?? statistics?.overall ?? undefined
     const key = `${endpoint.path} ${series.interval}`
     if (told !== undefined) merged.set(key, { ...(seen.get(key) ?? { observations: 0, lag: null }), told })
   }

@@ -98,6 +98,7 @@ export const noteWords = {
   'held-between': "'{subject}' is held from {first} to {last}",
   'reversed-calendar': 'calendar from {since} until {until} holds no instants: the two are reversed',
   'views-behind': 'the views of this lake are of version {made}, the lake is at {newest}: run pitlake views',
+  'mirror-behind': 'the data of this mirror are of version {made}, the lake is at {newest}: run pitlake pull {subject}',
   unnoted: 'what else there is to note could not be found out ({subject}): please report it',
   'beyond-settled':
     "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null}, in SQL `beyond := 'null'`, gives NULL",

@@ -50,7 +50,7 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing) {
   const { outcome, row } = await ask({ id: `${run.id}-assets`, url, file: spool.file('assets.json') }, { credits: 0 })
   if (outcome.kind === 'again' || outcome.kind === 'stopped' || outcome.kind === 'parked')
     return { outcome, assets: null, fresh: 0, version: null }
-  const assets = outcome.kind === 'body' ? await bodyOf(outcome.file) : null
+  const assets = outcome.kind === 'body' ? await bodyOf(outcome.file, input.catalogue.chains) : null
   const told = { outcome: assets === null ? describeOutcome(outcome) : 'read', assets: assets?.length ?? null }
   let fresh = 0
   const version = await commit(
@@ -78,8 +78,8 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing) {
   return { outcome, assets: told.assets, fresh, version }
 }
 
-async function bodyOf(file: string): Promise<ListedAsset[] | null> {
-  return (await sizeOf(file)) > largestListing ? null : readAssets(await readText(file))
+async function bodyOf(file: string, chains: Chains): Promise<ListedAsset[] | null> {
+  return (await sizeOf(file)) > largestListing ? null : readAssets(await readText(file), chains)
 }
 
 async function freshRows(ledger: Ledger, engine: Engine, assets: readonly ListedAsset[]): Promise<ListedAsset[]> {
@@ -172,6 +172,9 @@ async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: st
   }
 }
 
+/** Registry chain ids by the metrics API's name of a chain, in lower case. */
+type Chains = Catalogue['chains']
+
 /** One asset of the metrics API's listing. */
 interface ListedAsset {
   readonly id: string
@@ -184,14 +187,15 @@ interface ListedAsset {
 
 /**
  * Reads a listing of assets: an array of ids, of objects with `id` or `symbol`, or such an array under `data` or
- * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text.
+ * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text. Contracts get the
+ * registry's id of their chain where `chains` has it, else the name that the listing gives.
  */
-export function readAssets(text: string): ListedAsset[] | null {
+export function readAssets(text: string, chains: Chains = new Map()): ListedAsset[] | null {
   const list = listIn(jsonOf(text))
   if (list === null) return null
   const assets = new Map<string, ListedAsset>()
   for (const row of list) {
-    const asset = assetOf(row)
+    const asset = assetOf(row, chains)
     if (asset !== null && !assets.has(asset.id)) assets.set(asset.id, asset)
   }
   return list.length > 0 && assets.size === 0 ? null : [...assets.values()]
@@ -202,7 +206,7 @@ function listIn(value: unknown): readonly unknown[] | null {
   return places.find((place): place is unknown[] => Array.isArray(place)) ?? null
 }
 
-function assetOf(row: unknown): ListedAsset | null {
+function assetOf(row: unknown, chains: Chains): ListedAsset | null {
   if (typeof row === 'string' || typeof row === 'number') {
     const id = String(row)
     return isId(id) ? { id, symbol: null, addresses: null, record: row } : null
@@ -210,16 +214,20 @@ function assetOf(row: unknown): ListedAsset | null {
   if (!isObject(row)) return null
   const symbol = textOf(row['symbol'])
   const id = textOf(row['id']) ?? symbol
-  return id === null || !isId(id) ? null : { id, symbol, addresses: addressesOf(row), record: row }
+  return id === null || !isId(id) ? null : { id, symbol, addresses: addressesOf(row, chains), record: row }
 }
 
 const isId = (text: string): boolean => text !== '' && text !== '*' && text.isWellFormed()
 
-function addressesOf(row: Readonly<Record<string, unknown>>): ListedAsset['addresses'] {
+function addressesOf(row: Readonly<Record<string, unknown>>, chains: Chains): ListedAsset['addresses'] {
   const own = contractOf(row, null)
-  const listed = ['addresses', 'contracts', 'platforms'].flatMap((key) => contractsIn(row[key]))
+  const listed = ['addresses', 'contracts', 'platforms', 'blockchains'].flatMap((key) => contractsIn(row[key]))
   const all = [...(own === null ? [] : [own]), ...listed]
-  return all.length === 0 ? null : all
+  const named = all.map(({ chain_id, address }) => ({
+    chain_id: chains.get(chain_id.toLowerCase()) ?? chain_id,
+    address,
+  }))
+  return named.length === 0 ? null : named
 }
 
 /** A list of contracts, or an object from chain to address. */
@@ -233,7 +241,8 @@ function contractsIn(value: unknown): { chain_id: string; address: string }[] {
 
 function contractOf(row: unknown, key: string | null): { chain_id: string; address: string } | null {
   if (!isObject(row)) return null
-  const chain = textOf(row['chain_id']) ?? textOf(row['chain']) ?? textOf(row['network']) ?? key
+  const chain =
+    textOf(row['chain_id']) ?? textOf(row['chain']) ?? textOf(row['network']) ?? textOf(row['blockchain']) ?? key
   const address = textOf(row['address']) ?? textOf(row['contract_address'])
   return chain === null || address === null ? null : { chain_id: chain, address }
 }

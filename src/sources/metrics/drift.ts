@@ -2,7 +2,7 @@ import { readText } from '../../lake/store/files.ts'
 import { compareListing } from '../../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../../catalog/listing.ts'
 import { LakeError } from '../../base/errors.ts'
-import { assetsUrl, metricsAccess, type MetricsProvider } from './api.ts'
+import { assetsUrl, metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import { describeOutcome, howToGoOn, type Outcome } from '../http/outcome.ts'
 import { isLoopback } from '../../catalog/settings.ts'
 import { askBeside, type BesideDeps } from '../http/connection.ts'
@@ -11,8 +11,8 @@ import { askBeside, type BesideDeps } from '../http/connection.ts'
 interface DriftInput extends MetricsProvider {
   /** The text of a listing and its name; null: ask the provider. */
   readonly file: { readonly name: string; readonly text: string } | null
-  /** Where below the API's prefix the provider lists its endpoints. */
-  readonly path: string
+  /** Where the provider lists its endpoints, below the API's prefix; null: at the address of its metadata. */
+  readonly path: string | null
   /** Also paths that do not end in `_pit`. */
   readonly all: boolean
 }
@@ -26,15 +26,26 @@ export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Re
   return compareListing(catalogue, listing, { paths, exchanges, placeholders, all })
 }
 
+/** The path below the API's prefix at which providers without a listing in their metadata list their endpoints. */
+const usualPath = 'endpoints'
+
 async function askListing(input: DriftInput, deps: BesideDeps): Promise<ListedEndpoint[]> {
   const { settings, catalogue, path } = input
   const next = 'set it, or compare with a saved listing: --file FILE'
   const manner = { perMinute: settings.metrics.requestsPerMinute, next }
+  const metadataPath = path === null ? catalogue.wire.metadata?.listing : undefined
   return await askBeside(metricsAccess(input), deps, manner, async ({ ask, base, file }) => {
-    const url = assetsUrl(base, { ...catalogue.wire, assetsPath: path.replace(/^\/+/, '') })
-    const { outcome } = await ask({ id: 'listing', url, file: file('listing.json') })
-    if (outcome.kind !== 'body') throw noListing(outcome, path)
-    return readAnswer(path, await readText(outcome.file))
+    if (metadataPath !== undefined) {
+      const url = metadataUrl(base, metadataPath, '')
+      const { outcome } = await ask({ id: 'listing', url, file: file('listing.json'), bucket: 'metadata' })
+      if (outcome.kind === 'body') return readAnswer(metadataPath, await readText(outcome.file))
+      if (!('status' in outcome) || outcome.status !== 404) throw noListing(outcome, metadataPath)
+    }
+    const place = path ?? usualPath
+    const url = assetsUrl(base, { ...catalogue.wire, assetsPath: place.replace(/^\/+/, '') })
+    const { outcome } = await ask({ id: 'endpoints', url, file: file('endpoints.json') })
+    if (outcome.kind !== 'body') throw noListing(outcome, place)
+    return readAnswer(place, await readText(outcome.file))
   })
 }
 

@@ -4,48 +4,98 @@ import type { Wanted } from '../../catalog/series.ts'
 import { askBeside, type BesideDeps } from '../http/connection.ts'
 import { jsonOf } from '../../base/json.ts'
 import { readText, sizeOf } from '../../lake/store/files.ts'
-import { day } from '../../base/time.ts'
+import { day, type Interval, isInterval } from '../../base/time.ts'
 import { metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import { metadataPerMinute, metadataRetries, wirePathOf } from './metadata.ts'
 
-/** What the provider says of how late its points come: a hint for when to ask, never a rule; seconds. */
-interface LagHint {
+/** How late the points of a series usually come, by the provider's own statistics: a hint for when to ask, never a rule. */
+export interface LagHint {
+  /** Median lag, seconds. */
   readonly usual: number
+  /** 95th percentile of the lag, seconds. */
   readonly late: number
+}
+
+/** The lag statistics of one path. */
+export interface LagStatistics {
+  /** Hints for single intervals, where the statistics tell intervals apart. */
+  readonly byInterval: ReadonlyMap<Interval, LagHint>
+  /** The hint for any other interval; null if every hint belongs to an interval. */
+  readonly overall: LagHint | null
 }
 
 const largest = 1_000_000
 const longest = 30 * day
-/** So many paths are asked for at a time, */
+/** Most paths that are requested in one round. */
 const mostPaths = 50
-/** and where the first few have none, nobody asks for the others. */
+/** If none of so many paths has statistics, no further path is requested. */
 const fewPaths = 3
-const depth = 3
+/** Levels of nesting that are searched: the recorded form `lag[0].resolution["24h"].p50` has four above the numbers. */
+const maxDepth = 6
 const percentile = (of: string): RegExp => new RegExp(`^(?:p|q|percentile)?_?0*(?:${of})$`, 'i')
-const [usualName, lateName] = [percentile('50|0?\\.50?|median'), percentile('95|0?\\.95')]
-const seconds = z.number().min(0).max(longest)
+const usualName = percentile('50|0?\\.50?|median')
+const lateName = percentile('95|0?\\.95')
+const lagNumber = z.number().min(0)
 
-/** Reads percentiles of a lag, wherever in the body they stand under a name such as `p50` and `p95`; null for what has none. */
-export const readLagStats = (text: string): LagHint | null => hintIn(jsonOf(text), depth)
-
-function hintIn(value: unknown, deep: number): LagHint | null {
-  if (typeof value !== 'object' || value === null || deep === 0) return null
-  const entries = Object.entries(value)
-  const named = (name: RegExp): number | undefined =>
-    seconds.safeParse(entries.find(([key]) => name.test(key))?.[1]).data
-  const [usual, late] = [named(usualName), named(lateName)]
-  if (usual !== undefined && late !== undefined && late >= usual) return { usual, late }
-  for (const [, inner] of entries) {
-    const found = hintIn(inner, deep - 1)
-    if (found !== null) return found
-  }
-  return null
+/** Seconds in the units that a provider may name; a unit that is missing here makes its numbers unusable. */
+const secondsIn: Readonly<Record<string, number>> = {
+  milliseconds: 0.001,
+  ms: 0.001,
+  seconds: 1,
+  s: 1,
+  minutes: 60,
+  hours: 3600,
 }
 
-/** Asks for the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none. */
-export async function askLagStats(provider: MetricsProvider, wanted: readonly Wanted[], deps: BesideDeps) {
+/** Reads percentiles of a lag, wherever in the body they stand under names such as `p50` and `p95`; null if there are none. */
+export function readLagStats(text: string): LagStatistics | null {
+  const found: FoundHint[] = []
+  collectHints(jsonOf(text), { interval: null, scale: 1, depth: maxDepth }, found)
+  if (found.length === 0) return null
+  const byInterval = new Map<Interval, LagHint>()
+  for (const { interval, hint } of found)
+    if (interval !== null && !byInterval.has(interval)) byInterval.set(interval, hint)
+  return { byInterval, overall: found.find(({ interval }) => interval === null)?.hint ?? null }
+}
+
+interface FoundHint {
+  /** The interval under whose name the hint stands; null: it stands under none. */
+  readonly interval: Interval | null
+  readonly hint: LagHint
+}
+
+interface Place {
+  readonly interval: Interval | null
+  /** Seconds in one unit of the numbers here; null if the unit is unknown. */
+  readonly scale: number | null
+  readonly depth: number
+}
+
+function collectHints(value: unknown, { interval, scale, depth }: Place, found: FoundHint[]): void {
+  if (typeof value !== 'object' || value === null || depth === 0) return
+  const entries = Object.entries(value)
+  const unit: unknown = entries.find(([key]) => key === 'unit')?.[1]
+  const here = typeof unit === 'string' ? (secondsIn[unit.toLowerCase()] ?? null) : scale
+  const secondsOf = (name: RegExp): number | undefined => {
+    const { data } = lagNumber.safeParse(entries.find(([key]) => name.test(key))?.[1])
+    const seconds = data === undefined || here === null ? undefined : data * here
+    return seconds !== undefined && seconds <= longest ? seconds : undefined
+  }
+  const usual = secondsOf(usualName)
+  const late = secondsOf(lateName)
+  if (usual !== undefined && late !== undefined && late >= usual) found.push({ interval, hint: { usual, late } })
+  for (const [key, inner] of entries)
+    collectHints(inner, { interval: isInterval(key) ? key : interval, scale: here, depth: depth - 1 }, found)
+}
+
+/** Requests the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none. */
+export async function askLagStats(
+  provider: MetricsProvider,
+  wanted: readonly Wanted[],
+  deps: BesideDeps,
+): Promise<ReadonlyMap<string, LagStatistics>> {
   const { settings, catalogue } = provider
-  const hints = new Map<string, LagHint>()
+  const hints = new Map<string, LagStatistics>()
   const template = catalogue.wire.metadata?.stats
   const { paths } = settings.metrics
   const series = new Map(

@@ -13,8 +13,11 @@ import { monthSums } from './month-sums.ts'
 import type { Standing } from '../../lake/ledger/differences.ts'
 import type { Lost } from '../../lake/ledger/lost.ts'
 
-/** For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. */
-const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT'
+/**
+ * For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. `dated`: the
+ * last import of the series, by which points that bring their instant are judged.
+ */
+const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, dated BOOLEAN'
 
 /**
  * Compares what is staged with the files that are there and with the other bodies of the batch: what is new (then in `fresh`; in
@@ -70,6 +73,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const late = await tellLate(session, good, { lost, revised })
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
+  const latePoints = late && reader !== undefined ? await countLate(session, revised) : 0
   const tallies = await tally(session, talliesSql(bare && apart, revised))
   const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
   return {
@@ -81,6 +85,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     heard,
     regained,
     lacking,
+    latePoints,
     asRead,
     alike,
   }
@@ -192,15 +197,27 @@ async function tellLate(
   return true
 }
 
+/** How many points are known only from now on because an earlier answer lacked them; further vintages are none of them. */
+async function countLate(session: Engine, revised: boolean): Promise<number> {
+  const first = revised ? ' SEMI JOIN (FROM fresh WHERE NOT vintage) USING (body, t)' : ''
+  const sql = `SELECT count(*) AS points FROM late${first} WHERE tardy AND stood IS NULL`
+  const [row] = await numbered<{ points: number }>(session, sql)
+  return row?.points ?? 0
+}
+
 /** Earlier answers of the body's series: those that the job names, and those of this batch that were asked before. */
 function priorRows({ body, ord, i }: Good, series: readonly Good[]): object[] {
   const batch = series.filter((o) => o.ord < ord && o.body.askedAt < body.askedAt).map((o) => o.body)
-  return [...body.prior, ...batch].map((p) => ({
+  const answers = [...body.prior, ...batch].map((p) => ({
     body: i,
     since: p.since ?? -always,
     until: p.until ?? always,
     asked_at: p.askedAt,
+    dated: false,
   }))
+  const { lastImport } = body
+  if (lastImport === undefined) return answers
+  return [...answers, { body: i, since: -always, until: always, asked_at: lastImport, dated: true }]
 }
 
 interface TallyRow extends Omit<Tally, 'addedFirst' | 'addedLast'> {
@@ -262,8 +279,10 @@ async function regain(
 ): Promise<Regained[]> {
   const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
   const source = `(SELECT f.*, g.month, r.stored_at AS kept, ${was} AS was,
-      f.computed IS NULL AND EXISTS (FROM asked a WHERE a.rank = f.rank AND f.t >= a.since AND f.t < a.until
-        AND a.asked_at > f.ruled AND a.observed < ${was}) AS tardy
+      EXISTS (FROM asked a WHERE a.rank = f.rank AND a.observed < ${was} AND CASE
+        WHEN f.computed IS NULL THEN f.t >= a.since AND f.t < a.until AND a.asked_at > f.ruled
+        ELSE list_contains([${datedBodies(ordered)}]::INTEGER[], f.body)
+          AND a.asked_at * 1000000 > greatest(f.computed, f.floor * 1000000) END) AS tardy
     FROM fresh f JOIN gone g ON f.rank = g.rank AND f.t >= g.since AND f.t < g.until
       LEFT JOIN seen s ON f.rank = s.rank AND f.t >= s.since AND f.t < s.until
       LEFT JOIN recorded r ON r.body = f.body AND r.t = f.t)`
@@ -289,6 +308,11 @@ async function regain(
     'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained GROUP BY rank, month ORDER BY 1, 2',
   )
   return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
+}
+
+/** The bodies whose points bring their instant and are judged by earlier imports. */
+function datedBodies(ordered: readonly Ordered[]): string {
+  return ordered.flatMap(({ body }, i) => (body.lastImport === undefined ? [] : [i])).join(', ')
 }
 
 const provenKey = (

@@ -28,6 +28,11 @@ export interface Body {
   readonly horizon: Instant
   /** Earlier successful answers of this series. */
   readonly prior: readonly { readonly since: Instant; readonly until: Instant; readonly askedAt: Instant }[]
+  /**
+   * Of rows that bring the instant from which they were known: when the series was last imported. What that import lacked
+   * although it was known by then is late.
+   */
+  readonly lastImport?: Instant | undefined
   /** Differences of its series that are on record and that the last answer about them showed. */
   readonly standing?: readonly Standing[] | undefined
   /** What its series lost with files. */
@@ -216,6 +221,8 @@ export interface ConvertResult {
   readonly regained: readonly Regained[]
   /** How many held points bodies lack whose absence says nothing. */
   readonly lacking: number
+  /** How many new points of user files are late: known only from now on. */
+  readonly latePoints: number
   /** How many points might be stored, held before or not. */
   readonly kept: number
 }

@@ -52,6 +52,7 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
       findings: [],
       regained: [],
       lacking: 0,
+      latePoints: 0,
       kept: 0,
     }
     return { files: job.parts.map(() => null), ...nothing }
@@ -79,7 +80,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   ])
   const { files, recent } = await writeFresh(session, job, ordered, { ...loaded, ...compared })
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
-  const { contradictions, gone, heard, regained, lacking } = compared
+  const { contradictions, gone, heard, regained, lacking, latePoints } = compared
   return {
     files,
     recent,
@@ -89,6 +90,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     findings: [...findings, ...gone.map((lacking) => goneFrom(lacking, ordered))],
     regained,
     lacking,
+    latePoints,
     kept: [...compared.tallies.values()].reduce((sum, { kept }) => sum + kept, 0),
   }
 }

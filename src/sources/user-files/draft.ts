@@ -14,7 +14,7 @@ import { judge, learntFrom } from '../metrics/batch.ts'
 import { convertBeside, differingIn, standingBySeries } from '../metrics/convert-batch.ts'
 import { keepingProven } from '../metrics/verify-findings.ts'
 import type { Body, BodyResult, Reader, Staged } from '../points/conversion.ts'
-import { ownRows, withOwn } from '../points/own-rows.ts'
+import { ownPrefix, ownRows, withOwn } from '../points/own-rows.ts'
 import { revisableState } from '../points/revisable.ts'
 import { numbered, rowsSql, statement } from '../points/sql.ts'
 import { Engine, quote } from '../../lake/store/engine.ts'
@@ -166,6 +166,7 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]) {
     incidents: incidents.length,
     added: made.bodies.reduce((sum, { added }) => sum + added, 0),
     lacking: made.lacking,
+    late: made.latePoints,
     kept: made.kept,
     doubled: rows.doubled,
   }
@@ -175,9 +176,12 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]) {
 const isDated = ({ keys, columns }: TakenRows): boolean => columns.has('computed') || keys.includes('day')
 
 /** One body a series, and a day where each file is an export of one; the portions by the names of the bodies. */
-function bodiesOf({ beside, rows, path }: Drafting, portions: readonly Portion[]) {
+function bodiesOf({ beside, rows, row, path }: Drafting, portions: readonly Portion[]) {
   const { ledger, run, ticket } = beside
   const now = Math.floor(ticket.committed_at / 1_000_000)
+  const { revisable, vintage } = row.mapping
+  // Vintages go where their source dates them, whenever they come; features follow from what the lake stores.
+  const judged = path.startsWith(ownPrefix) && isDated(rows) && revisable !== true && vintage === undefined
   const all = portions.map((portion, i) => {
     const { asset, currency, exchange, network } = portion
     const own = { metric: path, asset: asset ?? '', interval: rows.interval, currency, exchange, network, params: {} }
@@ -187,11 +191,14 @@ function bodiesOf({ beside, rows, path }: Drafting, portions: readonly Portion[]
   const [coverage, standing, lost] = [heldCoverage(ledger, ids), standingBySeries(ledger, ids), heldLost(ledger, ids)]
   const bodies = all.map(({ request, series, portion: { first, last } }): Body => {
     const { id } = series
-    const prior = (coverage.get(id) ?? [])
+    const answers = coverage.get(id) ?? []
+    const prior = answers
       .filter(({ state }) => state === 'covered')
       .map(({ since, until, asked_at: askedAt }) => ({ since, until, askedAt }))
     const window = { since: first, until: end(last, rows.interval), askedAt: now, horizon: now, prior }
-    return { file: '', request, series, ...window, standing: standing.get(id), lost: lost.get(id) }
+    const lastImport =
+      judged && answers.length > 0 ? Math.max(...answers.map(({ asked_at: askedAt }) => askedAt)) : undefined
+    return { file: '', request, series, ...window, lastImport, standing: standing.get(id), lost: lost.get(id) }
   })
   return { bodies, standing, named: new Map(all.map(({ request, portion }) => [request, portion])) }
 }

@@ -92,9 +92,10 @@ async function imported(input: ImportInput & Source, deps: JobDeps) {
       return { rows: read, row: keptOf(mapping, read.interval, input, held) }
     })
     if (!done) throw new RangeError('an import that nobody drafted')
-    const { kept, doubled, lacking, violations, incidents } = done
+    const { kept, doubled, lacking, late, violations, incidents } = done
     const { points_added: brought, vintages_added } = version
     const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
+    const tardy = `${late} rows are late: an earlier import lacked them, so they are known from this import on; to load history, give all of its files in the first import`
     const summary = {
       name,
       rows: rows.rows,
@@ -105,9 +106,11 @@ async function imported(input: ImportInput & Source, deps: JobDeps) {
       left_because: { held: kept - brought, unfinished: rows.rows - doubled - kept, doubled },
       /** Points that the lake holds between the first and the last `t` of the files, and that they lack. */
       lacking,
+      /** Points that an earlier import lacked although they were known by then: they are known from this import on. */
+      late,
       violations,
       version: version.version,
-      notes: [...notes, ...rows.notes, ...(lacking === 0 ? [] : [shrunk])],
+      notes: [...notes, ...rows.notes, ...(lacking === 0 ? [] : [shrunk]), ...(late === 0 ? [] : [tardy])],
     }
     const where = `in ${rows.given.files[0]?.path ?? 'the SELECT'}`
     const error = differingAtOnce(incidents) ?? differingPoints(violations, where)

@@ -102,7 +102,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     entry: { ...entry, state: heldRoot(state), inclusion: inclusionProof(leaves, entry.index) },
     state: stateOf(state, reads, months),
   }
-  await storeHead(root, head)
+  await storeHead(ledger, head, deps)
   return { told, text: sealed(told, key) }
 }
 

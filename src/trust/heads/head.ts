@@ -1,4 +1,5 @@
 import { refuseMirror } from '../../lake/store/marker.ts'
+import { type HeadDeps, recordHeadFile } from './stored.ts'
 import { hash } from 'node:crypto'
 import { usage } from '../../base/errors.ts'
 import { heldState } from '../../lake/ledger/held.ts'
@@ -75,7 +76,12 @@ export async function storedHeads(root: string) {
 }
 
 /** Keeps a head in the lake, with the signatures that were attached to it before; gives its place. */
-export async function storeHead(root: string, { text: told, signatures }: SignedNote): Promise<string> {
+export async function storeHead(
+  ledger: Ledger,
+  { text: told, signatures }: SignedNote,
+  deps: HeadDeps,
+): Promise<string> {
+  const { root } = ledger
   await refuseMirror(root)
   const path = headFile(checkpointOf(told)?.size ?? 0)
   const before = readSigned((await textOf(inLake(root, path))) ?? '')
@@ -85,6 +91,7 @@ export async function storeHead(root: string, { text: told, signatures }: Signed
   const temporary = inLake(root, `${places.heads}/.tmp-${path.split('/').at(-1)}`)
   await realDisk.write(temporary, signedText({ text: told, signatures: each }))
   await realDisk.move(temporary, inLake(root, path))
+  await recordHeadFile(ledger, path, deps)
   return path
 }
 
@@ -92,18 +99,24 @@ export async function storeHead(root: string, { text: told, signatures }: Signed
  * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of its
  * text or of its file as it was printed; `check` is the command that proves that one.
  */
-export async function attach(root: string, file: string) {
+export async function attach(ledger: Ledger, file: string, deps: HeadDeps) {
+  const { root } = ledger
   await refuseMirror(root)
   const bytes = await readBytes(file)
   const note = readSigned(bytes.toString('utf8'))
   for (const { note: own } of await storedHeads(root)) {
     if (own.text === note?.text)
-      return { path: await storeHead(root, note), signatures: note.signatures.map(({ name }) => name), check: null }
+      return {
+        path: await storeHead(ledger, note, deps),
+        signatures: note.signatures.map(({ name }) => name),
+        check: null,
+      }
     const forms = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })]
     const digest = forms.map((form) => hash('sha256', form)).find((one) => bytes.includes(Buffer.from(one, 'hex')))
     if (digest === undefined) continue
     const path = timeStampFile(checkpointOf(own.text)?.size ?? 0)
     await realDisk.write(inLake(root, path), bytes)
+    await recordHeadFile(ledger, path, deps)
     const check = `openssl ts -verify -digest ${digest} -in ${inLake(root, path)} -CAfile CA.pem`
     return { path, signatures: [], check }
   }
@@ -113,9 +126,17 @@ export async function attach(root: string, file: string) {
   })
 }
 
+/** What to do without the file of a key: only a copy of the same key goes on with the line of trust. */
+export const lostKeyAdvice =
+  'put the file back from a backup; a new key (pitlake key new) begins a new line of trust, and everyone who checks heads of this lake needs its public half'
+
 /** A key from its text, or from the file of that name. */
 export async function keyFrom(given: string, file: string): Promise<NoteKey> {
   const key = readKey(given) ?? readKey((await textOf(file)) ?? '')
   if (key !== undefined) return key
-  throw usage('--key', { expected: 'a key of pitlake key new, or its file', got: 'none', next: 'run pitlake key new' })
+  throw usage('--key', {
+    expected: 'a key of pitlake key new, or its file',
+    got: isThere(file) ? `${file}, which holds none` : `no file ${file}`,
+    next: lostKeyAdvice,
+  })
 }

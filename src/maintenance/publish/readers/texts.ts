@@ -104,7 +104,11 @@ function pointsSql(dialect: Dialect): string {
     proved: 'true',
   }
   const unset = (option: string): string => `${dialect.instant(option)} IS NULL`
-  const body = fillIn(view.file, view.body, (word, argument) => (word === 'unset' ? unset(argument) : clocks[word]))
+  const body = fillIn(view.file, view.body, (word, argument) => {
+    if (word === 'unset') return unset(argument)
+    // No reader of published tables has `ledger_as_of`.
+    return word === 'stored_by_then' ? argument : clocks[word]
+  })
   return named(body.replaceAll(/\n\s+AND true/g, ''), dialect)
 }
 
