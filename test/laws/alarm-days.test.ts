@@ -48,9 +48,7 @@ test(
         const outage = outages.get(n)
         state.answer = outage?.answer ?? null
         if (n === silentFrom) state.silent = own.clock.now
-        await (outage?.kind === 'provider'
-          ? own.away(async () => await own.fetch(selection))
-          : own.fetch(selection))
+        await (outage?.kind === 'provider' ? own.away(async () => await own.fetch(selection)) : own.fetch(selection))
         const morning = own.clock.now
         for (let look = 0; look < looks; look++) {
           own.clock.now = Math.floor(morning + 60 + (look * (day - 120)) / (looks - 1))

@@ -26,7 +26,8 @@ test('limits of the config: one span for all, or one for each pattern; what is l
     maxGaps: 0,
     maxFindings: 7,
   })
-  const all = 'check: { max_late: { "indicators/*": 1h }, max_feed_age: 1d, max_violations: 1, max_failed: 2 }\nschedule: 12h\n'
+  const all =
+    'check: { max_late: { "indicators/*": 1h }, max_feed_age: 1d, max_violations: 1, max_failed: 2 }\nschedule: 12h\n'
   expect(settingsOf(all).check).toEqual({
     maxLate: [{ pattern: 'indicators/*', seconds: hour }],
     schedule: 12 * hour,
