@@ -25,12 +25,22 @@ interface Failure {
   readonly metrics?: readonly string[]
 }
 
+/** What Node, DuckDB's parser and its binder report about a query that is nested too deeply. */
+const tooDeep =
+  /^(?:Failed to extract statements: )?(?:\w+ Error: )?(?:Maximum call stack size|Max expression depth limit|memory exhausted at)/
+
 /** DuckDB's message as one line with line and column, and with the remedy where there is one. */
 export function refusal(cause: unknown, failure: Failure): Error {
   if (cause instanceof LakeError) return cause
   if (!(cause instanceof Error)) return new Error(String(cause))
-  if (cause instanceof RangeError && cause.message.includes('call stack'))
+  if (tooDeep.test(cause.message))
     return usage('SQL', { expected: 'a query that is nested less deeply', got: 'one too deep to read', cause })
+  if (/^(?:Failed to extract statements: )?(?:\w+ Error: )?NameListToString NOT IMPLEMENTED/.test(cause.message))
+    return usage('SQL', {
+      expected: 'a query that names relations in at most three parts',
+      got: 'a longer name',
+      cause,
+    })
   // Its words are for the makers of the engine: a stack with paths and addresses.
   if (/^(?:INTERNAL|FATAL) Error|\bStack Trace:/.test(cause.message))
     return usage('SQL', {
@@ -199,6 +209,17 @@ function unreadable(text: string, subject: string, cause: Error): LakeError | un
     next: 'seconds become an instant with to_timestamp(x), milliseconds with epoch_ms(x)',
     cause,
   })
+}
+
+/** Fatal error of DuckDB, after which it answers no query: `caused` by this query, or `met` because of an earlier one. */
+export type EngineLoss = 'caused' | 'met'
+
+/** How an error reports that DuckDB answers nothing more in this process; undefined if it goes on. */
+export function engineLossIn(error: unknown): EngineLoss | undefined {
+  const cause = error instanceof LakeError ? error.cause : error
+  const message = cause instanceof Error ? cause.message : ''
+  if (!/^(?:TransactionContext Error: )?FATAL Error: /.test(message)) return undefined
+  return message.includes('database has been invalidated') ? 'met' : 'caused'
 }
 
 /** Whether a query was refused because memory or disk did not suffice. */

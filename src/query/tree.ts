@@ -73,7 +73,8 @@ export function* nodesOf(root: unknown): Generator<Node> {
     const node = waiting.pop()
     if (typeof node !== 'object' || node === null) continue
     if (!Array.isArray(node)) yield node as Node
-    waiting.push(...(Object.values(node) as readonly unknown[]).toReversed())
+    // One by one: a name of 200,000 parts has more than a call takes arguments.
+    for (const part of (Object.values(node) as readonly unknown[]).toReversed()) waiting.push(part)
   }
 }
 

@@ -7,12 +7,13 @@ import { Pages, pageBytes } from '../../src/interfaces/server/pages.ts'
 import { pastedDeeds, pastedOptions, pastedQuestion } from '../helpers/pasted.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { type Prey, seeded, statementFrom } from '../helpers/sql-grammar.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 /*
  * Clients of one server share an engine: whatever one of them asks, what the next one reads is the same, byte for byte.
  * `PITLAKE_CLIENTS` is how many statements are asked (2000 is a whole run), `PITLAKE_CLIENTS_SEED` draws others.
  */
-const wanted = Number(process.env['PITLAKE_CLIENTS'] ?? 40)
+const wanted = rounds('PITLAKE_CLIENTS', 40, 500)
 const seed = Number(process.env['PITLAKE_CLIENTS_SEED'] ?? 20_261_128)
 
 const subjects = [

@@ -22,7 +22,7 @@ import { type Asked, Grammar, macroNames, type Shown, timelessNames } from '../h
  * its answer is that of a lake that physically holds only what was knowable by then. `PITLAKE_WALLS` is how many
  * statements are tried, `PITLAKE_WALLS_SEED` draws others. At every fourth one the first wall is not there.
  */
-const wanted = rounds('PITLAKE_WALLS', 100, 300)
+const wanted = rounds('PITLAKE_WALLS', 100, 500)
 const seed = Number(process.env['PITLAKE_WALLS_SEED'] ?? 20_261_125)
 const perCut = 60
 const mark = 'mark_5b1e0c7f9d3a48629f10aa77c0de4b35'
@@ -80,12 +80,19 @@ async function shownIn(engine: Engine): Promise<Shown[]> {
 
 /** What the ledger told at an instant, as tables of the cut lake: what it then held, by law L6. */
 async function cutLedger(cut: Engine, at: number): Promise<void> {
-  await cut.run(`SET VARIABLE observed_as_of = make_timestamptz(${at})`)
+  // The cut before this one stood at another instant.
+  await cut.run(`SET VARIABLE ledger_as_of = NULL; SET VARIABLE observed_as_of = make_timestamptz(${at})`)
   for (const view of ledgerViews) {
     await cut.run(`DROP TABLE IF EXISTS temp.${view}`)
     await cut.run(`CREATE TEMP TABLE ${view} AS FROM memory.main.${view}`)
   }
   await cut.run('SET VARIABLE observed_as_of = NULL')
+}
+
+/** Lists in the cut lake only the user metrics of which it holds a point: a lake of that instant had imported no other. */
+async function cutUserMetrics(cut: Engine): Promise<void> {
+  await cut.run(`CREATE OR REPLACE TEMP TABLE endpoints AS FROM memory.main.endpoints
+    WHERE source <> 'imported' OR metric IN (SELECT metric FROM memory.main.points)`)
 }
 
 /** Where the statements are asked: at the middle, where something is known of everything, then around what arrives. */
@@ -132,6 +139,7 @@ async function tryWalls(lake: FullLake, cutFolder: string): Promise<readonly str
     await truncated.cut({ at, rule: backfill === 'rule', registryBackfill: false, parts: false })
     await cutLedger(truncated.engine, at)
     await truncated.engine.run(`SET TimeZone = 'UTC'; SET VARIABLE backfill = '${backfill ?? 'strict'}'`)
+    await cutUserMetrics(truncated.engine)
     // When a point was stored the door tells only as far as it stands; so does the lake that was cut.
     await setMoment(truncated.engine, 'ledger_as_of', knowledge.asOf)
     const sides: Sides = { door, cut: truncated.engine, folder, cutFolder, knowledge }

@@ -248,6 +248,19 @@ describe('a process that ends by itself', () => {
     expect(await large).toContain('the answers took more memory than they may')
   })
 
+  test('one whose engine gave up is replaced: its cause is refused once, and the questions beside it are answered', async () => {
+    const { actors, ask, now } = staged()
+    const asked = [ask('fatal'), ask('beside')]
+    const process = await now()
+    process.begin('fatal', 'beside')
+    process.refuse('fatal', 'an internal error')
+    process.say({ broken: true })
+    expect(process.killed).toBe(true)
+    ;(await now()).answer('beside')
+    expect(await Promise.all(asked)).toEqual(['an internal error', 'beside!'])
+    expect([actors.length, actors[1]?.asked]).toEqual([2, ['beside']])
+  })
+
   test('one at rest is replaced before anybody asks', async () => {
     const { answerer, actors, now } = staged()
     await answerer.ready()

@@ -13,6 +13,8 @@ export type Said<Answer> =
   | { readonly ready: unknown }
   | { readonly failed: ToldRefusal }
   | { readonly full: true }
+  /** DuckDB answers nothing more in this process. */
+  | { readonly broken: true }
   | { readonly id: number; readonly begun: true }
   | { readonly id: number; readonly answer: Answer }
   | { readonly id: number; readonly refused: ToldRefusal }
@@ -195,6 +197,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
       return this.#lose(kept, { why: 'it did not open', byItself: false })
     }
     if ('full' in said) return this.#lose(kept, { why: 'the answers took more memory than they may', byItself: true })
+    if ('broken' in said) return this.#lose(kept, { why: 'DuckDB gave up after a fatal error', byItself: true })
     const asked = kept.asked.get(said.id)
     if (asked === undefined) return
     if ('begun' in said) return this.#begin(kept, said.id, asked)

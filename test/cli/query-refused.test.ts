@@ -1,0 +1,84 @@
+// @module-tag slow
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Agent } from '../helpers/agent.ts'
+import { pitlake } from '../helpers/command.ts'
+import { listening } from '../helpers/listening.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+
+/* Queries at which DuckDB, its parser or Node gives up: each refusal is one line of ours, with the status of its kind. */
+
+let folder = ''
+let remove = async (): Promise<void> => undefined
+let server: Awaited<ReturnType<typeof listening>>
+let agent: Agent
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+  server = await listening(folder, ['serve', '--memory', '768MB'])
+  agent = await Agent.at(folder, '--memory', '768MB')
+})
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]()
+  await server.stop()
+  await remove()
+})
+
+const asOf = '2024-03-01'
+const nested = (open: string, times: number, close: string): string =>
+  `SELECT ${open.repeat(times)}1${close.repeat(times)} AS x`
+const deep = 'SQL: expected a query that is nested less deeply, got one too deep to read'
+
+test.each([
+  [
+    'json_keys inside TRY over a grouped column',
+    'SELECT TRY(json_keys(currency)) AS g, count(*) FROM points GROUP BY ALL',
+    400,
+    'SQL: expected a query that DuckDB can run, got an internal error of DuckDB; write it in another way',
+  ],
+  ['200,000 dots', `SELECT ${'.'.repeat(200_000)}`, 400, 'SQL (line 1 column 8): syntax error at or near ".."'],
+  [
+    'a column name of 200,000 parts',
+    `SELECT a${'.a'.repeat(200_000)}`,
+    400,
+    'SQL (line 1 column 8): Referenced table "a" not found!',
+  ],
+  [
+    'a table name of 100,000 parts',
+    `FROM a${'.a'.repeat(100_000)}`,
+    400,
+    'SQL: expected a query that names relations in at most three parts, got a longer name',
+  ],
+  ['200,000 parentheses', nested('(', 200_000, ')'), 400, deep],
+  ['5,000 lists inside each other', nested('[', 5000, ']'), 400, deep],
+  ['300 subqueries inside each other', nested('1 IN (SELECT ', 300, ')'), 400, deep],
+  [
+    'a value larger than the memory',
+    'SELECT array_agg(i) AS x FROM range(2000000000) AS r(i)',
+    507,
+    /^SQL: more memory than it may take: [^;]*; ask for less at once, or raise it: memory \d+MB$/,
+  ],
+])(
+  '%s: HTTP and MCP refuse it in one line of ours, with the right status',
+  { timeout: 120_000 },
+  async (_, sql, status, words) => {
+    const answer = await fetch(`${server.url}/query?as_of=${asOf}`, { method: 'POST', body: sql })
+    const text = await answer.text()
+    expect(answer.status).toBe(status)
+    const told = [text.replace(/\n$/, ''), await agent.refusal('query', { sql, as_of: asOf })]
+    for (const line of told) {
+      if (typeof words === 'string') expect(line).toBe(words)
+      else expect(line).toMatch(words)
+      expect(line).not.toMatch(/\n|0x[0-9a-f]|\.so\b|Stack|SET |NOT IMPLEMENTED/)
+      expect(line).not.toContain(folder)
+    }
+    // Nothing of it stays behind.
+    const next = await fetch(`${server.url}/query?as_of=${asOf}`, { method: 'POST', body: 'SELECT 1 AS n' })
+    expect(await next.text()).toBe('{"n":1}\n')
+    if (status === 400)
+      expect(await pitlake(folder, ['sql', sql, '--data', folder])).toMatchObject({
+        code: 2,
+        message: expect.stringContaining(line(words)),
+      })
+  },
+)
+
+const line = (words: string | RegExp): string => (typeof words === 'string' ? words : '')
