@@ -25,6 +25,9 @@ const tagged = (tag: string): ReadonlySet<string> =>
 /** Files of the full tier alone: kills, other programs, whole catalogues, days of a watch, what takes long by nature. */
 const full = tagged('full')
 
+/** Files of neither tier, which take many minutes: each runs when it is named. */
+const named = tagged('named')
+
 /** Files that take half a minute or more: they begin first, so that no core waits for them in the end. */
 const slow = tagged('slow')
 
@@ -42,7 +45,7 @@ class SlowFirst extends BaseSequencer {
 
 /** Tier of this run: `fast` is `make test`, `all` is `make test-all`; unset, each file can be named, in a process of its own. */
 const tier = process.env['PITLAKE_TESTS']
-const chosen = tier === 'fast' ? files.filter((file) => !full.has(file)) : files
+const chosen = files.filter((file) => !named.has(file) && !(tier === 'fast' && full.has(file)))
 
 export default defineConfig({
   test: {
@@ -57,6 +60,7 @@ export default defineConfig({
         }),
     tags: [
       { name: 'full', description: 'the full tier alone' },
+      { name: 'named', description: 'neither tier: runs when named' },
       { name: 'slow', description: 'begins first' },
       { name: 'alone', description: 'in a process of its own' },
     ],

@@ -7,15 +7,22 @@
 export const isFullTier: boolean = process.env['PITLAKE_TESTS'] === 'all'
 
 /** Whether every sample is taken whole, which takes hours: `PITLAKE_CASES=all`. */
-const takesEveryCase = process.env['PITLAKE_CASES'] === 'all'
+export const takesEveryCase = process.env['PITLAKE_CASES'] === 'all'
 
 /** Number of rounds of a random test: the environment variable, else `fast` in the fast tier and `full` in the full one. */
 export function rounds(variable: string, fast: number, full: number): number {
   return Number(process.env[variable] ?? (isFullTier ? full : fast))
 }
 
-/** Cases of this run: `fast` of them, in the full tier `full` (all by default), spread evenly with both ends among them. */
-export function sample<T>(cases: readonly T[], fast: number, full: number = cases.length): readonly T[] {
+/**
+ * Cases of this run, spread evenly with both ends among them: `fast` of them in the fast tier, `full` in the full one, by
+ * default every fourth and at least as many as in the fast tier.
+ */
+export function sample<T>(
+  cases: readonly T[],
+  fast: number,
+  full: number = Math.max(fast, Math.ceil(cases.length / 4)),
+): readonly T[] {
   return takesEveryCase ? cases : spread(cases, isFullTier ? full : fast)
 }
 

@@ -31,7 +31,7 @@ import { examined } from '../helpers/looking.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
 import { writing } from '../helpers/ledgers.ts'
-import { isFullTier } from '../helpers/tiers.ts'
+import { takesEveryCase } from '../helpers/tiers.ts'
 
 type DoctorInput = NonNullable<Parameters<typeof examined>[2]>
 
@@ -214,9 +214,9 @@ async function standOf(root: string): Promise<Stand | undefined> {
   }
 }
 
-/** The n-th harm with every remedy; in the fast tier with doing nothing and each third one. */
+/** The n-th harm with every remedy; with doing nothing and each third one, unless every case is taken. */
 const remediesOf = (n: number): readonly (readonly [string, Partial<DoctorInput>])[] =>
-  Object.entries(remedies).filter(([name], m) => isFullTier || name === 'nothing' || (n + m) % 3 === 0)
+  Object.entries(remedies).filter(([name], m) => takesEveryCase || name === 'nothing' || (n + m) % 3 === 0)
 
 describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as const))('L2: %s', (_, harm, n) => {
   test.each(remediesOf(n))('and then doctor with %s', async (name, flags) => {

@@ -88,7 +88,7 @@ const beyondHelp = (harm: string, { message }: Ended): boolean =>
   !harm.includes('nothing else') &&
   message.includes('from a copy of the lake: registry/raw cannot make it')
 
-test.each([...circles, ...sample(alone, 2), ...sample(pairs, 5, Math.ceil(pairs.length / 14))])(
+test.each([...circles, ...sample(alone, 2), ...sample(pairs, 5, Math.ceil(pairs.length / 42))])(
   'L3: %s, %s: doctor leads out',
   async (one, two) => {
     const root = fresh()

@@ -1,4 +1,4 @@
-// @module-tag full
+// @module-tag named
 import { expect, test } from 'vitest'
 import { withRig } from '../helpers/fetching.ts'
 import type { Holds, Life } from '../helpers/lives.ts'

@@ -1,4 +1,4 @@
-// @module-tag full
+// @module-tag named
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
 import { mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'

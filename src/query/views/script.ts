@@ -45,7 +45,7 @@ export const realPoints = '{{real}}'
  * come behind it, and comments are left out. Undefined where the text is of a program that told points otherwise.
  */
 export function alteredScript(script: string, points: string): string | undefined {
-  const { head, tail } = frameOfPoints()
+  const { heads, tail } = frameOfPoints()
   const [before = '', after, ...more] = points.split(realPoints)
   if (after === undefined || more.length > 0) throw new RangeError(`one ${realPoints} was to be in ${points}`)
   let altered = script
@@ -53,10 +53,15 @@ export function alteredScript(script: string, points: string): string | undefine
   // As it stands in views, inside the texts from which the joins make theirs, and in texts of those.
   for (const depth of [0, 1, 2]) {
     const spelt = (text: string): string => quotedTimes(text, depth)
-    const parts = altered.split(spelt(head))
-    if (altered.split(spelt(tail)).length !== parts.length) return undefined
-    found += parts.length - 1
-    altered = parts.join(spelt(`${head}(${before}`)).replaceAll(spelt(tail), () => spelt(`${after})${tail}`))
+    let opened = 0
+    for (const head of heads) {
+      const parts = altered.split(spelt(head))
+      opened += parts.length - 1
+      altered = parts.join(spelt(`${head}(${before}`))
+    }
+    if (altered.split(spelt(tail)).length - 1 !== opened) return undefined
+    found += opened
+    altered = altered.replaceAll(spelt(tail), () => spelt(`${after})${tail}`))
   }
   if (found === 0) return undefined
   return altered.replaceAll(asStored, 'false').replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
@@ -67,21 +72,33 @@ const quotedTimes = (text: string, times: number): string =>
 
 /** The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points otherwise. */
 export function relationOfPoints(script: string): string | undefined {
-  const { head, tail } = frameOfPoints()
-  const [relation, rest] = script.split(head)[1]?.split(tail) ?? []
-  return rest === undefined ? undefined : relation
+  const { heads, tail } = frameOfPoints()
+  for (const head of heads) {
+    const [relation, rest] = script.split(head)[1]?.split(tail) ?? []
+    if (rest !== undefined) return relation
+  }
+  return undefined
 }
 
-/** What stands around the relation of stored points in each text that reads them; nothing in it depends on a lake. */
-function frameOfPoints(): { readonly head: string; readonly tail: string } {
+/** SQL around the relation of stored points; nothing in it depends on a lake. */
+interface PointsFrame {
+  /** The SQL before the relation: with `observed_at` cut at `ledger_as_of` as in views, and as it is stored as in joins. */
+  readonly heads: readonly [string, string]
+  readonly tail: string
+}
+
+function frameOfPoints(): PointsFrame {
   const object = readObjects([]).find(({ kind, name }) => kind === 'view' && name === 'points')
   if (!object) throw new RangeError('src/query/views/sql/ has no view points')
   const mark = '\u0002'
-  const text = fillIn('points', object.body, (word, argument) =>
-    word === 'files' ? mark : clockWords[word]?.(argument),
-  )
-  const [head = '', tail = ''] = text.split(mark)
-  return { head, tail }
+  const around = (keepsObservedAt: boolean): readonly string[] =>
+    fillIn('points', object.body, (word, argument) => {
+      if (word === 'files') return mark
+      return keepsObservedAt && word === 'stored_by_then' ? argument : clockWords[word]?.(argument)
+    }).split(mark)
+  const [head = '', tail = ''] = around(false)
+  const [plainHead = ''] = around(true)
+  return { heads: [head, plainHead], tail }
 }
 
 /**
