@@ -47,6 +47,10 @@ const mapping = {
   /** Which of two is meant where the clocks of the zone show a time twice. */
   ambiguous: z.enum(['earlier', 'later']).optional(),
   unit: z.enum(['s', 'ms', 'us', 'ns']).optional(),
+  /** The text that stands for a missing value, such as `.`; an empty cell is missing in any case. */
+  null_text: word.optional(),
+  /** On which days points are expected: on all unless said. */
+  expected: z.enum(['weekdays']).optional(),
   vintage: word.optional(),
   revisable: z.boolean().optional(),
   currency: word.optional(),

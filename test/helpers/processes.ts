@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 
-/** Waits until a condition holds, looking again and again for at most four minutes. */
-export async function until(holds: () => boolean, what: string): Promise<void> {
-  for (let n = 0; n < 24_000; n++) {
+/** Waits until a condition holds, looking every 10 ms, so often at most: for four minutes where nothing is named. */
+export async function until(holds: () => boolean, what: string, looks = 24_000): Promise<void> {
+  for (let n = 0; n < looks; n++) {
     if (holds()) return
     await setTimeout(10)
   }

@@ -1,7 +1,11 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { commit } from '../../src/lake/ledger/commit.ts'
+import { withoutPoints } from '../../src/lake/ledger/draft.ts'
 import { ownFolders } from '../../src/lake/store/layout.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { writing } from '../helpers/ledgers.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { sample } from '../helpers/tiers.ts'
 
@@ -134,5 +138,60 @@ test('L2: a lost key file is to be restored first, and a new key is called what 
     const renewed = await desk.run(['key', 'new', '--out', key])
     expect(renewed).toMatchObject({ code: 0, notes: expect.stringContaining('signature of an earlier key') })
     expect(existsSync(dirname(lake))).toBe(true)
+  })
+})
+
+describe('L2: lost user data', () => {
+  test('name the import, which brings them again', async () => {
+    await withFlows(async (desk, lake) => {
+      const before = await desk.rows('SELECT asset, t, v FROM points ORDER BY ALL')
+      rmSync(join(lake, 'points'), { recursive: true })
+      const found = await desk.run(['doctor'])
+      expect(found).toMatchObject({ code: 4, message: expect.stringContaining('pitlake import FILE --as flows') })
+      expect(found.out).not.toMatch(/\bfetch\b/)
+      const [forget = []] = advisedIn(found.message)
+      const forgotten = await desk.run(forget)
+      expect(forgotten.out).toMatch(/20 points of 1 series .*pitlake import FILE --as flows/)
+      expect(forgotten.out).not.toMatch(/\bfetch\b/)
+      const { reasons } = JSON.parse((await desk.run(['status', '--json'])).out) as { reasons: { next: string }[] }
+      expect(reasons.map(({ next }) => next)).toContain('pitlake import FILE --as flows')
+      expect(await desk.run(['import', 'flows.csv', '--as', 'flows'])).toMatchObject({ code: 0 })
+      expect(await desk.rows('SELECT asset, t, v FROM points ORDER BY ALL')).toEqual(before)
+      expect((await desk.run(['status', '--json'])).out).not.toContain('lost points with a file')
+    })
+  })
+})
+
+test('L2: a feature over user data waits for their import, with exit code 0', async () => {
+  await withFlows(async (desk) => {
+    const sql = "SELECT ts, asset, v FROM pit_join('grid', 'own/later', '24h')"
+    const feature = `level: { why: a test, grid: 24h, assets: [BTC], since: 2026-05-02, sql: "${sql}" }`
+    const catalogue = desk.put('f.yaml', `features:\n  ${feature}\n`)
+    const config = ['--config', desk.put('pitlake.yaml', `catalogs: [${catalogue}]\n`)]
+    const waiting = await desk.run(['features', ...config])
+    expect(waiting).toMatchObject({ code: 0, out: expect.stringMatching(/waits for own\/later: .*\(pitlake import\)/) })
+    const words = ['--as', 'later', '--interval', '24h', '--available', 'end']
+    expect(await desk.run(['import', 'flows.csv', ...words, ...config])).toMatchObject({ code: 0 })
+    const [row] = await desk.rows("SELECT count(*) AS n FROM points WHERE metric = 'feature/level' AND v IS NOT NULL")
+    expect(row?.['n']).toBeGreaterThan(15n)
+  })
+})
+
+test('L2: a stamp over points alone replays after a registry body was forgotten', async () => {
+  await withFlows(async (desk, lake) => {
+    desk.put('q.sql', 'SELECT asset, t, v FROM points ORDER BY ALL')
+    const provider = { synthetic: false }
+    mkdirSync(join(lake, 'spool'), { recursive: true })
+    writeFileSync(join(lake, 'spool', 'body'), '{"products":[]}')
+    const path = 'registry/raw/feed/0000000002-body.json'
+    const body = { temporary: 'spool/body', path, table: 'raw', label: '', rows: 1, meta: {}, ...withoutPoints }
+    await writing(lake, async (ledger) => {
+      await commit(ledger, { job: 'test', run: 'test', provider, add: [body] }, commitDeps())
+    })
+    expect(await desk.run(['stamp', 'q.sql', '--out', 'r.parquet'])).toMatchObject({ code: 0 })
+    rmSync(join(lake, path))
+    expect((await desk.run(['doctor'])).message).toContain('--forget-lost')
+    await desk.run(['doctor', '--repair', '--forget-lost'])
+    expect(await desk.run(['replay', 'r.parquet'])).toMatchObject({ code: 0, message: '' })
   })
 })

@@ -1,6 +1,7 @@
 // @module-tag named
 import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
 import { archiveRows, vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
@@ -260,10 +261,14 @@ describe('L6: growth', () => {
     // Whole months go: what is left is at least what was to be kept, and at most a month more.
     expect(young.requests).toBeGreaterThanOrEqual(30 * 23)
     expect(young.requests).toBeLessThanOrEqual(62 * 23 + 20)
-    const logs = readdirSync(join(root, 'runs')).filter((name) => name.endsWith('.log'))
+    const logs = readdirSync(join(root, 'runs')).filter((name) => name.includes('.log'))
     // Those of older days stand in one file each; a line a run.
     const lines = logs.flatMap((name) =>
-      readFileSync(join(root, 'runs', name), 'utf8')
+      (name.endsWith('.gz')
+        ? gunzipSync(readFileSync(join(root, 'runs', name)))
+        : readFileSync(join(root, 'runs', name))
+      )
+        .toString()
         .trim()
         .split('\n'),
     )

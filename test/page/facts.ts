@@ -71,6 +71,7 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     last_run: null,
     last_ends: { fetch: null, registry: null },
     failed_most: null,
+    lost_user_data: [],
     user_data: [],
     unmapped: { series: 0, words: null },
     trust: 'yes',

@@ -204,7 +204,9 @@ describe('the journal', () => {
     writeFileSync(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99, program: 'pitlake 9.1.0' }).text)
     const found = await ask({ rebuildLedger: true, repair: true, forgetLost: true })
     expect(kinds(found)).toEqual(['damage newer_version'])
-    expect(found.findings[0]?.remedy).toMatch(/update the program to 9\.1\.0 or later \(npm install pitlake@9\.1\.0\)/)
+    expect(found.findings[0]?.remedy).toMatch(
+      /by a newer pitlake \(pitlake 9\.1\.0\): update the program \(npm install pitlake@latest\)/,
+    )
     expect(found.mended).toEqual([])
   })
 })

@@ -59,14 +59,16 @@ describe('an entry', () => {
   })
   it('of a newer program is refused with a word', () => {
     const { text } = encodeEntry(entry(1, null, { schema_version: vintagesSchema + 1 }))
-    expect(() => decodeEntry(text, 'e')).toThrow(/newer pitlake: update the program$/)
+    expect(() => decodeEntry(text, 'e')).toThrow(/a newer pitlake: update the program \(npm install pitlake@latest\)$/)
     const told = (program: string): string =>
       encodeEntry(entry(1, null, { schema_version: vintagesSchema + 1, program })).text
     expect(() => decodeEntry(told('pitlake 3.1.0'), 'e')).toThrow(
-      /update the program to 3\.1\.0 or later \(npm install pitlake@3\.1\.0\)$/,
+      /by a newer pitlake \(pitlake 3\.1\.0\): update the program \(npm install pitlake@latest\)$/,
     )
     // Nobody types a text of somebody's journal into a shell.
-    expect(() => decodeEntry(told('pitlake 3.1.0; rm -r'), 'e')).toThrow(/update the program$/)
+    expect(() => decodeEntry(told('pitlake 3.1.0; rm -r'), 'e')).toThrow(
+      /a newer pitlake: update the program \(npm install pitlake@latest\)$/,
+    )
   })
 })
 

@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test as plain, vi } from 'vitest'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
@@ -282,19 +283,22 @@ describe('checkpoints', () => {
     mkdirSync(inLake(root, 'runs'), { recursive: true })
     for (const [run, text] of logs) writeFileSync(inLake(root, `runs/${run}.log`), text)
     // A run that was killed had gathered one of them.
-    writeFileSync(inLake(root, 'runs/2026-01-01.log'), logs.get('r0') ?? '')
+    writeFileSync(inLake(root, 'runs/2026-01-01.log.gz'), gzipSync(logs.get('r0') ?? ''))
     writeFileSync(inLake(root, 'runs/odd.log'), 'no line of ours')
     for (const n of [0, 4]) {
       await commit(ledger, draftOf(root, n), at)
       await foldJournal(ledger, at, 1)
     }
     const left = Object.fromEntries(
-      readdirSync(inLake(root, 'runs')).map((name) => [name, readFileSync(inLake(root, `runs/${name}`), 'utf8')]),
+      readdirSync(inLake(root, 'runs')).map((name) => {
+        const bytes = readFileSync(inLake(root, `runs/${name}`))
+        return [name, (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()]
+      }),
     )
     const [r0 = '', r1 = '', r2 = '', r3 = '', r4 = ''] = logs.values()
-    const days = { '2026-01-01.log': r0 + r1, '2026-01-02.log': r2, '2026-01-12.log': r3 }
+    const days = { '2026-01-01.log.gz': r0 + r1, '2026-01-02.log.gz': r2, '2026-01-12.log.gz': r3 }
     expect(left).toEqual({ ...days, 'odd.log': 'no line of ours', 'r4.log': r4 })
-    expect(statSync(inLake(root, 'runs/2026-01-02.log')).mode & 0o777).toBe(0o600)
+    expect(statSync(inLake(root, 'runs/2026-01-02.log.gz')).mode & 0o777).toBe(0o600)
   })
 
   it('are forced to the disk before the entries behind them go, whoever wrote them', async ({ root, ledger }) => {

@@ -127,7 +127,7 @@ test('of a newer lake a checkpoint says, too, what to install, where its entries
     const text = `${JSON.stringify(header)}\n`
     writeFileSync(file, `${text}${JSON.stringify({ sha256: sha256(text) })}\n`)
     rmSync(inLake(root, entryFile(1)))
-    const install = /update the program to 9\.1\.0 or later \(npm install pitlake@9\.1\.0\)/
+    const install = /by a newer pitlake \(pitlake 9\.1\.0\): update the program \(npm install pitlake@latest\)/
     expect((await checkJournal(root)).findings).toMatchObject([
       { kind: 'newer_version', path: checkpointFile(1), remedy: expect.stringMatching(install) },
     ])

@@ -1,6 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
-import { gatherLogs, openRunLog, readLogs } from '../../src/lake/ledger/run-facts.ts'
+import { gatheredLog, gatherLogs, openRunLog, readLogs } from '../../src/lake/ledger/run-facts.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { test } from '../helpers/lake-test.ts'
@@ -19,7 +19,33 @@ test('logs that began before an instant go into that of their day; one that bega
     ['a', 'b', 'at', 'later'].map((name) => `runs/${name}.log`),
   )
   await gatherLogs(root, realDisk, before)
-  expect(readdirSync(inLake(root, places.runs)).toSorted()).toEqual(['2026-01-20.log', 'at.log', 'later.log'])
+  expect(readdirSync(inLake(root, places.runs)).toSorted()).toEqual(['2026-01-20.log.gz', 'at.log', 'later.log'])
+})
+
+test('the gathered log of a day takes at most 80 bytes a request, a fifth of what was written', async ({ root }) => {
+  const lines = 2400
+  {
+    await using log = openRunLog(root, 'day', { now: () => before / 1000 - 9000, secrets: [] })
+    for (let n = 0; n < lines; n++) {
+      const url = `https://api.example/v1/metrics/supply/current?a=A${n}&i=24h&s=1768780800&u=1768867200&c=native`
+      const id = `20260120t093000000z-4711-${n}`
+      log.note('request', { id, series: `supply/current|A${n}|24h|native|||`, url })
+      log.note('answer', {
+        id,
+        attempt: 1,
+        outcome: 'body',
+        status: 200,
+        bytes: 90 + (n % 40),
+        seconds: (n % 97) / 100,
+      })
+    }
+  }
+  const written = statSync(inLake(root, `${places.runs}/day.log`)).size
+  await gatherLogs(root, realDisk, before)
+  const path = inLake(root, `${places.runs}/2026-01-20.log.gz`)
+  expect(written / lines).toBeGreaterThan(350)
+  expect(statSync(path).size / lines).toBeLessThan(80)
+  expect((await gatheredLog(path))?.split('\n')).toHaveLength(2 * lines + 1)
 })
 
 test('no secret is in a line of a log, whatever it tells', async ({ root }) => {

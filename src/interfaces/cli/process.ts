@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { removeSpills } from '../../lake/store/files.ts'
 import type { Deps } from './spec.ts'
@@ -17,6 +17,11 @@ export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTermina
 
 const cleaners = new Set<() => void>()
 
+/** Removes what work that has not ended leaves behind. */
+export function cleanUp(): void {
+  for (const clean of [removeSpills, ...cleaners].toReversed()) clean()
+}
+
 /** Has this done if the process must leave before its work has ended; gives how to take that back. */
 export function beforeLeaving(clean: () => void): () => void {
   cleaners.add(clean)
@@ -28,9 +33,14 @@ export function beforeLeaving(clean: () => void): () => void {
  * gigabytes ends when it likes: so the process becomes another one that ends.
  */
 export function leave(code: number): void {
-  for (const clean of [removeSpills, ...cleaners].toReversed()) clean()
+  cleanUp()
   if (process.platform !== 'win32') process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
   process.exit(code)
+}
+
+/** Removes a folder in which threads of this process may still write. */
+export function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 3 })
 }
 
 /** The signals that stop a command in good order. */

@@ -10,7 +10,7 @@ import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { type Tool, toolsOf } from '../server/tools.ts'
 import { explained } from './frame.ts'
-import { leave, ownWorld } from '../cli/process.ts'
+import { leave, ownWorld, removeFolder } from '../cli/process.ts'
 import { watchMemory } from '../cli/memory.ts'
 
 /*
@@ -87,9 +87,20 @@ async function begin(means: DeskMeans): Promise<void> {
   flushCompileCache()
 }
 
+/** Ends this process after the one that started it, which may have been killed: what lies in their folder is of no use. */
+function followStarter(): void {
+  const [, , scratch] = process.argv
+  try {
+    if (scratch !== undefined) removeFolder(scratch)
+  } finally {
+    leave(0)
+  }
+}
+
 // A terminal stops every process; this one is ended by whoever started it.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
-process.on('disconnect', () => leave(0))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
+process.on('disconnect', followStarter)
+if (!process.connected) followStarter()
 process.once('message', (means: DeskMeans) => {
   begin(means).catch(async (error: unknown) => {
     tell({ failed: toldRefusal(await explained(error, 'serve', means.folder)) })

@@ -4,7 +4,7 @@ import { NotWhereNamed } from '../../query/refusal.ts'
 import { hint } from '../../base/suggestion.ts'
 import { visible, visibleLines } from '../../base/visible.ts'
 import { wrapped } from '../../base/figures.ts'
-import { leave, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
+import { cleanUp, leave, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
 import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../cli/spec.ts'
 import { commandTable } from './table.ts'
 import { join } from 'node:path'
@@ -17,6 +17,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const onSignal = () => onStop(1)
   for (const signal of stopSignals) process.on(signal, onSignal)
   heedLauncher(onStop)
+  // A reader of the output that is gone, or an error that nobody catches, ends the process in the middle of its work.
+  process.once('exit', cleanUp)
   process.stdout.on('error', quietPipe)
   // Nobody reads the log any more: no reason to give up the work.
   process.stderr.on('error', () => undefined)

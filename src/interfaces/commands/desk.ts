@@ -78,7 +78,7 @@ function startingAnswers(means: DeskMeans, scratch: string, env: Readonly<Record
     const home = join(scratch, randomUUID())
     mkdirSync(home, { mode: 0o700 })
     const compiled = getCompileCacheDir()
-    const child = fork(program, [], {
+    const child = fork(program, [scratch], {
       env: { ...env, TMPDIR: home, TEMP: home, TMP: home, ...(compiled && { NODE_COMPILE_CACHE: dirname(compiled) }) },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })

@@ -1,4 +1,5 @@
-import { damageVerdict } from '../../maintenance/upkeep/findings.ts'
+import { parseSeriesId } from '../../catalog/series.ts'
+import { bringAgain, damageVerdict } from '../../maintenance/upkeep/findings.ts'
 import { type Diagnosis, examine } from '../../maintenance/upkeep/doctor.ts'
 import { againInWords, type ObservedAgain } from '../../lake/ledger/lost.ts'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
@@ -17,7 +18,8 @@ export const doctorCommand = answering({
     '--rebuild-ledger': 'make the ledger anew from the journal',
     '--repair': 'mend whatever can be mended without losing anything',
     '--adopt': 'make the journal anew from the data files of a lake that lost it; what does not fit is moved',
-    '--forget-lost': 'go on without damaged files: the loss is written down, fetch asks again',
+    '--forget-lost':
+      'go on without damaged files: the loss is written down; fetch, or import for user data, brings it again',
     '--quick': 'look at names and sizes only, read no checksums',
     '--provider':
       'ask the provider instead: which assumptions hold for it, with the YAML to paste (at most 10 requests)',
@@ -95,7 +97,7 @@ export function againLines(again: readonly ObservedAgain[]): string[] {
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
   const { files = [], points = 0, series = [] } = forgotten ?? {}
-  const lost = `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`
+  const lost = `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; ${bringAgain(series.flatMap((one) => parseSeriesId(one.series)?.metric ?? []))}`
   const how = checked.thorough ? 'every byte read' : 'sizes only'
   return [
     ...mended.map((text) => `mended    ${text}`),

@@ -32,6 +32,11 @@ export const importCommand = answering({
       kinds.choice(['earlier', 'later']),
     ],
     '--unit WORD': ['of instants that are numbers: s, ms, us or ns', kinds.choice(['s', 'ms', 'us', 'ns'])],
+    '--null TEXT': 'the text that stands for a missing value, such as . (an empty cell does in any case)',
+    '--expected WORD': [
+      'weekdays: no points are expected on Saturdays and Sundays (UTC), which are no gaps then',
+      kinds.choice(['weekdays']),
+    ],
     '--vintage COL': 'the column of the instant at which this vintage of the value was published',
     '--revisable': 'values may be revised: each change is a further vintage, and no violation',
     '--currency COL': 'the column of the currency, or =usd for all',

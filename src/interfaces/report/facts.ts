@@ -44,7 +44,9 @@ import {
 } from '../../base/time.ts'
 import { readableSeries } from '../../catalog/series.ts'
 import { beginsLater } from '../../sources/metrics/tally.ts'
-import { beforeFirst } from '../../lake/ledger/coverage.ts'
+import { parseSeriesId } from '../../catalog/series.ts'
+import { ownPrefix } from '../../sources/points/own-rows.ts'
+import { beforeFirst, isLost } from '../../lake/ledger/coverage.ts'
 import { findingsIfReadable, judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'
 import { registryState } from '../../sources/registry/staging.ts'
 import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
@@ -140,6 +142,8 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
     failed_most: mostOf(
       [...coverage.values()].flat().flatMap(({ state, reason }) => (state === 'failed' ? [reason] : [])),
     ),
+    /** User data whose points were lost with a file and have not been imported again. */
+    lost_user_data: lostUserData(coverage),
     /** User data that no longer come as they used to. */
     user_data: silentUserData(ledger, catalogue, now).map(({ metric, last, rhythm }) => {
       return { metric, last_at: formatInstant(last), every_seconds: rhythm }
@@ -263,6 +267,11 @@ function refusedOf(all: readonly Refused[]) {
     /** Those of them of which nobody took note. */
     unaccepted: count(gone.filter(isOpen)),
   }
+}
+
+function lostUserData(coverage: ReadonlyMap<string, readonly CoverageRow[]>): string[] {
+  const lost = [...coverage].filter(([, rows]) => rows.some(isLost)).map(([id]) => parseSeriesId(id)?.metric ?? '')
+  return [...new Set(lost)].filter((metric) => metric.startsWith(ownPrefix)).toSorted()
 }
 
 const isOpen = ({ listed }: Refused): boolean => listed.accepted_at === null

@@ -1,6 +1,7 @@
 import { beginsInWords } from '../../sources/metrics/tally.ts'
 import type { readStatusFacts } from './facts.ts'
 import type { Check } from '../../catalog/health.ts'
+import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { percent, several } from '../../base/figures.ts'
 import { silenceOf } from './freshness.ts'
 import { day, formatDuration, formatInstant, hour, type Instant, minute } from '../../base/time.ts'
@@ -136,6 +137,9 @@ function note(about: About, text: string, next: string | null): Reason {
 
 const list = 'pitlake violations list'
 
+/** The command that brings user data: only its owner knows the files. */
+const importAgain = (metric: string): string => `pitlake import FILE --as ${metric.slice(ownPrefix.length)}`
+
 /** What ended the last fetch that running it again cannot mend. */
 const fetchEnds: Readonly<Record<string, Pick<Reason, 'kind' | 'text' | 'next'>>> = {
   unauthorised: {
@@ -178,9 +182,7 @@ function arrivals({ last_ends: { registry }, user_data: silent, unmapped }: Stat
   const [first] = silent
   if (first !== undefined) {
     const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
-    found.push(
-      look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, `pitlake import ${first.metric}`),
-    )
+    found.push(look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, importAgain(first.metric)))
   }
   if (unmapped.series > 0) {
     const text = `${several(unmapped.series, 'selected series is', 'selected series are')} never requested: ${unmapped.words ?? ''}`
@@ -190,7 +192,18 @@ function arrivals({ last_ends: { registry }, user_data: silent, unmapped }: Stat
 }
 
 function upstream(
-  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked, failed_most, ...facts }: StatusFacts,
+  {
+    violations,
+    incidents,
+    windows,
+    refused,
+    registry,
+    oldest,
+    not_asked: unasked,
+    failed_most,
+    lost_user_data: lost,
+    ...facts
+  }: StatusFacts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
@@ -223,6 +236,10 @@ function upstream(
     const about = reasonAbout('findings', findings, oldest.findings)
     found.push(look(about, 'integrity', text, `${list} --resources '*'`, findings <= maxFindings))
   }
+  for (const metric of lost) {
+    const text = `${metric} lost points with a file, and no provider has them`
+    found.push(look(reasonAbout('user_data', 1), 'look', text, importAgain(metric)))
+  }
   const failed = windows.failed - refused.windows
   if (failed > 0) {
     const about = reasonAbout('failed', failed, oldest.failed)
@@ -240,6 +257,7 @@ function upstream(
     const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
     const [why] = lastFetch({
       ...facts,
+      lost_user_data: lost,
       violations,
       incidents,
       windows,

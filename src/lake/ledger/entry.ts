@@ -357,13 +357,13 @@ function checkEntry(value: unknown, name: string): void {
 /** Refuses what a newer program wrote; `program` is what it says that it was written by. */
 export function refuseNewer(schema: unknown, name: string, program?: unknown): void {
   if (typeof schema === 'number' && schema <= vintagesSchema) return
-  const by = typeof program === 'string' ? /^pitlake (\d+\.\d+\.\d+[-.\w]*)$/.exec(program)?.[1] : undefined
-  const install = by === undefined ? '' : ` to ${by} or later (npm install pitlake@${by})`
+  // The layout has a number of its own: the program that wrote it may bear the version of this one.
+  const by = typeof program === 'string' && /^pitlake \d+\.\d+\.\d+[-.\w]*$/.test(program) ? ` (${program})` : ''
   throw new LakeError('usage', {
     subject: `journal entry ${name}`,
-    expected: `schema_version up to ${vintagesSchema}`,
+    expected: `layout ${vintagesSchema} or earlier`,
     got: String(schema),
-    next: `this lake was written by a newer pitlake: update the program${install}`,
+    next: `this lake has a newer layout and was written by a newer pitlake${by}: update the program (npm install pitlake@latest)`,
   })
 }
 

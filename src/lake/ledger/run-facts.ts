@@ -1,4 +1,4 @@
-import { appendPrivate, readBytes, readInto, sizeNow, textOf } from '../store/files.ts'
+import { appendPrivate, writePrivate, readBytes, readInto, sizeNow, textOf } from '../store/files.ts'
 import { codeOf, type Disk, namesIn, realDisk, statOf } from '../store/disk.ts'
 import { isObject, jsonOf } from '../../base/json.ts'
 import type { CoverageRow, Json, RequestRow, Verified } from './entry.ts'
@@ -6,6 +6,7 @@ import { type Micros, parseMicros } from '../../base/time.ts'
 import { inLake, places, runFile, runLog } from '../store/layout.ts'
 import { makeLakeFolder } from '../store/private.ts'
 import { basename } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { redact } from '../../base/secrets.ts'
 
 // `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log beside it is for people only.
@@ -144,8 +145,10 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
 export async function readLogs(root: string): Promise<{ readonly path: string; readonly began: Micros }[]> {
   const logs: { path: string; began: Micros }[] = []
   for (const name of await namesIn(inLake(root, places.runs))) {
-    if (!name.endsWith('.log')) continue
     const path = `${places.runs}/${name}`
+    const [, day] = ofDay.exec(name) ?? []
+    if (day !== undefined) logs.push({ path, began: parseMicros(`${day}T00:00:00Z`) ?? 0 })
+    if (!name.endsWith('.log')) continue
     const start = await readInto(inLake(root, path), Buffer.alloc(64))
     const text = /^\{"at":"([^"]+)"/.exec(start.toString())?.[1]
     const began = text === undefined ? undefined : parseMicros(text)
@@ -154,18 +157,36 @@ export async function readLogs(root: string): Promise<{ readonly path: string; r
   return logs.toSorted((a, b) => a.began - b.began || (a.path < b.path ? -1 : 1))
 }
 
-const ofDay = /^\d{4}-\d\d-\d\d\.log$/
+const ofDay = /^(\d{4}-\d\d-\d\d)\.log\.gz$/
 
-/** Puts the logs that began before an instant into one file a day: a folder of many names takes long to look through. */
+/** The text of the logs that were gathered of a day; undefined where there are none, or they cannot be read. */
+export async function gatheredLog(path: string): Promise<string | undefined> {
+  const bytes = await readBytes(path).catch(() => undefined)
+  try {
+    return bytes && gunzipSync(bytes).toString()
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Puts the logs that began before an instant into one compressed file a day: a folder of many names takes long to look
+ * through, and lines of requests are much alike.
+ */
 export async function gatherLogs(root: string, disk: Disk, before: Micros): Promise<void> {
   const old = (await readLogs(root)).filter(({ path, began }) => began < before && !ofDay.test(basename(path)))
   for (const [day, logs] of Map.groupBy(old, ({ began }) => new Date(began / 1000).toISOString().slice(0, 10))) {
-    const path = inLake(root, `${places.runs}/${day}.log`)
+    const path = inLake(root, `${places.runs}/${day}.log.gz`)
     // Whoever was killed here has gathered some of them.
-    const there = (await textOf(path)) ?? ''
+    const there = (await gatheredLog(path)) ?? ''
     const texts = await Promise.all(logs.map(async (log) => (await textOf(inLake(root, log.path))) ?? ''))
     const fresh = texts.filter((text) => !there.includes(text)).join('')
-    if (fresh !== '') await disk.append(path, fresh)
+    if (fresh !== '') {
+      const temporary = inLake(root, `${places.runs}/.tmp-${day}.log.gz`)
+      await writePrivate(temporary, gzipSync(there + fresh))
+      await disk.sync(temporary)
+      await disk.move(temporary, path)
+    }
     for (const log of logs) await disk.remove(inLake(root, log.path))
   }
 }

@@ -126,7 +126,7 @@ async function linkOrProblem(root: string, version: number): Promise<Link | Prob
 function newerIn(error: unknown): Problem | undefined {
   if (!(error instanceof LakeError) || error.kind !== 'usage') return undefined
   const [{ got, next } = {}] = error.complaints
-  return { kind: 'newer_version', found: `found schema_version ${got}`, remedy: next }
+  return { kind: 'newer_version', found: `found layout ${got}`, remedy: next }
 }
 
 interface Header {

@@ -14,6 +14,7 @@ import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../../query/views/build.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import { lagOfViews } from '../../query/views/current.ts'
+import { featurePrefix, ownPrefix } from '../../sources/points/own-rows.ts'
 import { headProblems } from '../../trust/heads/stored.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { LakeError } from '../../base/errors.ts'
@@ -104,7 +105,7 @@ export const instead = {
     'put the entries back from a copy of the lake; without one pitlake doctor --repair moves these files to swept/, and fetch asks again',
   superseded:
     'it has left the view and only results stamped before may need it: put it back from a copy if you have one',
-  asked: `${copy}, or run pitlake doctor --repair --forget-lost and fetch again`,
+  asked: (again: string) => `${copy}, or run pitlake doctor --repair --forget-lost and ${again}`,
   refolded:
     'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back from a copy',
   beyond: (why: string) => `${copy}: registry/raw cannot make it (${why})`,
@@ -190,8 +191,30 @@ async function weightOf(
 ): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
   if (!isGone(problem)) return {}
   if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }
-  if (isForgettable(file)) return { remedy: instead.asked }
+  if (isForgettable(file)) return { remedy: instead.asked(bringAgain(metricsIn(ledger, file))) }
   return { remedy: (await hasBodies(ledger, file)) ? instead.refolded : instead.beyond(bodiesGone) }
+}
+
+/** The metrics of which a data file may hold points: one, or of a file of many all that the lake has. */
+function metricsIn(ledger: Ledger, { table, metric }: HeldFile): string[] {
+  if (table !== 'points') return []
+  if (metric !== null) return [metric]
+  const rows = ledger.statement('SELECT DISTINCT metric FROM series WHERE points > 0 ORDER BY metric').all()
+  return rows.map((row) => String(row['metric']))
+}
+
+/** What brings points of these metrics again: no provider has user data, and features are computed. */
+export function bringAgain(metrics: readonly string[]): string {
+  const user = metrics.filter((metric) => metric.startsWith(ownPrefix))
+  const isFeature = metrics.some((metric) => metric.startsWith(featurePrefix))
+  const isFetched = metrics.some((metric) => !metric.startsWith(ownPrefix) && !metric.startsWith(featurePrefix))
+  const imports = user.map((metric) => `pitlake import FILE --as ${metric.slice(ownPrefix.length)}`)
+  const parts = [
+    ...(isFetched || metrics.length === 0 ? ['pitlake fetch'] : []),
+    ...(user.length > 0 ? [`${imports.join(', ')} (only your files have them)`] : []),
+    ...(isFeature ? ['pitlake features'] : []),
+  ]
+  return `then ${parts.join(', then ')}`
 }
 
 const bodiesGone =

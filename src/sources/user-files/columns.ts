@@ -21,6 +21,8 @@ export interface Source {
   /** DuckDB's type; JSON where the files are JSON. */
   readonly type: string
   readonly json: boolean
+  /** The text that stands for a missing value. */
+  readonly nullText?: string | undefined
 }
 
 /** How many of a unit are a second. */
@@ -146,16 +148,22 @@ function numberOf(source: Source): Sql {
   const [raw, text] = [rawOf(source), textOf(source)]
   if (text !== null) {
     const number = `TRY_CAST(${text} AS DOUBLE)`
-    const isOne = source.json ? `json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE')` : `NOT contains(${raw}, '_')`
-    return `CASE WHEN ${isOne} AND isfinite(${number}) THEN ${number} END`
+    // Some interfaces write numbers as texts; DuckDB reads `1_000` as a number, nobody else does.
+    const plain = `NOT contains(${text}, '_')`
+    const isOne = source.json ? `json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'VARCHAR') AND ${plain}` : plain
+    return `CASE WHEN ${isOne} AND NOT (${isNull(source)}) AND isfinite(${number}) THEN ${number} END`
   }
   if (roundedByEngine.test(source.type)) return `CAST(CAST(${raw} AS VARCHAR) AS DOUBLE)`
   if (numbers.test(source.type)) return `CASE WHEN isfinite(CAST(${raw} AS DOUBLE)) THEN CAST(${raw} AS DOUBLE) END`
   return integers.test(source.type) ? `CAST(${raw} AS DOUBLE)` : 'CAST(NULL AS DOUBLE)'
 }
 
-const isNull = (source: Source): Sql =>
-  source.json ? `coalesce(json_type(${rawOf(source)}) = 'NULL', true)` : `${rawOf(source)} IS NULL`
+/** SQL of whether a value is missing: null, no such key, or the text that stands for it. */
+function isNull(source: Source): Sql {
+  const { nullText, json } = source
+  const plain = json ? `coalesce(json_type(${rawOf(source)}) = 'NULL', true)` : `${rawOf(source)} IS NULL`
+  return nullText === undefined ? plain : `(${plain} OR coalesce(trim(${textOf(source)}) = ${quote(nullText)}, false))`
+}
 
 /** What DuckDB takes for JSON and no other reader does, outside of texts: NaN, Infinity, a comma before a bracket. */
 const looseJson = String.raw`[iI][nN][fF]|[nN][aA][nN]|,\s*[}\]]`

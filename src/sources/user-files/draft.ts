@@ -18,8 +18,8 @@ import { ownPrefix, ownRows, withOwn } from '../points/own-rows.ts'
 import { revisableState } from '../points/revisable.ts'
 import { numbered, rowsSql, statement } from '../points/sql.ts'
 import { Engine, quote } from '../../lake/store/engine.ts'
-import { end, type Instant, type Interval } from '../../base/time.ts'
-import { minus } from '../../base/windows.ts'
+import { count, day, end, floor, type Instant, type Interval, step } from '../../base/time.ts'
+import { minus, type Window } from '../../base/windows.ts'
 import { refuseRow, stagedSql, type TakenRows, type Word, mappedWords } from './rows.ts'
 
 /** A run that takes rows of the user's own as the metric `path`. */
@@ -146,7 +146,7 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]) {
     add: made.files,
     series: bodies.map(({ series }) => ({ ...series, settled: interval })),
     regained: made.regained,
-    coverage: keepingProven(ledger, coverageOf(bodies, made.bodies, interval)),
+    coverage: keepingProven(ledger, coverageOf(bodies, made.bodies, rows)),
     violations: judged.violations,
     passed: judged.passed,
     findings: made.findings,
@@ -204,17 +204,32 @@ function bodiesOf({ beside, rows, row, path }: Drafting, portions: readonly Port
 }
 
 /** What the files tell of each series: all between their first and last row, but for what is missing there. */
-function coverageOf(asked: readonly Body[], bodies: readonly BodyResult[], interval: Interval): CoverageRow[] {
+function coverageOf(
+  asked: readonly Body[],
+  bodies: readonly BodyResult[],
+  { interval, mapping }: TakenRows,
+): CoverageRow[] {
   const results = new Map(bodies.map((body) => [body.request, body]))
   return asked.flatMap(({ request, series, askedAt }) => {
     const { first = null, last = null, missing = [] } = results.get(request) ?? {}
     if (first === null || last === null) return []
     const row = { series: series.id, asked_at: askedAt, request: null, state: 'covered' as const }
     const whole = { since: first, until: end(last, interval) }
-    const gaps = missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
+    const inside = missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
+    const gaps = mapping.expected === 'weekdays' ? inside.flatMap(withoutWeekends) : inside
     const told = minus([whole], gaps).map((window) => ({ ...row, ...window, reason: null }))
     return [...told, ...gaps.map((window) => ({ ...row, ...window, reason: 'gap' }))]
   })
+}
+
+/** What of a window lies on days from Monday to Friday, UTC. */
+function withoutWeekends(window: Window): Window[] {
+  const first = floor(window.since, '1w')
+  const weekends = Array.from({ length: count(first, window.until, '1w') }, (_, n): Window => {
+    const monday = step(first, '1w', n + 1)
+    return { since: monday - 2 * day, until: monday }
+  })
+  return minus([window], weekends)
 }
 
 /** Stages the user's rows, each under the number of its body; the portions are those of the bodies' requests. */

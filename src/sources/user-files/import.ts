@@ -59,10 +59,13 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
   })
 }
 
+/** Keys of a mapping whose options are named otherwise; `null` is no key of YAML. */
+const optionNames: Readonly<Record<string, string>> = { available_at: 'availableAt', null_text: 'null' }
+
 /** The mapping that flags say: its keys are theirs. */
 function saidBy(options: ImportInput['options']): SourceMapping {
   const said = Object.keys(mappingRow.shape).flatMap((key): (readonly [string, unknown])[] => {
-    const value = options[key === 'available_at' ? 'availableAt' : key]
+    const value = options[optionNames[key] ?? key]
     return value === undefined || value === false ? [] : [[key, value]]
   })
   return checked(Object.fromEntries(said))
@@ -74,7 +77,10 @@ function checked(said: Readonly<Record<string, unknown>>): SourceMapping {
   if (data) return data
   const [issue] = error.issues
   const key = String(issue?.path[0])
-  throw usage(`--${key.replace('_', '-')}`, { expected: issue?.message, got: String(said[key]) })
+  throw usage(`--${key === 'null_text' ? 'null' : key.replace('_', '-')}`, {
+    expected: issue?.message,
+    got: String(said[key]),
+  })
 }
 
 async function imported(input: ImportInput & Source, deps: JobDeps) {

@@ -147,8 +147,9 @@ function readingsOf({ given, mapping }: Reading) {
   if (spelt !== null) readings.push(likeFirst(t, spelt, given.relation))
   if (dating) readings.push(readInstant('computed', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
   const { components } = mapping
-  if (components) readings.push(...readComponents(components.map((one) => column('components', one))))
-  else readings.push(...readValue(column('value', mapping.value)))
+  const valued = (key: 'components' | 'value', name?: string): Source => valueSource(column(key, name), mapping)
+  if (components) readings.push(...readComponents(components.map((one) => valued('components', one))))
+  else readings.push(...readValue(valued('value', mapping.value)))
   if (isExport) {
     keys.push('day')
     readings.push({ name: 'day', flag: 'available', sql: dayOf(given), bad: 'false', raw: 'NULL', wanted: `''` })
@@ -160,6 +161,16 @@ function readingsOf({ given, mapping }: Reading) {
     ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
   ]
   return { readings, keys, constants, notes, used: [...taken] }
+}
+
+/** A column of values with the text that stands for a missing one, which only texts can be. */
+function valueSource(source: Source, { null_text: nullText }: SourceMapping): Source {
+  if (nullText === undefined || source.json || source.type === 'VARCHAR') return { ...source, nullText }
+  throw usage('--null', {
+    expected: `texts in the column ${source.column}`,
+    got: source.type,
+    next: 'leave --null away: what is missing there is null already; or read the column as text by a SELECT',
+  })
 }
 
 /** Instants of one column are spelt in one way. */
@@ -270,7 +281,12 @@ interface Spacing {
 async function intervalOf(engine: Engine, least: number | null): Promise<Interval> {
   const begins = 'make_timestamp(mark * 1000000)'
   const months = `SELECT bool_and(${begins} = date_trunc('month', ${begins})) AS monthly FROM own_rows`
-  const isMonthly = least !== null && least >= 28 * 86_400 && (await engine.rows(months))[0]?.['monthly'] === true
+  // Rows of whole quarters or years begin with a month, too: read as months they would be known too early.
+  const isMonthly =
+    least !== null &&
+    least >= 28 * 86_400 &&
+    least <= 31 * 86_400 &&
+    (await engine.rows(months))[0]?.['monthly'] === true
   const fits = intervals.find((name) => {
     const measure = measureOf(name)
     return measure.months > 0 ? isMonthly : measure.seconds === least

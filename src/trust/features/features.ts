@@ -94,7 +94,8 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
       const known = knownAs(run.ledger, name, row)
       try {
         refuseNamed(input.catalogue, known)
-        told.push(await brought({ ...input, run, deps }, known))
+        const awaited = missingUserData(run.ledger, known)
+        told.push(awaited ?? (await brought({ ...input, run, deps }, known)))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
         const complaints = error.complaints.map((one) => ({ ...one, subject: `${where}: ${one.subject}` }))
@@ -105,6 +106,15 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
     const error = gravestOf([...told.map(verdictOf), ...errors])
     return { value: { told, error }, stopped_by: null, error }
   })
+}
+
+/** A feature that reads user data which this lake has not imported yet: it waits, and is no mistake. */
+function missingUserData(ledger: Ledger, known: Known): FeatureTold | null {
+  const named = known.feature.sql.match(new RegExp(`\\b${ownPrefix}[\\w/]+`, 'g')) ?? []
+  const imported = ownRows(ledger)
+  const missing = [...new Set(named)].filter((metric) => !imported.has(metric))
+  if (missing.length === 0) return null
+  return { ...bare(known), waits_for: `${missing.join(', ')}: no import has brought it yet (pitlake import)` }
 }
 
 /** Refuses one that reads itself, and one whose name a catalogue has otherwise. */
@@ -132,7 +142,8 @@ export async function dueFeatures({ root, catalogue }: Pick<FeaturesInput, 'root
   })
 }
 
-function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
+function verdictOf({ name, status, reason, waits_for }: FeatureTold): LakeError | null {
+  if (status === 'undecided' && waits_for !== null) return null
   const got = reason ?? undefined
   if (status === 'refused')
     return new LakeError('integrity', {

@@ -315,9 +315,14 @@ async function prove(ledger: Ledger, note: StampNote, path: string): Promise<voi
   throw unsound(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
 }
 
+/** Tables that no view of points reads: a result over points alone does not depend on their files. */
+const besidePoints: readonly string[] = ['raw']
+
 /** Refuses to run a result again of whose files the lake goes on without one. */
 export function refuseForgotten(ledger: Ledger, { version }: StampNote, path: string): void {
-  const files = liveFiles(ledger, { version }).filter((file) => file.dropped_version !== null)
+  const files = liveFiles(ledger, { version }).filter(
+    (file) => file.dropped_version !== null && !besidePoints.includes(file.table),
+  )
   const gone = files.find((file) => !isThere(inLake(ledger.root, file.path)))
   if (gone === undefined) return
   throw new LakeError('integrity', {
