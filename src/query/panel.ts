@@ -19,6 +19,7 @@ import {
 import { type calendarOf, gridSql } from './panel-calendar.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
+import { isOneExpression } from './tree.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 
 /** Where the decisions of a panel come from. */
@@ -353,6 +354,8 @@ async function checkMembers(engine: Engine, moments: string, condition: string, 
     generated: false,
     above: 1,
   })
+  if (!(await isOneExpression(engine, condition)))
+    throw usage(optionAt(deps.door ?? 'terminal', 'universe'), { expected: 'one condition', got: condition })
   const [row] = await engine.rows<{ first: string; start: string | null }>(
     `SELECT CAST(min(ts) AS VARCHAR) AS "first", (SELECT CAST(known_since AS VARCHAR) FROM registry_start) AS start
      FROM (${moments})

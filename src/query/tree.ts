@@ -28,6 +28,24 @@ export async function parsedSql(engine: Engine, sql: string): Promise<Parsed> {
   return { statements: tree.statements as readonly Node[] }
 }
 
+/**
+ * Whether a text is exactly one expression: what is parsed around it is that which stands around `true`. Nothing in it ends
+ * the brackets that it is put into.
+ */
+export async function isOneExpression(engine: Engine, text: string): Promise<boolean> {
+  const around = async (expression: string): Promise<{ readonly count: number; readonly shell: string }> => {
+    const statements = await treeOf(engine, `SELECT (\n${expression}\n)`)
+    const node = (statements[0]?.['node'] ?? {}) as Node
+    const list = node['select_list']
+    return {
+      count: statements.length === 1 && Array.isArray(list) ? list.length : 0,
+      shell: JSON.stringify({ ...node, select_list: undefined }),
+    }
+  }
+  const given = await around(text)
+  return given.count === 1 && given.shell === (await around('true')).shell
+}
+
 /** The statements of a text; none where the engine does not show them. */
 export async function treeOf(engine: Engine, sql: string): Promise<readonly Node[]> {
   const tree = await parsedSql(engine, sql)

@@ -1,0 +1,53 @@
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Engine } from '../../src/lake/store/engine.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { judgeQuestion } from '../../src/query/question.ts'
+import { isOneExpression } from '../../src/query/tree.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+
+let folder = ''
+let remove = async (): Promise<void> => undefined
+let lake: Engine
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+  lake = await openQuery(folder, { asOf: '2024-03-01', mark: 'mark_of_this_test' })
+})
+afterAll(async () => {
+  lake.close()
+  await remove()
+})
+
+const endings = [
+  'true) UNION SELECT (1',
+  'true) GROUP BY (product_id',
+  'true) ORDER BY (1',
+  'true) LIMIT (1',
+  'true) QUALIFY (count(*) OVER () > 0',
+]
+
+test.each([
+  ["status = 'active'", true],
+  ["(status = 'active') OR (symbol IS NULL) -- why\n", true],
+  ["symbol LIKE '%)%'", true],
+  ...endings.map((text) => [text, false] as const),
+  ['true), (false', false],
+  ['true) FROM points WHERE (true', false],
+  ['true); SELECT (1', false],
+  ['', false],
+] as const)('%j is one expression: %s', async (text, wanted) => {
+  expect(await isOneExpression(lake, text)).toBe(wanted)
+})
+
+test.each(endings)('a panel refuses the universe %j, which ends the brackets around it', async (universe) => {
+  const panel = {
+    decisions: { kind: 'calendar', since: '2024-02-10', until: '2024-02-12', step: '86400 seconds' },
+    metrics: [{ name: 'supply', metric: 'supply/current_pit' }],
+    interval: '24h',
+    universe,
+  } as const
+  const run = { folder, sleep: setTimeout, mark: 'mark_of_this_test', door: 'fields' } as const
+  await expect(judgeQuestion({ panel, knowledge: {} }, lake, run)).rejects.toThrow(
+    /^universe: expected one condition, got true\)/,
+  )
+})
