@@ -89,12 +89,13 @@ def check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
 
 
 def _flat(frame: Any, where: str) -> Any:
-    """`ts` and `asset` may stand in the index."""
+    """`ts` and `asset`, in any case of letters, may stand in the index."""
     import pandas
 
-    if "ts" not in frame.columns and isinstance(frame.index, pandas.DatetimeIndex) and frame.index.name is None:
+    small = {str(name).lower() for name in frame.columns}
+    if "ts" not in small and isinstance(frame.index, pandas.DatetimeIndex) and frame.index.name is None:
         frame = frame.rename_axis("ts")
-    levels = [name for name in ("ts", "asset") if name in frame.index.names and name not in frame.columns]
+    levels = [name for name in frame.index.names if str(name).lower() in {"ts", "asset"} - small]
     if getattr(frame.columns, "nlevels", 1) > 1:
         raise refusal(where, "plain columns", "columns of several levels", "stack() brings them into one")
     return (frame.reset_index(level=levels) if levels else frame).reset_index(drop=True)

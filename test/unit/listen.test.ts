@@ -110,7 +110,7 @@ test('one address has at most its share of the connections', async (context) => 
   need(context, 'linux')
   await using door = await crowded()
   const own = await openHalves(door.url, 8, halves['half a head'])
-  await until(() => own.filter(({ closed }) => closed).length === 2, 'the end of two of eight connections')
+  await until(() => own.filter(({ closed }) => closed).length === 2, 'the end of two of eight connections', 500)
   const others = await openHalves(door.url, 1, halves['half a head'], '127.0.0.2')
   expect(await (await fetch(`${door.url}/both`)).text()).toBe('well')
   expect(others.map(({ closed }) => closed)).toEqual([false])

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Engine } from '../../src/lake/store/engine.ts'
+import { likelyCause, noCause } from '../../src/trust/lookahead/cause.ts'
+import type { CutStory, Dependence } from '../../src/trust/lookahead/runs.ts'
+import { openWorlds } from '../../src/trust/lookahead/world.ts'
+import { makeTrustLake } from '../helpers/trust-lake.ts'
+
+/* The cause of a leak comes from what the query reads and does, never from words in its text. */
+
+let lake: Awaited<ReturnType<typeof makeTrustLake>>
+let session: Engine
+beforeAll(async () => {
+  lake = await makeTrustLake()
+  session = await openWorlds(lake.root, { threads: 1 })
+})
+afterAll(() => {
+  session[Symbol.dispose]()
+  lake.remove()
+})
+
+/** A leak of which one value of each row differs, the day before each cut-off. */
+const story = { at: '', cutoff: 200 * 86_400_000, earliest: 199 * 86_400_000, first: 0 }
+const stories = [{ ...story, differing: 2, missing: 0, extra: 0, rounding: false } as unknown as CutStory]
+
+const ahead = 'lead(v) OVER (PARTITION BY asset ORDER BY t) AS v'
+const cases: readonly (readonly [name: string, sql: string, dependsOn: readonly Dependence[], words: RegExp])[] = [
+  [
+    'a CTE named assets',
+    `WITH assets AS (SELECT t AS ts, asset, ${ahead} FROM points) FROM assets`,
+    ['values'],
+    /^a window that reaches ahead/,
+  ],
+  [
+    'a CTE named products',
+    `WITH products AS (SELECT t AS ts, asset, ${ahead} FROM points) FROM products`,
+    ['values'],
+    /^a window that reaches ahead/,
+  ],
+  [
+    'a CTE named universe, registry said to matter',
+    `WITH universe AS (SELECT t AS ts, asset, ${ahead} FROM points) FROM universe`,
+    ['registry'],
+    /^a window that reaches ahead/,
+  ],
+  [
+    'a text constant that says lead',
+    `SELECT ts, 'lead products assets' AS v FROM calendar('2024-02-01', '2024-03-01', INTERVAL 1 DAY)`,
+    ['existence'],
+    /^cause not found/,
+  ],
+  [
+    'the registry as it is now',
+    `SELECT c.ts, count(*) AS v FROM calendar('2024-02-01', '2024-03-01', INTERVAL 1 DAY) c, products GROUP BY 1`,
+    ['registry'],
+    /^survivors only: the registry/,
+  ],
+  [
+    'a registry that is read and does not matter',
+    `SELECT c.ts, p.product_id AS v FROM calendar('2024-02-01', '2024-03-01', INTERVAL 1 DAY) c, universe p`,
+    ['values'],
+    /^cause not found/,
+  ],
+]
+
+test.each(cases)('%s: the cause is read from the plan', async (_, sql, dependsOn, words) => {
+  expect(noCause).toMatch(/^cause not found/)
+  expect(await likelyCause(session, { sql, ts: 'ts', stories, dependsOn })).toMatch(words)
+})
