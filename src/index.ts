@@ -20,6 +20,8 @@ import {
   type Calendar,
   calendarSql,
   historySql,
+  type Resample,
+  resampleSql,
   type Join,
   joinSpec,
   metricsSql,
@@ -47,7 +49,7 @@ export { rows } from './query/rows.ts'
 export type { FunctionOptions, Given, GivenRows as Rows } from './trust/lookahead/function.ts'
 export type { Parameters } from './lake/store/sql.ts'
 export type { Explained } from './trust/results/explain-change.ts'
-export type { Calendar, Join, Windowed } from './query/joined.ts'
+export type { Calendar, Join, Resample, Windowed } from './query/joined.ts'
 export type { LookaheadProof as Proof } from './trust/lookahead/lookahead.ts'
 export type { Replayed, Stamped } from './trust/results/stamp.ts'
 export type { QueryOptions, VariableValue as Setting } from './query/lake.ts'
@@ -75,6 +77,8 @@ export interface Lake {
   pitJoin(join: Join, options?: CallOptions): Promise<Table>
   /** Each decision with the last `n` points that were knowable at `ts`, a row each; `place` 1 is the newest. */
   window(join: Windowed, options?: CallOptions): Promise<Table>
+  /** A metric on a coarser interval; a coarse point is known when the last of its parts is. */
+  resample(resample: Resample, options?: CallOptions): Promise<Table>
   /** A grid of decisions, UTC. */
   calendar(calendar: Calendar, options?: CallOptions): Promise<Table>
   /** Every version ever known of the records of a registry resource, such as `products`. */
@@ -196,6 +200,7 @@ function questions(seat: Seat, call: Call) {
     panel: async (panel, own) => asked(() => ({ panel: specOf(panel) }), own),
     pitJoin: async (join, own) => asked(() => ({ join: joinSpec(join), n: undefined }), own),
     window: async ({ n, ...join }, own) => asked(() => ({ join: joinSpec(join), n }), own),
+    resample: async (given, own) => asked(() => sql(resampleSql(given)), own),
     calendar: async (grid, own) => asked(() => sql(calendarSql(grid)), own),
     universe: async (at, own) => asked(() => sql('SELECT * FROM universe ORDER BY product_id'), own, at),
     history: async (resource, own) => asked(() => sql(historySql(resource)), own),

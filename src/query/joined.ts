@@ -57,6 +57,49 @@ export function calendarSql({ since, until, step, assets }: Calendar): string {
   return `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset) ORDER BY ts, asset`
 }
 
+/** A metric on a coarser interval, made of its finer points. */
+export interface Resample {
+  /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
+  readonly metric: string
+  /** Interval of the finer points, such as `24h`. */
+  readonly fromInterval: string
+  /** Interval of the answer, such as `1w`. */
+  readonly toInterval: string
+  /** `mean` (the default), `sum`, `median`, `min`, `max`, `first` or `last`. */
+  readonly agg?: string
+  /** Every asset that has points unless given. */
+  readonly assets?: readonly string[]
+  readonly currency?: string
+  readonly exchange?: string
+  readonly network?: string
+  readonly component?: string
+  /** Makes a value of the parts that are there, without those that are missing or null. */
+  readonly skipNulls?: boolean
+  /** Fewest parts of a value, 1 or more; all of them unless given. */
+  readonly minParts?: number
+  /** Bounds of `t`, half-open; text without a zone means UTC. */
+  readonly since?: string
+  readonly until?: string
+  /** `stitched` follows renamed assets. */
+  readonly identity?: string
+}
+
+/** The query for a resampled metric. */
+export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', assets, ...options }: Resample): string {
+  const { skipNulls = false, minParts, ...texts } = options
+  if (minParts !== undefined && (!Number.isInteger(minParts) || minParts < 1))
+    throw usage('resample: minParts', { expected: 'a number of parts, 1 or more', got: String(minParts) })
+  const names = ['currency', 'exchange', 'network', 'component', 'since', 'until', 'identity'] as const
+  const given = [
+    ...[metric, fromInterval, toInterval, agg].map(quote),
+    ...names.flatMap((name) => (texts[name] === undefined ? [] : [`${name} := ${quote(texts[name])}`])),
+    ...(skipNulls ? ['skip_nulls := true'] : []),
+    ...(minParts === undefined ? [] : [`min_parts := ${minParts}`]),
+  ]
+  const wanted = assets === undefined ? '' : ` WHERE asset IN (SELECT unnest(${quoteList(assets)}))`
+  return `SELECT * FROM resample(${given.join(', ')})${wanted} ORDER BY asset, currency, exchange, network, t`
+}
+
 /** The query for every version ever known of the records of a registry resource. */
 export function historySql(resource: string): string {
   if (!/^[a-z_]+$/.test(resource))

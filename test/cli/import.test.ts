@@ -159,7 +159,7 @@ test('every format, compressed, a folder, a glob, a SELECT and numbers as instan
       ['h.jsonl', '{"asset":"BTC","t":1709251200.4,"value":1}\n'],
     ] as const)
       expect((await desk.take([desk.put(name, text), '--as', 'h', '--unit', 's'])).message, name).toMatch(
-        /row 1: t: expected .* whole seconds, got "1709251200\.4"/,
+        /row 1: t: expected .* whole seconds, of the years 1700 to 2199, got "1709251200\.4"/,
       )
     using engine = await Engine.open()
     await engine.run(

@@ -83,7 +83,7 @@ async function expectFailure(run: Desk['run'], faults: Desk['faults']): Promise<
   const window = { since: '2026-02-20T00:00:00Z', until: '2026-03-04T00:00:00Z' }
   const series = 'supply/current_pit|BTC|24h|native'
   const [named, reason] = [expect.stringContaining(series) as string, expect.stringMatching(/html/i) as string]
-  expect(failing.failures).toEqual([{ series: named, ...window, reason }])
+  expect(failing.failures).toEqual([{ series: named, ...window, refused: false, reason }])
 }
 
 /** The two of them are listed, and accepted one after the other. */

@@ -1,3 +1,4 @@
+import { programName } from '../../src/interfaces/cli/process.ts'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -164,7 +165,7 @@ function seriesOf(points: readonly PointRow[]): SeriesRow[] {
 /** Builds the views of a lake. */
 export async function makeViews(root: string, options: Partial<Parameters<typeof buildViews>[1]> = {}) {
   using ledger = await Ledger.open(root)
-  return await buildViews(ledger, { catalogue, deps: commitDeps(), ...options })
+  return await buildViews(ledger, { catalogue, deps: commitDeps({ program: programName() }), ...options })
 }
 
 /** The three ways to the objects of a lake; the prefix stands before their names. */

@@ -88,7 +88,7 @@ test('windows, requests and what was asked again are counted by what they say', 
   expect(summary(ledger)).toMatchObject({ series: 1, files: 0, bytes: 0, windows, gaps: 4, awaiting: 1, newest: null })
   const totals = { total: 6, credits: 12, day: 5, day_credits: 10, busiest_minute: 6 }
   expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
-  expect(verifiedTotals(ledger)).toEqual({ windows: 5, differing: 1, last_at: 8 })
+  expect(verifiedTotals(ledger)).toEqual({ windows: 5, differing: 1, refused: 0, last_at: 8 })
 })
 
 test('what a merged file was made of are the files that it replaced: of its own partition, and no fewer rows', async ({

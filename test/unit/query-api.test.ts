@@ -93,6 +93,23 @@ describe('values come as typed Arrow columns, and as rows', () => {
   })
 })
 
+test('resample answers what its macro answers, for the assets and options that are given', async () => {
+  const [series] = rows<{ metric: string; asset: string }>(
+    await lake.sql(`SELECT metric, asset FROM series WHERE "interval" = '24h' AND points > 0 ORDER BY ALL LIMIT 1`),
+  )
+  const { metric = '', asset = '' } = series ?? {}
+  const question = { metric, fromInterval: '24h', toInterval: '1month', agg: 'sum', assets: [asset], minParts: 1 }
+  const answer = rows(await lake.resample({ ...question, since: '2024-01-01' }))
+  const sql = `FROM resample($1, '24h', '1month', 'sum', min_parts := 1, since := '2024-01-01') WHERE asset = $2 ORDER BY ALL`
+  expect(answer.length).toBeGreaterThan(0)
+  expect(answer).toEqual(expect.arrayContaining(rows(await lake.sql(sql, [metric, asset]))))
+  await expect(lake.resample({ ...question, minParts: 0 })).rejects.toThrow(
+    /resample: minParts: expected a number of parts/,
+  )
+  const pasted = lake.resample({ ...question, component: "') FROM points --" })
+  await expect(pasted).rejects.toThrow(/a component is a JSON pointer: it begins with/)
+})
+
 test('a universe at another instant leaves the as_of of the lake as it was', async () => {
   const own = await openLake(folder, { asOf: '2024-02-01' })
   const asOf = async (): Promise<unknown> =>

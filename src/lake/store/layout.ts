@@ -41,7 +41,7 @@ function percent(char: string): string {
 /** Joins the lake's folder and a path inside it, which always uses forward slashes. */
 export function inLake(root: string, path: string): string {
   const clean = posix.normalize(path)
-  if (clean.startsWith('../../') || clean === '..' || posix.isAbsolute(clean) || clean.includes('\\'))
+  if (clean.startsWith('../') || clean === '..' || posix.isAbsolute(clean) || clean.includes('\\'))
     throw usage(`path ${path}`, { expected: 'a path inside the lake' })
   return join(root, ...clean.split('/'))
 }
