@@ -212,6 +212,7 @@ test('the JSON schema for editors names every key', () => {
     'memory',
     'metrics',
     'registry',
+    'schedule',
     'daily',
     'check',
     'hooks',
