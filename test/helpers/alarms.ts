@@ -34,7 +34,9 @@ export async function lookAtAlarms(own: OwnProvider, schedule: number | null = n
   const context = { settings, catalogue, now, elapsed: () => 0 } as unknown as Parameters<typeof showsOf>[0]
   const question = {} as Parameters<Shows[string]>[0]
   const health = await showsOf(context)['/healthz']?.(question)
-  const { ok, reasons } = JSON.parse(String(health?.body)) as { ok: boolean; reasons: { kind: string }[] }
+  const body = health?.body
+  if (typeof body !== 'string') throw new TypeError('/healthz answers with text')
+  const { ok, reasons } = JSON.parse(body) as { ok: boolean; reasons: { kind: string }[] }
   const told = [...news.stale.map(staleName), ...news.violations.map(({ id }) => id)]
   return { ...check(standing), ok, kinds: reasons.map(({ kind }) => kind), told }
 }

@@ -58,7 +58,7 @@ test('a pull from a folder takes no file of a run with a strange name, and follo
   const mirror = join(folder, 'of-strange')
   expect(await pulled(mirror, hostile)).toMatchObject({ version: 2, files: 2 })
   expect(runsIn(mirror)).toEqual([`runs/${sound}`])
-  expect(filesIn(folder).filter((path) => /evil\.jsonl$/.test(path) && !path.startsWith('strange/'))).toEqual([])
+  expect(filesIn(folder).filter((path) => path.endsWith('evil.jsonl') && !path.startsWith('strange/'))).toEqual([])
 })
 
 test('a pull from a bucket takes no file of a run whose key leads elsewhere', async () => {

@@ -44,9 +44,8 @@ import {
   type Interval,
   unshownInterval,
 } from '../../base/time.ts'
-import { readableSeries } from '../../catalog/series.ts'
+import { parseSeriesId, readableSeries } from '../../catalog/series.ts'
 import { beginsLater } from '../../sources/metrics/tally.ts'
-import { parseSeriesId } from '../../catalog/series.ts'
 import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { beforeFirst, isLost } from '../../lake/ledger/coverage.ts'
 import { judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'
