@@ -130,7 +130,7 @@ test('a row is late if and only if an earlier import of its series could have ha
       ([asset, t, told, late]) =>
         `${asset} ${late ? at : Math.max(told, t + day)} ${late ? 'observed' : 'provider'} ${told}`,
     )
-    const stored = (await desk.rows(sql)).map((row) => String(row['x']))
+    const stored = (await desk.rows(sql)).map((row) => row['x'] as string)
     expect(stored.toSorted()).toEqual(wanted.toSorted())
     expect(await importRows(desk, [...first, ...more], at + day)).toBe(0)
     expect((await desk.run(['doctor'], iso(at + day))).code).toBe(0)
