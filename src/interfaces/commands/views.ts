@@ -28,9 +28,15 @@ export async function leaveWithViews(
   try {
     code = await work()
   } catch (error) {
-    // A call that was refused, or another job at work, has left nothing behind.
-    const isRefused = error instanceof LakeError && (error.kind === 'usage' || error.kind === 'busy')
-    const behind = isRefused ? null : await viewsMade(command, typed)
+    // Another job at work makes the views itself. A command that refuses one part of its work may have committed the others.
+    const isBusy = error instanceof LakeError && error.kind === 'busy'
+    const isUsage = error instanceof LakeError && error.kind === 'usage'
+    const behind = isBusy
+      ? null
+      : await viewsMade(command, typed).catch((cause: unknown) => {
+          if (isUsage) return null
+          throw cause
+        })
     if (behind === null || !(error instanceof LakeError)) throw error
     throw gravestOf([error, behind]) ?? error
   }
