@@ -183,7 +183,7 @@ describe('behind a wall', () => {
     const known = (await pointsAt(bare, 'indicators/one', wall)).filter(({ asset }) => asset === 'BTC').at(-1)?.v
     expect(Math.max(...rows.map((row) => row['indicators/one']!))).toBe(known)
     const leak = await ask('/lookahead', { sql: 'SELECT t AS ts, v FROM points' })
-    expect([leak.status, await leak.text()]).toEqual([400, expect.stringContaining('serve --as-of')])
+    expect([leak.status, await leak.text()]).toEqual([400, expect.stringContaining('expected the whole lake')])
     expect((await fetch(`${door('walled')}/healthz`)).status).toBe(404)
     expect(await (await ask('/query', { sql: 'SELECT count(*) AS n FROM versions' })).json()).toEqual({ n: 1 })
   })
