@@ -16,12 +16,12 @@ export function rounds(variable: string, fast: number, full: number): number {
 
 /**
  * Cases of this run, spread evenly with both ends among them: `fast` of them in the fast tier, `full` in the full one, by
- * default every fourth and at least as many as in the fast tier.
+ * default every sixth and at least as many as in the fast tier.
  */
 export function sample<T>(
   cases: readonly T[],
   fast: number,
-  full: number = Math.max(fast, Math.ceil(cases.length / 4)),
+  full: number = Math.max(fast, Math.ceil(cases.length / 6)),
 ): readonly T[] {
   return takesEveryCase ? cases : spread(cases, isFullTier ? full : fast)
 }

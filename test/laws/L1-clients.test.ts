@@ -13,7 +13,7 @@ import { rounds } from '../helpers/tiers.ts'
  * Clients of one server share an engine: whatever one of them asks, what the next one reads is the same, byte for byte.
  * `PITLAKE_CLIENTS` is how many statements are asked (2000 is a whole run), `PITLAKE_CLIENTS_SEED` draws others.
  */
-const wanted = rounds('PITLAKE_CLIENTS', 40, 500)
+const wanted = rounds('PITLAKE_CLIENTS', 40, 200)
 const seed = Number(process.env['PITLAKE_CLIENTS_SEED'] ?? 20_261_128)
 
 const subjects = [

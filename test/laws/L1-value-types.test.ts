@@ -63,7 +63,7 @@ function changesIn(points: readonly Known[]): string[] {
 }
 
 /** At how many instants a lake is asked. */
-const cuts = rounds('PITLAKE_TYPE_CUTS', 6, 20)
+const cuts = rounds('PITLAKE_TYPE_CUTS', 6, 10)
 
 const asked = `SELECT resource, path, epoch_us(first_seen) AS at, kind, value FROM schema_changes WHERE resource LIKE '%/%'`
 const compared = [metrics.nested, metrics.plain]

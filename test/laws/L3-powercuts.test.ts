@@ -33,7 +33,7 @@ import { seeded } from '../helpers/sql-grammar.ts'
  * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs;
  * `PITLAKE_POWERCUTS_SEED` draws others, too, `PITLAKE_POWERCUTS_STATE` makes a single one again.
  */
-const states = rounds('PITLAKE_POWERCUTS', 12, 60)
+const states = rounds('PITLAKE_POWERCUTS', 12, 28)
 const seed = Number(process.env['PITLAKE_POWERCUTS_SEED'] ?? 1)
 const alone = process.env['PITLAKE_POWERCUTS_STATE']
 

@@ -11,8 +11,8 @@ const start = Date.UTC(2026, 0, 5) / 1000
 const count = 'blockchain/block_count_pit'
 const selection = { assets: ['BTC', 'ETH'], paths: [count], intervals: ['1h', '24h'], since: start }
 /** Days of the simulation; the outages are at its end. */
-const days = rounds('PITLAKE_ALARM_DAYS', 30, 60)
-const looks = rounds('PITLAKE_ALARM_LOOKS', 4, 24)
+const days = rounds('PITLAKE_ALARM_DAYS', 30, 30)
+const looks = rounds('PITLAKE_ALARM_LOOKS', 4, 4)
 
 /** What happens at the run of a day: nobody answers, the key is refused, the quota is spent. */
 const outages = new Map([

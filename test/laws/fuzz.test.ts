@@ -17,7 +17,7 @@ import { traceFinder, type TraceFinder } from '../helpers/key-search.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { rounds } from '../helpers/tiers.ts'
 
-const wantedRounds = rounds('PITLAKE_FUZZ', 8, 18)
+const wantedRounds = rounds('PITLAKE_FUZZ', 8, 11)
 const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
 const keys = ['sk-fuzz/Key+1~"x%41', 'registry.Fuzz_key-0987654321']
 const start = Date.UTC(2026, 0, 10, 12) / 1000

@@ -115,7 +115,7 @@ function valueStored(stored: readonly StoredVintage[], t: number, known: number)
   return own.toSorted((a, b) => a.available - b.available || a.observed - b.observed).at(-1)?.value
 }
 
-const seeds = rounds('PITLAKE_DATED', 4, 60)
+const seeds = rounds('PITLAKE_DATED', 4, 20)
 
 test('grown files of dated vintages, backdated and contradicting ones among them, are known as they were said', async () => {
   const values = ['1', '2', 'null', '{"a":1}', '{"a":2}', '[1]']

@@ -75,7 +75,7 @@ test('every rule, its leak, and every kind of leak: the plans of the next engine
 
 test('random queries, honest ones and leaks: neither does it there', async (context) => {
   const python = need(context, 'python-newest')
-  const queries = Array.from({ length: rounds('PITLAKE_PROOFS', 150, 400) }, (_, n) =>
+  const queries = Array.from({ length: rounds('PITLAKE_PROOFS', 150, 230) }, (_, n) =>
     randomQuery(seeded(7_000_003 + n)),
   )
   const both = await judged(python, queries)

@@ -261,7 +261,7 @@ for (const revisable of [false, true])
   test(`stitched series are what the plain definition says${revisable ? ', with vintages' : ''}`, {
     timeout: 1_200_000,
   }, async () => {
-    const many = rounds('PITLAKE_IDENTITIES', 3, 30)
+    const many = rounds('PITLAKE_IDENTITIES', 3, 12)
     const drawn = Array.from({ length: many }, (_, n) => n * 2 + Number(revisable))
     const seeds = new Set([...telling[revisable ? 1 : 0], ...drawn])
     const histories = [...seeds].map((seed) => historyOf(seed, revisable))
