@@ -53,8 +53,8 @@ _pit_got AS (
   FROM _pit_s AS s GROUP BY 1
 ),
 _pit_n AS MATERIALIZED (
-  SELECT n.*, n._pit_e < n.first_start AS _pit_none FROM (
-  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_start, {{expected x._pit_k names.lag names.newest}} AS _pit_e
+  SELECT n.*, epoch_us(n._pit_k) - n.lag < epoch_us(n.first_start) AS _pit_none FROM (
+  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_start, names.lag, {{expected x._pit_k names.lag names.newest}} AS _pit_e
   FROM (
     SELECT x._pit_i, x.asset, x._pit_k, chunks.chunk, coalesce(got.bits, 0) AS bits
     FROM (SELECT x.*, unnest(range({{chunks}})) AS chunk FROM _pit_x AS x) AS x
