@@ -6,7 +6,6 @@ import re
 import struct
 import warnings
 
-import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -14,10 +13,6 @@ import pytest
 from conftest import command
 
 import pitlake
-
-# DuckDB 2.0 writes parse trees from which question_asked makes no statement of the decisions, so that their notes are missing there.
-trees_of_duckdb_2 = pytest.mark.xfail(int(duckdb.__version__.split(".")[0]) >= 2, reason="no notes about decisions with DuckDB 2.0", strict=True)
-
 
 SUPPLY = "supply/current_pit"
 
@@ -127,7 +122,6 @@ def test_state_of_knowledge(small):
         assert then.sql("SELECT current_setting('threads') AS n").df()["n"].tolist() == [1]
 
 
-@trees_of_duckdb_2
 def test_decisions_beyond_what_is_settled(notebooks):
     """The lake was filled until the July of 2026; of what should be known later nothing is."""
     with pitlake.open(notebooks) as lake, warnings.catch_warnings():
@@ -155,8 +149,7 @@ def test_a_history_that_had_not_begun(small, resource):
     ("SELECT count(*) AS n FROM points WHERE asset = ?", ["BTX"], "'BTX' is no asset; did you mean 'BTC'?"),
     ("SELECT avg(v) AS n FROM points WHERE metric = $m AND t > '2030-01-01'", {"m": SUPPLY}, "is held from 2024-03-01T00:00:00Z"),
     ("SELECT max(v) AS n FROM points WHERE \"interval\" = '1d'", None, "'points' is not held at 1d; did you mean '24h'?"),
-    pytest.param("WITH d AS (SELECT 'btc' AS asset, TIMESTAMPTZ '2024-03-04' AS ts) SELECT v FROM pit_join('d', ?, '24h')", [SUPPLY],
-                 "for asset 'btc'", marks=trees_of_duckdb_2),
+    ("WITH d AS (SELECT 'btc' AS asset, TIMESTAMPTZ '2024-03-04' AS ts) SELECT v FROM pit_join('d', ?, '24h')", [SUPPLY], "for asset 'btc'"),
     ("SELECT count(*) AS n FROM points WHERE metric = ? AND v < 0", [SUPPLY], None),
     ("SELECT 0 AS n", None, None),
     ("FROM resample('supply/current_pit', '24h', '1w', component := '/a')", None, "'supply/current_pit' holds plain numbers: ask it without #/a"),

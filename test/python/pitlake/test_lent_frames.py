@@ -1,6 +1,5 @@
 """Frames that a call lends to its query: each call sees its own, and none hides what the lake has."""
 
-import duckdb
 import pandas as pd
 import polars as pl
 import pytest
@@ -47,7 +46,6 @@ def test_a_temporary_table_made_of_a_lent_frame_stays(lake):
     assert len(lake.sql("FROM taken", frames={"mine": decisions(3)})) == 1
 
 
-@pytest.mark.xfail(int(duckdb.__version__.split(".")[0]) >= 2, reason="no notes about decisions with DuckDB 2.0", strict=True)
 def test_notes_of_an_answer_read_the_frame_that_it_was_lent(lake):
     strange = lake.sql(JOINED, frames={"mine": decisions(4).assign(asset="btc")})
     lake.sql("SELECT 1", frames={"mine": decisions(4)})

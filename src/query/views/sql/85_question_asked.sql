@@ -45,11 +45,12 @@ _pit_joins AS (
     any_value(CAST(node AS VARCHAR)) FILTER (name = 'latency') AS latency
   FROM _pit_arguments GROUP BY s, id
 ),
--- Of constants alone, so that it can be cut at its places: nothing of a caller is ever searched for them.
+-- The tree of a constant statement, cut where text of a caller is put in: that text is never searched for a place.
+-- DuckDB 2.0 names the relation twice.
 _pit_template AS MATERIALIZED (
   SELECT split_part(text, '"cte_map":{"map":[]}', 1) || '"cte_map":' AS before_ctes, latency,
     split_part(split_part(text, '"cte_map":{"map":[]}', 2), latency, 1) AS before_latency,
-    split_part(split_part(text, latency, 2), '"pit_relation"', 1) AS before_relation, split_part(text, '"pit_relation"', 2) AS behind
+    string_split(split_part(text, latency, 2), '"pit_relation"') AS around_relation
   FROM (SELECT CAST(tree AS VARCHAR) AS text, CAST(tree->'$.statements[0].node.select_list[2]' AS VARCHAR) AS latency
     FROM (SELECT json_serialize_sql('SELECT asset, ts, NULL AS latency FROM pit_relation') AS tree))
 ),
@@ -66,7 +67,7 @@ _pit_stated AS (
       'network': list_filter([d.network], lambda x: x IS NOT NULL), 'component': d.component, 'defaults': true, 'everywhere': true}),
     'interval': d.interval, 'currency': d.currency, 'exchange': d.exchange, 'network': d.network, 'answers_unsettled': d.answers_unsettled,
     'decisions': TRY(json_deserialize_sql(CAST(t.before_ctes || coalesce(d.ctes, '{"map":[]}') || t.before_latency || coalesce(d.latency, t.latency)
-      || t.before_relation || CAST(to_json(d.relation) AS VARCHAR) || t.behind AS JSON)))} AS join_asked
+      || list_reduce(t.around_relation, lambda before, behind: before || CAST(to_json(d.relation) AS VARCHAR) || behind) AS JSON)))} AS join_asked
   FROM _pit_decided AS d, _pit_template AS t
 ),
 _pit_named AS (
