@@ -20,8 +20,11 @@ const own = ['PipeWrap', 'TTYWrap']
 const answer = process.stdout.write.bind(process.stdout)
 for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(0)
 
+/** Interrupts a command as soon as it listens for that. Once: a second signal ends a program at once. */
 function interrupt(name: string | symbol): void {
-  if (name === 'SIGINT') setImmediate(() => process.emit('SIGINT'))
+  if (name !== 'SIGINT') return
+  process.off('newListener', interrupt)
+  setImmediate(() => process.emit('SIGINT'))
 }
 
 /** Collects what is written to a stream. */
