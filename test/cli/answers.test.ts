@@ -148,7 +148,8 @@ test('an answer that takes more memory than the process may have is refused; one
   const slow = (n: number) =>
     `SELECT ${n} AS n, count(*) AS c FROM range(5000) a, range(10000) b WHERE hash(a.range, b.range) % 7 = 0`
   const asked = Array.from({ length: 5 }, async (_, n) => await server.ask(slow(n)))
-  await until(() => server.atWork === 3, 'three answers at work')
+  // One client gets two of the three places.
+  await until(() => server.atWork === 2, 'two answers at work')
   process.kill(first, 'SIGKILL')
   const answers = (await Promise.all(asked)).map(([status, text]) => ({
     status,
@@ -195,7 +196,7 @@ describe('the process', () => {
       await left
       await until(() => !alive(pid), 'its end')
       if (how === 'SIGTERM') await until(() => server.program.exitCode === 0, 'the end of the program')
-      expect(server.left).toHaveLength(how === 'SIGTERM' ? 0 : 1)
+      expect(server.left, how).toEqual([])
     }
   })
 
