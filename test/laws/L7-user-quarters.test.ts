@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest'
 import { withDesk } from '../helpers/importing.ts'
 
