@@ -245,7 +245,7 @@ test('findings of verify stay as they are through doctor, compact, vacuum, backu
     await ends(
       0,
       'violations',
-      'accept',
+      'acknowledge',
       '--resources',
       '*',
       '--why',
