@@ -77,7 +77,7 @@ test('after a loss only a result that reads the lost file is neither certified n
   for (const path of files.filter((one) => one.startsWith('assets/'))) rmSync(join(lake, path))
   await run('doctor', '--forget-lost')
   const key = join(home, 'key')
-  expect(await run('key', 'new', '--out', key)).toMatchObject({ code: 0 })
+  expect(await run('keygen', '--out', key)).toMatchObject({ code: 0 })
   const gone = /the lake goes on without it since version/
   for (const [name, code, said] of [
     ['points', 0, /^$/],
