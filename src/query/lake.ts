@@ -316,7 +316,7 @@ async function runEach(engine: Engine, statements: readonly string[]): Promise<v
     try {
       await engine.run(text)
     } catch (error) {
-      const isOfGone = error instanceof Error && /^IO Error/.test(error.message)
+      const isOfGone = error instanceof Error && error.message.startsWith('IO Error')
       // A comment on a view that was left out.
       const isComment = openingWords(text, 2).join(' ') === 'COMMENT ON'
       if (!isOfGone && !isComment) throw error
