@@ -77,10 +77,8 @@ describe('this project', () => {
   test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))
   test('documents every command', () => {
     expect(undocumentedCommands(files)).toEqual([])
-    const command = (words: string): Files =>
-      of({ 'src/interfaces/commands/x.ts': `name: 'x',\n  ${words}\n  summary: 's',` })
-    for (const words of ['', 'asks: true,', 'ends: [],', 'ends: [4, 6],\n  asks: true,'])
-      expect(undocumentedCommands(command(words))).toEqual([expect.stringContaining('no heading for x')])
+    const command = of({ 'src/interfaces/commands/x.ts': "name: 'x',\n  summary: 's'," })
+    expect(undocumentedCommands(command)).toEqual([expect.stringContaining('no heading for x')])
   })
   test('asserts nothing that cannot fail', () => {
     expect(vainAssertions(files)).toEqual([])

@@ -227,7 +227,7 @@ export async function auditAvailability(ledger: Ledger, { catalogue, paths, over
 }
 
 const askMore = 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
-const paste = 'put the proposed block into pitlake.yaml, then run pitlake compact --redate'
+const paste = 'put the proposed block into pitlake.yaml, then run pitlake redate'
 
 /** Whether more arrivals came after the rule's instant than it may be late by. */
 export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolean {

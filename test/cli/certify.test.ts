@@ -13,7 +13,7 @@ test('a certificate proves the series of a query that the engine answers by the 
   await withDesk(async ({ folder, put, run, take }) => {
     await take([put('p.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\n'), '--as', 'p', '--available', 'end'])
     const key = join(folder, 'own.key')
-    expect((await run(['key', 'new', '--out', key])).code).toBe(0)
+    expect((await run(['keygen', '--out', key])).code).toBe(0)
     for (const [n, [name, sql]] of Object.entries(questions).entries()) {
       const [query, out, told] = [put('q.sql', sql), join(folder, `${n}.parquet`), join(folder, `${n}.json`)]
       expect(await run(['stamp', query, '--out', out]), name).toMatchObject({ code: 0 })

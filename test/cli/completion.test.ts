@@ -48,7 +48,7 @@ describe('what may follow', () => {
   })
 
   test.each([
-    [['re'], ['replay', 'registry', 'restore']],
+    [['re'], ['registry', 'replay', 'redate', 'restore']],
     [['registry', 'sn'], ['snapshot']],
     [['help', 'regi'], ['registry']],
     [['fetch', '--help'], ['--help']],
@@ -74,7 +74,7 @@ describe('what may follow', () => {
     ],
     [['panel', '--data=la'], []],
     [['panel', '--data=LAKE', '--assets', 'BTC,'], ['BTC,ETH']],
-    [['registry', 'get', 'pro'], ['products']],
+    [['registry', 'diff', 'pro'], ['products']],
     [['completion', 'f'], ['fish']],
     [['sql', '-f', ''], [':file']],
     [['sql', '--out', 'x'], [':file']],

@@ -216,7 +216,7 @@ test('with a key it writes the head of the log, and tells the hook; a query of o
   withRig(now, async (rig) => {
     const [key, told] = [join(rig.root, 'own.key'), join(rig.root, 'told.json')]
     const run = async (...argv: readonly string[]) => await pitlake(rig.root, [...argv, '--data', lakeOf(rig)])
-    await run('key', 'new', '--out', key, '--name', 'somebody')
+    await run('keygen', '--out', key, '--name', 'somebody')
     const config = `${select}hooks:\n  on_head: cat > ${told}\n`
     const env = {
       PITLAKE_HEAD_KEY_FILE: key,

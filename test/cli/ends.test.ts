@@ -23,7 +23,7 @@ const unforeseen: Row = [
 test('every command has a row for each exit code that it promises, and none for another', () => {
   const rows = [...commandsOfFiles, ...commandsThatAsk, ...commandsOfTheLake, ...commandsThatCopy]
   const promised = commandTable.flatMap(({ name }) =>
-    [0, 2, ...(specs.get(name)?.ends ?? [])].map((code) => `${name} ${code}`),
+    [0, 2, ...(specs.get(name)?.exits ?? [])].map((code) => `${name} ${code}`),
   )
   const shown = rows.map(([command, , , code]) => `${command} ${code}`)
   // A watch that is told to stop: test/cli/watch.test.ts.

@@ -154,16 +154,18 @@ test('what verify found in the registry is taken note of by id, by resource and 
     expect(await ends(0, 'violations', 'list', '--paths', '*')).toMatch(/^0 not accepted/)
     expect(await ends(0, 'violations', 'list', '--resources', 'venues')).toMatch(/^0 not accepted/)
     expect((await run('violations', 'list', '--resources', 'isuers')).message).toMatch(/isuers.*issuers/)
-    expect(await ends(0, 'violations', 'accept', one?.id ?? '', '--why', 'they said so')).toMatch(
+    expect(await ends(0, 'violations', 'acknowledge', one?.id ?? '', '--why', 'they said so')).toMatch(
       /^1 accepted \(version/,
     )
-    expect(await ends(0, 'violations', 'accept', one?.id ?? '', '--why', 'twice')).toMatch(/^0 accepted .*1 had been/)
+    expect(await ends(0, 'violations', 'acknowledge', one?.id ?? '', '--why', 'twice')).toMatch(
+      /^0 accepted .*1 had been/,
+    )
     const half = JSON.parse(await ends(4, 'verify', '--resources', 'issuers', '--budget', '20', '--json')) as {
       registry: object
     }
     expect(half.registry).toMatchObject({ accepted: 1, findings: [{ kind: 'lost_event', id: retired }] })
     clock.now += 60
-    await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'known', '--yes')
+    await ends(0, 'violations', 'acknowledge', '--resources', '*', '--why', 'known', '--yes')
     expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
     const words = await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
     expect(words).toMatch(/^accepted +2 contradictions, not told again$/m)
@@ -205,7 +207,7 @@ test('findings of verify stay as they are through doctor, compact, vacuum, backu
     await ends(0, 'fetch', ...fetched)
     await ends(4, ...again)
     const [point] = listed(await ends(0, 'violations', 'list', '--paths', supply, '--json'))
-    await ends(0, 'violations', 'accept', point?.id ?? '', '--why', 'noted')
+    await ends(0, 'violations', 'acknowledge', point?.id ?? '', '--why', 'noted')
     const seen = async (...more: readonly string[]): Promise<string> => await query(asked, ...more)
     const kept = await seen()
     for (const [what, count] of Object.entries({ finding: 2, violation: 1, schema: 1, points: 1 }))

@@ -48,7 +48,7 @@ test.each([
       rows: [{ metric: sopr, interval: '24h', verdict, late: 200, soon: 200 - many, ruled: 200, proposed_lag: lag }],
       disproved: verdict === 'disproved' ? 1 : 0,
       imprecise: verdict === 'imprecise' ? 1 : 0,
-      next: 'put the proposed block into pitlake.yaml, then run pitlake compact --redate',
+      next: 'put the proposed block into pitlake.yaml, then run pitlake redate',
     })
     const words = await lake.run(['audit', 'availability'], now)
     expect(words.code).toBe(code)
@@ -58,7 +58,7 @@ test.each([
     expect(words.out).toMatch(new RegExp(`${verdict} +${sopr.replace('/', '/')} +24h +200 +200`))
     expect(words.out).toContain(`"${sopr}": { 24h: { lag: ${lag} } }`)
     const advice = `${words.out}${words.message}`
-    expect(advice).toContain('put the proposed block into pitlake.yaml, then run pitlake compact --redate')
+    expect(advice).toContain('put the proposed block into pitlake.yaml, then run pitlake redate')
 
     const status = async (...flags: string[]): Promise<string> => (await lake.run(['status', ...flags], now)).out
     const said = async (): Promise<unknown> => (JSON.parse(await status('--json')) as { rules: unknown }).rules
@@ -76,7 +76,7 @@ test.each([
 
     // Pasted as it stands, under the key that is there already.
     lake.configure(config((first.report.proposal ?? '').replace('metrics:\n', '')))
-    expect((await lake.run(['compact', '--redate'], now)).code).toBe(0)
+    expect((await lake.run(['redate'], now)).code).toBe(0)
     const second = await audited()
     expect(second.code).toBe(0)
     expect(second.report).toMatchObject({

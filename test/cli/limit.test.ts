@@ -126,7 +126,7 @@ test('lake_info and observed_at behind a limit say nothing of what the lake did 
 
 test('a page written with --as-of has no timestamp of the lake after it', async () => {
   const out = join(folder, '..', 'site')
-  const argv = ['page', '--data', folder, '--out', out, '--as-of', limit, '--instants', '2']
+  const argv = ['serve', '--data', folder, '--export', out, '--as-of', limit, '--instants', '2']
   expect(await pitlake(folder, argv, {}, { sleep })).toMatchObject({ code: 0 })
   const texts = readdirSync(join(out, 'data')).map((name) => readFileSync(join(out, 'data', name), 'utf8'))
   const observed = texts.flatMap((text) => [...text.matchAll(/"observed_at":"([^"]+)"/g)].map(([, at = '']) => at))

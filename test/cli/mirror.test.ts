@@ -23,14 +23,14 @@ beforeAll(async () => {
   await grow(source, 0, 3)
   writeFileSync(join(folder, 'q.sql'), 'SELECT 1 AS n')
   writeFileSync(join(folder, 'p.csv'), 't,v\n2024-01-01,1\n2024-01-02,2\n')
-  await pitlake(folder, ['key', 'new', '--out', 'k.key', '--data', source])
+  await pitlake(folder, ['keygen', '--out', 'k.key', '--data', source])
   await pitlake(folder, ['pull', source, '--data', mirror])
 })
 
 /** Commands that write nothing to a lake, whatever they are told. */
 const readers = new Set(
   `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
-  audit availability, status, lookahead, page, certify, key new, versions, sql, panel, replay, explain-change, registry status, registry get, registry list, sandbox,
+  audit availability, status, lookahead, certify, keygen, versions, sql, panel, replay, explain-change, registry status, registry diff, sandbox,
   mcp, serve, completion`.split(/,\s+/),
 )
 /** Those that may write to a mirror. */
@@ -43,10 +43,10 @@ const told: Readonly<Record<string, readonly (readonly string[])[]>> = {
   doctor: [['--repair'], ['--rebuild-ledger'], ['--forget-lost'], ['--adopt']],
   stamp: [['q.sql', '--out', 'r.parquet']],
   stress: [['q.sql', '--figure', 'avg(n)', '--out', 'r.parquet']],
-  'violations accept': [['0123456789ab', '--why', 'seen']],
+  'violations acknowledge': [['0123456789ab', '--why', 'seen']],
   fetch: [['--assets', 'BTC']],
   import: [['p.csv', '--as', 'x', '--asset', '=BTC', '--t', 't', '--value', 'v', '--interval', '24h']],
-  try: [['q.sql']],
+  preregister: [['q.sql']],
   head: [
     ['--key', 'k.key'],
     ['--attach', 'q.sql'],

@@ -31,7 +31,7 @@ test.each([
   ['status'],
   ['views'],
   ['compact'],
-  ['compact', '--redate'],
+  ['redate'],
   ['vacuum'],
   ['vacuum', '--yes'],
   ['doctor'],

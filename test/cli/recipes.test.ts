@@ -114,7 +114,7 @@ async function settled(rig: Rig): Promise<void> {
   const { violations } = JSON.parse(out) as { violations: readonly { id: string }[] }
   expect(violations.length).toBeGreaterThan(0)
   const ids = violations.map(({ id }) => id)
-  const accepted = await pitlake(rig.root, ['violations', 'accept', ...ids, '--why', 'x', '--data', rig.root])
+  const accepted = await pitlake(rig.root, ['violations', 'acknowledge', ...ids, '--why', 'x', '--data', rig.root])
   expect([accepted.code, accepted.message]).toEqual([0, ''])
 }
 

@@ -89,8 +89,8 @@ async function expectFailure(run: Desk['run'], faults: Desk['faults']): Promise<
 /** The two of them are listed, and accepted one after the other. */
 async function expectAccepted(run: Desk['run']): Promise<void> {
   expect(await run('violations list')).toEqual(said('violations, open'))
-  expect(await run('violations accept 0e9cf76fc5b2 --why mended')).toEqual(told('1 accepted (version 5)'))
-  const both = 'violations accept 0e9cf76fc5b2 c310d3c5122b --why both'
+  expect(await run('violations acknowledge 0e9cf76fc5b2 --why mended')).toEqual(told('1 accepted (version 5)'))
+  const both = 'violations acknowledge 0e9cf76fc5b2 c310d3c5122b --why both'
   expect(await run(both)).toEqual(told('1 accepted (version 6), 1 had been before'))
   expect(await run(both)).toEqual(told('0 accepted (version 6), 2 had been before'))
   expect(await run('violations list')).toEqual(told('0 not accepted, 2 accepted'))
@@ -105,7 +105,7 @@ test('plan, fetch, verify and violations say what they found, line by line', asy
     clock.now += day
     faults(...rewritten)
     const message =
-      '2 stored values differ upstream; nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
+      '2 stored values differ upstream; nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations acknowledge'
     const verified = await run('verify --all --report report.md')
     expect(verified).toEqual(said('verify', { code: 4, notes: 'verify, notes', message }))
     expect(file('report.md')).toEqual(lines('report'))

@@ -48,12 +48,12 @@ export function certifiedOfFile(): (work: (made: Certified) => Promise<void>) =>
   beforeAll(async () => {
     mkdirSync(home, { recursive: true })
     unpackKept('3/stamped', home)
-    await run('key', 'new')
+    await run('keygen')
     await run('compact')
     writeFileSync(join(home, 'old.txt'), (await run('head')).out)
     const sql = "SELECT available_at AS ts, asset, v FROM points WHERE metric = 'supply/current_pit' ORDER BY ALL"
     writeFileSync(join(home, 'q.sql'), sql)
-    await run('try', 'q.sql')
+    await run('preregister', 'q.sql')
     await run('stamp', 'q.sql', '--out', 'q.parquet')
     const figure = 'SELECT sum(v) AS s, count(*) AS n FROM result'
     await run('certify', 'q.parquet', '--out', 'c.json', '--figure', figure, '--disclose', 'months')

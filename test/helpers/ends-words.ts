@@ -47,7 +47,7 @@ export const published: readonly Prepared[] = [
 export const stampedAndFresh: readonly Prepared[] = [
   ['sound', 0, 'stamp', 'leak.sql', '--out', 'r.parquet'],
   ['sound', 0, 'stamp', 'clean.sql', '--out', 'c.parquet'],
-  ['sound', 0, 'key', 'new', '--out', 'lake.key'],
+  ['sound', 0, 'keygen', '--out', 'lake.key'],
   ['sound', 0, 'import', 'own.csv', '--as', 'x', '--asset', 'asset', '--t', 't', '--value', 'v', '--data', 'owned'],
   ['sound', 0, 'fetch', '--data', 'fresh'],
   ['sound', 0, 'fetch', '--data', 'differing'],

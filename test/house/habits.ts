@@ -13,7 +13,9 @@ const files = [
   'src/catalog/user-file.ts',
   'src/interfaces/cli/context.ts',
   'src/interfaces/cli/process.ts',
-  ...['catalog', 'desk', 'init', 'page', 'query', 'sandbox', 'sql'].map((name) => `src/interfaces/commands/${name}.ts`),
+  ...['catalog', 'desk', 'export-page', 'init', 'query', 'sandbox', 'sql'].map(
+    (name) => `src/interfaces/commands/${name}.ts`,
+  ),
 ]
 
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
@@ -164,11 +166,7 @@ export function undocumentedCommands(files: Files): readonly string[] {
       .trim(),
   )
   return sources(files, 'src/interfaces/commands/').flatMap(([path, text]) =>
-    [
-      ...text.matchAll(
-        /\bname:\s*'([^']+)',(?:\s*(?:asks: true|recorded: true|ends: \[[\d, ]*\]),)*\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g,
-      ),
-    ].flatMap((match) => {
+    [...text.matchAll(/\bname:\s*'([^']+)',\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g)].flatMap((match) => {
       const name = match[1] ?? ''
       const summary = match[2] ?? match[3] ?? match[4] ?? ''
       const documented = titles.some((title) => title === name || title.startsWith(`${name} `))

@@ -59,20 +59,20 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
     const [first, second] = await listed(rig.root)
     expect([first?.kind, first?.accepted, second?.id === first?.id]).toEqual(['changed', null, false])
     expect(Number(first?.offered)).toBe(101)
-    const none = await pitlake(rig.root, 'violations', 'accept', first?.id ?? '')
+    const none = await pitlake(rig.root, 'violations', 'acknowledge', first?.id ?? '')
     expect([none.code, none.message]).toEqual([2, expect.stringContaining('--why')])
     const before = (await status())['version']
     const done = await pitlake(
       rig.root,
       'violations',
-      'accept',
+      'acknowledge',
       first?.id ?? '',
       '--why',
       'the method changed',
       '--json',
     )
     expect(JSON.parse(done.out)).toEqual({ version: Number(before) + 1, made: true, accepted: [first?.id], known: [] })
-    const again = await pitlake(rig.root, 'violations', 'accept', first?.id ?? '', '--why', 'x', '--json')
+    const again = await pitlake(rig.root, 'violations', 'acknowledge', first?.id ?? '', '--why', 'x', '--json')
     expect(JSON.parse(again.out)).toMatchObject({ version: Number(before) + 1, made: false, known: [first?.id] })
     expect((await listed(rig.root)).map(({ id }) => id)).toEqual([second?.id])
     expect((await listed(rig.root, '--all'))[0]).toMatchObject({
@@ -96,7 +96,7 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
     expect(await told(true)).toEqual([earlier, open])
     expect(await verified(rig)).toEqual({ code: 4, differences: 1, accepted: 1 })
 
-    await pitlake(rig.root, 'violations', 'accept', '--paths', 'supply/*', '--why', 'both', '--yes')
+    await pitlake(rig.root, 'violations', 'acknowledge', '--paths', 'supply/*', '--why', 'both', '--yes')
     expect(await verified(rig)).toEqual({ code: 0, differences: 0, accepted: 2 })
     expect(await status()).toMatchObject({ violations: 0, accepted: 2 })
     expect(JSON.stringify((await status())['reasons'])).not.toMatch(/differ/)
@@ -114,7 +114,7 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', as
     rig.faults(rewritten(2, 101))
     const seen = await rig.fetch(selection)
     expect([code(seen), seen.violations, seen.accepted]).toEqual([4, 1, 0])
-    await pitlake(rig.root, 'violations', 'accept', '--assets', 'BTC', '--why', 'known', '--yes')
+    await pitlake(rig.root, 'violations', 'acknowledge', '--assets', 'BTC', '--why', 'known', '--yes')
     rig.clock.now += day
     const again = await rig.fetch(selection)
     expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
@@ -133,7 +133,7 @@ test('what was accepted is in the journal: a ledger made anew and a checkpoint s
   ]
   await commit(ledger, { ...draft, violations }, commitDeps())
   const ids = (await listed(root)).map(({ id }) => id)
-  expect((await pitlake(root, 'violations', 'accept', ...ids, '--why', 'so be it')).code).toBe(0)
+  expect((await pitlake(root, 'violations', 'acknowledge', ...ids, '--why', 'so be it')).code).toBe(0)
   await ledger.catchUp()
   expect(summary(ledger)).toMatchObject({ violations: 0, accepted: 2 })
   const rebuilt = await Ledger.inMemory(root)
@@ -158,7 +158,7 @@ test('a refused series with points is listed, and withdrawn once it is accepted'
   const [alarm, ...others] = await listed(root)
   expect(others).toEqual([])
   expect(alarm).toMatchObject({ kind: 'refused', t: '1970-01-06T00:00:00Z', stored: null, offered: refused.reason })
-  expect((await pitlake(root, 'violations', 'accept', alarm?.id ?? '', '--why', 'we left that plan')).code).toBe(0)
+  expect((await pitlake(root, 'violations', 'acknowledge', alarm?.id ?? '', '--why', 'we left that plan')).code).toBe(0)
   await ledger.catchUp()
   const states = (heldCoverage(ledger).get(seriesRow(1).id) ?? []).map(({ state, reason }) => [state, reason])
   expect(states).toEqual([
@@ -179,7 +179,7 @@ test('ids that nobody knows, nothing named, both named: exit 2', async ({ root }
     commitDeps(),
   )
   ledger.close()
-  const accept = async (...argv: string[]) => await pitlake(root, 'violations', 'accept', '--why', 'x', ...argv)
+  const accept = async (...argv: string[]) => await pitlake(root, 'violations', 'acknowledge', '--why', 'x', ...argv)
   expect(await accept('abcdef')).toMatchObject({ code: 2, message: expect.stringContaining('pitlake violations list') })
   expect(await accept()).toMatchObject({ code: 2, message: expect.stringContaining('got neither') })
   expect(await accept('abcdef', '--paths', '*')).toMatchObject({

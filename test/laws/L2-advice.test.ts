@@ -35,7 +35,7 @@ const advisedIn = (text: string): string[][] =>
 async function withHead(work: (desk: Desk, lake: string, sign: readonly string[]) => Promise<void>): Promise<void> {
   await withFlows(async (desk, lake) => {
     const key = join(desk.folder, 'key')
-    expect((await desk.run(['key', 'new', '--out', key])).code).toBe(0)
+    expect((await desk.run(['keygen', '--out', key])).code).toBe(0)
     const sign = ['head', '--key', key]
     expect((await desk.run(sign)).code).toBe(0)
     expect((await desk.run(['doctor'])).message).toBe('')
@@ -131,11 +131,11 @@ test('L2: a lost key file is to be restored first, and a new key is called what 
     rmSync(key)
     const refused = await desk.run(sign)
     expect(refused).toMatchObject({ code: 2, message: expect.stringContaining(`no file ${key}`) })
-    expect(refused.message).toMatch(/put the file back from a backup; a new key \(pitlake key new\) begins a new line/)
+    expect(refused.message).toMatch(/put the file back from a backup; a new key \(pitlake keygen\) begins a new line/)
     writeFileSync(key, text)
     expect(await desk.run(sign)).toMatchObject({ code: 0 })
     rmSync(key)
-    const renewed = await desk.run(['key', 'new', '--out', key])
+    const renewed = await desk.run(['keygen', '--out', key])
     expect(renewed).toMatchObject({ code: 0, notes: expect.stringContaining('signature of an earlier key') })
     expect(existsSync(dirname(lake))).toBe(true)
   })

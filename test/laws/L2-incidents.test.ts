@@ -249,7 +249,7 @@ test('of values that differ at once every offered one is kept, and each point th
     expect(await verified(rig)).toMatchObject({ incidents: 1, differences: [{ result: 'changed' }] })
     const kinds = async (): Promise<string[]> => (await listed(rig)).map(({ kind }) => kind).toSorted()
     expect(await kinds()).toEqual(['changed', 'incident'])
-    const accept = ['violations', 'accept', '--paths', '*', '--why', 'seen', '--json'] as const
+    const accept = ['violations', 'acknowledge', '--paths', '*', '--why', 'seen', '--json'] as const
     const shown = JSON.parse((await pitlake(rig, ...accept)).out) as { made: boolean; chosen: unknown }
     expect(shown).toMatchObject({
       made: false,
@@ -276,7 +276,7 @@ test('of values that differ at once every offered one is kept, and each point th
       'incident open',
     ])
     // What comes on the very day after somebody took note is none of that.
-    await pitlake(rig, 'violations', 'accept', 'metrics-2026-03-05', '--why', 'seen')
+    await pitlake(rig, 'violations', 'acknowledge', 'metrics-2026-03-05', '--why', 'seen')
     rig.faults('rewrite@supply/*:point=0,n=120,by=4')
     expect(await verified(rig)).toMatchObject({ incidents: 1 })
     expect((await listed(rig)).map(({ id }) => id)).toEqual(['metrics-2026-03-05-2'])

@@ -57,7 +57,7 @@ test('a changed value is a violation, a late row is late, and what a file lacks 
     expect(await rows('FROM points', `SET VARIABLE observed_as_of = '2026-06-02T00:00:00Z'`)).toHaveLength(4)
     expect((await take([file, '--as', 'prices'], '2026-06-03T12:00:00Z')).code).toBe(4)
     const listing = JSON.parse((await run(['violations', 'list', '--json'])).out) as { violations: { id: string }[] }
-    await run(['violations', 'accept', listing.violations[0]?.id ?? '', '--why', 'seen'], '2026-06-04T12:00:00Z')
+    await run(['violations', 'acknowledge', listing.violations[0]?.id ?? '', '--why', 'seen'], '2026-06-04T12:00:00Z')
     expect((await take([file, '--as', 'prices'], '2026-06-05T12:00:00Z')).code).toBe(0)
   })
 })

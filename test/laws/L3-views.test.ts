@@ -47,10 +47,11 @@ const writing: Readonly<Record<string, readonly Writing[]>> = {
   'registry snapshot': [{ rest: '' }],
   'registry sync': [{ rest: '' }],
   daily: [{ rest: '' }],
-  try: [{ rest: 'sum.sql' }],
+  preregister: [{ rest: 'sum.sql' }],
   verify: [{ rest: '', from: 'changed' }],
-  'violations accept': [{ rest: '--paths * --why known --yes', at: 'differing' }],
-  compact: [{ rest: '' }, { rest: '--redate --config hasty.yaml' }],
+  'violations acknowledge': [{ rest: '--paths * --why known --yes', at: 'differing' }],
+  compact: [{ rest: '' }],
+  redate: [{ rest: '--config hasty.yaml' }],
   vacuum: [{ rest: '--keep 0s --yes', at: 'owned' }],
   doctor: [{ rest: '--forget-lost', damage: losePoints }],
   pull: [{ rest: 'pub', at: 'mirror' }],
@@ -59,7 +60,7 @@ const writing: Readonly<Record<string, readonly Writing[]>> = {
 }
 
 /** What is tried at each commit: those whose second run finds nothing to do. The others take long, and make views anyhow. */
-const always = ['fetch', 'import', 'registry snapshot', 'try', 'verify', 'violations accept']
+const always = ['fetch', 'import', 'registry snapshot', 'preregister', 'verify', 'violations acknowledge']
 /** Copies of a mirror would be mirrors, which no reader brings forward. All interfaces take long: the fast share asks them once. */
 const isAsked = (command: string): boolean => (isFullTier ? !['pull', 'restore'].includes(command) : command === 'try')
 const isTried = ([command]: readonly [string, unknown]): boolean => isFullTier || always.includes(command)

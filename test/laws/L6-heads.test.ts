@@ -92,13 +92,13 @@ test('L6: an older copy is behind, forks when it commits, and may begin a new lo
   await withCertified(async ({ root, home, run }) => {
     const older = join(home, 'older')
     cpSync(root, older, { recursive: true })
-    await run('try', 'old.txt')
+    await run('preregister', 'old.txt')
     writeFileSync(join(home, 'new.txt'), (await run('head')).out)
     rmSync(root, { recursive: true })
     cpSync(older, root, { recursive: true })
     expect(await run('verify', '--head', 'new.txt')).toMatchObject({ code: 6, out: /^behind: the lake is behind by 1/ })
     writeFileSync(join(home, 'other.sql'), 'SELECT 1')
-    await run('try', 'other.sql')
+    await run('preregister', 'other.sql')
     const fork = await run('verify', '--head', 'new.txt', '--json')
     const { first, head } = JSON.parse(fork.out) as { first: object; head: { size: number } }
     expect(fork.code).toBe(4)
@@ -108,7 +108,7 @@ test('L6: an older copy is behind, forks when it commits, and may begin a new lo
 
     // A certificate leads from no head of the other history, whichever the lake has kept.
     cpSync(join(home, 'new.txt'), join(root, 'heads', `${String(head.size).padStart(10, '0')}.txt`))
-    await run('try', 'old.txt')
+    await run('preregister', 'old.txt')
     expect(await run('certify', 'q.parquet', '--out', 'f.json')).toMatchObject({ code: 0 })
     for (const checker of checkers) {
       expect(checked(checker, home, ['f.json', '--head', 'old.txt'])).toMatchObject({ status: 0 })
@@ -146,12 +146,12 @@ test('L6: heads outlive folding, vacuum and an index made anew; keys stay outsid
     expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
 
     expect(statSync(join(home, 'k.key')).mode & 0o777).toBe(0o600)
-    expect(await run('key', 'new')).toMatchObject({ code: 2, message: /never written over/ })
-    expect(await run('key', 'new', '--out', join(root, 'here.key'))).toMatchObject({
+    expect(await run('keygen')).toMatchObject({ code: 2, message: /never written over/ })
+    expect(await run('keygen', '--out', join(root, 'here.key'))).toMatchObject({
       code: 2,
       message: /outside the lake/,
     })
-    await run('key', 'new', '--out', 'other.key')
+    await run('keygen', '--out', 'other.key')
     expect(await run('verify', '--head', 'old.txt', '--key', 'other.key')).toMatchObject({ code: 4, out: /^unsigned/ })
     // No file of the lake holds the secret.
     const secret = readFileSync(join(home, 'k.key'), 'utf8').split('+').slice(4).join('+').trim()
@@ -172,7 +172,7 @@ test('L6: a stranger finds other data, another result, another key and another h
     // Later points leave the certificate as it is: they came after its entry.
     const { out } = await run('head')
     expect(readFileSync(join(home, 'pub', 'head.txt'), 'utf8')).toBe(out)
-    await run('key', 'new', '--out', 'other.key')
+    await run('keygen', '--out', 'other.key')
     const other = (await run('certify', 'q.parquet', '--out', 'o.json', '--key', 'other.key')).code
     expect(other).toBe(0)
     const own = (JSON.parse(readFileSync(join(home, 'c.json'), 'utf8')) as { public: string }).public
@@ -257,7 +257,7 @@ test('L6: a result that was stamped before there was a log is certified by the n
   await withCertified(async ({ home, run }) => {
     // The fetch of another day leaves the state of what was stamped as it was.
     writeFileSync(join(home, 'other.sql'), 'SELECT 2')
-    await run('try', 'other.sql')
+    await run('preregister', 'other.sql')
     for (const name of ['result', 'q']) {
       expect(await run('certify', `${name}.parquet`, '--out', `${name}.json`, '--page', `${name}.html`)).toMatchObject({
         code: 0,

@@ -145,7 +145,7 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
         history.products AS h, history.deployments AS d, registry_start AS v WHERE h.id = p.id AND d.id = h.id ORDER BY ALL LIMIT 5`
       writeFileSync(join(home, 'q.sql'), sql)
       await run('views')
-      await run('key', 'new', '--out', 'k.key')
+      await run('keygen', '--out', 'k.key')
       expect(await run('stamp', 'q.sql', '--out', 'q.parquet')).toMatchObject({ code: 0 })
       expect(await run('certify', 'q.parquet', '--key', 'k.key', '--out', 'c.json')).toMatchObject({ code: 0 })
       expect(await held(home, rig.root)).toBeGreaterThan(15)
@@ -196,7 +196,7 @@ test('L6: a lake of before tells its registry with its first job, and a head of 
     })
     writeFileSync(join(home, 'old.txt'), (await run('head')).out)
     writeFileSync(join(home, 'q.sql'), 'SELECT id, valid_from AS ts FROM history.products ORDER BY ALL')
-    await run('key', 'new', '--out', 'k.key')
+    await run('keygen', '--out', 'k.key')
     expect(await run('stamp', 'q.sql', '--out', 'q.parquet')).toMatchObject({ code: 0 })
     // The state that was stamped does not tell the table: it is proved in the newest.
     expect(await run('certify', 'q.parquet', '--key', 'k.key', '--out', 'c.json')).toMatchObject({ code: 0 })

@@ -322,7 +322,7 @@ describe('the other views', () => {
       .slice(1)
       .map((word) => word.replaceAll("'", ''))
     const out = join(folder, '..', 'panel.json')
-    expect(await pitlake(folder, [...argv, '--data', folder, '--out', out])).toMatchObject({ code: 0 })
+    expect(await pitlake(folder, [...argv, '--data', folder, '--export', out])).toMatchObject({ code: 0 })
     expect(values(JSON.parse(readFileSync(out, 'utf8')) as Record<string, unknown>[])).toEqual(shown)
     const statements = (await way('SQL')).split(';\n')
     for (const statement of statements.slice(0, -2)) await bare.run(statement.replace('"decisions"', 'temp.decisions'))
@@ -347,7 +347,7 @@ describe('the other views', () => {
 describe('a folder', () => {
   test('any static server shows it: charts, universe and coverage, and what needs an engine names it', async () => {
     const out = join(folder, '..', 'site')
-    const argv = ['page', '--data', folder, '--out', out, '--as-of', wall, '--instants', '2']
+    const argv = ['serve', '--data', folder, '--export', out, '--as-of', wall, '--instants', '2']
     expect(await pitlake(folder, argv, {}, { sleep })).toMatchObject({ code: 0 })
     const site = await shownFolder(out)
     doors.set('site', site)

@@ -143,7 +143,7 @@ test(`vintages: each cell is what was told, in ${states} states, for pointer, ke
       expect(held).toContain(`US ${month} ${Number(value)} ${at}`)
       expect(await frame.locator('.known .looked').count()).toBe(1)
       const site = join(folder, 'site')
-      const argv = ['page', '--data', lake, '--out', site, '--as-of', '2013-01-01', '--instants', '2']
+      const argv = ['serve', '--data', lake, '--export', site, '--as-of', '2013-01-01', '--instants', '2']
       expect(await pitlake(lake, argv, {}, { sleep })).toMatchObject({ code: 0 })
       const shown = await shownFolder(site)
       await drawn(tab, shown.url, { metric: 'own/rate', assets: 'DE,US' })

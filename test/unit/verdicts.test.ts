@@ -67,7 +67,12 @@ test.each<readonly [string, object, number, readonly RegExp[]]>([
   ['all well', {}, 0, []],
   ['damage', { damage: [finding] }, 4, [/^points\/a\.parquet: changed; pitlake doctor$/]],
   ['more damage', { damage: [finding, finding, finding] }, 4, [/changed \(and 2 more\)/]],
-  ['differences', { differences: [{}, {}] }, 4, [/^2 stored values differ upstream; .*--report.*violations accept$/]],
+  [
+    'differences',
+    { differences: [{}, {}] },
+    4,
+    [/^2 stored values differ upstream; .*--report.*violations acknowledge$/],
+  ],
   ['failures', { failures: [{ reason: 'html' }] }, 6, [/^1 windows got no usable answer: got html; run the same/]],
   ['a refused key', { stopped_by: 'unauthorised' }, 3, [/refuses the key/]],
   ['its own limit', { stopped_by: 'max_requests' }, 5, [/^stopped early \(max_requests\)/]],

@@ -228,7 +228,7 @@ test('a command with nothing to do makes the views of an older program anew', as
   await withDesk(async (desk) => {
     const root = await begun(desk)
     const file = desk.put('q.sql', 'SELECT 1')
-    await desk.run(['try', file])
+    await desk.run(['preregister', file])
     for (const change of [
       { program: 'pitlake 0.0.1' },
       { templates: 'those of before' },
@@ -238,7 +238,7 @@ test('a command with nothing to do makes the views of an older program anew', as
       const made = readFileSync(join(root, 'lake.manifest.json'), 'utf8')
       madeElsewhere(root, change)
       if ('program' in change) expect((await queried(desk)).notes).toMatch(/these views were made by pitlake 0\.0\.1/)
-      expect((await desk.run(['try', file])).code).toBe(0)
+      expect((await desk.run(['preregister', file])).code).toBe(0)
       const now = readFileSync(join(root, 'lake.manifest.json'), 'utf8')
       expect({ ...change, ...(JSON.parse(now) as object) }).toEqual(JSON.parse(made))
     }
@@ -264,14 +264,14 @@ async function withoutViews(code: string, work: () => Promise<void>): Promise<vo
 test.each([
   ['import', 'ENOSPC', 'no space left on the disk; make room'],
   ['import', 'EROFS', 'the file system is read-only; mount it writable or name another folder with --data'],
-  ['try', 'EIO', 'the disk reports an input/output error; check the disk'],
+  ['preregister', 'EIO', 'the disk reports an input/output error; check the disk'],
 ])(
   '`%s` that cannot replace the views (%s) ends with 6, and the same command makes them',
   async (command, code, words) =>
     await withDesk(async (desk) => {
       const root = await begun(desk)
       const file = desk.put('p.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\n')
-      const argv = command === 'try' ? ['try', file] : ['import', file, '--as', 'p', '--available', 'end']
+      const argv = command === 'try' ? ['preregister', file] : ['import', file, '--as', 'p', '--available', 'end']
       await withoutViews(code, async () => {
         const ended = await desk.run(argv)
         expect([ended.code, viewsVersion(root)]).toEqual([6, 1])

@@ -26,8 +26,8 @@ const takesNothing = (flags: string): boolean => !/[A-Z]/.test(flags)
 /** What `--help` prints: the same table. */
 export function helpText(spec: ListedCommand): string {
   const details = spec.details === undefined ? '' : `\n${folded(spec.details.trim())}\n`
-  const ends = [0, 1, 2, ...spec.ends].join(', ')
-  return `${build(spec).description(spec.summary).helpInformation()}${details}\nExit codes: ${ends}; pitlake --help says what each means.\n`
+  const codes = [0, 1, 2, ...spec.exits].join(', ')
+  return `${build(spec).description(spec.summary).helpInformation()}${details}\nExit codes: ${codes}; pitlake --help says what each means.\n`
 }
 
 /** Paragraphs as lines of a terminal; what holds an indented line is a table, whose last column goes on below itself. */

@@ -125,13 +125,18 @@ export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
 /** One command (or subcommand: `catalog list`). */
 export type CommandSpec = AnsweringSpec | TalkingSpec
 
-/** A command with its row of the table of commands: `ends` are the exit codes that it may end with beside 0, 1 and 2. */
-export type ListedCommand = CommandSpec & Pick<CommandEntry, 'name' | 'summary'> & { readonly ends: readonly number[] }
+/** A command with its row of the table of commands. */
+export type ListedCommand = CommandSpec & {
+  readonly name: string
+  readonly summary: string
+  /** Exit codes that it may end with in addition to 0, 1 and 2. */
+  readonly exits: readonly number[]
+}
 
 /** One line of `pitlake --help`; the command itself is loaded only when it runs. */
 export interface CommandEntry {
   readonly name: string
-  /** One sentence; where it is long the overview ends it before its first colon or semicolon. */
+  /** Verb, object and effect, in at most 60 characters. */
   readonly summary: string
   /** What it is for, in the overview. */
   readonly task: string

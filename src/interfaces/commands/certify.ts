@@ -37,7 +37,7 @@ docs/proof/verify_certificate.py check it; neither needs this program. No value 
       throw usage('--key', {
         expected: 'a key that signs',
         got: 'none',
-        next: 'name your key with --key; if there has never been one, run pitlake key new',
+        next: 'name your key with --key; if there has never been one, run pitlake keygen',
       })
     const { told, text } = await certify({
       root: settings.data,

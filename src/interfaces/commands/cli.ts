@@ -148,10 +148,7 @@ function findEntry(first: string, second: string | undefined): CommandEntry {
 
 function listing(usageLine: string, entries: readonly CommandEntry[]): string {
   const width = Math.max(...entries.map((entry) => entry.name.length))
-  const line = ({ name, summary }: CommandEntry): string => {
-    const whole = summary.replace(/\.$/, '')
-    return `  ${name.padEnd(width)}  ${whole.length + width <= 76 ? whole : whole.replace(/[:;].*$/, '')}\n`
-  }
+  const line = ({ name, summary }: CommandEntry): string => `  ${name.padEnd(width)}  ${summary}\n`
   const groups = Map.groupBy(entries, ({ task }) => task)
   return [`${usageLine}\n`, ...[...groups].map(([task, own]) => `${task}:\n${own.map(line).join('')}`)].join('\n')
 }

@@ -44,7 +44,7 @@ export const dailyCommand = talking({
     // Not an answer: each line is said when its step is done.
     '--json': 'one JSON document on stdout',
   },
-  details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
+  details: `The steps are fetch, registry sync, views, features, merge when due, a sample of verify, and the status page. Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
 pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
   run: async (typed, tell) => {
     const { dryRun: dry, json } = typed.options

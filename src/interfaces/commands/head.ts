@@ -15,7 +15,7 @@ import { tellHead } from './hooks.ts'
 import { answering, type Call } from '../cli/spec.ts'
 import { lakeWorld, openedLake } from '../cli/world.ts'
 
-export const keyNewCommand = answering({
+export const keygenCommand = answering({
   options: {
     '--out FILE': `where the key goes, outside of the lake (default: what ${keyVariable} names)`,
     '--name NAME': 'what it is called (default: the log of the lake)',
@@ -77,7 +77,7 @@ export async function headMade(call: Call, key: NoteKey | undefined) {
   return { document, words: () => document.note }
 }
 
-export const tryCommand = answering({
+export const preregisterCommand = answering({
   viewsAfter: true,
   args: { '<file>': 'the query, as it will be stamped; `-`: standard input' },
   details: `Makes a version that names the query by the SHA-256 of its text, before anybody sees its result: certificates tell how
@@ -86,7 +86,7 @@ many queries were named, and whether theirs was. The text itself is not written 
     await openedLake(call)
     const [file = ''] = call.args
     using ledger = await Ledger.open(call.settings.data)
-    const document = await nameTry(ledger, readGiven(call, file, 'a file with a query'), lakeWorld(call, 'try'))
+    const document = await nameTry(ledger, readGiven(call, file, 'a file with a query'), lakeWorld(call, 'preregister'))
     const { version, count, sha256 } = document
     return { document, words: () => `named in version ${version} as one of ${count} (${sha256})\n` }
   },

@@ -8,7 +8,7 @@ import { isBegun } from '../../lake/store/begin.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { isVerbose } from '../cli/context.ts'
 import { counted, cut, labelled, span, table, whole } from '../../base/figures.ts'
-import { answering, type Call, type Typed } from '../cli/spec.ts'
+import { answering, type Call, type CommandAnswer, type Typed } from '../cli/spec.ts'
 import { askingWorld, besideWorld, spareHeap } from '../cli/world.ts'
 import { kinds } from '../../base/kinds.ts'
 import type { Resource } from '../../catalog/catalogue.ts'
@@ -142,51 +142,59 @@ function inWords(status: Awaited<ReturnType<typeof registryStatus>>): string {
 const resourceAbout = 'issuers, products or another one that `registry status` lists'
 const resourceArg = { '<RESOURCE>': [resourceAbout, kinds.list('resources')] } as const
 
-export const registryGetCommand = answering({
+const diffOptions = {
+  '--filter KEY=VALUE': {
+    kind: kinds.pair('KEY=VALUE'),
+    about: 'only records that fit; several filters must all fit; not with an ID',
+    repeatable: true,
+  },
+} as const
+
+type DiffOptions = typeof diffOptions
+
+export const registryDiffCommand = answering({
   asks: true,
-  args: { ...resourceArg, '<ID>': 'id of the record' },
-  details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
+  args: { ...resourceArg, '[ID]': 'id of one record (default: all records)' },
+  options: diffOptions,
+  details: `Requests what the provider gives today and compares it with the stored record. Stores nothing.
+
+With an ID a * marks each member that differs. Other keys and another order of keys are no difference.
+Without an ID: * differs, + only upstream, - only in the lake. The list of deployments contains verified ones only, on both
+sides.`,
   answer: async (call) => {
     const resource = resourceOf(call)
-    const [, id = ''] = call.args
-    const { address, records } = await looked(call, resource, { id })
-    using ledger = await heldLake(call)
-    return await withHeldSide(ledger, resource, async ({ entities, beside }) => {
-      const [record] = await beside(new Map([[id, records.get(id) ?? null]]))
-      const expected = `an id of ${resource.name}`
-      const got = `${id}, which neither the provider nor the lake knows`
-      if (!record || (record.held === null && record.offered === null))
-        throw usage('registry get', { expected, got, next: hint(id, [...entities.keys()]) })
-      return { document: { resource: resource.name, address, ...record }, words: () => recordText(address, record) }
-    })
+    const [, id] = call.args
+    return id === undefined ? await diffRecords(call, resource) : await diffRecord(call, resource, id)
   },
 })
 
-const filter = kinds.pair('KEY=VALUE')
+async function diffRecord(call: Call<DiffOptions>, resource: Resource, id: string): Promise<CommandAnswer> {
+  if (call.options.filter.length > 0) throw usage('--filter', { expected: 'no ID with it', got: id })
+  const { address, records } = await looked(call, resource, { id })
+  using ledger = await heldLake(call)
+  return await withHeldSide(ledger, resource, async ({ entities, beside }) => {
+    const [record] = await beside(new Map([[id, records.get(id) ?? null]]))
+    const expected = `an id of ${resource.name}`
+    const got = `${id}, which neither the provider nor the lake knows`
+    if (!record || (record.held === null && record.offered === null))
+      throw usage('registry diff', { expected, got, next: hint(id, [...entities.keys()]) })
+    return { document: { resource: resource.name, address, ...record }, words: () => recordText(address, record) }
+  })
+}
 
-export const registryListCommand = answering({
-  asks: true,
-  args: resourceArg,
-  options: {
-    '--filter KEY=VALUE': { kind: filter, about: 'only what fits; several must all fit', repeatable: true },
-  },
-  details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
-only, and so does what is laid beside it.`,
-  answer: async (call) => {
-    const resource = resourceOf(call)
-    const filters = filtersOf(call.options.filter, resource)
-    const { address, records: shown } = await looked(call, resource, { filters })
-    using ledger = await heldLake(call)
-    return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
-      const ids = [...new Set([...shown.keys(), ...fitting(filters)])].toSorted()
-      const records = await beside(new Map(ids.map((id) => [id, shown.get(id) ?? null])))
-      const count = (mark: string): number => records.filter((record) => record.mark === mark).length
-      const counts = Object.fromEntries(Object.keys(marks).map((mark) => [mark, count(mark)]))
-      const document = { resource: resource.name, filters, address, counts, records }
-      return { document, words: () => listText(address, counts, records) }
-    })
-  },
-})
+async function diffRecords(call: Call<DiffOptions>, resource: Resource): Promise<CommandAnswer> {
+  const filters = filtersOf(call.options.filter, resource)
+  const { address, records: shown } = await looked(call, resource, { filters })
+  using ledger = await heldLake(call)
+  return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
+    const ids = [...new Set([...shown.keys(), ...fitting(filters)])].toSorted()
+    const records = await beside(new Map(ids.map((id) => [id, shown.get(id) ?? null])))
+    const count = (mark: string): number => records.filter((record) => record.mark === mark).length
+    const counts = Object.fromEntries(Object.keys(marks).map((mark) => [mark, count(mark)]))
+    const document = { resource: resource.name, filters, address, counts, records }
+    return { document, words: () => listText(address, counts, records) }
+  })
+}
 
 function resourceOf({ args: [name = ''], catalogue: { resources } }: Call): Resource {
   const found = resources.get(name)

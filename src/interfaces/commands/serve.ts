@@ -8,6 +8,7 @@ import { knowledgeOptions } from '../../query/options.ts'
 import { readOption } from '../../query/read-options.ts'
 import { readContext } from '../cli/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
+import { exportPage } from './export-page.ts'
 import { withScratch } from './query.ts'
 import { lookingAtViews } from './views.ts'
 import { showsOf } from './status.ts'
@@ -19,6 +20,9 @@ export const wallOption = { '--as-of TIME': ['the limit: what was known later is
 
 const options = {
   '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
+  '--export DIR': 'write the page with its answers as files instead; files of the same name are replaced',
+  '--metrics LIST': 'charts of --export: paths (default: all that are stored)',
+  '--instants N': ['timestamps that the slider of --export offers', kinds.count(), '24'],
   ...wallOption,
   ...deskOptions('5m'),
 } as const
@@ -37,17 +41,24 @@ export const serveCommand = talking({
 JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON: docs/serve.md. Each answer bears version and
 digest of the lake in its head. A question names no files and sets nothing.
 
+With --export DIR the charts, the universe and the coverage of the page become a folder that any static server shows
+(python3 -m http.server -d DIR). Parts that need an engine, such as SQL, name \`pitlake serve\` there.
+
 Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'`,
   run: async (typed) => {
-    const { listen: address } = typed.options
-    if (address === undefined)
-      throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
+    const { listen: address, export: out, metrics = [], instants } = typed.options
+    if ((address === undefined) === (out === undefined)) {
+      const got = out === undefined ? 'none' : 'both'
+      throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460, or --export DIR', got })
+    }
     const call = await readContext(typed)
-    const at = listenAt(address, call.settings)
+    const at = address === undefined ? undefined : listenAt(address, call.settings)
     const wall = wallOf(typed.options)
     await withScratch(async (scratch) => {
       await using answers = openAnswers(call, scratch, { wall, limited: wall !== undefined })
       await answers.ready()
+      if (out !== undefined) await exportPage(call, answers, { out, limit: wall, metrics, instants })
+      if (at === undefined) return
       const { '/healthz': healthz } = showsOf(call)
       const page = await pageShows()
       const look = lookingAtViews(typed)

@@ -1,104 +1,321 @@
-import type { CommandEntry, CommandSpec, ListedCommand } from '../cli/spec.ts'
+import type { CommandEntry, CommandSpec } from '../cli/spec.ts'
 
-/** `ends`: the exit codes that it may end with beside 0, 1 and 2, a digit each. */
-type Row = readonly [name: string, summary: string, ends: string, module: () => Promise<object>]
+/** A row of the table of commands. */
+interface CommandRow {
+  readonly name: string
+  /** Verb, object and effect, in at most 60 characters. */
+  readonly summary: string
+  /** Exit codes that it may end with in addition to 0, 1 and 2. */
+  readonly exits: readonly number[]
+  readonly load: () => Promise<CommandSpec>
+}
 
-/** Modules of several commands, and what makes a line long. */
-const catalog = () => import('./catalog.ts')
-const head = () => import('./head.ts')
-const copies = () => import('./copies.ts')
-const mcp = () => import('./mcp.ts')
-const registry = () => import('./registry.ts')
-const stamp = () => import('./stamp.ts')
-const upkeep = () => import('./upkeep.ts')
-const violations = () => import('./violations.ts')
-const watch = () => import('./watch.ts')
-const daily =
-  'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, features, merge when due, a sample of verify, the status page.'
-const completion = async () => (await import('./completion.ts')).completions(commandTable)
-
-const tasks: Readonly<Record<string, readonly Row[]>> = {
+/** Commands by what they are for, in the order of `--help` and of the command reference. */
+const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
   'To begin': [
-    ['init', 'Write a commented pitlake.yaml and .env.example.', '6', () => import('./init.ts')],
-    ['sandbox', 'Serve both APIs locally with synthetic data: on 127.0.0.1.', '', () => import('./sandbox.ts')],
-    ['completion', 'Have a shell complete command lines: bash, zsh or fish.', '', completion],
+    {
+      name: 'init',
+      summary: 'Write a commented pitlake.yaml and .env.example',
+      exits: [6],
+      load: async () => (await import('./init.ts')).initCommand,
+    },
+    {
+      name: 'sandbox',
+      summary: 'Serve both APIs on this machine with synthetic data',
+      exits: [],
+      load: async () => (await import('./sandbox.ts')).sandboxCommand,
+    },
+    {
+      name: 'completion',
+      summary: 'Print the completion script of bash, zsh or fish',
+      exits: [],
+      load: async () => (await import('./completion.ts')).completions(commandTable).completionCommand,
+    },
   ],
   'To bring data': [
-    ['plan', 'What a fetch would ask, and what it would cost.', '467', () => import('./plan.ts')],
-    ['fetch', 'Bring the metrics up to date; resumable at any instant.', '34567', () => import('./fetch.ts')],
-    [
-      'import',
-      'Take data of your own into the lake: files as the series own/NAME.',
-      '467',
-      () => import('./import.ts'),
-    ],
-    ['features', 'Compute what is due of declared features: queries as series.', '4567', () => import('./features.ts')],
-    ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
-    ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
-    ['daily', daily, '34567', () => import('./daily.ts')],
-    ['watch', 'Keep the lake fresh: each series when it is due, the registry hourly.', '3467', watch],
+    {
+      name: 'plan',
+      summary: 'Show what a fetch would request and what it would cost',
+      exits: [4, 6, 7],
+      load: async () => (await import('./plan.ts')).planCommand,
+    },
+    {
+      name: 'fetch',
+      summary: 'Bring the selected metrics up to date, resumably',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./fetch.ts')).fetchCommand,
+    },
+    {
+      name: 'import',
+      summary: 'Import your own files as the series own/NAME',
+      exits: [4, 6, 7],
+      load: async () => (await import('./import.ts')).importCommand,
+    },
+    {
+      name: 'features',
+      summary: 'Compute the expected values of declared features',
+      exits: [4, 5, 6, 7],
+      load: async () => (await import('./features.ts')).featuresCommand,
+    },
+    {
+      name: 'registry snapshot',
+      summary: 'Take a dated snapshot of the whole registry',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./registry.ts')).registrySnapshotCommand,
+    },
+    {
+      name: 'registry sync',
+      summary: 'Follow the change feed of the registry to its end',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./registry.ts')).registrySyncCommand,
+    },
+    {
+      name: 'daily',
+      summary: 'Run everything that keeps a lake fresh, for cron',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./daily.ts')).dailyCommand,
+    },
+    {
+      name: 'watch',
+      summary: 'Request each series when its next point is expected',
+      exits: [3, 4, 6, 7],
+      load: async () => (await import('./watch.ts')).watchCommand,
+    },
   ],
   'To ask': [
-    ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', '456', () => import('./sql.ts')],
-    ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./sql.ts')],
-    ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
-    [
-      'page',
-      'Write the page of serve as files: charts, universe, coverage, for any static server.',
-      '46',
-      () => import('./page.ts'),
-    ],
-    ['mcp', 'Answer an agent: the Model Context Protocol over standard input and output.', '4', mcp],
-    ['catalog list', 'List endpoints; by path, interval or dimension.', '', catalog],
-    ['catalog show', 'Everything about one endpoint or resource.', '', catalog],
-    ['catalog export', 'Every endpoint in full, as JSON; or for dbt.', '6', catalog],
-    ['registry get', 'One record: the provider now beside the lake.', '3456', registry],
-    ['registry list', 'A list: the provider now beside the lake.', '3456', registry],
+    {
+      name: 'sql',
+      summary: 'Run a query, a script or an interactive SQL session',
+      exits: [4, 5, 6],
+      load: async () => (await import('./sql.ts')).sqlCommand,
+    },
+    {
+      name: 'panel',
+      summary: 'Look up metric values as known at each decision time',
+      exits: [4, 5, 6],
+      load: async () => (await import('./sql.ts')).panelCommand,
+    },
+    {
+      name: 'serve',
+      summary: 'Answer queries and panels over HTTP, with a page',
+      exits: [4, 6],
+      load: async () => (await import('./serve.ts')).serveCommand,
+    },
+    {
+      name: 'mcp',
+      summary: 'Answer an agent over the Model Context Protocol',
+      exits: [4],
+      load: async () => (await import('./mcp.ts')).mcpCommand,
+    },
+    {
+      name: 'catalog list',
+      summary: 'List endpoints by path, interval or dimension',
+      exits: [],
+      load: async () => (await import('./catalog.ts')).catalogListCommand,
+    },
+    {
+      name: 'catalog show',
+      summary: 'Show all that is known of one endpoint or resource',
+      exits: [],
+      load: async () => (await import('./catalog.ts')).catalogShowCommand,
+    },
+    {
+      name: 'catalog export',
+      summary: 'Export every endpoint as JSON, or as sources for dbt',
+      exits: [6],
+      load: async () => (await import('./catalog.ts')).catalogExportCommand,
+    },
+    {
+      name: 'registry diff',
+      summary: 'Compare stored registry records with the provider',
+      exits: [3, 4, 5, 6],
+      load: async () => (await import('./registry.ts')).registryDiffCommand,
+    },
   ],
   'To prove a result': [
-    ['lookahead', 'Prove or disprove that a query looks ahead.', '456', () => import('./lookahead.ts')],
-    ['stress', 'Run a query under longer lags and at earlier versions.', '4567', () => import('./stress.ts')],
-    ['stamp', 'Run a query and pin all that its result was made from.', '4567', stamp],
-    ['replay', 'Run a stamped result again and compare it bit for bit.', '45', stamp],
-    ['certify', 'One file that proves a stamped result to a stranger.', '4', () => import('./certify.ts')],
-    ['try', 'Name a query before its result is seen.', '47', head],
-    ['explain-change', 'Which commit and which points changed a result.', '456', stamp],
+    {
+      name: 'lookahead',
+      summary: 'Test whether a query uses data from its future',
+      exits: [4, 5, 6],
+      load: async () => (await import('./lookahead.ts')).lookaheadCommand,
+    },
+    {
+      name: 'stress',
+      summary: 'Run a query with longer lags and at earlier versions',
+      exits: [4, 5, 6, 7],
+      load: async () => (await import('./stress.ts')).stressCommand,
+    },
+    {
+      name: 'stamp',
+      summary: 'Run a query and record what its result depends on',
+      exits: [4, 5, 6, 7],
+      load: async () => (await import('./stamp.ts')).stampCommand,
+    },
+    {
+      name: 'replay',
+      summary: 'Run a stamped query again and compare bit for bit',
+      exits: [4, 5],
+      load: async () => (await import('./stamp.ts')).replayCommand,
+    },
+    {
+      name: 'certify',
+      summary: 'Write a file that proves a stamped result to others',
+      exits: [4],
+      load: async () => (await import('./certify.ts')).certifyCommand,
+    },
+    {
+      name: 'preregister',
+      summary: 'Record a query before anyone has seen its result',
+      exits: [4, 7],
+      load: async () => (await import('./head.ts')).preregisterCommand,
+    },
+    {
+      name: 'explain-change',
+      summary: 'Find the commit and the points that changed a result',
+      exits: [4, 5, 6],
+      load: async () => (await import('./stamp.ts')).explainChangeCommand,
+    },
   ],
   'To trust the lake': [
-    ['status', 'Whether the lake can be trusted today.', '46', () => import('./status.ts')],
-    ['registry status', 'Where the registry stands.', '4', registry],
-    ['verify', 'Ask again for stored history and compare; prove every file.', '34567', () => import('./verify.ts')],
-    ['head', 'A signed checkpoint over the whole history of the lake.', '4', head],
-    ['key new', 'Make a key that signs heads; print its public half.', '4', head],
-    ['violations list', 'What differs upstream, and what is refused.', '4', violations],
-    ['violations accept', 'Take note of what differs, with the reason.', '467', violations],
-    ['audit availability', 'Availability rules against observed arrivals.', '4', () => import('./audit.ts')],
-    ['versions', 'What every version added, replaced and removed.', '4', upkeep],
-    ['doctor', 'Find what is wrong with a lake and say the remedy.', '34567', () => import('./doctor.ts')],
+    {
+      name: 'status',
+      summary: 'Judge whether the lake can be trusted today',
+      exits: [4, 6],
+      load: async () => (await import('./status.ts')).statusCommand,
+    },
+    {
+      name: 'registry status',
+      summary: 'Show how far the stored registry reaches',
+      exits: [4],
+      load: async () => (await import('./registry.ts')).registryStatusCommand,
+    },
+    {
+      name: 'verify',
+      summary: 'Check every file and compare history with the provider',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./verify.ts')).verifyCommand,
+    },
+    {
+      name: 'head',
+      summary: 'Print the signed state of the log of all versions',
+      exits: [4],
+      load: async () => (await import('./head.ts')).headCommand,
+    },
+    {
+      name: 'keygen',
+      summary: 'Make a key that signs heads and print its public half',
+      exits: [4],
+      load: async () => (await import('./head.ts')).keygenCommand,
+    },
+    {
+      name: 'violations list',
+      summary: 'List values that differ upstream and refused series',
+      exits: [4],
+      load: async () => (await import('./violations.ts')).violationsListCommand,
+    },
+    {
+      name: 'violations acknowledge',
+      summary: 'Acknowledge violations with a reason',
+      exits: [4, 6, 7],
+      load: async () => (await import('./violations.ts')).violationsAcknowledgeCommand,
+    },
+    {
+      name: 'audit availability',
+      summary: 'Compare availability rules with observed arrivals',
+      exits: [4],
+      load: async () => (await import('./audit.ts')).auditAvailabilityCommand,
+    },
+    {
+      name: 'versions',
+      summary: 'List what each version added, replaced and removed',
+      exits: [4],
+      load: async () => (await import('./upkeep.ts')).versionsCommand,
+    },
+    {
+      name: 'doctor',
+      summary: 'Find damage in a lake and name the remedy',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./doctor.ts')).doctorCommand,
+    },
   ],
   'To keep it in order': [
-    ['views', 'Make lake.duckdb and lake.sql anew; also after a lake was moved.', '46', upkeep],
-    ['compact', 'Merge small files; re-date points by changed rules.', '4567', upkeep],
-    ['vacuum', 'Remove superseded files; a dry run without --yes.', '467', upkeep],
-    ['catalog check', 'Validate the catalogue and the config.', '', catalog],
-    ['catalog drift', 'Compare the catalogue with what the provider lists.', '3456', catalog],
-    ['catalog import', "Add endpoints from a provider's own listing.", '6', catalog],
+    {
+      name: 'views',
+      summary: 'Rebuild lake.duckdb and lake.sql',
+      exits: [4, 6],
+      load: async () => (await import('./upkeep.ts')).viewsCommand,
+    },
+    {
+      name: 'compact',
+      summary: 'Merge small files into larger ones',
+      exits: [4, 5, 6, 7],
+      load: async () => (await import('./upkeep.ts')).compactCommand,
+    },
+    {
+      name: 'redate',
+      summary: "Date stored points by today's availability rules",
+      exits: [4, 6, 7],
+      load: async () => (await import('./upkeep.ts')).redateCommand,
+    },
+    {
+      name: 'vacuum',
+      summary: 'Remove superseded files, after a dry run',
+      exits: [4, 6, 7],
+      load: async () => (await import('./upkeep.ts')).vacuumCommand,
+    },
+    {
+      name: 'catalog check',
+      summary: 'Validate the catalogue and the configuration',
+      exits: [],
+      load: async () => (await import('./catalog.ts')).catalogCheckCommand,
+    },
+    {
+      name: 'catalog drift',
+      summary: 'Compare the catalogue with what the provider lists',
+      exits: [3, 4, 5, 6],
+      load: async () => (await import('./catalog.ts')).catalogDriftCommand,
+    },
+    {
+      name: 'catalog import',
+      summary: "Add endpoints from a provider's own listing",
+      exits: [6],
+      load: async () => (await import('./catalog.ts')).catalogImportCommand,
+    },
   ],
   'To share and keep copies': [
-    ['publish', 'Write the lake as Delta tables, to a folder or a bucket.', '34567', copies],
-    ['pull', 'Mirror a lake: only what is missing travels.', '34567', copies],
-    ['backup', 'Keep the lake a second time, beside any job.', '34567', copies],
-    ['restore', 'Make a lake from a backup: every file is checked.', '34567', copies],
+    {
+      name: 'publish',
+      summary: 'Write the lake as Delta tables to a folder or a bucket',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./copies.ts')).publishCommand,
+    },
+    {
+      name: 'pull',
+      summary: 'Mirror a lake by copying what is missing',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./copies.ts')).pullCommand,
+    },
+    {
+      name: 'backup',
+      summary: 'Copy the lake, also while jobs run',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./copies.ts')).backupCommand,
+    },
+    {
+      name: 'restore',
+      summary: 'Make a lake from a backup and check every file',
+      exits: [3, 4, 5, 6, 7],
+      load: async () => (await import('./copies.ts')).restoreCommand,
+    },
   ],
 }
 
 /** Every command, in the order of `--help` and of the command reference. */
-export const commandTable: readonly CommandEntry[] = Object.entries(tasks).flatMap(([task, rows]) =>
-  rows.map(([name, summary, ends, module]) => {
-    const own = `${name.replaceAll(/[ -](\w)/g, (_, first: string) => first.toUpperCase())}Command`
-    const load = async (): Promise<ListedCommand> => {
-      return { ...(Reflect.get(await module(), own) as CommandSpec), name, summary, ends: [...ends].map(Number) }
-    }
-    return { name, summary, task, load }
-  }),
+export const commandTable: readonly CommandEntry[] = Object.entries(commandsByTask).flatMap(([task, rows]) =>
+  rows.map(({ name, summary, exits, load }) => ({
+    name,
+    summary,
+    task,
+    load: async () => ({ ...(await load()), name, summary, exits }),
+  })),
 )

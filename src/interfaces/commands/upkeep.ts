@@ -32,19 +32,29 @@ export const compactCommand = answering({
   recorded: true,
   options: {
     '--report': 'then print bytes per point and column of every metric',
-    '--redate': 'first date stored points by the availability rules of today, as a version of its own',
   },
   details:
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
   answer: async (call) => {
-    const { settings, options, catalogue } = call
+    const { settings, options } = call
     await openedLake(call)
-    const redated = options.redate ? await redate(settings.data, catalogue, lakeWorld(call, 'compact')) : null
     const merged = await compact(settings.data, completingWorld(call, 'compact'))
     const sizes = options.report ? await metricSizes(settings.data) : null
-    const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
-    const words = () => [redated ? dated(redated) : '', mergedInWords(merged), sizes ? sizeTable(sizes) : ''].join('')
+    const report = { ...merged, ...(sizes && { sizes }) }
+    const words = () => `${mergedInWords(merged)}${sizes ? sizeTable(sizes) : ''}`
     return { document: report, words, error: mergeVerdict(merged) }
+  },
+})
+
+export const redateCommand = answering({
+  viewsAfter: true,
+  recorded: true,
+  details: `Makes a version in which stored points have the \`available_at\`, the basis and the rule that the catalogue and pitlake.yaml
+give them today. Values stay. With observed_as_of you still get the earlier dates. docs/compaction.md tells more.`,
+  answer: async (call) => {
+    await openedLake(call)
+    const redated = await redate(call.settings.data, call.catalogue, lakeWorld(call, 'redate'))
+    return { document: redated, words: () => redatedInWords(redated) }
   },
 })
 
@@ -56,7 +66,7 @@ ${whole(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the ol
 `
 }
 
-function dated({ partitions, made, version, unknown }: Awaited<ReturnType<typeof redate>>): string {
+function redatedInWords({ partitions, made, version, unknown }: Awaited<ReturnType<typeof redate>>): string {
   const left = unknown.length === 0 ? '' : `not in the catalogue, dates kept: ${unknown.join(', ')}\n`
   if (!made || partitions.length === 0) return `every point is dated by the rules of today\n${left}`
   const rows = partitions.map(({ metric, interval, points, redated }) => [metric, interval, points, redated] as const)

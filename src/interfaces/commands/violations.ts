@@ -38,7 +38,7 @@ export const violationsListCommand = answering({
   },
 })
 
-export const violationsAcceptCommand = answering({
+export const violationsAcknowledgeCommand = answering({
   viewsAfter: true,
   args: { '[id...]': 'ids of `pitlake violations list`' },
   options: {
@@ -64,7 +64,7 @@ export const violationsAcceptCommand = answering({
     }
     if (chosen !== null) refuseMixed(call, groups)
     const ids = chosen?.map(({ id }) => id) ?? args
-    const deps = lakeWorld(call, 'violations accept')
+    const deps = lakeWorld(call, 'violations acknowledge')
     const findings = await listFindings(ledger, null)
     const accepted = findings.map(
       ({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }] as const,
@@ -108,7 +108,7 @@ async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly Upstr
   if (filtered !== call.args.length > 0) return filtered ? (await differing(call, ledger, true)).filter(isOpen) : null
   const expected = 'ids, or --paths, --assets, --resources, --kinds and --days'
   const got = filtered ? 'both' : 'neither'
-  throw usage('pitlake violations accept', { expected, got, next: 'see pitlake violations list' })
+  throw usage('pitlake violations acknowledge', { expected, got, next: 'see pitlake violations list' })
 }
 
 /** How many were found of which kind on which day, UTC. */
@@ -129,7 +129,7 @@ function refuseMixed({ options }: Filtering, groups: ReturnType<typeof groupsOf>
   if (several.length === 0) return
   const got = groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', ')
   const next = 'name those that you have looked at'
-  throw usage('pitlake violations accept --yes', { expected: several.join(' and '), got, next })
+  throw usage('pitlake violations acknowledge --yes', { expected: several.join(' and '), got, next })
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */

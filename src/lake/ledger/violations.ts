@@ -170,7 +170,7 @@ export async function acceptViolations(
 }
 
 function unknown(id: string): never {
-  throw usage(`violations accept ${id}`, {
+  throw usage(`violations acknowledge ${id}`, {
     expected: 'the id of a violation',
     got: 'one that is not on record',
     next: 'see pitlake violations list',

@@ -182,7 +182,7 @@ async function compare(
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
   const next =
-    'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
+    'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations acknowledge'
   return gravestOf([
     damageVerdict(summary.damage),
     contradicted(summary.differences.length, 'stored values differ upstream', next),

@@ -199,7 +199,7 @@ export function verdict(summary: IngestSummary): LakeError | null {
 /** What every job says of single stored values that differ, and where they do. */
 export function differingPoints(violations: number, where: string): LakeError | null {
   if (violations === 0) return null
-  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
+  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations acknowledge'
   return new LakeError('integrity', { subject: `${violations} stored values differ ${where}`, next })
 }
 

@@ -97,7 +97,7 @@ export interface RegistryVerified extends Ended {
 export function registryVerdict(summary: RegistryVerified): LakeError | null {
   const { findings, failures } = summary
   const next =
-    'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations accept takes note'
+    'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations acknowledge takes note'
   return gravestOf([
     contradicted(findings.length, 'contradictions of the registry', next),
     verdictOf(summary),

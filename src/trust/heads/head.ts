@@ -128,14 +128,14 @@ export async function attach(ledger: Ledger, file: string, deps: HeadDeps) {
 
 /** What to do without the file of a key: only a copy of the same key goes on with the line of trust. */
 export const lostKeyAdvice =
-  'put the file back from a backup; a new key (pitlake key new) begins a new line of trust, and everyone who checks heads of this lake needs its public half'
+  'put the file back from a backup; a new key (pitlake keygen) begins a new line of trust, and everyone who checks heads of this lake needs its public half'
 
 /** A key from its text, or from the file of that name. */
 export async function keyFrom(given: string, file: string): Promise<NoteKey> {
   const key = readKey(given) ?? readKey((await textOf(file)) ?? '')
   if (key !== undefined) return key
   throw usage('--key', {
-    expected: 'a key of pitlake key new, or its file',
+    expected: 'a key of pitlake keygen, or its file',
     got: isThere(file) ? `${file}, which holds none` : `no file ${file}`,
     next: lostKeyAdvice,
   })

@@ -17,13 +17,14 @@ export function heldTries(ledger: Ledger) {
 /** Names a query in an entry of its own, before anybody sees its result: its text stays with whoever has it. */
 export async function nameTry(ledger: Ledger, query: string, deps: CommitDeps) {
   const { provider } = ledger.head()
-  if (provider === null) throw usage('try', { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+  if (provider === null)
+    throw usage('preregister', { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
   const named = sha256(query)
   const draft = async ({ version }: { readonly version: number }) => {
     const queries = heldTries(ledger).map((one) => ({ ...one }))
     if (queries.some((one) => one.sha256 === named)) return null
     const tries = { queries: [...queries, { sha256: named, version }] }
-    return await Promise.resolve({ job: 'try', run: `try-${version}`, provider, state: { tries } })
+    return await Promise.resolve({ job: 'preregister', run: `preregister-${version}`, provider, state: { tries } })
   }
   await commit(ledger, draft, deps)
   const queries = heldTries(ledger)
