@@ -55,7 +55,7 @@ interface JudgedQuestion {
 
 /** Judges a question in a session that stands in its state of knowledge; `run` says how far its words may reach. */
 export async function judgeQuestion(
-  asked: AskedQuestion,
+  asked: AskedQuestion | Question,
   engine: Engine,
   run: RunDeps,
 ): Promise<JudgedQuestion> {
