@@ -160,14 +160,14 @@ test('what verify found in the registry is taken note of by id, by resource and 
     expect(await ends(0, 'violations', 'acknowledge', one?.id ?? '', '--why', 'twice')).toMatch(
       /^0 accepted .*1 had been/,
     )
-    const half = JSON.parse(await ends(4, 'verify', '--resources', 'issuers', '--budget', '20', '--json')) as {
+    const half = JSON.parse(await ends(4, 'verify', '--resources', 'issuers', '--all', '--json')) as {
       registry: object
     }
     expect(half.registry).toMatchObject({ accepted: 1, findings: [{ kind: 'lost_event', id: retired }] })
     clock.now += 60
     await ends(0, 'violations', 'acknowledge', '--resources', '*', '--why', 'known', '--yes')
     expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
-    const words = await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
+    const words = await ends(0, 'verify', '--resources', 'issuers', '--all')
     expect(words).toMatch(/^accepted +2 contradictions, not told again$/m)
     expect(await query('SELECT accepted_at IS NULL AS open, why FROM registry_findings ORDER BY why')).toBe(
       '{"open":false,"why":"known"}\n{"open":false,"why":"they said so"}\n',
@@ -178,7 +178,7 @@ test('what verify found in the registry is taken note of by id, by resource and 
     // Another record is another finding; what a snapshot takes over is settled.
     faults(`silent-change:record=issuers/${silent},field=website,value=https://third.example`)
     clock.now += 60
-    await ends(4, 'verify', '--resources', 'issuers', '--budget', '20')
+    await ends(4, 'verify', '--resources', 'issuers', '--all')
     expect(listed(await ends(0, 'violations', 'list', '--json')).map(({ kind }) => kind)).toEqual(['silent_change'])
     expect(told().slice(1)).toMatchObject([{ new: 1, open: 1 }])
     expect(await standing(desk)).toEqual([4, 'integrity', 1, 2, 3])
@@ -188,7 +188,7 @@ test('what verify found in the registry is taken note of by id, by resource and 
     expect(told()).toHaveLength(2)
     expect(await ends(0, 'violations', 'list')).toBe('0 not accepted, 2 accepted, 1 settled\n')
     expect(listed(await ends(0, 'violations', 'list', '--all', '--json'))).toHaveLength(3)
-    await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
+    await ends(0, 'verify', '--resources', 'issuers', '--all')
 
     // Files of findings that cannot be read are doctor's; the status says that it does not know.
     const files = globSync('data/registry/registry_findings/*.parquet', { cwd }).map((file) => join(cwd, file))
@@ -245,7 +245,7 @@ test('findings of verify stay as they are through doctor, compact, vacuum, backu
     await ends(
       0,
       'violations',
-      'accept',
+      'acknowledge',
       '--resources',
       '*',
       '--why',

@@ -206,7 +206,9 @@ test('an unknown hook and a wrong limit are one line each', async () =>
     }
     expect(await wrong('  on_dine: x\n')).toMatch(/^2 pitlake.yaml:2: hooks.on_dine: .*did you mean `on_done`/)
     expect(await wrong('  limit: 2h\n')).toMatch(/^2 pitlake.yaml:2: hooks.limit: expected from 1s to 1h/)
-    expect(await wrong('  on_done: 5\n')).toMatch(/^2 pitlake.yaml:2: hooks.on_done: expected text or a list, got a number/)
+    expect(await wrong('  on_done: 5\n')).toMatch(
+      /^2 pitlake.yaml:2: hooks.on_done: expected text or a list, got a number/,
+    )
     expect(rig.sandbox.requests()).toEqual([])
   }))
 

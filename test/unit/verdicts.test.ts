@@ -28,7 +28,7 @@ test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>(
   ['all well', {}, 0, []],
   ['an accepted violation', { accepted: 3 }, 0, []],
   ['windows that are answers', { windows: { covered: 0, empty: 2, unsupported: 3, failed: 0, not_asked: 0 } }, 0, []],
-  ['a violation', { violations: 2 }, 4, [/^2 stored values differ upstream; .*pitlake violations list.*accept$/]],
+  ['a violation', { violations: 2 }, 4, [/^2 stored values differ upstream; .*pitlake violations list.*acknowledge$/]],
   ['a refused key', { stopped_by: 'unauthorised', words: '401' }, 3, [/refuses the key: got 401; .*METRICS_KEY$/]],
   ['a spent quota', { stopped_by: 'quota', resume_at: back }, 5, [/^stopped early \(quota\); .* at 2024-06-06T00:00/]],
   ['an interrupt', { stopped_by: 'signal' }, 5, [/^stopped early \(signal\); run the same command again$/]],
