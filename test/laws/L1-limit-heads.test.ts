@@ -162,7 +162,7 @@ test('a limit after the newest commit lets every answer name its version and dig
 
 test('a page written with --as-of names no version and no digest after the limit', async () => {
   const out = join(folder, '..', 'site')
-  const argv = ['page', '--data', folder, '--out', out, '--as-of', limits['between the commits'], '--instants', '1']
+  const argv = ['serve', '--export', out, '--data', folder, '--as-of', limits['between the commits'], '--instants', '1']
   expect(await pitlake(folder, argv, {}, { sleep })).toMatchObject({ code: 0 })
   const index = readFileSync(join(out, 'data', 'index.json'), 'utf8')
   expect(JSON.parse(index)).toMatchObject({ lake: { synthetic: false } })

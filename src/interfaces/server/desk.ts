@@ -198,9 +198,7 @@ async function factsOf(engine: Engine, folder: string, wall: string | undefined)
   try {
     // Variables belong to a connection: the sessions of the questions have their own.
     await setMoment(engine, 'ledger_as_of', wall)
-    const [row] = await engine.rows<FactsRow>(
-      'SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info',
-    )
+    const [row] = await engine.rows<FactsRow>('SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info')
     if (row === undefined) throw new RangeError('lake_info has no row')
     const { version } = row
     return { ...row, version: version === null ? null : Number(version), synthetic: row.synthetic === true }
