@@ -1,4 +1,4 @@
-"""Values as SQL text, and the intervals of the metrics API."""
+"""Values as SQL text, and the intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Names = Union[str, Sequence[str]]
 
 # As `src/base/time.ts` has them: shortest first, each so many seconds or months long.
 SECONDS = {"10m": 600, "1h": 3600, "24h": 86_400, "1w": 604_800}
-MONTHS = {"1month": 1}
+MONTHS = {"1month": 1, "3month": 3}
 INTERVALS = (*SECONDS, *MONTHS)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -61,6 +61,7 @@ def utc_sql(x: str) -> str:
 # As `src/base/suggestion.ts` has them: how units of time are spelt, by people and by pandas, their seconds, and how they are spelt here.
 _SPELT = (
     (re.compile(r"(?:MS?|ME|mo|months?|monthly)"), 31 * 86_400, "month"),
+    (re.compile(r"(?:Q|QS|QE|quarters?|quarterly)"), 93 * 86_400, "month"),
     (re.compile(r"(?:s|secs?|seconds?)", re.I), 1, "s"),
     (re.compile(r"(?:m|mins?|minutes?)", re.I), 60, "m"),
     (re.compile(r"(?:h|hrs?|hours?|hourly)", re.I), 3600, "h"),
@@ -87,4 +88,7 @@ def meant_interval(text: str, known: Sequence[str]) -> str | None:
 def meant_span(text: str, months: bool) -> str | None:
     """A length of time as it is spelt here: `15m` for `15min`, `1month` for `MS` where months may be said."""
     said = _spelt(text)
-    return None if said is None or said[2] == "month" and not months else f"{said[0]}{said[2]}"
+    if said is None or said[2] == "month" and not months:
+        return None
+    # Quarters are spelt as three months.
+    return f"{said[0] * (said[1] // (31 * 86_400) if said[2] == 'month' else 1)}{said[2]}"

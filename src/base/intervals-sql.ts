@@ -17,7 +17,7 @@ export function startSql(
 ): Sql {
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
-    if (months > 0) return monthSql(at, back && `-(${back})`, ticks)
+    if (months > 0) return monthsSql(at, months, back && `-(${back})`, ticks)
     const [size, shifted] = [seconds * ticks, `(${at} - ${phaseOf(name, weekStart) * ticks})`]
     const start = `${at} - ((${shifted} % ${size}) + ${size}) % ${size}`
     return back === undefined ? start : `${start} - CAST(${back} AS BIGINT) * ${size}`
@@ -28,7 +28,7 @@ export function startSql(
 export function stepSql(t: Sql, interval: IntervalSql, n: number | Sql, ticks = 1): Sql {
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
-    return months > 0 ? monthSql(t, String(n), ticks) : `${t} + CAST(${n} AS BIGINT) * ${seconds * ticks}`
+    return months > 0 ? monthsSql(t, months, String(n), ticks) : `${t} + CAST(${n} AS BIGINT) * ${seconds * ticks}`
   })
 }
 
@@ -41,13 +41,13 @@ export function endSql(t: Sql, interval: IntervalSql, ticks = 1): Sql {
 export function onGridSql(t: Sql, interval: IntervalSql, weekStart: Weekday = 'monday'): Sql {
   const each = (name: Interval): Sql => {
     const { seconds, months } = measureOf(name)
-    if (months > 0) return `${monthSql(t, undefined, 1)} = ${t}`
+    if (months > 0) return `${monthsSql(t, months, undefined, 1)} = ${t}`
     return `(${t} - ${phaseOf(name, weekStart)}) % ${seconds} = 0`
   }
   return byInterval(interval, each, 'BOOLEAN')
 }
 
-/** The length of the interval, months at their shortest. */
+/** The length of the interval, months and quarters at their shortest. */
 export function lengthSql(interval: IntervalSql, ticks = 1): Sql {
   return byInterval(interval, (name) => String(shortestSeconds(name) * ticks))
 }
@@ -57,7 +57,7 @@ export function countSql(since: Sql, until: Sql, interval: IntervalSql, ticks = 
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
     if (months === 0) return `(${until} - ${since}) // ${seconds * ticks}`
-    return `date_diff('month', ${stamp(since, ticks)}, ${stamp(until, ticks)})`
+    return `date_diff('month', ${stamp(since, ticks)}, ${stamp(until, ticks)}) // ${months}`
   })
 }
 
@@ -72,8 +72,9 @@ export function fitsSql(part: IntervalSql, whole: IntervalSql): Sql {
 /** Whether every interval of the longer kind begins and ends with one of the shorter. */
 function fits(part: Interval, whole: Interval): boolean {
   const [own, other] = [measureOf(part), measureOf(whole)]
-  if (own.weekly || own.months > 0 || shortestSeconds(part) >= shortestSeconds(whole)) return false
-  // Weeks and months begin at midnight, on any day.
+  if (own.weekly || shortestSeconds(part) >= shortestSeconds(whole)) return false
+  if (own.months > 0) return other.months % own.months === 0
+  // Weeks, months and quarters begin at midnight, on any day.
   return (other.weekly || other.months > 0 ? day : other.seconds) % own.seconds === 0
 }
 
@@ -86,10 +87,11 @@ function byInterval(interval: IntervalSql, each: (name: Interval) => Sql, type =
   return `(CASE CAST(${interval} AS VARCHAR) ${branches.join(' ')} ELSE ${unknown} END)`
 }
 
-/** The first instant of the month that holds the instant, moved by so many months. */
-function monthSql(at: Sql, by: Sql | undefined, ticks: number): Sql {
-  const moved = by === undefined ? '' : ` + to_months(CAST(${by} AS INTEGER))`
-  const us = `epoch_us(date_trunc('month', ${stamp(at, ticks)})${moved})`
+/** The first instant of the month or quarter that contains the instant, moved by `by` of them. */
+function monthsSql(at: Sql, months: number, by: Sql | undefined, ticks: number): Sql {
+  const count = months === 1 ? by : `(${by}) * ${months}`
+  const moved = by === undefined ? '' : ` + to_months(CAST(${count} AS INTEGER))`
+  const us = `epoch_us(date_trunc('${months === 1 ? 'month' : 'quarter'}', ${stamp(at, ticks)})${moved})`
   return ticks === micros ? us : `${us} // ${micros / ticks}`
 }
 

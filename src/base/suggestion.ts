@@ -45,9 +45,10 @@ export function didYouMean(found: readonly string[], otherwise: string): string 
   return `did you mean ${quoted.length === 1 ? quoted[0] : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`}?`
 }
 
-/** How units of time are spelt, by people and by pandas, their seconds, and how this program spells them; months at their longest. */
+/** How units of time are spelt, by people and by pandas, their seconds, and how this program spells them; months at their longest, a quarter as three of them. */
 export const units: readonly (readonly [spelt: RegExp, seconds: number, here: string])[] = [
   [/^(?:MS?|ME|mo|months?|monthly)$/, 31 * 86_400, 'month'],
+  [/^(?:Q|QS|QE|quarters?|quarterly)$/, 93 * 86_400, 'month'],
   [/^(?:s|secs?|seconds?)$/i, 1, 's'],
   [/^(?:m|mins?|minutes?)$/i, 60, 'm'],
   [/^(?:h|hrs?|hours?|hourly)$/i, 3600, 'h'],
@@ -58,8 +59,11 @@ export const units: readonly (readonly [spelt: RegExp, seconds: number, here: st
 /** The advice that spells a length of time as this program does: `15m` for `15min`, `1month` for `MS` where months may be said. */
 export function spanHint(text: string, months = false): string | undefined {
   const [, count = '', word = ''] = /^(\d{0,15})\s*([a-z]+)$/i.exec(text.trim()) ?? []
-  const unit = units.find(([spelt]) => spelt.test(word))?.[2]
-  return unit === undefined || (unit === 'month' && !months) ? undefined : `did you mean \`${count || 1}${unit}\`?`
+  const [, seconds = 0, unit] = units.find(([spelt]) => spelt.test(word)) ?? []
+  if (unit === undefined || (unit === 'month' && !months)) return undefined
+  // Quarters are spelt as three months.
+  const times = unit === 'month' ? seconds / (31 * 86_400) : 1
+  return `did you mean \`${Number(count || 1) * times}${unit}\`?`
 }
 
 /** The seconds of a length of time, however its unit is spelt; months at their longest. */

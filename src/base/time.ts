@@ -8,11 +8,16 @@ export const minute = 60
 export const hour = 3600
 export const day = 86_400
 
-/** How long an interval is: so many seconds, or a calendar month; `weekly` ones begin on the week's first day. */
+/** How long an interval is: so many seconds, or calendar months; of those also the fewest and the most days. */
 interface Measure {
   readonly seconds: number
-  readonly months: 0 | 1
+  /** A divisor of twelve: every year begins with an interval. */
+  readonly months: 0 | 1 | 3
+  readonly days: readonly [fewest: number, most: number]
+  /** Begins on the week's first day. */
   readonly weekly: boolean
+  /** Whether a provider may offer it; else only user files have it. */
+  readonly offered: boolean
 }
 
 /**
@@ -20,17 +25,23 @@ interface Measure {
  * (`intervals-sql.ts`), is made from it. An interval is either seconds or months, never both.
  */
 const table = {
-  '10m': { seconds: 10 * minute, months: 0, weekly: false },
-  '1h': { seconds: hour, months: 0, weekly: false },
-  '24h': { seconds: day, months: 0, weekly: false },
-  '1w': { seconds: 7 * day, months: 0, weekly: true },
-  '1month': { seconds: 0, months: 1, weekly: false },
+  '10m': { seconds: 10 * minute, months: 0, days: [0, 0], weekly: false, offered: true },
+  '1h': { seconds: hour, months: 0, days: [0, 0], weekly: false, offered: true },
+  '24h': { seconds: day, months: 0, days: [0, 0], weekly: false, offered: true },
+  '1w': { seconds: 7 * day, months: 0, days: [0, 0], weekly: true, offered: true },
+  '1month': { seconds: 0, months: 1, days: [28, 31], weekly: false, offered: true },
+  '3month': { seconds: 0, months: 3, days: [90, 92], weekly: false, offered: false },
 } as const satisfies Readonly<Record<string, Measure>>
 
 export type Interval = keyof typeof table
 
-/** The intervals of the metrics API, shortest first. */
+/** All intervals, shortest first. */
 export const intervals = Object.keys(table) as readonly string[] as readonly [Interval, ...Interval[]]
+
+/** Those that a provider may offer and that may be requested, shortest first. */
+export const offeredIntervals = intervals.filter(
+  (interval) => table[interval].offered,
+) as readonly string[] as readonly [Interval, ...Interval[]]
 
 /** Those that begin on the week's first day. */
 export const weeklyIntervals: readonly Interval[] = intervals.filter((interval) => table[interval].weekly)
@@ -46,21 +57,26 @@ export function isInterval(text: string): text is Interval {
   return Object.hasOwn(table, text)
 }
 
+/** Whether the text names an interval that a provider may offer. */
+export function isOffered(text: string): text is Interval {
+  return isInterval(text) && table[text].offered
+}
+
 /** The seconds or months of an interval. */
 export function measureOf(interval: Interval): Measure {
   return table[interval]
 }
 
-/** The length of an interval in seconds; months at their longest, 31 days. */
+/** The length of an interval in seconds; months and quarters at their longest, 31 and 92 days. */
 export function longestSeconds(interval: Interval): number {
-  const { seconds, months } = table[interval]
-  return seconds + months * 31 * day
+  const { seconds, days } = table[interval]
+  return seconds + days[1] * day
 }
 
-/** The length of an interval in seconds; months at their shortest, 28 days. */
+/** The length of an interval in seconds; months and quarters at their shortest, 28 and 90 days. */
 export function shortestSeconds(interval: Interval): number {
-  const { seconds, months } = table[interval]
-  return seconds + months * 28 * day
+  const { seconds, days } = table[interval]
+  return seconds + days[0] * day
 }
 
 /** The days on which weeks may begin, in the order of their distance from Monday. */
@@ -81,7 +97,7 @@ export function weekdayAt(start: Instant): Weekday {
 /** The start of the interval that contains the instant; weeks begin on Monday unless another day is given. */
 export function floor(at: Instant, interval: Interval, weekStart: Weekday = 'monday'): Instant {
   const { seconds, months } = table[interval]
-  if (months > 0) return monthStart(monthIndex(at))
+  if (months > 0) return monthStart(Math.floor(monthIndex(at) / months) * months)
   const phase = phaseOf(interval, weekStart)
   return Math.floor((at - phase) / seconds) * seconds + phase
 }
@@ -92,7 +108,7 @@ export function ceil(at: Instant, interval: Interval, weekStart: Weekday = 'mond
   return start === at ? start : end(start, interval)
 }
 
-/** The end of the interval that starts at `t` (exclusive): weeks and months end where the calendar says. */
+/** The end of the interval that starts at `t` (exclusive): weeks, months and quarters end where the calendar says. */
 export function end(t: Instant, interval: Interval): Instant {
   return step(t, interval, 1)
 }
@@ -100,7 +116,7 @@ export function end(t: Instant, interval: Interval): Instant {
 /** The start of the interval `n` further on (`n` may be negative) from the interval start `t`. */
 export function step(t: Instant, interval: Interval, n: number): Instant {
   const { seconds, months } = table[interval]
-  return months > 0 ? monthStart(monthIndex(t) + n) : t + n * seconds
+  return months > 0 ? monthStart(monthIndex(t) + n * months) : t + n * seconds
 }
 
 /** How many intervals start in the half-open range `[since, until)`. */
@@ -108,7 +124,10 @@ export function count(since: Instant, until: Instant, interval: Interval, weekSt
   const first = ceil(since, interval, weekStart)
   const last = ceil(until, interval, weekStart)
   const { seconds, months } = table[interval]
-  return Math.max(0, months > 0 ? monthIndex(last) - monthIndex(first) : Math.round((last - first) / seconds))
+  return Math.max(
+    0,
+    months > 0 ? (monthIndex(last) - monthIndex(first)) / months : Math.round((last - first) / seconds),
+  )
 }
 
 /** Months since 1970-01 of the month that contains the instant. */

@@ -1,5 +1,5 @@
 import type { Complain, Complaint } from '../base/errors.ts'
-import { intervals, isInterval, longestSeconds } from '../base/time.ts'
+import { intervals, isOffered, longestSeconds, offeredIntervals } from '../base/time.ts'
 import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, type Placed } from './catalogue.ts'
 import { hint } from '../base/suggestion.ts'
 import { resourcesOf } from './resources.ts'
@@ -114,7 +114,7 @@ function endpointOf(
   at: Place,
 ): Endpoint {
   const values = (many: Dimension['many']) => valuesOf(common, many, row[many], () => at(many))
-  const allowed = values('intervals').filter(isInterval)
+  const allowed = values('intervals').filter(isOffered)
   const [currencies, exchanges, networks] = [values('currencies'), values('exchanges'), values('networks')]
   const takes = (parameter: 'since' | 'until' | 'format' | 'timestamp_format') =>
     row.takes === undefined || row.takes.includes(parameter)
@@ -178,8 +178,8 @@ function valuesOf(
 ): readonly string[] {
   if (given === undefined) return []
   if (typeof given !== 'string') {
-    const wrong = many === 'intervals' ? given.filter((value) => !isInterval(value)) : []
-    if (wrong.length > 0) complain(subject(), `intervals among ${intervals.join(', ')}`, wrong.join(', '))
+    const wrong = many === 'intervals' ? given.filter((value) => !isOffered(value)) : []
+    if (wrong.length > 0) complain(subject(), `intervals among ${offeredIntervals.join(', ')}`, wrong.join(', '))
     if (new Set(given).size < given.length) complain(subject(), 'each value once', given.join(', '))
     return given
   }

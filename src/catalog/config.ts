@@ -5,7 +5,7 @@ import { isTimed, ruleTimeKeys, spellings, wrongTime } from './rule-kinds.ts'
 import { envelopeKeys, metadataWire, queryKeys } from './wire.ts'
 import { type Complaint, LakeError } from '../base/errors.ts'
 import { bytesOf, suchSize } from '../base/kinds.ts'
-import { type Interval, intervals, weekdays } from '../base/time.ts'
+import { type Interval, offeredIntervals, weekdays } from '../base/time.ts'
 
 const word = z.string().min(1)
 const ids = z.array(word).min(1)
@@ -27,13 +27,16 @@ const intervalRule = z
 const override = z
   .strictObject({
     ...ruleKeys,
-    intervals: z.array(z.enum(intervals)).min(1).optional(),
-    ...(Object.fromEntries(intervals.map((one) => [one, intervalRule])) as Record<Interval, typeof intervalRule>),
+    intervals: z.array(z.enum(offeredIntervals)).min(1).optional(),
+    ...(Object.fromEntries(offeredIntervals.map((one) => [one, intervalRule])) as Record<
+      Interval,
+      typeof intervalRule
+    >),
   })
   .superRefine((row, { addIssue }) => {
     const fail = (message: string) => addIssue({ code: 'custom', message })
     const wrong = wrongTime(row)
-    if (isTimed(row) || !intervals.some((one) => row[one])) {
+    if (isTimed(row) || !offeredIntervals.some((one) => row[one])) {
       if (wrong !== null) fail(`${wrong}, or a rule for each interval`)
     } else if (Object.entries(row).some(([key, value]) => value !== undefined && beside.includes(key)))
       fail(`${listed(beside.slice(0, -1), ', ')} and \`trust\` only beside ${listed(naming, ' or ')}`)
@@ -75,7 +78,7 @@ const selection = z
     assets: ids,
     paths: ids.optional(),
     intervals: z
-      .array(z.enum([...intervals, '*']))
+      .array(z.enum([...offeredIntervals, '*']))
       .min(1)
       .optional(),
     currencies: ids.optional(),

@@ -1,5 +1,5 @@
 import { usage } from '../base/errors.ts'
-import { type Interval, isInterval } from '../base/time.ts'
+import { type Interval, isOffered } from '../base/time.ts'
 import { isObject } from '../base/json.ts'
 import { visible } from '../base/visible.ts'
 
@@ -76,7 +76,7 @@ function readRow(where: string, row: unknown): ListedEndpoint {
     const target = aliases.get(key)
     if (target === 'about' && typeof value === 'string') known['about'] = value
     else if (target !== undefined && target !== 'about' && isWords(value)) {
-      const words = [...new Set(value)].filter((word) => target !== 'intervals' || isInterval(word))
+      const words = [...new Set(value)].filter((word) => target !== 'intervals' || isOffered(word))
       if (words.length > 0) known[target] = words
       if (words.length < new Set(value).size) extra.push([key, value])
     } else if (key === 'params' && isTexts(value))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { intervals } from '../base/time.ts'
+import { offeredIntervals } from '../base/time.ts'
 import { duration, instant, type YamlText } from './document.ts'
 import { metricPath } from './listing.ts'
 import { featureRow } from './features.ts'
@@ -7,7 +7,7 @@ import { ruleTimeKeys, wrongTime } from './rule-kinds.ts'
 import { ownName, placedRow } from './sources.ts'
 import { wireRow } from './wire.ts'
 
-const interval = z.enum(intervals)
+const interval = z.enum(offeredIntervals)
 const word = z.string().min(1)
 const words = z.array(word)
 const setOrList = z.union([word, words])

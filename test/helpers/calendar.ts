@@ -10,6 +10,7 @@ export const lengths: Readonly<Record<Interval, number>> = {
   '24h': 86_400e6,
   '1w': 604_800e6,
   '1month': 2_629_800e6,
+  '3month': 7_889_400e6,
 }
 
 /** The start of the interval `n` intervals behind the one that starts at `t`. */

@@ -60,6 +60,7 @@ const starts: Readonly<Partial<Record<Interval, number>>> = {
   '24h': Date.UTC(2024, 1, 20) * 1000,
   '1w': Date.UTC(2023, 11, 18) * 1000,
   '1month': Date.UTC(2023, 9, 1) * 1000,
+  '3month': Date.UTC(2022, 3, 1) * 1000,
 }
 
 /** Unix microseconds as ISO text. */

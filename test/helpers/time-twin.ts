@@ -3,8 +3,8 @@
  * Nothing here may come from src: what agrees with the program must not be the program.
  */
 
-/** The intervals of the API description. */
-const spells = ['10m', '1h', '24h', '1w', '1month'] as const
+/** The intervals of the API description, and the quarters of user files. */
+const spells = ['10m', '1h', '24h', '1w', '1month', '3month'] as const
 export type Spell = (typeof spells)[number]
 
 /** The interval of that name. */
@@ -27,16 +27,14 @@ const seconds = { '10m': 600, '1h': 3600, '24h': 86_400, '1w': 604_800 } as cons
 
 /** The end of the interval that starts at `t`. */
 export function endOf(t: number, interval: Spell): number {
-  if (interval !== '1month') return t + seconds[interval]
-  const date = new Date(t * 1000)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / 1000
+  return startAfter(t, interval, 1)
 }
 
 /** The interval start so many intervals before or after `t`. */
 export function startAfter(t: number, interval: Spell, n: number): number {
-  if (interval !== '1month') return t + n * seconds[interval]
+  if (interval !== '1month' && interval !== '3month') return t + n * seconds[interval]
   const date = new Date(t * 1000)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + n, 1) / 1000
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + (interval === '3month' ? 3 * n : n), 1) / 1000
 }
 
 /** The start of the interval in which the instant lies; `weekday` counts as `getUTCDay`, Sunday is 0. */
@@ -44,6 +42,8 @@ export function startAt(at: number, interval: Spell, weekday = 1): number {
   const date = new Date(at * 1000)
   const midnight = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()) / 1000
   if (interval === '1month') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / 1000
+  if (interval === '3month')
+    return Date.UTC(date.getUTCFullYear(), [0, 0, 0, 3, 3, 3, 6, 6, 6, 9, 9, 9][date.getUTCMonth()] ?? 0, 1) / 1000
   if (interval === '24h') return midnight
   if (interval === '1w') return midnight - ((date.getUTCDay() - weekday + 7) % 7) * 86_400
   return midnight + Math.floor((at - midnight) / seconds[interval]) * seconds[interval]
@@ -73,6 +73,7 @@ export const historyAfter: Readonly<Record<Spell, number>> = {
   '24h': 2_592_000,
   '1w': 210 * 86_400,
   '1month': 930 * 86_400,
+  '3month': 2760 * 86_400,
 }
 
 /** A point that the provider has: `shown` is from when on by its clock; its value is final once the interval has ended. */

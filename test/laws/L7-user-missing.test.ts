@@ -62,17 +62,6 @@ test('--null is refused for a column of numbers, whose missing values are null a
   })
 })
 
-test('rows a quarter apart are no months, and are refused until an interval is named', async () => {
-  await withDesk(async (desk) => {
-    const file = desk.put('gdp.csv', 'asset,t,value\nUS,2024-01-01,1\nUS,2024-04-01,2\nUS,2024-07-01,3\n')
-    const { code, message } = await desk.take([file, '--as', 'gdp'])
-    expect([code, message]).toEqual([
-      2,
-      expect.stringMatching(/--interval: expected one of .*, got rows 7862400 seconds apart/),
-    ])
-  })
-})
-
 test('days that --expected weekdays leaves out are no gaps, and a missing weekday is one', async () => {
   const days = ['2024-03-01', '2024-03-04', '2024-03-05', '2024-03-07', '2024-03-08', '2024-03-12']
   const gaps = `SELECT strftime(since, '%m-%d') || ' ' || strftime(until, '%m-%d') AS x FROM gaps ORDER BY since`

@@ -102,7 +102,7 @@ for indexed in (ONE.set_index("ts"), ONE.set_index(["asset", "ts"]), ONE.set_ind
 assert len(panel(ONE.head(0), SUPPLY)) == 0
 
 for interval in (None, "", "2h", 24):
-    assert "interval: expected 10m, 1h, 24h, 1w, 1month, got " in refused(lambda: panel(ONE, SUPPLY, interval))
+    assert "interval: expected 10m, 1h, 24h, 1w, 1month, 3month, got " in refused(lambda: panel(ONE, SUPPLY, interval))
 message = refused(lambda: panel(ONE, "indicators/accumulation_trend_score_pit", "10m"))
 assert "has no interval 10m: expected " in message and "Error:" not in message, message
 assert "decisions: expected columns asset and ts, got ts" in refused(lambda: panel(ONE.drop(columns="asset"), SUPPLY))

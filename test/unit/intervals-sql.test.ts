@@ -92,7 +92,7 @@ test('an interval that the table does not have is an error, never a month of 28 
 })
 
 test('lengths are told in either tick, and weeks begin on Monday unless another day is given', async () => {
-  for (const [i, seconds] of [600, 3600, 86_400, 7 * 86_400, 28 * 86_400].entries())
+  for (const [i, seconds] of [600, 3600, 86_400, 7 * 86_400, 28 * 86_400, 90 * 86_400].entries())
     for (const ticks of [1, micros])
       expect(await engine.rows(`SELECT ${lengthSql(intervals[i] ?? '', ticks)}::BIGINT AS n`)).toEqual([
         { n: BigInt(seconds * ticks) },
@@ -104,9 +104,10 @@ test('lengths are told in either tick, and weeks begin on Monday unless another 
 
 test('which intervals make up which', async () => {
   const told = [
-    ['10m', '1h', '24h', '1w', '1month'],
-    ['1h', '24h', '1w', '1month'],
-    ['24h', '1w', '1month'],
+    ['10m', '1h', '24h', '1w', '1month', '3month'],
+    ['1h', '24h', '1w', '1month', '3month'],
+    ['24h', '1w', '1month', '3month'],
+    ['1month', '3month'],
   ].flatMap(([part = '', ...wholes]) => wholes.map((whole) => `${part} ${whole}`))
   for (const part of [...intervals, '4h'])
     for (const whole of [...intervals, '4h']) {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { availableAt, type Rule } from '../../src/catalog/availability.ts'
@@ -11,6 +12,7 @@ import {
   type Interval,
   intervals,
   longestSeconds,
+  measureOf,
   parseDuration,
   instantOf,
   parseHeaderDate,
@@ -63,8 +65,29 @@ test('count is the number of steps', () => {
 })
 
 test('lengths of months are told at their longest and shortest, all others exactly', () => {
-  expect(intervals.map(longestSeconds)).toEqual([600, 3600, day, 7 * day, 31 * day])
-  expect(intervals.map(shortestSeconds)).toEqual([600, 3600, day, 7 * day, 28 * day])
+  expect(intervals.map(longestSeconds)).toEqual([600, 3600, day, 7 * day, 31 * day, 92 * day])
+  expect(intervals.map(shortestSeconds)).toEqual([600, 3600, day, 7 * day, 28 * day, 90 * day])
+})
+
+test('Python and the page know the intervals of this table, and where each ends', async () => {
+  const text = readFileSync(new URL('../../python/pitlake/text.py', import.meta.url), 'utf8')
+  const told = ['SECONDS', 'MONTHS'].map((name) => new RegExp(`^${name} = (\\{.*\\})$`, 'm').exec(text)?.[1] ?? '')
+  const lengths = told.map((one): unknown => JSON.parse(one.replaceAll(/(?<=\d)_/g, '')))
+  const own = (unit: 'seconds' | 'months') =>
+    intervals.map((interval): [string, number] => [interval, measureOf(interval)[unit]]).filter(([, n]) => n > 0)
+  expect(lengths).toEqual([Object.fromEntries(own('seconds')), Object.fromEntries(own('months'))])
+  const url = new URL('../../src/interfaces/page/shared/questions.js', import.meta.url).href
+  const page = (await import(url)) as {
+    readonly endOf: (t: number, interval: string) => number
+    readonly lengthOf: (interval: string) => number
+  }
+  for (const interval of intervals) {
+    expect(page.lengthOf(interval)).toBe(longestSeconds(interval) * 1000)
+    for (let n = 0; n < 8; n++) {
+      const t = step(floor(Date.UTC(2023, 7, 20) / 1000, interval), interval, n)
+      expect(page.endOf(t * 1000, interval), `${interval} ${n}`).toBe(end(t, interval) * 1000)
+    }
+  }
 })
 
 test('weeks begin on Monday unless another day is given, and say on which', () => {

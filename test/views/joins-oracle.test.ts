@@ -86,7 +86,7 @@ const questions: fc.Arbitrary<Question> = fc.record(
 
 const sizes = [1, 64, 65, 400]
 
-for (const interval of ['10m', '1h', '24h', '1w', '1month'] as const) {
+for (const interval of ['10m', '1h', '24h', '1w', '1month', '3month'] as const) {
   test(`TIME 13: pit_join answers as the definition does, ${interval}, any probe size, threads and insertion order`, async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -140,7 +140,7 @@ test('resample is its brute-force twin: parts, nulls, components, fewer parts', 
           for (const pointer of minParts === 1 || minParts === 20 || minParts === 24
             ? []
             : [undefined, '/a/b', '/c', '/a', '/nonsense'])
-            for (const to of ['1w', '1month'] as const) {
+            for (const to of ['1w', '1month', '3month'] as const) {
               const options = { pointer, skipNulls, minParts }
               const spelt = minParts === 4 ? 'name' : 'option'
               const rows = await asked(engine, nested, '24h', to, options, spelt)
@@ -159,7 +159,7 @@ test('since and until bound the coarse points, wherever in them they lie', async
   await withJoins(days, async (engine) => {
     for (const since of bounds)
       for (const until of [...bounds, '2024-04-01T00:00:00.000Z', '2024-04-01T00:00:00.001Z'])
-        for (const to of ['1w', '1month'] as const) {
+        for (const to of ['1w', '1month', '3month'] as const) {
           const options = { since, until, minParts: 1 }
           const rows = await asked(engine, plain, '24h', to, options, 'option')
           expect(rows, `${to} ${since} ${until}`).toEqual(twin(days, to, options))

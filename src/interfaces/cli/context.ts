@@ -9,7 +9,7 @@ import { applySettings, resolveSettings, type Settings } from '../../catalog/set
 import { refuseSlips } from '../../sources/metrics/assets.ts'
 import { heldSelections } from '../../sources/metrics/prepare.ts'
 import { kinds } from '../../base/kinds.ts'
-import { formatInstant, type Instant, intervals } from '../../base/time.ts'
+import { formatInstant, type Instant, offeredIntervals } from '../../base/time.ts'
 import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { ownMemory } from './memory.ts'
@@ -19,7 +19,10 @@ import { endingAtOnce } from './process.ts'
 export const selectionOptions = {
   '--paths LIST': 'endpoints, by comma, `*` as a glob',
   '--assets LIST': 'asset ids, by comma',
-  '--intervals LIST': [`${intervals.join(', ')} or '*' (default: 24h, else the coarsest)`, kinds.list(intervals)],
+  '--intervals LIST': [
+    `${offeredIntervals.join(', ')} or '*' (default: 24h, else the coarsest)`,
+    kinds.list(offeredIntervals),
+  ],
   '--currencies LIST': ["native, usd or '*' (default: native)", kinds.list(['native', 'usd'])],
   '--exchanges LIST': "exchange ids or '*' (default: aggregated, else the first)",
   '--networks LIST': "networks or '*' (default: eth)",

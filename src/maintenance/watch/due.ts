@@ -171,8 +171,8 @@ const wholeMinutes = (seconds: number): number => Math.ceil(seconds / minute) * 
 
 /** How many intervals lie before the one that starts at `t`, from a fixed one on. */
 function indexOf(t: Instant, interval: Interval): number {
-  const { seconds } = measureOf(interval)
-  return seconds > 0 ? Math.floor(t / seconds) : monthIndex(t)
+  const { seconds, months } = measureOf(interval)
+  return months > 0 ? Math.floor(monthIndex(t) / months) : Math.floor(t / seconds)
 }
 
 /**

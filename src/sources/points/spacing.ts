@@ -1,5 +1,5 @@
 import { startSql } from '../../base/intervals-sql.ts'
-import { type Interval, day, intervals, shortestSeconds, type Weekday, weekdays } from '../../base/time.ts'
+import { type Interval, day, offeredIntervals, shortestSeconds, type Weekday, weekdays } from '../../base/time.ts'
 import { type Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 
 /** Fewer points say nothing about a spacing. */
@@ -27,8 +27,8 @@ export async function spacingsOf(engine: Engine, files: readonly string[]): Prom
 }
 
 function snapped(gap: number): Interval {
-  const fits = intervals.filter((interval) => gap >= shortestSeconds(interval))
-  return fits.at(-1) ?? intervals[0]
+  const fits = offeredIntervals.filter((interval) => gap >= shortestSeconds(interval))
+  return fits.at(-1) ?? offeredIntervals[0]
 }
 
 /** The day on which all weeks of a body begin; null where they do not all begin at the midnight of one day. */

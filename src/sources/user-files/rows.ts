@@ -2,7 +2,15 @@ import { usage } from '../../base/errors.ts'
 import { onGridSql, type Sql } from '../../base/intervals-sql.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { formatInstant, type Interval, intervals, measureOf, type Weekday } from '../../base/time.ts'
+import {
+  formatInstant,
+  type Interval,
+  intervals,
+  longestSeconds,
+  measureOf,
+  shortestSeconds,
+  type Weekday,
+} from '../../base/time.ts'
 import { hint } from '../../base/suggestion.ts'
 import { exportRule, type SourceMapping } from '../../catalog/sources.ts'
 import { numbered, statement as ofPoints } from '../points/sql.ts'
@@ -279,19 +287,11 @@ interface Spacing {
 
 /** The interval whose length the smallest distance between two rows of a series is. */
 async function intervalOf(engine: Engine, least: number | null): Promise<Interval> {
-  const begins = 'make_timestamp(mark * 1000000)'
-  const months = `SELECT bool_and(${begins} = date_trunc('month', ${begins})) AS monthly FROM own_rows`
-  // Rows of whole quarters or years begin with a month, too: read as months they would be known too early.
-  const isMonthly =
-    least !== null &&
-    least >= 28 * 86_400 &&
-    least <= 31 * 86_400 &&
-    (await engine.rows(months))[0]?.['monthly'] === true
-  const fits = intervals.find((name) => {
-    const measure = measureOf(name)
-    return measure.months > 0 ? isMonthly : measure.seconds === least
-  })
-  if (fits !== undefined) return fits
+  // Rows of whole years begin with a month and a quarter, too: read as those they would be known too early.
+  const fits = intervals.find(
+    (name) => least !== null && least >= shortestSeconds(name) && least <= longestSeconds(name),
+  )
+  if (fits !== undefined && (measureOf(fits).months === 0 || (await areStarts(engine, fits)))) return fits
   const got = least === null ? 'one row a series, or none' : `rows ${least} seconds apart`
   throw usage('--interval', {
     expected: `one of ${intervals.join(', ')}`,
@@ -300,13 +300,20 @@ async function intervalOf(engine: Engine, least: number | null): Promise<Interva
   })
 }
 
+/** Whether every row begins where an interval of months does. */
+async function areStarts(engine: Engine, interval: Interval): Promise<boolean> {
+  const [found] = await engine.rows(`SELECT bool_and(${onGridSql('mark', interval)}) AS all_start FROM own_rows`)
+  return found?.['all_start'] === true
+}
+
 async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interval, weekStart: Weekday): Promise<void> {
   const off = (mark: string): Sql => `NOT ${onGridSql(mark, interval, weekStart)}`
   const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off('mark')}) AS off`)
   if (found?.off !== true) return
   const { zone = 'UTC' } = reading.mapping
   const next = `; in ${zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
-  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${zone === 'UTC' ? '' : next}`
+  const months = measureOf(interval).months === 3 ? ', in January, April, July or October' : ''
+  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${months}${zone === 'UTC' ? '' : next}`
   await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 

@@ -52,7 +52,7 @@ def test_metrics_and_options(lake):
         assert "SQL: unknown metric supply/curent_pit; did you mean `supply/current_pit` or" in refused(ask)
     assert "metrics: expected paths of metrics, each metric once, got supply" in refused(lambda: lake.panel(ONE, [SUPPLY, SUPPLY]))
     assert "each metric once, got nothing" in refused(lambda: lake.panel(ONE, []))
-    assert "interval: expected 10m, 1h, 24h, 1w, 1month, got \"2h\"" in refused(lambda: lake.panel(ONE, SUPPLY, "2h"))
+    assert "interval: expected 10m, 1h, 24h, 1w, 1month, 3month, got \"2h\"" in refused(lambda: lake.panel(ONE, SUPPLY, "2h"))
     assert "has no interval 10m: expected 24h" in refused(lambda: lake.panel(ONE, "indicators/accumulation_trend_score_pit", "10m").df())
     for options, said in (("'1d'", "did you mean `24h`?"), ("'24h', latency := 15", "expected a time such as '15 minutes', '1 hour', '1 day' or '1 month', got '15'")):
         assert said in refused(lambda: lake.sql(f"FROM pit_join('d', '{SUPPLY}', {options})", frames={"d": ONE}).df())
@@ -65,12 +65,12 @@ def test_metrics_and_options(lake):
             assert "step: expected a time such as 15m or 2d" in refused(lambda: lake.calendar("2024-01-01", "2024-02-01", time))
     for time, meant in (("15min", "15m"), ("1D", "1d"), ("2 hrs", "2h")):
         assert refused(lambda: lake.panel(ONE, SUPPLY, latency=time)).endswith(f'got "{time}"; did you mean `{meant}`?')
-    for step, meant in (("15min", "15m"), ("MS", "1month"), ("ME", "1month"), ("2mo", "2month")):
+    for step, meant in (("15min", "15m"), ("MS", "1month"), ("ME", "1month"), ("2mo", "2month"), ("2Q", "6month")):
         assert refused(lambda: lake.calendar("2024-01-01", "2024-02-01", step)).endswith(f'got "{step}"; did you mean `{meant}`?')
     for time in (0, "0", "0m", "0 minutes", dt.timedelta(0)):
         assert lake.panel(ONE, SUPPLY, latency=time).df()[SUPPLY].tolist() == [2]
     for interval, meant in (("1d", "24h"), ("daily", "24h"), ("60m", "1h"), ("7 days", "1w"), ("1mo", "1month"), ("10 min", "10m"),
-                            ("MS", "1month"), ("ME", "1month"), ("1D", "24h"), ("15min", "10m")):
+                            ("MS", "1month"), ("ME", "1month"), ("QS", "3month"), ("1D", "24h"), ("15min", "10m")):
         assert f'got "{interval}"; did you mean `{meant}`?' in refused(lambda: lake.panel(ONE, SUPPLY, interval))
     assert refused(lambda: lake.panel(ONE, SUPPLY, "1m")).endswith('got "1m"; did you mean `10m`?')
     assert "fields: expected v, o, t, available_at, age, got \"w\"" in refused(lambda: lake.panel(ONE, SUPPLY, fields=["w"]))

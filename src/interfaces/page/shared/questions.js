@@ -91,12 +91,14 @@ export const disputesSql = ({ metric: { metric }, assets, interval }, [since, un
 WHERE metric = ${quote(metric)} AND asset IN (${assets.map(quote).join(', ')}) AND "interval" = ${quote(interval)}
   AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY t LIMIT 500`
 
-const lengths = { '10m': 6e5, '1h': 36e5, '24h': 864e5, '1w': 6048e5, '1month': 26784e5 }
+const lengths = { '10m': 6e5, '1h': 36e5, '24h': 864e5, '1w': 6048e5, '1month': 26784e5, '3month': 79488e5 }
+const months = { '1month': 1, '3month': 3 }
 /** How long an interval is, about, and where the one that begins at `t` ends. */
 export const lengthOf = (interval) => lengths[interval] ?? 0
 export function endOf(t, interval) {
   const at = new Date(t)
-  return interval === '1month' ? Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1) : t + lengthOf(interval)
+  const more = months[interval]
+  return more ? Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + more) : t + lengthOf(interval)
 }
 
 /** One row a product; its chains as a list. */

@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 
 UTC = pl.Datetime("us", "UTC")
 LENGTHS = {{lengths}}
+MONTHS = {{months}}
 REVISABLE = {{revisable}}
 PRICE, PRICED = "price_usd", "supply/current_pit"
 ADDED = ["t", "available_at", "v", "o", "age_us"]
@@ -76,7 +77,7 @@ class Lake:
         taken = [name for name in ADDED if name in decisions.columns]
         if taken:
             raise ValueError(f"rename {taken} in the decisions: the join adds columns of these names")
-        if interval not in [*LENGTHS, "1month"]:
+        if interval not in [*LENGTHS, *MONTHS]:
             raise ValueError(f"no such interval: {interval!r}")
         points = self.vintages(as_of=as_of, observed_as_of=observed_as_of, backfill=backfill)
         wanted = self.dimensions(PRICED if metric == PRICE else metric, {"currency": currency, "exchange": exchange, "network": network})
@@ -171,8 +172,8 @@ def versions(history, as_of, observed_as_of):
 
 def ends(interval):
     """The end of the interval that starts at t."""
-    if interval == "1month":
-        return pl.col("t").dt.offset_by("1mo")
+    if interval in MONTHS:
+        return pl.col("t").dt.offset_by(f"{MONTHS[interval]}mo")
     return pl.col("t") + timedelta(seconds=LENGTHS[interval])
 
 

@@ -1,6 +1,6 @@
 import { quote } from '../../../lake/store/engine.ts'
 import { textsIn } from '../../../lake/store/sql.ts'
-import { intervals, measureOf } from '../../../base/time.ts'
+import { day, intervals, longestSeconds, measureOf } from '../../../base/time.ts'
 import { arrivalsSql } from '../../../query/views/joins.ts'
 import { type ObjectText, readObjects, fillIn, utcSql } from '../../../query/views/template.ts'
 
@@ -15,9 +15,14 @@ export function readerTexts(uri: string, revisable: readonly string[] = []) {
     path: `readers/${name}`,
     text: fillIn(name, own(name), (word, argument) => {
       const names = JSON.stringify(revisable)
-      const plain = { uri, uri_text: JSON.stringify(uri), lengths: lengths(), columns: columns(), revisable: names }[
-        word
-      ]
+      const plain = {
+        uri,
+        uri_text: JSON.stringify(uri),
+        lengths: lengths('seconds'),
+        months: lengths('months'),
+        columns: columns(),
+        revisable: names,
+      }[word]
       return plain ?? (dialect && words(dialect, revisable)(word, argument))
     }),
   })
@@ -31,10 +36,10 @@ export function readerTexts(uri: string, revisable: readonly string[] = []) {
   ]
 }
 
-/** Of each interval of a constant length its seconds, as Python says a dictionary. */
-function lengths(): string {
-  const all = intervals.map((interval): [string, number] => [interval, measureOf(interval).seconds])
-  return JSON.stringify(Object.fromEntries(all.filter(([, seconds]) => seconds > 0)))
+/** The seconds of each interval of a constant length, or the months of the others, as Python says a dictionary. */
+function lengths(unit: 'seconds' | 'months'): string {
+  const all = intervals.map((interval): [string, number] => [interval, measureOf(interval)[unit]])
+  return JSON.stringify(Object.fromEntries(all.filter(([, length]) => length > 0)))
 }
 
 /** The columns of the view `points`, as its header tells them and as Python says a list. */
@@ -137,14 +142,12 @@ function versionsSql(dialect: Dialect, resource: string): string {
 
 /** The end of the option `interval` that starts at an instant, both in microseconds, free of any calendar of the session. */
 function endSql(dialect: Dialect, t: string): string {
-  const day = 86_400_000_000
   const branches = intervals.map((interval) => {
     const { seconds, months } = measureOf(interval)
     if (months === 0) return `WHEN '${interval}' THEN ${t} + ${seconds * 1_000_000}`
-    if (months > 1) throw new RangeError(`no reader knows the end of ${interval}`)
-    // Months begin at midnight of their first day: 31 days later is one of the first four days of the next.
-    const later = `(${dialect.quotient(t, day)} + 31)`
-    return `WHEN '${interval}' THEN (${later} - ${dialect.monthDay(later)} + 1) * ${day}`
+    // Months and quarters begin at midnight of their first day: their longest length later is one of the first days of the next.
+    const later = `(${dialect.quotient(t, day * 1_000_000)} + ${longestSeconds(interval) / day})`
+    return `WHEN '${interval}' THEN (${later} - ${dialect.monthDay(later)} + 1) * ${day * 1_000_000}`
   })
   return `CASE ${dialect.text('interval')} ${branches.join(' ')} END`
 }
