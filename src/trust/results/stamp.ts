@@ -1,5 +1,4 @@
 import { basename, dirname } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { copy, isThere, readText } from '../../lake/store/files.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
@@ -362,7 +361,7 @@ export async function refuseForgotten(
   if (!source.filesGone) return
   await unlessForgotten(ledger, note.version, path, async () => {
     using session = await openQuery(ledger.root, pinnedOptions(source))
-    await runStamped(session, source.query, { folder: ledger.root, sleep: setTimeout })
+    await runStamped(session, source.query, { folder: ledger.root })
   })
 }
 
