@@ -361,7 +361,8 @@ export async function refuseForgotten(
   if (!source.filesGone) return
   await unlessForgotten(ledger, note.version, path, async () => {
     using session = await openQuery(ledger.root, pinnedOptions(source))
-    await runStamped(session, source.query, { folder: ledger.root })
+    // Nobody cancels it, so it never waits.
+    await runStamped(session, source.query, { folder: ledger.root, sleep: async () => undefined })
   })
 }
 
