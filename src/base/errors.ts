@@ -22,7 +22,7 @@ export const exitMeanings: Readonly<Record<ExitCode | 0, string>> = {
   3: 'not authorised',
   4: 'integrity',
   5: 'stopped early, resumable',
-  6: 'finished, but some windows failed, or the disk is full or read-only',
+  6: 'finished, but some windows failed, memory did not suffice, or the disk is full or read-only',
   7: 'another job is at work',
 }
 
