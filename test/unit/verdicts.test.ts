@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { exitCode, gravestOf, LakeError } from '../../src/base/errors.ts'
 import { type IngestSummary, verdict } from '../../src/sources/metrics/tally.ts'
-import { type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
+import { finding } from '../../src/maintenance/upkeep/findings.ts'
+import { isUnreadable, type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 
 const quiet: IngestSummary = {
   run: 'r',
@@ -106,4 +107,16 @@ test('of several errors the gravest gives its kind, and every one is told', () =
   const all = gravestOf([six, null, two, four])
   expect(all?.message).toBe('four; see\ntwo\nsix; see\nsixth; see')
   expect([all?.kind, all?.cause]).toEqual(['integrity', six])
+})
+
+test.each([
+  ['file_lost', true],
+  ['head_lost', true],
+  ['head_changed', true],
+  ['stamp_torn', true],
+  ['entry_lost', false],
+  ['ledger_torn', false],
+] as const)('a verify of a lake with damage of kind %s compares the history: %s', (kind, compares) => {
+  const damage = [finding('file_changed', 'a', 'b'), finding(kind, 'c', 'd')]
+  expect(isUnreadable({ damage })).toBe(!compares)
 })
