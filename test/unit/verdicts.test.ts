@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { exitCode, gravestOf, LakeError } from '../../src/base/errors.ts'
 import { type IngestSummary, verdict } from '../../src/sources/metrics/tally.ts'
-import { finding } from '../../src/maintenance/upkeep/findings.ts'
+import { finding as damageOf } from '../../src/maintenance/upkeep/findings.ts'
 import { isUnreadable, type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 
 const quiet: IngestSummary = {
@@ -117,6 +117,6 @@ test.each([
   ['entry_lost', false],
   ['ledger_torn', false],
 ] as const)('a verify of a lake with damage of kind %s compares the history: %s', (kind, compares) => {
-  const damage = [finding('file_changed', 'a', 'b'), finding(kind, 'c', 'd')]
+  const damage = [damageOf('file_changed', 'a', 'b'), damageOf(kind, 'c', 'd')]
   expect(isUnreadable({ damage })).toBe(!compares)
 })
