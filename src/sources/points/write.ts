@@ -66,7 +66,7 @@ export async function readyPoints(
   const ready = statement('ready', {
     dated: statement('dated', { source, ...clocks, first: firstOf(revised) }),
     // Behind a join the engine keeps no order among its threads; such a sample, of all, is taken by one of them.
-    order: !sorted ? 'ORDER BY nth, t' : alike ? '' : 'USING SAMPLE 100 PERCENT (system, 1)',
+    order: !sorted ? 'ORDER BY place, t' : alike ? '' : 'USING SAMPLE 100 PERCENT (system, 1)',
   })
   if (!several) return `(${ready})`
   await session.run(`CREATE TEMP TABLE ready AS ${ready}`)

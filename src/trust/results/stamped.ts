@@ -126,7 +126,7 @@ export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
      SELECT place, was.line AS was, now.line AS now
      FROM (SELECT own.place, own.line FROM own SEMI JOIN more USING (line)) AS now
      FULL JOIN (SELECT other.place, other.line FROM other SEMI JOIN more USING (line)) AS was USING (place)
-     ORDER BY nth LIMIT 1`,
+     ORDER BY place LIMIT 1`,
   )
   if (found === undefined) return undefined
   const { was, now } = found

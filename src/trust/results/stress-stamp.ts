@@ -67,7 +67,7 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
     return `(${[place, ...cells].join(', ')})`
   })
   const names = Object.keys(types).join(', ')
-  return `SELECT ${names} FROM (VALUES ${lines.join(',\n ')}) AS told (place, ${names}) ORDER BY nth`
+  return `SELECT ${names} FROM (VALUES ${lines.join(',\n ')}) AS told (place, ${names}) ORDER BY place`
 }
 
 /**
