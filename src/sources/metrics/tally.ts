@@ -201,7 +201,7 @@ export function verdict(summary: IngestSummary): LakeError | null {
     differingPoints(violations - incidents, 'upstream'),
     differingAtOnce(incidents),
     stoppedEarly(summary),
-    unsettled(summary),
+    unresolved(summary),
     unmappedError(summary.unmapped),
   ])
 }
@@ -222,7 +222,7 @@ export function differingAtOnce(incidents: number): LakeError | null {
   return new LakeError('integrity', { subject, next })
 }
 
-function unsettled({ windows, refused }: IngestSummary): LakeError | null {
+function unresolved({ windows, refused }: IngestSummary): LakeError | null {
   if (refused > 0) {
     const subject = `${refused} series that ${refused === 1 ? 'has' : 'have'} points ${refused === 1 ? 'is' : 'are'} refused`
     const next = 'asked again each day; pitlake violations list says which, accept takes note of a withdrawal'
