@@ -1,11 +1,13 @@
+// @module-tag full
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { withoutPoints } from '../../src/lake/ledger/draft.ts'
+import { liveFiles } from '../../src/lake/ledger/held.ts'
 import { ownFolders } from '../../src/lake/store/layout.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { writing } from '../helpers/ledgers.ts'
+import { reading, writing } from '../helpers/ledgers.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { fetchKey } from '../helpers/fetching.ts'
@@ -185,6 +187,24 @@ describe('L2: lost user data', () => {
       expect(await desk.rows('SELECT asset, t, v FROM points ORDER BY ALL')).toEqual(before)
       expect((await desk.run(['status', '--json'])).out).not.toContain('lost points with a file')
     })
+  })
+})
+
+test('L2: a verify after the loss of one metric of user data names its import and compares the others', async () => {
+  await withFlows(async (desk, lake) => {
+    const words = ['--as', 'later', '--interval', '24h', '--available', 'end']
+    expect(await desk.run(['import', 'flows.csv', ...words])).toMatchObject({ code: 0 })
+    // Each metric has a file of its own then.
+    expect(await desk.run(['compact'])).toMatchObject({ code: 0 })
+    const files = await reading(lake, (ledger) => liveFiles(ledger, { table: 'points' }))
+    const lost = files.filter(({ metric }) => metric === 'own/flows').map(({ path }) => path)
+    expect(lost).toHaveLength(1)
+    for (const path of lost) rmSync(join(lake, path))
+    const { code, out, message } = await desk.run(['verify', '--json'])
+    expect([code, message]).toEqual([4, expect.stringContaining('pitlake import FILE --as flows')])
+    const { damage, own } = JSON.parse(out) as { damage: { path: string }[]; own: { files: unknown[] } | null }
+    expect(damage.map(({ path }) => path)).toEqual(lost)
+    expect(own?.files).toMatchObject([{ metric: 'own/later', state: 'held' }])
   })
 })
 

@@ -102,7 +102,9 @@ async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummar
   const isWanted = (metric: string): boolean => tests?.some((test) => test(metric)) ?? true
   if (!ownMetrics(catalogue).some(isWanted)) return summary
   const most = options.all ? null : usualFiles
-  const own = await verifyOwn({ root: settings.data, catalogue, isWanted, most, cwd }, askingWorld(call, 'verify'))
+  const damaged = new Set(summary.damage.map(({ path }) => path))
+  const input = { root: settings.data, catalogue, isWanted, most, cwd, damaged }
+  const own = await verifyOwn(input, askingWorld(call, 'verify'))
   const ok = summary.ok && own.differences.length === 0 && own.incidents === 0
   return { ...summary, own, version: own.version, ok }
 }

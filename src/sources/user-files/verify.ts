@@ -1,9 +1,11 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { OwnRow } from '../../catalog/sources.ts'
 import { LakeError } from '../../base/errors.ts'
-import { heldWeekStart } from '../../lake/ledger/held.ts'
+import { heldWeekStart, liveFiles } from '../../lake/ledger/held.ts'
 import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { Findings } from '../metrics/verify-findings.ts'
+import { partitionsOf } from '../points/files.ts'
 import { ownRows } from '../points/own-rows.ts'
 import { statOf } from '../../lake/store/disk.ts'
 import { takeRows } from './draft.ts'
@@ -20,6 +22,8 @@ interface VerifyOwn {
   /** So many files, others with each day; null: all. */
   readonly most: number | null
   readonly cwd: string
+  /** Paths of files that are lost or damaged: metrics with points in them are not compared. */
+  readonly damaged: ReadonlySet<string>
 }
 
 /** A file, a glob or a SELECT that own data were imported from. */
@@ -37,8 +41,9 @@ const day = 86_400_000_000
  */
 export async function verifyOwn(input: VerifyOwn, deps: JobDeps) {
   return await withLake({ root: input.root, name: 'verify', lock: 'import' }, deps, async (run) => {
+    const harmed = harmedMetrics(run.ledger, input.damaged)
     const all = [...ownRows(run.ledger)].flatMap(([metric, row]) =>
-      input.isWanted(metric) ? row.files.map((file): Source => ({ metric, row, file })) : [],
+      input.isWanted(metric) && !harmed.has(metric) ? row.files.map((file): Source => ({ metric, row, file })) : [],
     )
     const most = Math.min(all.length, input.most ?? all.length)
     const first = most === all.length ? 0 : Math.floor(deps.nowMicros() / day) * most
@@ -58,6 +63,12 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps) {
     const value = { version: run.ledger.head().version, files, left: all.length - most, differences, incidents }
     return { value, stopped_by: null, error: null }
   })
+}
+
+/** The metrics that have points in these files. */
+function harmedMetrics(ledger: Ledger, damaged: ReadonlySet<string>): ReadonlySet<string> {
+  const files = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
+  return new Set([...partitionsOf(files).values()].map(({ metric }) => metric))
 }
 
 /** Compares the rows of a file as an import does. */
