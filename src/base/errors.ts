@@ -16,14 +16,14 @@ type ExitCode = (typeof exitCodes)[ErrorKind]
 
 /** What each exit code means, for people. */
 export const exitMeanings: Readonly<Record<ExitCode | 0, string>> = {
-  0: 'all done',
+  0: 'done',
   1: 'unexpected',
   2: 'usage or configuration',
   3: 'not authorised',
-  4: 'integrity',
+  4: 'integrity: violation, damage, leak, contradicted rule, replay differs',
   5: 'stopped early, resumable',
-  6: 'finished, but some windows failed, or the disk is full or read-only',
-  7: 'another job is at work',
+  6: 'finished, needs attention: failed windows, undecided, stale, disk',
+  7: 'another job is running',
 }
 
 /** Which of several exit codes a run ends with: the first of these that occurred, else 0. */

@@ -55,11 +55,12 @@ interface JudgedQuestion {
 
 /** Judges a question in a session that stands in its state of knowledge; `run` says how far its words may reach. */
 export async function judgeQuestion(
-  asked: AskedQuestion & { readonly knowledge?: Knowledge },
+  asked: AskedQuestion | Question,
   engine: Engine,
   run: RunDeps,
 ): Promise<JudgedQuestion> {
-  const notices = { engine, run, cut: run.mark !== undefined && asked.knowledge?.asOf !== undefined }
+  // The session says where it stands: a server with a limit sets it although the question names nothing.
+  const notices = { engine, run, cut: run.mark !== undefined && (await asOfIn(engine)) !== null }
   if ('panel' in asked) return await judgeDecided(asked, (table) => panelSql(asked.panel, table), notices)
   if ('join' in asked) return await judgeDecided(asked, (table) => joinSql(asked.join, asked.n, table), notices, 't')
   if ('points' in asked) {

@@ -13,7 +13,7 @@ const day = 86_400
 const began = Date.UTC(2024, 2, 1) / 1000
 const days = 60
 /** The lake is brought forward so many times, evenly; 60 for each of the days. */
-const each = days / rounds('PITLAKE_FEATURES', 2, 3)
+const each = days / rounds('PITLAKE_FEATURES', 2, 2)
 const latency = 900
 
 /** Something that was said: from when on it was known, and since when this lake held it. */

@@ -17,7 +17,7 @@ const never = new AbortController().signal
 async function paged(sql: string, rows: number, bytes: number): Promise<readonly AnswerPage[]> {
   const run = { folder: 'lake', sleep: setTimeout }
   const desk: Pick<Desk, 'sit' | 'turn'> = {
-    sit: async () => ({ engine, facts, [Symbol.dispose]: () => undefined }),
+    sit: async () => ({ engine, facts, opening: 1, [Symbol.dispose]: () => undefined }),
     turn: async (_, work) => await work(run),
   }
   let drawn = 0

@@ -26,7 +26,7 @@ function tools(page: Partial<AnswerPage> = {}, standing: object = {}): readonly 
   const run = { folder: 'lake', sleep: setTimeout }
   const desk: Pick<Desk, 'means' | 'sit' | 'turn'> = {
     means: { folder: 'lake', memory: 0, spill: 0, ledgerNow: true, limited: false, allowed: [] },
-    sit: async () => ({ engine, facts, [Symbol.dispose]: () => undefined }),
+    sit: async () => ({ engine, facts, opening: 1, [Symbol.dispose]: () => undefined }),
     turn: async (_, work) => await work(run),
   }
   const given: AnswerPage = { facts, columns: [], sql: 'SELECT 1', rows: [], cursor: null, notes: [], ...page }

@@ -140,6 +140,8 @@ export interface CommandEntry {
   readonly summary: string
   /** What it is for, in the overview. */
   readonly task: string
+  /** Whether the first screen of `--help` shows it. */
+  readonly isCommon: boolean
   readonly load: () => Promise<ListedCommand>
 }
 

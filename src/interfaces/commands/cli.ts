@@ -79,7 +79,8 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   if (first === '--version' || first === '-V') return deps.stdout(`${programVersion()}\n`)
   if (first === '--help' || first === '-h' || first === 'help') {
     const topic = first === 'help' ? argv.slice(1).join(' ') : ''
-    if (topic === '') return deps.stdout(overview())
+    if (topic === '') return deps.stdout(overview(false))
+    if (topic === 'all') return deps.stdout(overview(true))
     return dispatch([...argv.slice(1), '--help'], deps)
   }
   if (second === '--help' || second === '-h') {
@@ -153,14 +154,17 @@ function listing(usageLine: string, entries: readonly CommandEntry[]): string {
   return [`${usageLine}\n`, ...[...groups].map(([task, own]) => `${task}:\n${own.map(line).join('')}`)].join('\n')
 }
 
-function overview(): string {
+/** What `pitlake --help` prints: the common commands, or with `pitlake help all` every one. */
+function overview(all: boolean): string {
+  const shown = all ? commandTable : commandTable.filter((entry) => entry.isCommon)
   const codes = `Exit codes: ${Object.entries(exitMeanings)
     .map(([code, means]) => `${code} ${means}`)
     .join('; ')}.`
   return [
     'pitlake: a research data lake that cannot lie about time',
     '',
-    listing('Usage: pitlake <command> [options]', commandTable),
+    listing('Usage: pitlake <command> [options]', shown),
+    ...(all ? [] : [`All ${commandTable.length} commands: pitlake help all`]),
     'Every command has --help, --config FILE and --data DIR.',
     ...wrapped(codes, 12),
     '',

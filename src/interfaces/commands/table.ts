@@ -5,6 +5,8 @@ interface CommandRow {
   readonly name: string
   /** Verb, object and effect, in at most 60 characters. */
   readonly summary: string
+  /** Whether the first screen of `--help` shows it; `pitlake help all` shows every command. */
+  readonly isCommon?: true
   /** Exit codes that it may end with in addition to 0, 1 and 2. */
   readonly exits: readonly number[]
   readonly load: () => Promise<CommandSpec>
@@ -16,6 +18,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'init',
       summary: 'Write a commented pitlake.yaml and .env.example',
+      isCommon: true,
       exits: [6],
       load: async () => (await import('./init.ts')).initCommand,
     },
@@ -36,18 +39,21 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'plan',
       summary: 'Show what a fetch would request and what it would cost',
+      isCommon: true,
       exits: [4, 6, 7],
       load: async () => (await import('./plan.ts')).planCommand,
     },
     {
       name: 'fetch',
       summary: 'Bring the selected metrics up to date, resumably',
+      isCommon: true,
       exits: [3, 4, 5, 6, 7],
       load: async () => (await import('./fetch.ts')).fetchCommand,
     },
     {
       name: 'import',
       summary: 'Import your own files as the series own/NAME',
+      isCommon: true,
       exits: [4, 6, 7],
       load: async () => (await import('./import.ts')).importCommand,
     },
@@ -66,12 +72,14 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'registry sync',
       summary: 'Follow the change feed of the registry to its end',
+      isCommon: true,
       exits: [3, 4, 5, 6, 7],
       load: async () => (await import('./registry.ts')).registrySyncCommand,
     },
     {
       name: 'daily',
       summary: 'Run everything that keeps a lake fresh, for cron',
+      isCommon: true,
       exits: [3, 4, 5, 6, 7],
       load: async () => (await import('./daily.ts')).dailyCommand,
     },
@@ -86,18 +94,21 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'sql',
       summary: 'Run a query, a script or an interactive SQL session',
+      isCommon: true,
       exits: [4, 5, 6],
       load: async () => (await import('./sql.ts')).sqlCommand,
     },
     {
       name: 'panel',
       summary: 'Look up metric values as known at each decision time',
+      isCommon: true,
       exits: [4, 5, 6],
       load: async () => (await import('./sql.ts')).panelCommand,
     },
     {
       name: 'serve',
       summary: 'Answer queries and panels over HTTP, with a page',
+      isCommon: true,
       exits: [4, 6],
       load: async () => (await import('./serve.ts')).serveCommand,
     },
@@ -136,18 +147,21 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'lookahead',
       summary: 'Test whether a query uses data from its future',
+      isCommon: true,
       exits: [4, 5, 6],
       load: async () => (await import('./lookahead.ts')).lookaheadCommand,
     },
     {
       name: 'stress',
       summary: 'Run a query with longer lags and at earlier versions',
+      isCommon: true,
       exits: [4, 5, 6, 7],
       load: async () => (await import('./stress.ts')).stressCommand,
     },
     {
       name: 'stamp',
       summary: 'Run a query and record what its result depends on',
+      isCommon: true,
       exits: [4, 5, 6, 7],
       load: async () => (await import('./stamp.ts')).stampCommand,
     },
@@ -180,6 +194,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'status',
       summary: 'Judge whether the lake can be trusted today',
+      isCommon: true,
       exits: [4, 6],
       load: async () => (await import('./status.ts')).statusCommand,
     },
@@ -192,6 +207,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'verify',
       summary: 'Check every file and compare history with the provider',
+      isCommon: true,
       exits: [3, 4, 5, 6, 7],
       load: async () => (await import('./verify.ts')).verifyCommand,
     },
@@ -234,6 +250,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'doctor',
       summary: 'Find damage in a lake and name the remedy',
+      isCommon: true,
       exits: [3, 4, 5, 6, 7],
       load: async () => (await import('./doctor.ts')).doctorCommand,
     },
@@ -312,10 +329,11 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
 
 /** Every command, in the order of `--help` and of the command reference. */
 export const commandTable: readonly CommandEntry[] = Object.entries(commandsByTask).flatMap(([task, rows]) =>
-  rows.map(({ name, summary, exits, load }) => ({
+  rows.map(({ name, summary, isCommon = false, exits, load }) => ({
     name,
     summary,
     task,
+    isCommon,
     load: async () => ({ ...(await load()), name, summary, exits }),
   })),
 )

@@ -4,7 +4,7 @@ import { closing, openQuery, setMoment, setVariables, strangeViews } from '../..
 import type { Knowledge } from '../../query/question.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { statOf } from '../../lake/store/disk.ts'
-import type { Engine } from '../../lake/store/engine.ts'
+import type { Engine, Row } from '../../lake/store/engine.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { microsOf } from '../../base/time.ts'
 import { type Asker, Turns } from './turns.ts'
@@ -12,8 +12,10 @@ import { type Asker, Turns } from './turns.ts'
 /** Which lake answered, and where it stood: equal digests are equal lakes. */
 export interface LakeFacts {
   readonly lake: string
-  readonly version: number
-  readonly digest: string
+  /** Number of the newest commit in the answer; null if that commit came after the limit of the server. */
+  readonly version: number | null
+  /** Digest of that commit; null where its number is. */
+  readonly digest: string | null
   /** Whether the data are made up. */
   readonly synthetic: boolean
 }
@@ -22,6 +24,8 @@ export interface LakeFacts {
 interface Seat extends Disposable {
   readonly engine: Engine
   readonly facts: LakeFacts
+  /** How many times this desk had opened the lake when it opened this version: later versions have larger numbers. */
+  readonly opening: number
 }
 
 /** What a desk may use. */
@@ -67,6 +71,7 @@ interface Opened {
   readonly engine: Engine
   readonly facts: LakeFacts
   readonly stamp: string
+  readonly opening: number
   /** Who holds it, the desk among them while it is the newest. */
   users: number
 }
@@ -84,6 +89,7 @@ export class Desk {
   readonly #turns = new Turns(atOnce)
   readonly #opening = pLimit(1)
   #held: Opened | undefined
+  #openings = 0
 
   constructor(means: DeskMeans, deps: DeskDeps) {
     this.means = means
@@ -105,7 +111,8 @@ export class Desk {
       engine?.close()
       release(opened)
     }
-    const seat = { facts: opened.facts, [Symbol.dispose]: leave }
+    const { facts, opening } = opened
+    const seat = { facts, opening, [Symbol.dispose]: leave }
     return await closing(seat, async () => {
       engine = await opened.engine.session()
       await setVariables(engine, knowledge)
@@ -131,12 +138,13 @@ export class Desk {
   }
 
   async #newest(): Promise<Opened> {
-    const { folder } = this.means
+    const { folder, wall } = this.means
     const stamp = await stampOf(folder)
     let held = this.#held
     if (held === undefined || held.stamp !== stamp) {
       const engine = await this.open()
-      const opened = { engine, facts: await factsOf(engine, folder), stamp, users: 1 }
+      const facts = await factsOf(engine, folder, wall)
+      const opened = { engine, facts, stamp, opening: ++this.#openings, users: 1 }
       if (held !== undefined) release(held)
       held = this.#held = opened
     }
@@ -178,13 +186,22 @@ async function stampOf(folder: string): Promise<string> {
   return stats.map((stat) => `${stat?.ino} ${stat?.mtimeMs} ${stat?.size}`).join(', ')
 }
 
-async function factsOf(engine: Engine, folder: string): Promise<LakeFacts> {
+interface FactsRow extends Row {
+  readonly lake: string
+  readonly version: bigint | null
+  readonly synthetic: boolean | null
+  readonly digest: string | null
+}
+
+/** What answers tell of the lake: the views themselves keep back a commit that came after the limit. */
+async function factsOf(engine: Engine, folder: string, wall: string | undefined): Promise<LakeFacts> {
   try {
-    const [row] = await engine.rows<{ lake: string; version: bigint; synthetic: boolean | null; digest: string }>(
-      'SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info',
-    )
+    // Variables belong to a connection: the sessions of the questions have their own.
+    await setMoment(engine, 'ledger_as_of', wall)
+    const [row] = await engine.rows<FactsRow>('SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info')
     if (row === undefined) throw new RangeError('lake_info has no row')
-    return { ...row, version: Number(row.version), synthetic: row.synthetic === true }
+    const { version } = row
+    return { ...row, version: version === null ? null : Number(version), synthetic: row.synthetic === true }
   } catch (cause) {
     engine.close()
     throw strangeViews(folder, 'views of this program', 'older ones', cause)

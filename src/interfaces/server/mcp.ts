@@ -24,7 +24,7 @@ const instructions = `pitlake: a research data lake of point-in-time crypto metr
 Every question about data names an instant (as_of, or ts in the decisions), and the answer holds only what was knowable then.
 A point describes the interval that begins at t and is knowable from available_at on, which is later: never join on t.
 Use pit_join, pit_long, pit_window and panel, and prove a query of your own with lookahead. Every answer names the version
-and digest of the lake, with show_sql also the SQL that ran, and has at most 20 kB: a cursor goes on. The pages are resources; begin with pitlake://docs/cookbook and pitlake://docs/joins.`
+and digest of the lake (null behind a limit of the server that is before them), with show_sql also the SQL that ran, and has at most 20 kB: a cursor goes on. The pages are resources; begin with pitlake://docs/cookbook and pitlake://docs/joins.`
 
 /** Standard input is one client. */
 const theAgent = 'the agent'

@@ -116,12 +116,10 @@ export class Pages implements Disposable {
     open.used = this.#deps.elapsed()
     this.#open.set(id, open)
     // An older version holds memory of its own: only the newest two are kept.
-    const versions = [...new Set([...this.#open.values()].map(({ seat }) => seat.facts.version))].toSorted(
-      (a, b) => b - a,
-    )
-    const oldest = versions[1] ?? versions[0] ?? 0
+    const openings = [...new Set([...this.#open.values()].map(({ seat }) => seat.opening))].toSorted((a, b) => b - a)
+    const oldest = openings[1] ?? openings[0] ?? 0
     for (const [other, { seat, used }] of this.#open)
-      if (this.#open.size > mostOpen || seat.facts.version < oldest || this.#deps.elapsed() - used > patience)
+      if (this.#open.size > mostOpen || seat.opening < oldest || this.#deps.elapsed() - used > patience)
         this.#drop(other)
     return `${id}.${open.page}`
   }

@@ -196,8 +196,9 @@ function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly 
     text === '' || text.length > roomy ? {} : { [name]: text }
   return {
     'pitlake-lake': facts.lake,
-    'pitlake-version': String(facts.version),
-    'pitlake-digest': facts.digest,
+    // Behind a limit neither is told of a later commit.
+    ...(facts.version !== null && { 'pitlake-version': String(facts.version) }),
+    ...(facts.digest !== null && { 'pitlake-digest': facts.digest }),
     'pitlake-synthetic': String(facts.synthetic),
     'pitlake-rows': String(rows),
     ...fitting('pitlake-sql', encodeURIComponent(sql)),

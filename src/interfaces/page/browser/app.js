@@ -79,7 +79,7 @@ function showTime() {
   const place = state.as_of === '' ? 1000 : Math.max(0, Math.min(999, ((knownAt() - from) / (to - from || 1)) * 1000))
   if (document.activeElement !== byId('slider') || state.as_of === '') byId('slider').value = place
   byId('slider').setAttribute('aria-valuetext', state.as_of === '' ? 'all that is known' : moment(state.as_of))
-  byId('lake').textContent = [`version ${lake.version}`, lake.synthetic && 'SYNTHETIC DATA',
+  byId('lake').textContent = [lake.version && `version ${lake.version}`, lake.synthetic && 'SYNTHETIC DATA',
     wall !== null && `wall at ${moment(utc(wall))}`].filter(Boolean).join(' · ')
 }
 

@@ -58,8 +58,9 @@ export async function post(path, body) {
   const answer = await fetch(path, { headers, ...sent })
   if (answer.status === 401 && askToken()) return post(path, body)
   if (!answer.ok) throw new Error((await answer.text()).trim())
-  const version = answer.headers.get('pitlake-version')
-  if (version === null) return answer
+  if (!answer.headers.has('pitlake-lake')) return answer
+  // Behind a wall before its commit no version is told.
+  const version = answer.headers.get('pitlake-version') ?? ''
   if (version !== lake.version) kept.clear()
   return Object.assign(lake, { version, synthetic: answer.headers.get('pitlake-synthetic') === 'true' }) && answer
 }
