@@ -7,7 +7,7 @@ import { Engine, quote, quoteList, type Row } from '../../src/lake/store/engine.
 import { assets, began, commits, day, drawVintages, importAll, iso, seconds } from '../helpers/dated-vintages.ts'
 import { deltaFiles, publishTo } from '../helpers/delta.ts'
 import { randomOf } from '../helpers/full-lake.ts'
-import { withDesk } from '../helpers/importing.ts'
+import { type Desk, withDesk } from '../helpers/importing.ts'
 import { need } from '../helpers/needs.ts'
 import { scratch } from '../helpers/scratch.ts'
 
@@ -41,7 +41,9 @@ let owed: string[][] = []
 
 /** An answer as one line: instants in microseconds. */
 function line(row: Row): string {
-  return JSON.stringify(Object.values(row).map((cell) => (cell === null ? null : String(cell))))
+  return JSON.stringify(
+    Object.values(row).map((cell) => (cell === null ? null : `${cell as bigint | number | string}`)),
+  )
 }
 
 const columns = 'id, epoch_us(t) AS t, epoch_us(available_at) AS available_at, v, o'
@@ -56,15 +58,15 @@ beforeAll(async () => {
         .map(({ asset, t, v, dated }) => ({ asset, t: iso(t), told: iso(dated), value: v === null ? null : { a: v } }))
       const nested = desk.put('nested.jsonl', lines.map((one) => `${JSON.stringify(one)}\n`).join(''))
       const argv = [nested, '--as', 'nested', '--interval', '24h', '--vintage', 'told']
-      expect((await desk.take(argv, commit)).message).toBe('')
+      await takeAll(desk, argv, commit)
     }
     const random = randomOf(17)
     const values = Array.from({ length: 60 }, (_, n) => `A,${iso(began + n * day)},${random() < 0.3 ? '' : n}`)
     const plain = desk.put('plain.csv', `asset,t,value\n${values.join('\n')}\n`)
-    expect((await desk.take([plain, '--as', 'plain', '--interval', '24h'], '2024-05-02T00:00:00Z')).message).toBe('')
+    await takeAll(desk, [plain, '--as', 'plain', '--interval', '24h'], '2024-05-02T00:00:00Z')
     const quarters = ['2023-07-01', '2023-10-01', '2024-01-01', '2024-04-01'].map((t, n) => `A,${t},${n}`)
     const gdp = desk.put('gdp.csv', `asset,t,value\n${quarters.join('\n')}\n`)
-    expect((await desk.take([gdp, '--as', 'gdp'], '2024-08-02T00:00:00Z')).message).toBe('')
+    await takeAll(desk, [gdp, '--as', 'gdp'], '2024-08-02T00:00:00Z')
     const instants = vintages.flatMap(({ dated }) => [dated - 1, dated, dated + 1])
     const drawn = Array.from({ length: 150 }, () => began + Math.floor(random() * 90 * day))
     const bounds = ['2023-10-01', '2024-01-01', '2024-04-01', '2024-07-01'].flatMap((t) => [seconds(t) - 1, seconds(t)])
@@ -76,19 +78,24 @@ beforeAll(async () => {
     await decide(engine, 'd')
     owed = []
     for (const { metric, interval, options } of asks) {
-      const { as_of: asOf, observed_as_of: observedAsOf, latency, max_age: maxAge, ...others } = options as Row
-      await engine.run(`SET VARIABLE as_of = ${asOf ? `'${asOf}'` : 'NULL'};
-        SET VARIABLE observed_as_of = ${observedAsOf ? `'${observedAsOf}'` : 'NULL'}`)
-      const spans = Object.entries({ latency, max_age: maxAge }).filter(([, seconds]) => seconds !== undefined)
-      const given = [
-        ...Object.entries(others).map(([name, value]) => `, ${name} := ${value}`),
-        ...spans.map(([name, seconds]) => `, ${name} := INTERVAL ${seconds} SECOND`),
-      ]
+      const moment = (name: string): string => (name in options ? quote(String(options[name])) : 'NULL')
+      await engine.run(
+        `SET VARIABLE as_of = ${moment('as_of')}; SET VARIABLE observed_as_of = ${moment('observed_as_of')}`,
+      )
+      const given = Object.entries(options)
+        .filter(([name]) => !name.endsWith('as_of'))
+        .map(([name, value]) => `, ${name} := ${typeof value === 'number' ? `INTERVAL ${value} SECOND` : value}`)
       const from = `pit_join('d', '${metric}', '${interval}'${given.join('')})`
       owed.push((await engine.rows(`SELECT ${columns}, epoch_us(age) AS age FROM ${from} ORDER BY id`)).map(line))
     }
   })
 }, 300_000)
+
+/** Imports a file, which must have nothing wrong with it. */
+async function takeAll(desk: Desk, argv: readonly string[], at: string): Promise<void> {
+  const { message } = await desk.take(argv, at)
+  if (message !== '') throw new Error(message)
+}
 
 async function decide(engine: Engine, name: string): Promise<void> {
   const rows = decisions.map(([asset, us], id) => `(${id}, ${quote(asset)}, make_timestamptz(${us}))`)
