@@ -50,6 +50,13 @@ def _refused(error: duckdb.Error, near_metrics: Callable[[str], Sequence[str]], 
     text = re.split(r"\n\s*\nLINE \d+: ", str(error))[0]
     words = re.sub(r"\s*\n\s*", " ", re.sub(r"^(?:[A-Z][\w -]*? Error: )+", "", text)).strip()
     where = f"SQL{_place(str(error), query)}"
+    if lacking := _lacking(error):
+        return lacking
+    if isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
+        # Its words are for the makers of the engine: a stack with paths and addresses.
+        return refusal("SQL", "a query that DuckDB can run", "an internal error of DuckDB", _AFTER[type(error)])
+    if re.match("Maximum call stack size|Max expression depth limit|memory exhausted at", words):
+        return refusal("SQL", "a query that is nested less deeply", "one too deep to read")
     if unknown := re.search(r"unknown metric (.*): the view endpoints lists them all", words):
         meant = [f"`{name}`" for name in near_metrics(unknown[1])]
         said = " or ".join(filter(None, [", ".join(meant[:-1]), *meant[-1:]]))
@@ -69,6 +76,22 @@ def _refused(error: duckdb.Error, near_metrics: Callable[[str], Sequence[str]], 
     elif re.search(r"Table with name .* does not exist", words):
         words += "; a frame is lent by its name: frames={'name': frame}"
     return LakeError(f"{where}: {words}")
+
+
+_AFTER = {
+    duckdb.InternalException: "write it in another way",
+    duckdb.FatalException: "write it in another way, and call lake.refresh() first: DuckDB answers nothing more until then",
+}
+
+
+def _lacking(error: duckdb.Error) -> LakeError | None:
+    """What is said where memory, or the disk for what does not fit into it, did not suffice; DuckDB advises other settings."""
+    full = isinstance(error, duckdb.IOException) and re.search("No space left on device|Disk quota exceeded", str(error))
+    if not full and not isinstance(error, duckdb.OutOfMemoryException):
+        return None
+    if full or "max_temp_directory_size" in str(error):
+        return LakeError("SQL: more disk than it may take; ask for less at once, or leave it more of the disk")
+    return LakeError("SQL: more memory than it may take; ask for less at once, or raise it: pitlake.open(…, memory_limit=…)")
 
 
 def _place(message: str, query: str | None) -> str:

@@ -22,7 +22,7 @@ export const exitMeanings: Readonly<Record<ExitCode | 0, string>> = {
   3: 'not authorised',
   4: 'integrity: violation, damage, leak, contradicted rule, replay differs',
   5: 'stopped early, resumable',
-  6: 'finished, needs attention: failed windows, undecided, stale, disk',
+  6: 'finished, needs attention: failed windows, undecided, stale, memory, disk',
   7: 'another job is running',
 }
 

@@ -2,7 +2,7 @@ import { type LakeError, usage } from '../base/errors.ts'
 import type { Engine, Prepared } from '../lake/store/engine.ts'
 import { liesIn } from '../lake/store/disk.ts'
 import type { Parameters } from '../lake/store/sql.ts'
-import { formOf, opening, openingWords, writesInside } from './statements.ts'
+import { combiningWords, formOf, opening, openingWords, writesInside } from './statements.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
@@ -22,6 +22,7 @@ export interface Ready extends Prepared {
  */
 export async function admit(engine: Engine, statement: string, parameters?: Parameters, mark?: string): Promise<Ready> {
   if (statement.includes('\0')) throw refused('a NUL sign')
+  if (mark !== undefined) refuseManyParts(statement)
   const text = statement.slice(opening(statement) ?? 0)
   const explains = explainHead.exec(text)
   // A plan that is shown tells files and marks.
@@ -41,6 +42,16 @@ export async function admit(engine: Engine, statement: string, parameters?: Para
   if (form.kind !== kind) throw refused(openingWords(text, 1)[0] ?? kind)
   if (mark === undefined && form.planned) await judgePlan(engine, statement, parameters)
   return { text: statement, kind, columns }
+}
+
+/** So many SELECTs whoever is not trusted may combine: what the engine takes for them grows with their square. */
+const mostParts = 1000
+
+function refuseManyParts(statement: string): void {
+  const parts = 1 + combiningWords(statement)
+  if (parts <= mostParts) return
+  const next = 'write rows as VALUES, or ask in several queries'
+  throw usage('SQL', { expected: `at most ${mostParts} SELECTs combined by UNION`, got: String(parts), next })
 }
 
 const explainHead =

@@ -29,6 +29,9 @@ interface Failure {
 const tooDeep =
   /^(?:Failed to extract statements: )?(?:\w+ Error: )?(?:Maximum call stack size|Max expression depth limit|memory exhausted at)/
 
+/** What Node reports of a text that it cannot hold. */
+const tooLong = /^(?:Cannot create a string longer than|Invalid string length)/
+
 /** DuckDB's message as one line with line and column, and with the remedy where there is one. */
 export function refusal(cause: unknown, failure: Failure): Error {
   if (cause instanceof LakeError) return cause
@@ -39,6 +42,15 @@ export function refusal(cause: unknown, failure: Failure): Error {
     return usage('SQL', {
       expected: 'a query that names relations in at most three parts',
       got: 'a longer name',
+      cause,
+    })
+  const large = tooLarge(cause, 'SQL', failure.memory)
+  if (large !== undefined) return large
+  if (tooLong.test(cause.message))
+    return usage('SQL', {
+      expected: 'values of at most 500 MB each',
+      got: 'a longer one',
+      next: 'cut texts with left(x, 1000)',
       cause,
     })
   // Its words are for the makers of the engine: a stack with paths and addresses.
@@ -60,7 +72,6 @@ export function refusal(cause: unknown, failure: Failure): Error {
     unknownMetric(failure, subject, cause) ??
     unreadable(text, subject, cause) ??
     otherwise(text, subject, cause) ??
-    tooLarge(cause, 'SQL', failure.memory) ??
     plain(kind, text, subject, cause)
   )
 }
@@ -220,11 +231,6 @@ export function engineLossIn(error: unknown): EngineLoss | undefined {
   const message = cause instanceof Error ? cause.message : ''
   if (!/^(?:TransactionContext Error: )?FATAL Error: /.test(message)) return undefined
   return message.includes('database has been invalidated') ? 'met' : 'caused'
-}
-
-/** Whether a query was refused because memory or disk did not suffice. */
-export function isTooLarge(error: unknown): boolean {
-  return error instanceof LakeError && error.cause instanceof Error && /Out of Memory Error/.test(error.cause.message)
 }
 
 function plain(kind: string, text: string, subject: string, cause: Error): LakeError {

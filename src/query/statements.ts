@@ -52,6 +52,13 @@ export function writesInside(sql: string): boolean {
   return false
 }
 
+/** How many words of a text combine the SELECTs before and behind them. */
+export function combiningWords(sql: string): number {
+  let count = 0
+  for (const { text } of tokens(sql)) if (/^(?:UNION|INTERSECT|EXCEPT)$/i.test(text)) count++
+  return count
+}
+
 /** Where the first word of a text begins, comments left out; undefined where there is none. */
 export function opening(sql: string): number | undefined {
   for (const { start } of tokens(sql)) return start

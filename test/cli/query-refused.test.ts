@@ -1,4 +1,6 @@
 // @module-tag slow
+import { connect } from 'node:net'
+import { text as readAll } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Agent } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
@@ -47,6 +49,7 @@ test.each([
     400,
     'SQL: expected a query that names relations in at most three parts, got a longer name',
   ],
+  ['100,000 open parentheses', `SELECT ${'('.repeat(100_000)}`, 400, deep],
   ['200,000 parentheses', nested('(', 200_000, ')'), 400, deep],
   ['5,000 lists inside each other', nested('[', 5000, ']'), 400, deep],
   ['300 subqueries inside each other', nested('1 IN (SELECT ', 300, ')'), 400, deep],
@@ -54,7 +57,7 @@ test.each([
     'a value larger than the memory',
     'SELECT array_agg(i) AS x FROM range(2000000000) AS r(i)',
     507,
-    /^SQL: more memory than it may take: [^;]*; ask for less at once, or raise it: memory \d+MB$/,
+    /^SQL: more memory than it may take; ask for less at once, or raise it: memory \d+MB$/,
   ],
 ])(
   '%s: HTTP and MCP refuse it in one line of ours, with the right status',
@@ -80,5 +83,51 @@ test.each([
       })
   },
 )
+
+test('20,000 terms of UNION ALL: HTTP and MCP refuse them in one line, and answer the next query', async () => {
+  const sql = Array.from({ length: 20_000 }, () => 'SELECT 1').join(' UNION ALL ')
+  const many =
+    'SQL: expected at most 1000 SELECTs combined by UNION, got 20000; write rows as VALUES, or ask in several queries'
+  const answer = await ask({ method: 'POST', body: sql })
+  expect([answer.status, await answer.text()]).toEqual([400, `${many}\n`])
+  expect(await agent.refusal('query', { sql, as_of: asOf })).toBe(many)
+  await expectNext()
+})
+
+test('a text constant of 10 MB: HTTP and MCP refuse it in one line, and answer the next query', async () => {
+  const sql = `SELECT '${'x'.repeat(10_000_000)}' AS x`
+  const answer = await ask({ method: 'POST', body: sql })
+  expect([answer.status, await answer.text()]).toEqual([400, 'the body: expected at most 1048576 bytes, got more\n'])
+  expect(await agent.refusal('query', { sql, as_of: asOf })).toBe(
+    'the arguments: expected at most 1048576 bytes, got more',
+  )
+  await expectNext()
+})
+
+test.each([
+  [
+    'a head of 200,000 dots',
+    `GET /query?sql=${'.'.repeat(200_000)} HTTP/1.1\r\n`,
+    '431',
+    /^the head: expected at most 8192 bytes, got more; .*$/,
+  ],
+  ['what is no HTTP', 'SELECT 1;\r\n\r\n', '400', /^the request: expected HTTP, got something else$/],
+])('%s: HTTP refuses it in one line and answers the next query', async (_, sent, status, words) => {
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname).on('error', () => undefined)
+  socket.write(sent)
+  const [head = '', line = ''] = (await readAll(socket)).split('\r\n\r\n')
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(line.replace(/\n$/, '')).toMatch(words)
+  await expectNext()
+})
+
+const ask = async (init: RequestInit): Promise<Response> => await fetch(`${server.url}/query?as_of=${asOf}`, init)
+
+async function expectNext(): Promise<void> {
+  const next = await ask({ method: 'POST', body: 'SELECT 1 AS n' })
+  expect(await next.text()).toBe('{"n":1}\n')
+  expect((await agent.one('query', { sql: 'SELECT 1 AS n', as_of: asOf })).rows).toEqual([{ n: 1 }])
+}
 
 const line = (words: string | RegExp): string => (typeof words === 'string' ? words : '')

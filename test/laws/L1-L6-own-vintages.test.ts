@@ -78,7 +78,7 @@ async function expectJoins(engine: Engine, all: readonly Vintage[], state: State
   const window = owed.flatMap((points) => (points.length === 0 ? [shown(undefined)] : points.slice(0, 3).map(shown)))
   const three = options.replace("'24h'", "'24h', 3")
   for (const metric of ['own/number', 'own/object#/v'])
-    expect(await ask(`pit_window('d', '${metric}', ${three})`, 'id, place'), `window ${metric} ${told}`).toEqual(window)
+    expect(await ask(`pit_window('d', '${metric}', ${three})`, 'id, nth'), `window ${metric} ${told}`).toEqual(window)
   if (skipNulls || vintage === 'first') return
   const points = assets.flatMap((asset) =>
     knownPoints(all, asset, Infinity, state).map((point) => `${asset} ${shown(point)}`),

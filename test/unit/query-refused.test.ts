@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { engineLossIn, refusal } from '../../src/query/refusal.ts'
+import { toldRefusal } from '../../src/interfaces/server/refusal.ts'
 import { refusedScalars } from '../../src/query/gate-lists.ts'
 
 const failure = { statement: 'SELECT 1', script: 'SELECT 1', offset: 0, folder: '/lake' }
@@ -28,6 +29,54 @@ test.each([
   expect(told).toMatchObject({ kind: 'usage' })
   expect(told.message).toMatch(/^SQL: expected a query that [^\n]*, got [^\n]*$/)
   expect(told.message).not.toMatch(/0x|\/opt|Stack|call stack|SET max|exhausted|NOT IMPL/)
+})
+
+const less = 'ask for less at once, or'
+const memory = /^SQL: more memory than it may take; ask for less at once, or raise it: --memory \d+(?:\.\d+)?(?:MB|GB)$/
+const disk = `SQL: more disk than it may take; ${less} leave it more of the disk`
+
+test.each([
+  [
+    'memory that did not suffice',
+    'Out of Memory Error: failed to allocate data of size 16.0 MiB (34.2 MiB/38.1 MiB used)\n\nPossible solutions:\n* SET threads=X',
+    memory,
+  ],
+  [
+    'memory that did not suffice in a transaction',
+    'TransactionContext Error: Out of Memory Error: could not allocate block',
+    memory,
+  ],
+  ['memory that the allocator lacked', 'INTERNAL Error: std::bad_alloc', memory],
+  ['memory that Node lacked', 'Array buffer allocation failed', memory],
+  [
+    'a limit of the spill',
+    "Out of Memory Error: failed to offload data block of size 256.0 KiB (1.0 MB/1.0 MB used).\nThis limit was set by the 'max_temp_directory_size' setting.",
+    disk,
+  ],
+  [
+    'a disk that is full',
+    'IO Error: Could not write file "/tmp/duckdb_temp_storage-0.tmp": No space left on device',
+    disk,
+  ],
+])('%s is refused in one line of ours that says what to raise, as unfinished', (_, words, said) => {
+  const told = refusal(new Error(words), failure)
+  expect(told).toMatchObject({ kind: 'incomplete' })
+  expect(told.message).toMatch(typeof said === 'string' ? new RegExp(`^${said}$`) : said)
+  // What nobody put into words before a door tells it reads the same there.
+  expect(toldRefusal(new Error(words)).kind).toBe(words.startsWith('Array') ? 'unexpected' : 'incomplete')
+})
+
+test('a text that Node cannot hold is refused as one that is too long', () => {
+  const told = refusal(new Error('Cannot create a string longer than 0x1fffffe8 characters'), failure)
+  expect(told).toMatchObject({
+    kind: 'usage',
+    message: 'SQL: expected values of at most 500 MB each, got a longer one; cut texts with left(x, 1000)',
+  })
+})
+
+test('words of a caller about memory stay a mistake of the query', () => {
+  const told = refusal(new Error('Invalid Input Error: Out of Memory Error: max_temp_directory_size'), failure)
+  expect(told).toMatchObject({ kind: 'usage' })
 })
 
 test('functions that sleep are refused by name', () => {

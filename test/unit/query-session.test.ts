@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { complete } from '../../src/interfaces/server/session-commands.ts'
 import { openQuery } from '../../src/query/lake.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { runSession } from '../../src/interfaces/server/session.ts'
 import { until } from '../helpers/processes.ts'
 import { makeQueryLake, Screen } from '../helpers/query-lake.ts'
@@ -28,8 +29,13 @@ interface Seat {
 }
 
 /** A session on a made-up terminal; without `terminal` a pipe. */
-async function sit(terminal: boolean, historyFile?: string, height = 24): Promise<Seat> {
-  const engine = await openQuery(folder)
+async function sit(
+  terminal: boolean,
+  historyFile?: string,
+  height = 24,
+  engines: { readonly first?: Engine; readonly reopen?: () => Promise<Engine> } = {},
+): Promise<Seat> {
+  const engine = engines.first ?? (await openQuery(folder))
   const input = new PassThrough()
   const screen = new Screen()
   let looks = 0
@@ -41,6 +47,7 @@ async function sit(terminal: boolean, historyFile?: string, height = 24): Promis
     now: () => 5 * ++looks,
     sleep: setTimeout,
     historyFile,
+    ...(engines.reopen && { reopen: engines.reopen }),
   }).finally(() => engine.close())
   await screen.until(terminal ? 'lake> ' : 'cancels.\n')
   return {
@@ -56,6 +63,65 @@ async function sit(terminal: boolean, historyFile?: string, height = 24): Promis
     },
   }
 }
+
+/** An engine that answers nothing more after a statement with the word FATAL, as DuckDB does after such an error. */
+function mortal(engine: Engine): Engine {
+  let isDead = false
+  return new Proxy(engine, {
+    get: (target, name) => {
+      const held: unknown = Reflect.get(target, name, target)
+      if (typeof held !== 'function') return held
+      return (...given: readonly unknown[]) => {
+        const [sql] = given
+        if (name !== 'close' && isDead)
+          throw new Error('FATAL Error: Failed: database has been invalidated\n/x.so [0x7f]')
+        if (typeof sql === 'string' && sql.includes('FATAL')) {
+          isDead = true
+          throw new Error('FATAL Error: Failed to read\n\nStack Trace:\n\n/x.so [0x7f]')
+        }
+        return Reflect.apply(held, target, given) as unknown
+      }
+    },
+  })
+}
+
+describe('a session whose engine gave up after a fatal error', () => {
+  test('answers the next statement from an engine anew, at the same as_of', async () => {
+    const first = mortal(await openQuery(folder))
+    const seat = await sit(false, undefined, 24, { first, reopen: async () => await openQuery(folder) })
+    await seat.ask(
+      '.timer off\n.format jsonl\n.as_of 2024-01-02T00:10:00Z\nCREATE TEMP TABLE mine AS SELECT 1 AS a;',
+      'done',
+    )
+    expect(await seat.ask("SELECT 'FATAL' AS a;", '\n')).toBe(
+      'error: SQL: expected a query that DuckDB can run, got an internal error of DuckDB; write it in another way\n',
+    )
+    expect(await seat.ask('SELECT count(*) AS n FROM points;', 'row)')).toBe(
+      'note: DuckDB gave up after a fatal error; the session goes on with version 2, without its temporary tables and variables\n' +
+        '{"n":4}\n(1 row)\n',
+    )
+    expect(await seat.ask('FROM mine;', 'error')).toContain('mine does not exist')
+    expect(await seat.ask('.as_of', 'Z\n')).toBe('as_of: 2024-01-02T00:10:00Z\n')
+    seat.end()
+    await seat.left
+  })
+
+  test('says in one line what to do where the lake cannot be opened again, and tries with each statement', async () => {
+    let tries = 0
+    const reopen = async (): Promise<Engine> => {
+      if (++tries === 1) throw new Error('the disk is gone')
+      return await openQuery(folder)
+    }
+    const seat = await sit(false, undefined, 24, { first: mortal(await openQuery(folder)), reopen })
+    await seat.ask(".timer off\n.format jsonl\nSELECT 'FATAL' AS a;", 'another way\n')
+    expect(await seat.ask('SELECT 1 AS a;', '\n')).toBe(
+      'error: DuckDB gave up after a fatal error: expected a lake that can be opened again, got the disk is gone; leave with .quit and run pitlake sql again\n',
+    )
+    expect(await seat.ask('SELECT 2 AS a;', 'row)')).toMatch(/^note: .*\n\{"a":2\}\n\(1 row\)\n$/)
+    seat.end()
+    await seat.left
+  })
+})
 
 describe('a session at a pipe', () => {
   test('statements over several lines, dot commands, errors that do not end it', async () => {

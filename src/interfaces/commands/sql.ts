@@ -57,6 +57,7 @@ async function session(
     now: call.elapsed,
     sleep: call.sleep,
     historyFile: resolve(call.cwd, history),
+    reopen: async () => await openQuery(folder, sessionOptions(call)),
   })
 }
 

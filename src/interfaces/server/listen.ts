@@ -8,11 +8,13 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { usage } from '../../base/errors.ts'
 import { redact } from '../../base/secrets.ts'
 import { readStream } from '../../lake/store/files.ts'
+import { longestHead, longestQuestion } from './bounds.ts'
 import type { Asker } from './turns.ts'
 
 /** A file that is sent as an answer, and let go of afterwards. */
@@ -69,8 +71,8 @@ interface Patience {
 const usualPatience: Patience = { head: 5000, body: 30_000, answer: 30_000 }
 /** The part of the places that the connections of one address may take. */
 const addressShare = 3 / 4
-/** Bytes of a body. */
-const longest = 1 << 20
+/** So many bodies of the longest are read and thrown away of one that is longer, so that its client hears why. */
+const thrownAway = 64
 
 /** Reads `--listen`; off loopback only where a token is set. */
 export function listenAt(text: string, { token }: Pick<Settings, 'token'>) {
@@ -99,7 +101,7 @@ export async function listen(
   const requestTimeout = manner.posts.length === 0 ? patience.head : patience.body
   const limits = { headersTimeout: patience.head, requestTimeout, keepAliveTimeout: patience.head }
   const server = createServer(
-    { ...limits, connectionsCheckingInterval: patience.head / 5, maxHeaderSize: 8192 },
+    { ...limits, connectionsCheckingInterval: patience.head / 5, maxHeaderSize: longestHead },
     (request, response) => {
       if (manner.posts.length > 0) response.setTimeout(0)
       const answer = answerTo(request, goneOf(response), settings, shows, manner)
@@ -107,6 +109,7 @@ export async function listen(
     },
   )
   boundConnections(server, manner.readers)
+  server.on('clientError', refuseHead)
   server.timeout = patience.answer
   server.listen(port, host)
   try {
@@ -250,15 +253,43 @@ async function answerTo(
   }
 }
 
+/** What is said of a request that Node does not read, by its code. */
+const headRefusals: Readonly<Record<string, readonly [status: string, words: string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    `the head: expected at most ${longestHead} bytes, got more; send SQL as the body of a POST`,
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],
+}
+
+/** Answers a request that Node does not read in one line, and hangs up. */
+function refuseHead({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
+  const [status, words] = headRefusals[code] ?? ['400 Bad Request', 'the request: expected HTTP, got something else']
+  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8`
+  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
+  // Whoever still sends hears no answer: the rest is read and thrown away, so much of it.
+  let left = thrownAway * longestQuestion
+  socket.removeAllListeners('data')
+  socket.on('data', (part: Buffer) => {
+    left -= part.length
+    if (left < 0) socket.destroy()
+  })
+  socket.end(`${head}\r\ncontent-length: ${words.length + 1}\r\n\r\n${words}\n`, () => {
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
+  })
+}
+
 /** The body of a request as text, if it is not too long. */
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = []
   let bytes = 0
+  // Whoever still sends hears no answer: a body that is too long is read to its end first.
   for await (const part of request as AsyncIterable<Buffer>) {
     bytes += part.length
-    if (bytes > longest) throw usage('the body', { expected: `at most ${longest} bytes`, got: 'more' })
-    parts.push(part)
+    if (bytes <= longestQuestion) parts.push(part)
+    if (bytes > thrownAway * longestQuestion) break
   }
+  if (bytes > longestQuestion) throw usage('the body', { expected: `at most ${longestQuestion} bytes`, got: 'more' })
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts))
   } catch (cause) {

@@ -2,9 +2,11 @@ import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { usage } from '../../base/errors.ts'
 import { redact } from '../../base/secrets.ts'
 import { namesIn } from '../../lake/store/disk.ts'
 import { readText } from '../../lake/store/files.ts'
+import { longestQuestion } from './bounds.ts'
 import type { Tool } from './tools.ts'
 import { isObject } from '../../base/json.ts'
 import type { OptionFact, Options } from '../../query/options.ts'
@@ -51,6 +53,7 @@ function serverOf({ tools, version, secrets }: McpInput, pages: Awaited<ReturnTy
       async (args, { mcpReq }) => {
         const said = (words: string) => [{ type: 'text' as const, text: redact(words, secrets) }]
         try {
+          refuseLong(args)
           const document = redact(await call(args, { client: theAgent, gone: mcpReq.signal }), secrets)
           return { content: said(document), structuredContent: JSON.parse(document) as Record<string, unknown> }
         } catch (error) {
@@ -66,6 +69,12 @@ function serverOf({ tools, version, secrets }: McpInput, pages: Awaited<ReturnTy
     }))
   }
   return server
+}
+
+/** Refuses arguments that are longer than a body over HTTP may be. */
+function refuseLong(args: unknown): void {
+  if (Buffer.byteLength(JSON.stringify(args) ?? '') <= longestQuestion) return
+  throw usage('the arguments', { expected: `at most ${longestQuestion} bytes`, got: 'more' })
 }
 
 /** The pages of a folder with their headings. */

@@ -1,5 +1,6 @@
 import { type Complaint, type ErrorKind, LakeError } from '../../base/errors.ts'
-import { isTooLarge } from '../../query/refusal.ts'
+import { codeOf } from '../../lake/store/disk.ts'
+import { refusal } from '../../query/refusal.ts'
 import type { Shown } from './listen.ts'
 
 /** A refusal on its way from one process to another. */
@@ -17,10 +18,20 @@ export function refusalIn(error: unknown): ToldRefusal {
   return { kind, complaints: complaints.map(({ subject, expected, got, next }) => ({ subject, expected, got, next })) }
 }
 
-/** The same for whoever asked a door; no room in memory or on the disk is a kind of its own. */
+/** An error of the engine that nobody has put into words of ours. */
+const ofEngine = /^[A-Z]\w*(?: \w+)* Error: /
+
+/** The same for whoever asked a door, in words of ours also where something failed beside the query itself. */
 export function toldRefusal(error: unknown): ToldRefusal {
-  const full = isTooLarge(error) || ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
-  return { ...refusalIn(error), ...(full && { kind: 'incomplete' }) }
+  if (['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? ''))
+    return refusalIn(
+      new LakeError('incomplete', {
+        subject: 'no room is left on the disk for the answer',
+        next: 'ask for less at once, or make room',
+      }),
+    )
+  const isRaw = error instanceof Error && !(error instanceof LakeError) && ofEngine.test(error.message)
+  return refusalIn(isRaw ? refusal(error, { statement: '', script: '', offset: 0, folder: 'the lake' }) : error)
 }
 
 /** The same, to be thrown where it is told. */

@@ -7,7 +7,11 @@ import { endings, type Format, formatOf, formats } from '../../query/write.ts'
 
 /** The state that the dot commands change. */
 interface SessionState {
-  readonly engine: Engine
+  engine: Engine
+  /** The timestamps that were set when a line was last asked for; null where none was. */
+  held: { readonly asOf: string | null; readonly observedAsOf: string | null }
+  /** Whether a fatal error ended the engine, so that it answers nothing more. */
+  isLost: boolean
   readonly folder: string
   readonly words: Vocabulary
   format: Format

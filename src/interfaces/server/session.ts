@@ -9,7 +9,9 @@ import type { Ready } from '../../query/gate.ts'
 import { visibleLines } from '../../base/visible.ts'
 import { type Note, noteTexts } from '../../query/note.ts'
 import type { Extent } from '../../query/doubts.ts'
+import { setMoment, versionOf } from '../../query/lake.ts'
 import { judgeQuestion } from '../../query/question.ts'
+import { engineLossIn } from '../../query/refusal.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
 import { cutScript, isOpen } from '../../query/statements.ts'
 import { formatFacts, formatOf, givesRows, layResult, watched, writeFile, writeTo } from '../../query/write.ts'
@@ -30,24 +32,32 @@ interface SessionDeps {
   readonly sleep: (ms: number) => Promise<unknown>
   /** Where the lines typed are kept; undefined keeps none. */
   readonly historyFile?: string | undefined
+  /** Opens the lake once more, after a fatal error of DuckDB; without it the session cannot go on after one. */
+  readonly reopen?: () => Promise<Engine>
 }
 
 /** A session at a prompt until `.quit` or the end of input; an error never ends it. */
 export async function runSession(engine: Engine, folder: string, deps: SessionDeps): Promise<void> {
   const words = await readVocabulary(engine)
   const usual = { format: 'table', rows: 0, timer: true, out: undefined, quit: false } as const
-  const state: SessionState = { engine, folder, words, ...usual }
+  const state: SessionState = { engine, held: noMoments, isLost: false, folder, words, ...usual }
   const history = deps.historyFile === undefined ? undefined : await textOf(deps.historyFile)
   const lines = (history ?? '').split('\n').filter((line) => line !== '')
   await using desk = new Desk(deps, words, lines.toReversed().slice(0, historySize))
   desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
-  await converse(state, desk, deps)
+  try {
+    await converse(state, desk, deps)
+  } finally {
+    // The first one is closed by whoever opened it.
+    if (state.engine !== engine) state.engine.close()
+  }
 }
 
 async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Promise<void> {
   let pending = ''
   while (!state.quit) {
-    const held = pending === '' ? await heldMoment(state.engine, 'as_of') : null
+    if (pending === '') await readMoments(state)
+    const held = pending === '' ? state.held.asOf : null
     // The prompt tells the `as_of` in force, however it was set.
     const line = await desk.ask(pending !== '' ? '   ...> ' : held === null ? 'lake> ' : `lake @ ${held}> `)
     if (line === undefined) break
@@ -57,7 +67,7 @@ async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Pro
     }
     if (isDot(line, pending)) {
       desk.remember(line)
-      await shielded(desk, async () => desk.say(await runDot(state, line.trim())))
+      await shielded(state, desk, deps, async () => desk.say(await runDot(state, line.trim())))
       continue
     }
     pending += `${line}\n`
@@ -69,11 +79,47 @@ async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Pro
     desk.remember(pending.trim())
     pending = script.rest.text
     for (const { text } of script.statements) {
-      const good = await shielded(desk, async () => answer(state, desk, deps, text))
+      const good = await shielded(state, desk, deps, async () => answer(state, desk, deps, text))
       if (!good) break
     }
   }
-  if (pending.trim() !== '' && !state.quit) await shielded(desk, async () => answer(state, desk, deps, pending))
+  if (pending.trim() !== '' && !state.quit)
+    await shielded(state, desk, deps, async () => answer(state, desk, deps, pending))
+}
+
+/** Notes the timestamps that are set, to set them again in an engine that takes the place of a lost one. */
+async function readMoments(state: SessionState): Promise<void> {
+  if (state.isLost) return
+  try {
+    const { engine } = state
+    state.held = { asOf: await heldMoment(engine, 'as_of'), observedAsOf: await heldMoment(engine, 'observed_as_of') }
+  } catch (error) {
+    if (engineLossIn(error) === undefined) throw error
+    state.isLost = true
+  }
+}
+
+/** Opens the lake once more where DuckDB answers nothing more: temporary tables and other variables went with it. */
+async function revive(state: SessionState, desk: Desk, { reopen }: SessionDeps): Promise<void> {
+  const subject = 'DuckDB gave up after a fatal error'
+  const next = 'leave with .quit and run pitlake sql again'
+  if (reopen === undefined) throw usage(subject, { next })
+  state.engine.close()
+  const { asOf, observedAsOf } = state.held
+  try {
+    const engine = await reopen()
+    state.engine = engine
+    await setMoment(engine, 'as_of', asOf ?? undefined)
+    await setMoment(engine, 'observed_as_of', observedAsOf ?? undefined)
+    state.isLost = false
+    const version = await versionOf(engine)
+    desk.say(
+      `note: ${subject}; the session goes on with version ${version}, without its temporary tables and variables\n`,
+    )
+  } catch (cause) {
+    const got = cause instanceof Error ? cause.message : String(cause)
+    throw usage(subject, { expected: 'a lake that can be opened again', got, next, cause })
+  }
 }
 
 /** A command of the session; amid a statement only one that is spelt in full. */
@@ -82,11 +128,19 @@ function isDot(line: string, pending: string): boolean {
   return word.startsWith('.') && (pending.trim() === '' || dotNames.includes(word))
 }
 
-async function shielded(desk: Desk, work: () => Promise<void>): Promise<boolean> {
+/** Does work of which an error does not end the session; after a fatal one the next work has an engine anew. */
+async function shielded(
+  state: SessionState,
+  desk: Desk,
+  deps: SessionDeps,
+  work: () => Promise<void>,
+): Promise<boolean> {
   try {
+    if (state.isLost) await revive(state, desk, deps)
     await work()
     return true
   } catch (error) {
+    state.isLost ||= engineLossIn(error) !== undefined
     desk.say(`error: ${error instanceof Error ? error.message : String(error)}\n`)
     return false
   }
@@ -158,6 +212,8 @@ async function toScreen(state: SessionState, desk: Desk, deps: SessionDeps, read
   }
   return { told: givesRows(ready) ? several(rows, 'row') : 'done', extent }
 }
+
+const noMoments = { asOf: null, observedAsOf: null } as const
 
 const elapsed = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`)
 

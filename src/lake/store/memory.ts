@@ -44,15 +44,22 @@ export function engineMemory(part = 1, bytes = keptMemory()): string {
   return `${Math.floor(((bytes - beside) / uncounted / mega) * part)}MiB`
 }
 
-/** The engine's complaint that it may take no more memory, or disk, in words that say what to raise; undefined for any other. */
+/** How the engine and Node begin to say that memory, or the disk for what does not fit into it, did not suffice. */
+const lacksMemory = /^(?:\w+ Error: )?(?:Out of Memory Error: |std::bad_alloc|Array buffer allocation failed)/
+const lacksDisk =
+  /^Out of Memory Error: [^]*max_temp_directory_size|^IO Error: [^]*(?:No space left on device|Disk quota exceeded)/
+
+/**
+ * The refusal of what needs more memory, or disk, than it may take: words that say what to raise, without those of the
+ * engine, which advise settings that are locked. Undefined for any other cause.
+ */
 export function tooLarge(cause: unknown, doing: string, option = '--memory'): LakeError | undefined {
   const whole = cause instanceof Error ? cause.message : ''
-  const said = /Out of Memory Error: ([^\n]*)/.exec(whole)?.[1]
-  if (said === undefined) return undefined
-  const isDisk = whole.includes('max_temp_directory_size')
+  const isDisk = lacksDisk.test(whole)
+  if (!isDisk && !lacksMemory.test(whole)) return undefined
   const raise = isDisk ? 'leave it more of the disk' : `raise it: ${option} ${sizeText(2 * keptMemory())}`
-  return new LakeError('unexpected', {
-    subject: `${doing}: more ${isDisk ? 'disk' : 'memory'} than it may take: ${said}`,
+  return new LakeError('incomplete', {
+    subject: `${doing}: more ${isDisk ? 'disk' : 'memory'} than it may take`,
     next: `ask for less at once, or ${raise}`,
     cause,
   })

@@ -190,7 +190,7 @@ export async function waitsFor(
     const chosen = only ? isNamed : 'true'
     const holes = await session.rows<SeriesHole>(
       `SELECT -(-epoch_us(since) // 1000000) AS since, epoch_us(until) // 1000000 AS until, metric, asset
-       FROM unsettled(${quoteList(metrics)}, ${quote(interval)}) WHERE ${chosen}`,
+       FROM unresolved(${quoteList(metrics)}, ${quote(interval)}) WHERE ${chosen}`,
     )
     for (const { since, until, ...series } of holes)
       wait(Math.max(Number(since), enough), until === null ? null : Number(until), series)

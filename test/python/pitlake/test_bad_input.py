@@ -5,6 +5,7 @@ import json
 import re
 import warnings
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 import pitlake
+from pitlake.errors import told
 from pitlake.fence import refuse_files
 
 SUPPLY = "supply/current_pit"
@@ -195,3 +197,31 @@ def test_sql_that_reads_files_is_refused_where_it_would_hide_a_leak(lake, query,
 ])
 def test_other_sql_is_not(lake, query):
     refuse_files(lake._open().session, query)
+
+
+def test_too_large(small):
+    with pitlake.open(small, memory_limit="60MB", threads=1) as lake:
+        large = "SELECT list(i) FROM range(30000000) AS r (i)"
+        for ask in (lambda: lake.sql(large).df(), lambda: lake.sql(large).arrow(), lambda: lake.sql(large).pl()):
+            assert refused(ask) == ("SQL: more memory than it may take; ask for less at once, or raise it: "
+                                    "pitlake.open(…, memory_limit=…)")
+        lake.sql("SET max_temp_directory_size = '1MB'")
+        assert refused(lambda: lake.sql("SELECT count(DISTINCT hash(i)) FROM range(9000000) AS r (i)").df()) == (
+            "SQL: more disk than it may take; ask for less at once, or leave it more of the disk")
+        assert lake.sql("SELECT 1 AS n").df()["n"].tolist() == [1]
+
+
+@pytest.mark.parametrize(("kind", "words", "said"), [
+    (duckdb.InternalException, "INTERNAL Error: Failed to bind\n\nStack Trace:\n\n/opt/x.so(+0x1) [0x7f]",
+     "a query that DuckDB can run, got an internal error of DuckDB; write it in another way"),
+    (duckdb.FatalException, "FATAL Error: Failed: database has been invalidated because of /opt/x.so [0x7f]",
+     "a query that DuckDB can run, got an internal error of DuckDB; write it in another way, and call lake.refresh() first: "
+     "DuckDB answers nothing more until then"),
+    (duckdb.BinderException, "Binder Error: Max expression depth limit of 1000 exceeded. Use \"SET max_expression_depth TO x\"",
+     "a query that is nested less deeply, got one too deep to read"),
+])
+def test_internal_errors(kind, words, said):
+    def ask():
+        with told(lambda word: []):
+            raise kind(words)
+    assert refused(ask) == f"SQL: expected {said}"
