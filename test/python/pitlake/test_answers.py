@@ -179,6 +179,16 @@ def test_resample_makes_coarser_points(lake):
     assert len(lake.resample(SUPPLY, "24h", "24h", "max", currency="native", since="2024-03-02", until=dt.date(2024, 3, 3))) == 1
 
 
+def test_resample_answers_the_named_assets_alone(own, tmp_path):
+    rows = [f"{asset},2024-03-{day:02},{day * size}" for asset, size in (("A", 1), ("B", 10)) for day in range(4, 11)]
+    (tmp_path / "two.csv").write_text("\n".join(["asset,t,value", *rows]))
+    done = command("import", tmp_path / "two.csv", "--as", "two", "--interval", "24h", "--data", own)
+    assert done.returncode == 0, done.stderr
+    with pitlake.open(own) as lake:
+        for assets, sums in ((None, [["A", 49], ["B", 490]]), ("B", [["B", 490]]), (["A"], [["A", 49]]), (["B", "A"], [["A", 49], ["B", 490]])):
+            assert lake.resample("own/two", "24h", "1w", "sum", assets).df()[["asset", "v"]].values.tolist() == sums
+
+
 @pytest.mark.parametrize(("given", "note"), [
     ({"metric": "indicators/cost_basis_distribution_quantiles_pit#/no"}, "has no part '/no'"),
     ({"metric": SUPPLY, "assets": "btc", "currency": "native"}, "for asset 'btc'; did you mean 'BTC'?"),
