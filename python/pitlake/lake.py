@@ -234,14 +234,14 @@ class Lake:
               fields: Sequence[str] = ("v",), universe: str | None = None, currency: str | None = None,
               exchange: str | None = None, network: str | None = None, component: str | None = None,
               latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
-              beyond: str | None = None, vintage: str | None = None, identity: str | None = None) -> Result:
+              unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
         """Each decision (`asset`, `ts`) with one column a metric: the latest value that was knowable at `ts`.
 
         Decisions are a frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`; `ts` and `asset`
         may be its index. All its columns come back, in its order. `metrics` may be a dict {column: metric};
         `path#/pointer` takes one component of nested values. With `universe`, a condition on the columns of the view of
         that name, decisions have no asset: each `ts` is decided about the products that met the condition then. Decisions later
-        than what is settled of a metric get its newest value, with `beyond="null"` none.
+        than what is settled of a metric get its newest value, with `unresolved="null"` none.
 
         >>> days = lake.calendar("2024-03-03", "2024-03-05", "1 day", ["BTC"])
         >>> lake.panel(days, {"supply": "supply/current_pit"}, latency="15m").df()["supply"].tolist()
@@ -251,8 +251,8 @@ class Lake:
         check_choice("interval", interval, INTERVALS)
         for name in fields or (None,):
             check_choice("fields", name, FIELDS)
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage,
-                          identity)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
+                          follow_renames)
         added = [name for name, _, _ in cells_of(named, fields)]
         own, table = self._decided("panel", decisions, added, universe)
         query = panel_sql(table, named, interval, fields, options)
@@ -271,37 +271,37 @@ class Lake:
     def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
                  latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
-                 beyond: str | None = None, vintage: str | None = None, identity: str | None = None) -> Result:
+                 unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
         """Each decision with the point of a metric that was knowable at `ts`: `t, available_at, v, o, age`.
 
         >>> day = lake.calendar("2024-03-04", "2024-03-05", "1 day", ["BTC"])
         >>> lake.pit_join(day, "supply/current_pit").df()[["v", "age"]].values.tolist()
         [[2.0, Timedelta('1 days 00:00:00')]]
         """
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage,
-                          identity)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
+                          follow_renames)
         return self._joined("pit_join", decisions, metric, interval, options)
 
     def window(self, decisions: Any, metric: str, n: int, interval: str = "24h", *, currency: str | None = None,
                exchange: str | None = None, network: str | None = None, component: str | None = None,
                latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
-               beyond: str | None = None, vintage: str | None = None, identity: str | None = None) -> Result:
-        """Each decision with the last `n` points that were knowable at `ts`, a row each; `place` 1 is the newest.
+               unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
+        """Each decision with the last `n` points that were knowable at `ts`, a row each; `nth` 1 is the newest.
 
         >>> day = lake.calendar("2024-03-05", "2024-03-06", "1 day", ["BTC"])
-        >>> lake.window(day, "supply/current_pit", 2).df()[["place", "v"]].values.tolist()
+        >>> lake.window(day, "supply/current_pit", 2).df()[["nth", "v"]].values.tolist()
         [[1.0, 3.0], [2.0, 2.0]]
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise refusal("window: n", "how many points, 1 or more", repr(n))
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage,
-                          identity)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
+                          follow_renames)
         return self._joined("window", decisions, metric, interval, options, n)
 
     def resample(self, metric: str, from_interval: str, to_interval: str, agg: str = "mean", assets: Names | None = None, *,
                  currency: str | None = None, exchange: str | None = None, network: str | None = None, component: str | None = None,
                  skip_nulls: bool = False, min_parts: int | None = None, since: Moment | None = None, until: Moment | None = None,
-                 identity: str | None = None) -> Result:
+                 follow_renames: bool = False) -> Result:
         """A metric on a coarser interval, made of its finer points; a coarse point is known when the last of its parts is.
 
         `agg` is sum, mean, median, min, max, first or last. `v` is null where a part is missing or null, unless `skip_nulls` or
@@ -318,7 +318,7 @@ class Lake:
         check_text("metric", metric)
         if min_parts is not None and (isinstance(min_parts, bool) or not isinstance(min_parts, int) or min_parts < 1):
             raise refusal("resample: min_parts", "how many parts, 1 or more", repr(min_parts))
-        options = Options(currency, exchange, network, component, skip_nulls=skip_nulls, identity=identity)
+        options = Options(currency, exchange, network, component, skip_nulls=skip_nulls, follow_renames=follow_renames)
         own = self._open().cursor()
         arguments = [quote(metric), quote(from_interval), quote(to_interval), quote(agg), *options.arguments()]
         arguments += [f"{name} := {utc_at(own, name, end)}" for name, end in (("since", since), ("until", until)) if end is not None]
@@ -475,7 +475,7 @@ class Lake:
 
     def _joined(self, where: str, decisions: Any, metric: str, interval: str, options: Options, n: int | None = None) -> Result:
         check_choice("interval", interval, INTERVALS)
-        own, table = self._decided(where, decisions, TOLD if n is None else (*TOLD, "place"), None)
+        own, table = self._decided(where, decisions, TOLD if n is None else (*TOLD, "nth"), None)
         query = join_sql(table, metric, interval, options, TOLD, n)
         return self._answer(own, query, keys=("ts", "asset"), doubts=lambda noticed, frame: noticed.of_decided(
             frame, table, [("t", metric)], interval, options))

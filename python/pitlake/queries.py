@@ -96,15 +96,16 @@ class Options:
     latency: Span | None = None
     max_age: Span | None = None
     skip_nulls: bool = False
-    beyond: str | None = None
+    unresolved: str | None = None
     vintage: str | None = None
-    identity: str | None = None
+    follow_renames: bool = False
 
     def __post_init__(self) -> None:
         for name in (*DIMENSIONS, "component"):
             check_text(name, getattr(self, name))
         check_switch("skip_nulls", self.skip_nulls)
-        words = {"beyond": ("value", "null"), "vintage": ("last", "first"), "identity": ("apart", "stitched")}
+        check_switch("follow_renames", self.follow_renames)
+        words = {"unresolved": ("value", "null"), "vintage": ("last", "first")}
         for name, choices in words.items():
             if getattr(self, name) is not None:
                 check_choice(name, getattr(self, name), choices)
@@ -112,11 +113,12 @@ class Options:
 
     def arguments(self) -> list[str]:
         """As a macro takes them."""
-        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "beyond", "vintage", "identity")}
+        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "unresolved", "vintage")}
         named = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
         spans = {"max_age": self.max_age, "latency": self.latency}
         named += [f"{name} := {span_sql(name, value)}" for name, value in spans.items() if value is not None]
-        return named + (["skip_nulls := true"] if self.skip_nulls else [])
+        switches = {"skip_nulls": self.skip_nulls, "follow_renames": self.follow_renames}
+        return named + [f"{name} := true" for name, value in switches.items() if value]
 
     def dimensions(self) -> dict[str, str | None]:
         return {name: getattr(self, name) for name in DIMENSIONS}
@@ -183,12 +185,12 @@ def _pivot(name: str, key: str, cells: Sequence[str], source: str) -> str:
 def join_sql(table: str, metric: str, interval: str, options: Options, told: Sequence[str], n: int | None) -> str:
     """One metric beside each decision, in their order; its last `n` points where that is said."""
     call = ", ".join(["_pit_asked", quote(metric), quote(interval), *([] if n is None else [str(n)]), *options.arguments()])
-    macro, place = ("pit_join", "") if n is None else ("pit_window", ", place")
+    macro, nth = ("pit_join", "") if n is None else ("pit_window", ", nth")
     return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
-told AS (SELECT {KEY}, {', '.join(told)}{place} FROM {macro}({call}))
+told AS (SELECT {KEY}, {', '.join(told)}{nth} FROM {macro}({call}))
 SELECT own.* EXCLUDE ({KEY}), told.* EXCLUDE ({KEY})
 FROM {table} AS own JOIN told USING ({KEY})
-ORDER BY {KEY}{place}"""
+ORDER BY {KEY}{nth}"""
 
 
 def decisions_sql(source: str, by_asset: bool) -> str:

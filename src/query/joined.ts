@@ -36,7 +36,7 @@ export function joinSql(spec: PanelSpec, n: number | undefined, table: string) {
   const { metrics, interval, decisions } = spec
   if (n !== undefined && (!Number.isInteger(n) || n < 1))
     throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })
-  const added = n === undefined ? joinedColumns : [...joinedColumns, 'place']
+  const added = n === undefined ? joinedColumns : [...joinedColumns, 'nth']
   if (decisions.kind === 'list') refuseAdded('decisions', 'join', Object.keys(decisions.types), added)
   const numbers = n === undefined ? [] : [String(n)]
   const given = ['asked', quote(metrics[0]?.metric ?? ''), quote(interval), ...numbers, ...optionsSql(spec)].join(', ')
@@ -45,7 +45,7 @@ export function joinSql(spec: PanelSpec, n: number | undefined, table: string) {
     `told AS (SELECT ${key}, ${added.join(', ')} FROM ${n === undefined ? 'pit_join' : 'pit_window'}(${given}))`,
     `SELECT own.* EXCLUDE (${key}), told.* EXCLUDE (${key})`,
     `FROM ${quoteName(table)} AS own JOIN told USING (${key})`,
-    `ORDER BY ${key}${n === undefined ? '' : ', place'}`,
+    `ORDER BY ${key}${n === undefined ? '' : ', nth'}`,
   ].join('\n')
   return { decisions: tableSql(spec, table), query }
 }
@@ -80,20 +80,21 @@ export interface Resample {
   /** Bounds of `t`, half-open; text without a zone means UTC. */
   readonly since?: string
   readonly until?: string
-  /** `stitched` follows renamed assets. */
-  readonly identity?: string
+  /** Whether points of the assets that an asset took over from, or that took it over, count as its own. */
+  readonly followRenames?: boolean
 }
 
 /** The query for a resampled metric. */
 export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', assets, ...options }: Resample): string {
-  const { skipNulls = false, minParts, ...texts } = options
+  const { skipNulls = false, followRenames = false, minParts, ...texts } = options
   if (minParts !== undefined && (!Number.isInteger(minParts) || minParts < 1))
     throw usage('resample: minParts', { expected: 'a number of parts, 1 or more', got: String(minParts) })
-  const names = ['currency', 'exchange', 'network', 'component', 'since', 'until', 'identity'] as const
+  const names = ['currency', 'exchange', 'network', 'component', 'since', 'until'] as const
   const given = [
     ...[metric, fromInterval, toInterval, agg].map(quote),
     ...names.flatMap((name) => (texts[name] === undefined ? [] : [`${name} := ${quote(texts[name])}`])),
     ...(skipNulls ? ['skip_nulls := true'] : []),
+    ...(followRenames ? ['follow_renames := true'] : []),
     ...(minParts === undefined ? [] : [`min_parts := ${minParts}`]),
   ]
   const wanted = assets === undefined ? '' : ` WHERE asset IN (SELECT unnest(${quoteList(assets)}))`

@@ -39,6 +39,8 @@ export interface SessionOptions extends QueryOptions {
   readonly mark?: string | undefined
   /** Whether the comments of that text are made whatever the query: they cost as much as the views, and few ask for them. */
   readonly commented?: boolean
+  /** Whether files that this text names may be gone for good: views that cannot be made without them are left out. */
+  readonly filesGone?: boolean
   /** The file of the database in which those views are made, for others to open; in memory without it. */
   readonly into?: string
   /** Makes what that text reads beside the files. */
@@ -157,7 +159,11 @@ async function makeViews(
   options: SessionOptions & { readonly script: string },
 ): Promise<Engine> {
   await options.before?.(engine)
-  await runViews(engine, options.script, options.commented === true || /comment/i.test(options.query ?? ''))
+  const commented = options.commented === true || /comment/i.test(options.query ?? '')
+  const made = await viewStatements(engine, options.script, commented)
+  if (options.filesGone === true) await runEach(engine, made)
+  // On a line of its own no semicolon falls into a comment.
+  else if (made.length > 0) await engine.run(made.join('\n;\n'))
   await refuseShadows(engine, folder)
   return engine
 }
@@ -292,7 +298,7 @@ async function refuseShadows(engine: Engine, folder: string): Promise<void> {
  * The statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is refused. Each
  * alone is one statement to the engine, too; so they are no others when they run in one go, which is much faster.
  */
-async function runViews(engine: Engine, script: string, commented: boolean): Promise<void> {
+async function viewStatements(engine: Engine, script: string, commented: boolean): Promise<readonly string[]> {
   const made: string[] = []
   for (const { text } of statementsOf(script)) {
     const words = openingWords(text, 4).join(' ')
@@ -301,8 +307,21 @@ async function runViews(engine: Engine, script: string, commented: boolean): Pro
     if (!makes || (await engine.parse(text)) !== 1) throw refused(words.split(' ')[0] ?? '')
     made.push(text)
   }
-  // On a line of its own no semicolon falls into a comment.
-  if (made.length > 0) await engine.run(made.join('\n;\n'))
+  return made
+}
+
+/** Makes what can be made of views over files of which some are gone: a query that needs another one finds none. */
+async function runEach(engine: Engine, statements: readonly string[]): Promise<void> {
+  for (const text of statements) {
+    try {
+      await engine.run(text)
+    } catch (error) {
+      const isOfGone = error instanceof Error && error.message.startsWith('IO Error')
+      // A comment on a view that was left out.
+      const isComment = openingWords(text, 2).join(' ') === 'COMMENT ON'
+      if (!isOfGone && !isComment) throw error
+    }
+  }
 }
 
 /** Sets what the options name in a session; a further session of the same engine has variables of its own. */

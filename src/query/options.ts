@@ -106,7 +106,7 @@ export const joinOptions = {
     about: 'JSON pointer into objects, for metrics without a #/pointer of their own',
   },
   skip_nulls: { kind: 'switch', about: 'points whose value is null do not count' },
-  beyond: {
+  unresolved: {
     kind: 'choice',
     choices: ['value', 'null'],
     flag: 'WORD',
@@ -118,11 +118,9 @@ export const joinOptions = {
     flag: 'WORD',
     about: 'first: of points that were revised the value that was told first, for studies of what revisions do',
   },
-  identity: {
-    kind: 'choice',
-    choices: ['apart', 'stitched'],
-    flag: 'WORD',
-    about: 'stitched: with the points of what an asset took over from and of what took it over, once that was known',
+  follow_renames: {
+    kind: 'switch',
+    about: 'also the points of the assets that it took over from and that took it over, once that was known',
   },
 } as const satisfies Options
 

@@ -82,12 +82,13 @@ export function tableSql(spec: Pick<PanelSpec, 'decisions' | 'universe'>, table:
 
 /** What is said to a join beside metric and interval. */
 export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly string[] {
-  const named = ['currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity'] as const
+  const named = ['currency', 'exchange', 'network', 'component', 'unresolved', 'vintage'] as const
   return [
     ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
     ...(spec.maxAge === undefined ? [] : [`max_age := to_seconds(${spec.maxAge})`]),
     ...(spec.latency === undefined ? [] : [`latency := to_seconds(${spec.latency})`]),
     ...(spec.skipNulls === true ? ['skip_nulls := true'] : []),
+    ...(spec.followRenames === true ? ['follow_renames := true'] : []),
   ]
 }
 

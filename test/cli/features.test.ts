@@ -178,6 +178,28 @@ test('a feature waits for what it reads, and features that read features come be
   })
 })
 
+test('columns of a feature in other letters are its keys, its instant and its value, as in SQL', async () => {
+  await withPrices(async (desk, compute) => {
+    const from = `FROM pit_join('grid', 'own/p', '24h')`
+    const { features } = await compute(
+      yamlOf({
+        small: [`SELECT ts, asset, 'usd' AS currency, v, t AS other ${from}`, ofBtc],
+        large: [`SELECT ts AS "TS", asset AS "Asset", 'usd' AS "CURRENCY", v AS "V", t AS other ${from}`, ofBtc],
+      }),
+    )
+    expect(features.map(({ status, rows_added: rows }) => [status, rows])).toEqual([
+      ['proved', 21],
+      ['proved', 21],
+    ])
+    const points = `SELECT asset, currency, t, v, o FROM points WHERE metric = 'feature/`
+    const small = await desk.rows(`${points}small' ORDER BY t`)
+    expect(small[20]).toMatchObject({ asset: 'BTC', currency: 'usd', v: 361, o: null })
+    expect(await desk.rows(`${points}large' ORDER BY t`)).toEqual(small)
+    const check = await desk.run(['features', '--check', '--json'])
+    expect(JSON.parse(check.out)).toMatchObject({ features: [{ differing: 0 }, { differing: 0 }] })
+  })
+})
+
 test('several values are the parts of one, and every door knows it', async () => {
   await withPrices(async (desk, compute) => {
     const parts = `SELECT ts, asset, v AS now, v / 0.0 AS never, v > 100 AS high FROM pit_join('grid', 'own/p', '24h')`

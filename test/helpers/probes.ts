@@ -30,7 +30,7 @@ const timeless = [
   'nearest',
   'nearest_paths',
   'question_asked',
-  // They tell of decisions what `coverage` and `unsettled` tell, which are probed.
+  // They tell of decisions what `coverage` and `unresolved` tell, which are probed.
   'question_reach',
   'question_unsettled',
 ]
@@ -56,15 +56,15 @@ const joined: readonly string[] = [
   `'${plain}', '24h', ${late.sql}`,
   `'${everyInterval}', '10m', ${late.sql}, max_age := INTERVAL '1 hour'`,
   `'price_usd', '24h', ${late.sql}, skip_nulls := true`,
-  `'${plain}', '24h', beyond := 'null'`,
-  `'price_usd', '24h', beyond := 'null'`,
+  `'${plain}', '24h', unresolved := 'null'`,
+  `'price_usd', '24h', unresolved := 'null'`,
   `'${revised}', '24h'`,
   `'${revised}', '24h', skip_nulls := true`,
   `'${revised}', '24h', vintage := 'first'`,
   `'${revised}', '24h', ${late.sql}, vintage := 'first', skip_nulls := true`,
-  `'${revised}', '24h', beyond := 'null'`,
-  `'${plain}', '24h', identity := 'stitched', beyond := 'null'`,
-  `'${revised}', '24h', identity := 'stitched'`,
+  `'${revised}', '24h', unresolved := 'null'`,
+  `'${plain}', '24h', follow_renames := true, unresolved := 'null'`,
+  `'${revised}', '24h', follow_renames := true`,
   `'${bars}', '24h'`,
   `'${bars}#/open', '24h'`,
   `'${bars}', '24h', component := '/open', ${late.sql}`,
@@ -78,12 +78,12 @@ const lists = [
   `['${nested}', '${nested}#/a/x~1y/0'], '24h', component := '/c/0/d'`,
   `['${everyInterval}', '${exchanges}'], '24h', network := 'sol', exchange := 'exchange_1'`,
   `['${plain}', '${supply}'], '24h', skip_nulls := true, ${late.sql}`,
-  `['${plain}', 'price_usd'], '24h', beyond := 'null'`,
+  `['${plain}', 'price_usd'], '24h', unresolved := 'null'`,
   `['${revised}', '${plain}'], '24h', ${late.sql}`,
   `['${plain}', '${revised}'], '24h', vintage := 'first', skip_nulls := true`,
-  `['${plain}', 'price_usd'], '24h', identity := 'stitched'`,
+  `['${plain}', 'price_usd'], '24h', follow_renames := true`,
   `['${bars}#/close', '${bars}#/open', '${plain}'], '24h'`,
-  `['${derived}', '${bars}', '${revised}'], '24h', beyond := 'null'`,
+  `['${derived}', '${bars}', '${revised}'], '24h', unresolved := 'null'`,
 ]
 const aggregates = ['sum', 'mean', 'avg', 'min', 'max', 'median', 'first', 'last']
 const coarser = intervals.flatMap((from, n) => intervals.slice(n + 1).map((to) => [from, to] as const))
@@ -103,8 +103,8 @@ const resampled: readonly string[] = [
   `'${revised}', '24h', '1w', 'sum', skip_nulls := true, min_parts := 1`,
   `'${derived}', '24h', '1w', 'sum'`,
   `'${bars}', '24h', '1w', component := '/close', skip_nulls := true, min_parts := 1`,
-  `'${plain}', '24h', '1w', 'sum', skip_nulls := true, min_parts := 1, identity := 'stitched'`,
-  `'${revised}', '24h', '1w', skip_nulls := true, min_parts := 1, identity := 'stitched'`,
+  `'${plain}', '24h', '1w', 'sum', skip_nulls := true, min_parts := 1, follow_renames := true`,
+  `'${revised}', '24h', '1w', skip_nulls := true, min_parts := 1, follow_renames := true`,
   `'${everyInterval}', '24h', '1w', 'sum', min_parts := 1, since := '2000-01-03', until := '2100-03-05'`,
 ]
 
@@ -128,7 +128,7 @@ const macros: Readonly<Record<string, readonly string[]>> = {
   pit_universe: [`'{d}'`, `'{d}', issuer_status = 'active' AND len(deployments) < 3`],
   resample: resampled,
   revisions: [`'${revised}'`],
-  unsettled: [`['${plain}', '${supply}', 'price_usd'], '24h'`],
+  unresolved: [`['${plain}', '${supply}', 'price_usd'], '24h'`],
   question_notes: notes.map((asked) => `'${JSON.stringify(asked)}'`),
 }
 
@@ -181,8 +181,8 @@ function probe(name: string, sql: string, count: string): Omit<Probe, 'turn'> {
 
 /** What is asked of a lake that knows more than the instant allows, and must then not say more: `{at}` is the instant. */
 export function boundedOf(probes: readonly Probe[]): Probe[] {
-  // What is settled by now is not what was settled then: with `beyond` only knowledge at the instant answers alike.
-  const decided = probes.filter(({ sql }) => sql.includes('{d}') && !sql.includes('beyond'))
+  // What is settled by now is not what was settled then: with `unresolved` only knowledge at the instant answers alike.
+  const decided = probes.filter(({ sql }) => sql.includes('{d}') && !sql.includes('unresolved :='))
   const dated = ['points', 'components', 'price_usd', 'vintages'].map((name) => {
     // A revised point gives way to its next vintage, which only knowledge at the instant takes back.
     const others = name === 'points' ? ` AND metric <> '${revised}'` : ''

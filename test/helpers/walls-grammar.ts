@@ -36,14 +36,14 @@ const topics: readonly (readonly [metric: string, interval: string, options: Rea
   [exchanges, '24h', { exchange: `'exchange_1'`, currency: `'usd'` }],
   [nested, '24h', { component: `'/a'` }],
   [plain, '24h', { skip_nulls: 'true' }],
-  [plain, '24h', { beyond: `'null'` }],
+  [plain, '24h', { unresolved: `'null'` }],
   [plain, '24h', { latency: `INTERVAL '15 minutes'` }],
   [plain, '24h', { max_age: `INTERVAL '2 days'` }],
   ['price_usd', '24h', {}],
 ]
 const aggregates = ['sum', 'mean', 'min', 'max', 'median', 'first', 'last']
 /** Options whose value is any text. */
-const optionsOfText = ['currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity']
+const optionsOfText = ['currency', 'exchange', 'network', 'component', 'unresolved', 'vintage']
 /** Placeholders, quotes, comments, ends of statements, signs that some take for quotes or blanks. */
 const pieces = [
   '?decisions',
@@ -88,7 +88,7 @@ const pieces = [
   "' || (SELECT max(t) FROM points) || '",
   '; RESET VARIABLE as_of; ',
 ]
-const options = ['currency', 'exchange', 'network', 'component', 'max_age', 'latency', 'skip_nulls', 'beyond']
+const options = ['currency', 'exchange', 'network', 'component', 'max_age', 'latency', 'skip_nulls', 'unresolved']
 
 /** The macros that tell of data, by name. */
 export const macroNames = [
@@ -97,7 +97,7 @@ export const macroNames = [
   'pit_window',
   'pit_universe',
   'resample',
-  'unsettled',
+  'unresolved',
   'calendar',
 ] as const
 /** Macros of single values and tables that read nothing dated. */
@@ -340,7 +340,7 @@ export class Grammar {
           free: { agg: text(this.#one(...aggregates)), ...parts },
         }
       }
-      case 'unsettled':
+      case 'unresolved':
         // Of these some are awaited whatever the seed.
         return this.#hostility === 0
           ? { needed: { metrics: `[${text(plain)}, ${text(supply)}]`, interval: `'24h'` }, free: {} }

@@ -230,7 +230,7 @@ async function expectByDefinition(whole: Engine, lake: FullLake, { at, rule, num
 function expectBothSides(probes: readonly Probe[], then: readonly Told[], now: readonly Told[]): void {
   const empty = probes.filter((_, n) => then[n]?.rows === 0)
   // So it is with the notes of the registry; windows that were asked for obey no as_of before their points are due.
-  const told = ({ name }: Probe): boolean => /^(?:"registry_start"|unsettled|question_notes\('\{"tables")/.test(name)
+  const told = ({ name }: Probe): boolean => /^(?:"registry_start"|unresolved|question_notes\('\{"tables")/.test(name)
   const still = probes.filter((one, n) => then[n]?.digest === now[n]?.digest && !told(one))
   expect({ empty: empty.map(({ name }) => name), still: still.map(({ name }) => name) }).toEqual({
     empty: [],

@@ -101,7 +101,7 @@ describe('look-ahead', () => {
     const joined = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))`
     const ahead = (when: string, steps = 1): string =>
       `${joined} SELECT ts, asset, CASE WHEN ${when} THEN lead(v, ${steps}) OVER (PARTITION BY asset ORDER BY ts) ELSE v END AS v FROM j`
-    const mean = `${onGrid} SELECT ts, asset, avg(v ORDER BY place) + CASE WHEN ts = '2024-08-14' THEN
+    const mean = `${onGrid} SELECT ts, asset, avg(v ORDER BY nth) + CASE WHEN ts = '2024-08-14' THEN
       (SELECT max(p.v) FROM ${daily} p WHERE p.asset = w.asset AND p.t = w.ts) ELSE 0 END AS v
       FROM pit_window(d, '${trustMetric}', '24h', 7) w GROUP BY ts, asset`
     const filled = `${joined}, n AS (SELECT ts, asset, CASE WHEN ts = '2024-07-23' THEN NULL ELSE v END AS v FROM j)
@@ -132,7 +132,7 @@ describe('look-ahead', () => {
     const [, tried, all] = met.exec(await note(join)) ?? []
     expect([Number(tried) > 200, tried]).toEqual([true, all])
     expect(
-      await note(`${onFew} SELECT ts, asset, avg(v ORDER BY place) AS v FROM pit_window(d, '${trustMetric}', '24h', 20)
+      await note(`${onFew} SELECT ts, asset, avg(v ORDER BY nth) AS v FROM pit_window(d, '${trustMetric}', '24h', 20)
       GROUP BY ts, asset`),
     ).toMatch(met)
     // What remembers everything changes everywhere when anything is hidden: only cut-offs tell.

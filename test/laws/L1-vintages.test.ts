@@ -95,7 +95,7 @@ async function holdJoins(
     expect(join).toEqual(rates.map(([newest]) => found(newest)))
     const long = `SELECT ${columns} FROM pit_long('d', ['${rate}', '${level}'], '24h'${option}) ORDER BY id, metric DESC`
     expect(await ask(long)).toEqual(rates.flatMap(([a], n) => [found(a), found(levels[n]?.[0])]))
-    const window = `SELECT ${columns} FROM pit_window('d', '${level}', '24h', 3${option}) ORDER BY id, place`
+    const window = `SELECT ${columns} FROM pit_window('d', '${level}', '24h', 3${option}) ORDER BY id, nth`
     const last = levels.flatMap((own) => (own.length === 0 ? [found(undefined)] : own.slice(0, 3).map(found)))
     expect(await ask(window)).toEqual(last)
   }

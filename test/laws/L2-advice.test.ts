@@ -6,7 +6,10 @@ import { withoutPoints } from '../../src/lake/ledger/draft.ts'
 import { ownFolders } from '../../src/lake/store/layout.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { pitlake } from '../helpers/command.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
+import { fetchKey } from '../helpers/fetching.ts'
+import { withProvider } from '../helpers/provider.ts'
 import { sample } from '../helpers/tiers.ts'
 
 /*
@@ -111,6 +114,26 @@ describe('L2: a stored head', () => {
     })
   })
 
+  test.each(sample(Object.entries(harms), 1, 3))(
+    '%s is found by verify, which compares all the same',
+    async (_, harm) => {
+      await withHead(async (desk, lake, sign) => {
+        expect(await desk.run(['verify'])).toMatchObject({ code: 0, message: '' })
+        harm(lake)
+        const { code, out, message } = await desk.run(['verify', '--json'])
+        expect([code, message]).toEqual([4, expect.stringMatching(/^heads\/\d+\.txt: it/)])
+        const { damage, own } = JSON.parse(out) as { damage: { kind: string }[]; own: { files: unknown[] } | null }
+        expect(damage.map(({ kind }) => kind)).toEqual([expect.stringMatching(/^head_/)])
+        expect(own?.files).toHaveLength(1)
+        const [forget = [], signs = []] = advisedIn(message)
+        expect([forget, signs]).toEqual([['doctor', '--forget-lost'], ['head']])
+        expect(await desk.run(forget)).toMatchObject({ code: 0 })
+        expect(await desk.run(sign)).toMatchObject({ code: 0 })
+        expect(await desk.run(['verify'])).toMatchObject({ code: 0, message: '' })
+      })
+    },
+  )
+
   test('is part of a backup, and a restored lake is healthy', async () => {
     await withHead(async (desk, lake) => {
       const [name = ''] = headNames(lake)
@@ -149,6 +172,9 @@ describe('L2: lost user data', () => {
       const found = await desk.run(['doctor'])
       expect(found).toMatchObject({ code: 4, message: expect.stringContaining('pitlake import FILE --as flows') })
       expect(found.out).not.toMatch(/\bfetch\b/)
+      const verified = await desk.run(['verify'])
+      expect(verified).toMatchObject({ code: 4, message: expect.stringContaining('pitlake import FILE --as flows') })
+      expect(verified.message + verified.out).not.toMatch(/\bfetch\b/)
       const [forget = []] = advisedIn(found.message)
       const forgotten = await desk.run(forget)
       expect(forgotten.out).toMatch(/20 points of 1 series .*pitlake import FILE --as flows/)
@@ -174,6 +200,37 @@ test('L2: a feature over user data waits for their import, with exit code 0', as
     expect(await desk.run(['import', 'flows.csv', ...words, ...config])).toMatchObject({ code: 0 })
     const [row] = await desk.rows("SELECT count(*) AS n FROM points WHERE metric = 'feature/level' AND v IS NOT NULL")
     expect(row?.['n']).toBeGreaterThan(15n)
+  })
+})
+
+test('L2: the first fetch of a lake with a feature over user data ends with 0 and names the import', async () =>
+  withProvider(Date.parse('2026-06-01T12:00:00Z') / 1000, async (own) => {
+    const t = Date.parse('2026-05-01') / 1000
+    own.answer((path) => (path === 'blockchain/block_count_pit' ? [{ t, v: 1 }] : { status: 404 }))
+    const sql = "SELECT ts, asset, v FROM pit_join('grid', 'own/later', '24h')"
+    const feature = `level: { why: a test, grid: 24h, assets: [BTC], since: 2026-05-02, sql: "${sql}" }`
+    writeFileSync(join(own.root, 'f.yaml'), `features:\n  ${feature}\n`)
+    const select =
+      'select: [{ assets: [BTC], paths: [blockchain/block_count_pit], since: 2026-05-01, until: 2026-05-02 }]'
+    writeFileSync(join(own.root, 'pitlake.yaml'), `catalogs: [f.yaml]\n${select}\n`)
+    const env = { PITLAKE_METRICS_URL: own.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: join(own.root, 'lake') }
+    const ended = await pitlake(own.root, ['fetch'], env, { now: () => own.clock.now * 1000 })
+    expect(ended).toMatchObject({ code: 0, message: '' })
+    expect(ended.out + ended.notes).toMatch(/waits for own\/later: .*\(pitlake import\)/)
+  }))
+
+test('L2: an import whose spool is a file names the finding of doctor, and doctor moves the file aside', async () => {
+  await withFlows(async (desk, lake) => {
+    rmSync(join(lake, 'spool'), { recursive: true, force: true })
+    writeFileSync(join(lake, 'spool'), 'notes of somebody')
+    const refused = await desk.run(['import', 'flows.csv', '--as', 'flows'])
+    expect(refused.code).not.toBe(0)
+    const [mend = []] = advisedIn(refused.message)
+    expect([refused.message, mend[0]]).toEqual([expect.stringContaining('spool'), 'doctor'])
+    const found = await desk.run(mend)
+    const advised = found.code === 0 ? mend : (advisedIn(found.message)[0] ?? [])
+    await desk.run(advised)
+    expect(await desk.run(['import', 'flows.csv', '--as', 'flows'])).toMatchObject({ code: 0, message: '' })
   })
 })
 

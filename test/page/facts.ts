@@ -73,7 +73,7 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     failed_most: null,
     lost_user_data: [],
     user_data: [],
-    unmapped: { series: 0, words: null },
+    unmapped: { series: 0, words: null, remedy: null },
     trust: 'yes',
     reasons: [],
     ...changes,

@@ -127,15 +127,15 @@ test('address and keys are a setting; `metadata: false` asks for none', () => {
   const settings = resolveSettings({ flags: {}, env: {}, cwd: '/' })
   const wireWith = (metadata: typeof settings.metrics.metadata) =>
     applySettings(catalogue, { ...settings, metrics: { ...settings.metrics, metadata } }).wire.metadata
-  expect(wireWith({ template: '/about/{path}' })).toEqual({ ...keys, template: '/about/{path}' })
+  expect(wireWith({ template: '/about/{path}' })).toEqual({ ...catalogue.wire.metadata, template: '/about/{path}' })
   expect(wireWith({ parameters: 'takes', timerange: 'span', min: 'from' })).toEqual({
-    ...keys,
+    ...catalogue.wire.metadata,
     parameters: 'takes',
     timerange: 'span',
     min: 'from',
   })
   expect(wireWith(false)).toBeNull()
-  expect(wireWith({})).toEqual(keys)
+  expect(wireWith({})).toEqual(catalogue.wire.metadata)
 })
 
 const answered = { at: 1, requestMs: 1, date: null, sandbox: null, requestId: null, words: '', code: null } as const

@@ -52,12 +52,7 @@ test.each([
 ] as const)('so have the options of %s', (_, pattern, table, further) => {
   const theirs = all(pattern.exec(python)?.[1] ?? '', /(\w+): /g).filter((name) => !further.some((one) => one === name))
   expect(theirs.length).toBeGreaterThan(7)
-  // Python has no `beyond` yet.
-  expect(theirs.filter((name) => name !== 'beyond')).toEqual(
-    Object.keys(table)
-      .filter((name) => name !== 'beyond')
-      .toSorted(),
-  )
+  expect(theirs).toEqual(Object.keys(table).toSorted())
 })
 
 test('both pages name each of them', () => {

@@ -2,13 +2,16 @@ import { rmSync } from 'node:fs'
 import { expect } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
-import { commit } from '../../src/lake/ledger/commit.ts'
+import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
+import { lagsOfCopies } from '../../src/lake/ledger/derived.ts'
 import type { Stamp } from '../../src/lake/ledger/entry.ts'
 import { heldStamps } from '../../src/lake/ledger/held.ts'
-import { heldRuns } from '../../src/lake/ledger/held-runs.ts'
+import { heldCopies, heldRuns } from '../../src/lake/ledger/held-runs.ts'
 import { withLake } from '../../src/lake/ledger/job.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import type { RunFacts } from '../../src/lake/ledger/run-facts.ts'
 import { lostStamps, stampSchema, writeStamp } from '../../src/lake/ledger/stamps.ts'
+import { publishing } from '../../src/maintenance/publish/lake.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
@@ -85,3 +88,48 @@ test.each([
     ])
   }),
 )
+
+const copyRuns: readonly (readonly [result: string, version: number, end: Partial<RunFacts>])[] = [
+  ['comes to its end', 2, { ended_at: 9, exit_code: 0 }],
+  ['fails', 1, { ended_at: 9, exit_code: 1 }],
+  ['stops early', 1, { ended_at: 9, exit_code: 5, stopped_by: 'signal' }],
+  ['finds a full disk', 1, { ended_at: 9, exit_code: 6 }],
+  ['is killed', 1, {}],
+]
+
+test.each(copyRuns)('a published or backed-up version 1 whose next run %s counts as version %i', (_, version, end) =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const provider = { metrics: 'x', synthetic: true }
+    for (const run of ['a', 'b'])
+      await commit(ledger, { job: 'fetch', run, provider, state: { [run]: 1 } }, commitDeps())
+    for (const job of ['publish', 'backup']) {
+      const facts = { job, command: `pitlake ${job}`, started_at: 1, plan: { version: 1, destination: '/to' } }
+      await noteRunFacts(ledger, { ...facts, id: `${job}-1`, ended_at: 2, exit_code: 0 })
+      await noteRunFacts(ledger, { ...facts, id: `${job}-2`, plan: { ...facts.plan, version: 2 }, ...end })
+    }
+    expect(heldCopies(ledger).map((copy) => `${copy.job} ${copy.version}`)).toEqual([
+      `backup ${version}`,
+      `publish ${version}`,
+    ])
+    const lags = await lagsOfCopies(ledger)
+    expect(lags.map(({ thing }) => thing.version)).toEqual(version === 2 ? [] : [1, 1])
+  }),
+)
+
+test('a publish that fails after it noted its version leaves no copy of that version', () =>
+  inFolder(async (root) => {
+    {
+      using ledger = await Ledger.open(root)
+      const provider = { metrics: 'x', synthetic: true }
+      await commit(ledger, { job: 'fetch', run: 'a', provider, state: { a: 1 } }, commitDeps())
+    }
+    const failing = publishing({ root, name: 'publish' }, commitDeps(), async ({ begin }) => {
+      await begin({ version: 1, destination: '/to', lake: false }, () => ({}))
+      throw new LakeError('stopped', { subject: 's' })
+    })
+    await expect(failing).rejects.toThrow('s')
+    using ledger = await Ledger.open(root)
+    expect(heldRuns(ledger, 9)).toMatchObject([{ job: 'publish', exit_code: 5, plan: { version: 1 } }])
+    expect(heldCopies(ledger)).toEqual([])
+  }))

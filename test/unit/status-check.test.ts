@@ -245,8 +245,8 @@ test.each<readonly [string, Partial<LakeStanding>, string, number]>([
   ],
   [
     'a selected name that nobody mapped',
-    { unmapped: { series: 1, words: 'placeholder exchange exchange_1: map it under metrics.exchanges' } },
-    'look: 1 selected series is never requested: placeholder exchange exchange_1',
+    { unmapped: { series: 1, words: '1 selected series is never requested: x/y BTC exchange_1', remedy: 'map it' } },
+    'look: 1 selected series is never requested: x/y BTC exchange_1; map it',
     6,
   ],
 ])('%s is named as the reason, and no advice is to fetch what was requested', (_, changes, line, code) => {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { exitCode, gravestOf, LakeError } from '../../src/base/errors.ts'
 import { type IngestSummary, verdict } from '../../src/sources/metrics/tally.ts'
-import { type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
+import { finding as damageOf } from '../../src/maintenance/upkeep/findings.ts'
+import { isUnreadable, type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 
 const quiet: IngestSummary = {
   run: 'r',
@@ -17,6 +18,7 @@ const quiet: IngestSummary = {
   accepted: 0,
   refused: 0,
   begins_later: [],
+  unmapped: [],
   stopped_by: null,
   resume_at: null,
   words: null,
@@ -37,6 +39,12 @@ test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>(
   ['failed windows', failed(3), 6, [/^3 windows failed; run the same command again; .*coverage/]],
   ['a refused series', { refused: 1, ...failed(1) }, 6, [/^1 series that has points is refused; .*violations list/]],
   ['refused series', { refused: 2, ...failed(2) }, 6, [/^2 series that have points are refused; /]],
+  [
+    'a selected name that nobody mapped',
+    { unmapped: [{ setting: 'metrics.exchanges', name: 'e_1', series: ['a/b|BTC|24h||e_1||'] }] },
+    6,
+    [/^1 selected series is never requested: a\/b BTC 24h e_1; .*metrics: \{ exchanges: \{ e_1: NAME \} \}/],
+  ],
   ['violation and failure', { violations: 1, ...failed(1) }, 4, [/^1 stored values differ/, /^1 windows failed/]],
   ['violation and key', { violations: 1, stopped_by: 'unauthorised' }, 4, [/differ upstream/, /refuses the key/]],
   ['violation and quota', { violations: 1, stopped_by: 'quota' }, 4, [/differ upstream/, /stopped early \(quota\)/]],
@@ -99,4 +107,16 @@ test('of several errors the gravest gives its kind, and every one is told', () =
   const all = gravestOf([six, null, two, four])
   expect(all?.message).toBe('four; see\ntwo\nsix; see\nsixth; see')
   expect([all?.kind, all?.cause]).toEqual(['integrity', six])
+})
+
+test.each([
+  ['file_lost', true],
+  ['head_lost', true],
+  ['head_changed', true],
+  ['stamp_torn', true],
+  ['entry_lost', false],
+  ['ledger_torn', false],
+] as const)('a verify of a lake with damage of kind %s compares the history: %s', (kind, compares) => {
+  const damage = [damageOf('file_changed', 'a', 'b'), damageOf(kind, 'c', 'd')]
+  expect(isUnreadable({ damage })).toBe(!compares)
 })

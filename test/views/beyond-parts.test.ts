@@ -17,7 +17,7 @@ const instants = {
   ],
 } as const
 
-test("`beyond := 'null'` gives NULL behind what is settled of a part with a clock of its own, as of any other, in each join", async () => {
+test("`unresolved := 'null'` gives NULL behind what is settled of a part with a clock of its own, as of any other, in each join", async () => {
   await withDesk(async ({ put, take, rows, run }) => {
     expect((await take([put('bars.csv', bars), ...argv])).message).toBe('')
     for (const [part, all] of Object.entries(instants)) {
@@ -30,14 +30,14 @@ test("`beyond := 'null'` gives NULL behind what is settled of a part with a cloc
         `pit_long('d', ['${name}'], '24h'`,
         `pit_window('d', '${name}', '24h', 1`,
       ]) {
-        const found = await rows(`${d} SELECT v FROM ${join}, beyond := 'null') ORDER BY id`)
+        const found = await rows(`${d} SELECT v FROM ${join}, unresolved := 'null') ORDER BY id`)
         expect(
           found.map(({ v }) => v),
           join,
         ).toEqual(owed)
       }
       const [hole] = await rows(
-        `SELECT CAST(epoch_ms(since) AS VARCHAR) AS since, until FROM unsettled(['${name}'], '24h')`,
+        `SELECT CAST(epoch_ms(since) AS VARCHAR) AS since, until FROM unresolved(['${name}'], '24h')`,
       )
       expect(hole, name).toEqual({ since: String(Date.parse(all[1][0])), until: null })
       const noted = await run(['sql', `${d} SELECT v FROM pit_join('d', '${name}', '24h')`])

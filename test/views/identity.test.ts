@@ -103,7 +103,7 @@ async function answers(engine: Engine, decisions: readonly Decision[]): Promise<
     return decisions.map((_, id) => said(own.get(id) ?? []))
   }
   const names = `['${metrics.join("', '")}']`
-  const own = `identity := 'stitched'`
+  const own = `follow_renames := true`
   return await Promise.all([
     asked(`pit_join('d', '${metrics[0]}', '24h', ${own})`),
     asked(`pit_long('d', ${names}, '24h', ${own})`, `WHERE metric = '${metrics[0]}'`),
@@ -145,7 +145,7 @@ const week = 7 * day
 async function holdWeeks(engine: Engine, histories: readonly History[], asOf: Hour | null): Promise<void> {
   for (const [metric, name] of metrics.entries()) {
     const found = await engine.rows<Record<string, string | number | bigint | null>>(
-      `SELECT asset, t, available_at, parts, complete, v FROM resample('${name}', '24h', '1w', 'sum', identity := 'stitched')`,
+      `SELECT asset, t, available_at, parts, complete, v FROM resample('${name}', '24h', '1w', 'sum', follow_renames := true)`,
     )
     const line = (parts: readonly unknown[]): string => parts.map(String).join(' ')
     const expected = histories.flatMap((history) => {
@@ -224,7 +224,7 @@ async function holdPage(engine: Engine, histories: readonly History[]): Promise<
     const told = await engine.rows<Found>(
       `SELECT t, available_at, v FROM (${own}) WHERE metric = '${metrics[0]}' ORDER BY t`,
     )
-    const window = `pit_window('late', '${metrics[0]}', '24h', 100, identity := 'stitched')`
+    const window = `pit_window('late', '${metrics[0]}', '24h', 100, follow_renames := true)`
     await engine.run(
       `CREATE OR REPLACE TEMP TABLE late AS SELECT '${one.to.asset}' AS asset, TIMESTAMPTZ '2030-01-01 00:00:00+00' AS ts`,
     )
@@ -242,7 +242,7 @@ async function expectProved(root: string, histories: readonly History[]): Promis
   writeFileSync(
     query,
     `WITH d AS (SELECT ts, asset FROM calendar('2024-01-02', '2024-01-18', '1 day'), (SELECT unnest([${[...assets].join(', ')}]) AS asset))
-     SELECT ts, asset, t, v FROM pit_join('d', '${metrics[0]}', '24h', identity := 'stitched')`,
+     SELECT ts, asset, t, v FROM pit_join('d', '${metrics[0]}', '24h', follow_renames := true)`,
   )
   const { out, message } = await pitlake(root, ['lookahead', query, '--data', root, '--cutoffs', '6', '--json'])
   expect([JSON.parse(out || 'null'), message]).toMatchObject([{ verdict: 'clean', proved: true, differences: [] }, ''])

@@ -75,7 +75,7 @@ test('a clash of names is an error for every name that is added', async ({ engin
   const added: Readonly<Record<string, readonly string[]>> = {
     [`pit_join('d', '${plain}', '24h')`]: ['t', 'available_at', 'v', 'o', 'age'],
     [`pit_long('d', ['${plain}'], '24h')`]: ['metric', 'T'],
-    [`pit_window('d', '${plain}', '24h', 2)`]: ['v', 'place'],
+    [`pit_window('d', '${plain}', '24h', 2)`]: ['v', 'nth'],
   }
   for (const [macro, names] of Object.entries(added)) {
     for (const name of names) {

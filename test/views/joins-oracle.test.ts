@@ -163,7 +163,7 @@ test('pit_window gives the newest n that the definition knows', async () => {
           for (const asked of [{}, question]) {
             const options = await ask(engine, asked)
             const rows = await engine.rows(
-              `SELECT * FROM pit_window('d', '${metric}', '24h', ${n}, ${options}) ORDER BY id, place`,
+              `SELECT * FROM pit_window('d', '${metric}', '24h', ${n}, ${options}) ORDER BY id, nth`,
             )
             const owing = decisions.flatMap(([asset, ts]) => windowOwed(points, asset, ts, n, asked))
             expect(rows.map(toldBy)).toEqual(owing)
@@ -267,7 +267,7 @@ test('thousands of points that are not known yet stand between a decision and it
       }
       for (const n of [1, 5, 70]) {
         const rows = await engine.rows(
-          `SELECT * FROM pit_window('d', '${metric}', '10m', ${n}, ${options}) ORDER BY id, place`,
+          `SELECT * FROM pit_window('d', '${metric}', '10m', ${n}, ${options}) ORDER BY id, nth`,
         )
         expect(rows.map(toldBy)).toEqual(decisions.flatMap(([asset, ts]) => windowOwed(points, asset, ts, n, question)))
       }

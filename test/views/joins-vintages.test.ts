@@ -95,9 +95,7 @@ async function hold(engine: Engine, points: readonly OraclePoint[], interval: st
     expect(join.map(told)).toEqual(newest)
     const long = `FROM pit_long('d', ['${metric}', '${other}'], '${interval}', ${options}) WHERE metric = '${metric}' ORDER BY id`
     expect((await engine.rows(long)).map(told)).toEqual(newest)
-    const window = await engine.rows(
-      `FROM pit_window('d', '${metric}', '${interval}', 3, ${options}) ORDER BY id, place`,
-    )
+    const window = await engine.rows(`FROM pit_window('d', '${metric}', '${interval}', 3, ${options}) ORDER BY id, nth`)
     const last = all.flatMap((own, i) => {
       const kept = fresh(own.slice(0, 3), decisions[i]?.[1] ?? null).map(said)
       return kept.length === 0 ? [said(undefined)] : kept

@@ -78,7 +78,7 @@ test.each([
     `${decisions('2024-06-01')} FROM pit_join('d', '${plain}', '24h', latency := INTERVAL 100 DAY)`,
     [],
   ],
-  ['NULL on request', `${decisions('2024-06-01')} FROM pit_join('d', '${plain}', '24h', beyond := 'null')`, []],
+  ['NULL on request', `${decisions('2024-06-01')} FROM pit_join('d', '${plain}', '24h', unresolved := 'null')`, []],
   ['what is settled', `${decisions('2024-03-04T12:00:00Z')} FROM pit_join('d', '${plain}', '24h')`, []],
   ['a count that may be 0', `SELECT count(*) FROM points WHERE metric = '${plain}' AND v < 0`, []],
   ['a value that is 0', `SELECT 0 AS n, 'btc' AS label`, []],
@@ -100,8 +100,8 @@ test('panels and joins tell of late decisions, in the words of whoever asks', as
     ['beyond-settled', plain],
     ['beyond-settled', 'price_usd'],
   ])
-  expect(lake.notes.join()).toContain("`beyond: 'null'`")
-  await lake.panel({ ...late, beyond: 'null' })
+  expect(lake.notes.join()).toContain("`unresolved: 'null'`")
+  await lake.panel({ ...late, unresolved: 'null' })
   expect(noted(lake)).toEqual([])
   await lake.window({ decisions: late.decisions, metric: plain, n: 2 })
   expect(noted(lake)).toHaveLength(1)

@@ -2,6 +2,7 @@ import { ruleFor } from '../../catalog/availability.ts'
 import { usage } from '../../base/errors.ts'
 import type { Plan } from '../../sources/metrics/plan.ts'
 import { preparePlan } from '../../sources/metrics/prepare.ts'
+import { selectedPlaceholdersNow, unmappedError } from '../../sources/metrics/unmapped.ts'
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
 import { type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
@@ -25,6 +26,7 @@ export const planCommand = answering({
   },
   details:
     "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
+    'Exit code 6: a selected series is never requested, because `pitlake.yaml` does not map a placeholder in its name.\n\n' +
     'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
     '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
   answer: async (call) => {
@@ -48,14 +50,14 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const selections = await selectionsOf(call)
   const wanted = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
   const world = offline ? null : { ...besideWorld(call), ...lakeWorld(call, 'plan') }
-  const { plan, metadata } = await preparePlan(wanted, world)
+  const { plan, unmapped, metadata } = await preparePlan(wanted, world)
   const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
   if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
   const asks = plan.asks.map(({ series, window, points, credits }) => {
     return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
   })
-  const beside = { not_asked: plan.blocked.length, metadata: { ...metadata, offline } }
+  const beside = { not_asked: plan.blocked.length, unmapped, metadata: { ...metadata, offline } }
   const document = { ...plan.totals, ...beside, ...(requests && { asks }) }
   const { paths, asked } = metadata
   const words = (): string => {
@@ -66,7 +68,7 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
     const list = requests ? `${requestTable(plan)}\n` : ''
     return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
   }
-  return { document, words }
+  return { document, words, error: unmappedError(unmapped) }
 }
 
 function requestTable({ asks }: Plan): string {
@@ -95,7 +97,9 @@ function inWords({ totals, blocked }: Plan, metadata: string): string {
 async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
   const { settings, catalogue } = call
   const { data, metrics } = settings
-  const { wanted, held, registryPolled } = await lakeNow(data, catalogue, await selectionsOf(call), at)
+  const selections = await selectionsOf(call)
+  const { wanted, held, registryPolled } = await lakeNow(data, catalogue, selections, at)
+  const unmapped = await selectedPlaceholdersNow({ settings, catalogue, selections })
   const learnt = await lagsNow(data, catalogue, wanted)
   const points = nextPoints(wanted, { held, learnt, weekStart: metrics.weekStart, at })
   const registry = registryPolled === null ? null : registryDue(registryPolled, at)
@@ -106,8 +110,9 @@ async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
     overdue: points.filter(({ due }) => due < at).length,
     due: points.map((point) => rowOf(point, at)),
     registry: registry === null ? null : formatInstant(registry),
+    unmapped,
   }
-  return { document, words: () => dueInWords(points, registry, at) }
+  return { document, words: () => dueInWords(points, registry, at), error: unmappedError(unmapped) }
 }
 
 /** One series of the list: instants as ISO text, the basis of the rule in force, and when `watch` asks for it. */

@@ -3,6 +3,7 @@ import { givenKeys } from '../../catalog/settings.ts'
 import { listen, listenAt } from '../server/listen.ts'
 import { usage } from '../../base/errors.ts'
 import { priceOf } from '../../sources/metrics/plan.ts'
+import { selectedPlaceholdersNow, unmappedError } from '../../sources/metrics/unmapped.ts'
 import { publish } from '../../maintenance/publish/publish.ts'
 import { redact } from '../../base/secrets.ts'
 import { lockJob } from '../../lake/store/lock.ts'
@@ -63,6 +64,8 @@ spread over the day. docs/watch.md has the rest.`,
     const { credits, weekStart } = settings.metrics
     const text = (event: WatchNews): string => (options.json ? JSON.stringify(plainly(event)) : lineOf(event))
     const log = (event: WatchNews): void => stdout(redact(`${text(event)}\n`, givenKeys(env)))
+    const missing = unmappedError(await selectedPlaceholdersNow({ settings, catalogue, selections }))
+    if (missing !== null) log({ kind: 'unmapped', at: instantNow(call), words: missing.message })
     const hooks = hasHooks(settings) ? await openHooks(call, 'watch', tell('hook')) : null
     const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
     const world = { now, sleep, signal, log }
@@ -120,8 +123,10 @@ function publisher(call: Call, name: string | undefined): Parameters<typeof jobs
   }
 }
 
-/** What a watch says: what happens, what became of features, and hooks that failed. */
-type WatchNews = WatchEvent | { readonly kind: 'features' | 'hook'; readonly at: Instant; readonly words: string }
+/** What a watch says: what happens, what became of features, hooks that failed, and what is selected but never requested. */
+type WatchNews =
+  | WatchEvent
+  | { readonly kind: 'features' | 'hook' | 'unmapped'; readonly at: Instant; readonly words: string }
 
 /** An event under the names that scripts rely on, its instants as text. */
 function plainly(event: WatchNews): object {
@@ -156,6 +161,7 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
       return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
     case 'features':
     case 'hook':
+    case 'unmapped':
       return [event.kind, event.words]
     case 'ended':
       return ['ended', event.code === 0 ? 'all that was brought is committed' : `with exit code ${event.code}`]

@@ -29,8 +29,8 @@ import { proveLive } from '../../lake/ledger/live.ts'
 import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
 import { holderOf, isFree } from '../../lake/store/lock.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
-import { placeholderReason } from '../../sources/metrics/plan.ts'
 import { notAsked, pendingAsks, selectedOf } from '../../sources/metrics/prepare.ts'
+import { mappingRemedy, selectedPlaceholders, unmappedInWords } from '../../sources/metrics/unmapped.ts'
 import { readRefusal } from '../../lake/ledger/refusals.ts'
 import { refusals } from '../../lake/ledger/violations.ts'
 import type { Settings } from '../../catalog/settings.ts'
@@ -145,7 +145,7 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
       return { metric, last_at: formatInstant(last), every_seconds: rhythm }
     }),
     /** Series that `select` names and that are never requested, because a name of theirs is a placeholder. */
-    unmapped: await unmappedOf(ledger, input, coverage),
+    unmapped: await unmappedOf(ledger, input),
   }
   return { facts, series, arrivals, findings }
 }
@@ -202,20 +202,19 @@ export function failedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>):
   return { count: rows.length, most: most?.[0] ?? null, since: rows.length === 0 ? null : formatInstant(since) }
 }
 
-/** How many selected series are named by a placeholder that nobody mapped, and what to map. */
-async function unmappedOf(ledger: Ledger, input: StatusInput, coverage: ReadonlyMap<string, readonly CoverageRow[]>) {
-  const rows = [...coverage.values()]
-    .flat()
-    .filter(({ state, reason }) => state === 'unsupported' && reason?.startsWith(placeholderReason))
-  const { select } = input.settings
-  const isNamed = ({ series }: CoverageRow): boolean => {
-    const { metric, exchange } = readableSeries(series)
-    return select.some(({ exchanges, paths }) => {
-      return (exchange !== null && exchanges?.includes(exchange) === true) || paths?.includes(metric) === true
-    })
-  }
-  const named = (await selectedOf(ledger, input, rows)).filter(isNamed)
-  return { series: new Set(named.map(({ series }) => series)).size, words: named[0]?.reason ?? null }
+/** Selected series that are never requested. */
+interface UnmappedSeries {
+  readonly series: number
+  /** How many they are, and which; null where there are none. */
+  readonly words: string | null
+  /** What the configuration lacks; null where it lacks nothing. */
+  readonly remedy: string | null
+}
+
+async function unmappedOf(ledger: Ledger, { settings, catalogue }: StatusInput): Promise<UnmappedSeries> {
+  const names = await selectedPlaceholders({ settings, catalogue, selections: settings.select }, ledger)
+  const series = new Set(names.flatMap((one) => one.series)).size
+  return { series, words: series === 0 ? null : unmappedInWords(names), remedy: mappingRemedy(names) }
 }
 
 /** What was spent since this UTC day began. */

@@ -185,10 +185,10 @@ function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
     const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
     found.push(look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, importAgain(first.metric)))
   }
-  if (unmapped.series > 0) {
-    const text = `${several(unmapped.series, 'selected series is', 'selected series are')} never requested: ${unmapped.words ?? ''}`
-    found.push(look(reasonAbout('unmapped', unmapped.series), 'look', text, 'pitlake plan'))
-  }
+  if (unmapped.words !== null)
+    found.push(
+      look(reasonAbout('unmapped', unmapped.series), 'look', unmapped.words, unmapped.remedy ?? 'pitlake plan'),
+    )
   return found
 }
 

@@ -117,9 +117,12 @@ export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<Veri
   )
 }
 
+/** Kinds of damage on which no comparison depends: data files, which are left out, and what is kept beside the history. */
+const besideHistory: readonly string[] = ['file_', 'head_', 'stamp_']
+
 /** Whether journal or ledger are damaged: then nothing can be compared. */
 export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean {
-  return damage.some(({ kind }) => !kind.startsWith('file_'))
+  return damage.some(({ kind }) => !besideHistory.some((begins) => kind.startsWith(begins)))
 }
 
 /** The same with what the registry said. */

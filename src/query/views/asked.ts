@@ -101,7 +101,7 @@ export const noteWords = {
   'mirror-behind': 'the data of this mirror are of version {made}, the lake is at {newest}: run pitlake pull {subject}',
   unnoted: 'what else there is to note could not be found out ({subject}): please report it',
   'beyond-settled':
-    "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null}, in SQL `beyond := 'null'`, gives NULL",
+    "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>
 
 /** What kind of thing a note tells. */

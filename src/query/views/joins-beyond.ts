@@ -7,11 +7,11 @@ import { type Interval, type Weekday } from '../../base/time.ts'
 import { quote } from '../../lake/store/engine.ts'
 import { instantSql } from './template.ts'
 
-/** Whether a join gives NULL for decisions later than what is settled: its option `beyond`. */
-export const beyondAsked = `CAST(beyond AS VARCHAR) = 'null'`
+/** Whether a join gives NULL for decisions later than what is settled: its option `unresolved`. */
+export const beyondAsked = `CAST(unresolved AS VARCHAR) = 'null'`
 
 /** What is wrong with that option, as a branch of a CASE. */
-export const beyondMistake = `WHEN coalesce(CAST(beyond AS VARCHAR), '') NOT IN ('value', 'null') THEN error('beyond is ''value'' or ''null''')`
+export const beyondMistake = `WHEN coalesce(CAST(unresolved AS VARCHAR), '') NOT IN ('value', 'null') THEN error('unresolved is ''value'' or ''null''')`
 
 /** The availability rules of a metric, a line each, for `unsettledText`: name, metric, begins, ends, kind, seconds. */
 export function ruleLines(catalogue: Catalogue, metric: string, interval: Interval, name: string): string {

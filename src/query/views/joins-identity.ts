@@ -6,8 +6,11 @@ import { quote } from '../../lake/store/engine.ts'
  * what took it over. Only where a join is asked for that does its text tell of it.
  */
 
-/** What is wrong with the option `identity` of a join, as a branch of a CASE. */
-export const identityMistake = `WHEN coalesce(CAST(identity AS VARCHAR), '') NOT IN ('apart', 'stitched') THEN error('identity is ''apart'' or ''stitched''')`
+/** Whether a join follows renames: its option `follow_renames`. */
+export const followsRenames = `coalesce(TRY_CAST(follow_renames AS BOOLEAN), false)`
+
+/** What is wrong with that option, as a branch of a CASE. */
+export const followRenamesMistake = `WHEN TRY_CAST(follow_renames AS BOOLEAN) IS NULL THEN error('follow_renames is true or false')`
 
 /** Where the relation of the points stands in the text of the stitched ones. */
 const place = '\u0003'
@@ -22,8 +25,8 @@ export function identityWords(revisable: readonly string[]): Readonly<Record<str
 /** The text of a relation of points, `stitched` around it where a join is asked for that. */
 export function withIdentity(stitched: string | undefined, text: Sql): Sql {
   if (stitched === undefined) return text
-  const [before = '', behind = ''] = stitched.split(place).map((piece) => `CASE WHEN ${asked} THEN ${quote(piece)} END`)
+  const [before = '', behind = ''] = stitched
+    .split(place)
+    .map((piece) => `CASE WHEN ${followsRenames} THEN ${quote(piece)} END`)
   return `concat(${before}, ${text}, ${behind})`
 }
-
-const asked = `CAST(identity AS VARCHAR) = 'stitched'`

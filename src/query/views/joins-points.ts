@@ -6,7 +6,7 @@ import type { HeldFile } from '../../lake/ledger/held.ts'
 import { type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
 import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
-import { identityMistake, withIdentity } from './joins-identity.ts'
+import { followRenamesMistake, followsRenames, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../../sources/points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
@@ -185,14 +185,14 @@ export function joinPointsSql(
         : stitched
     return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
-      ${identityMistake}
+      ${followRenamesMistake}
       ELSE ${withIdentity(last, whole)} END)[1])`
   }
   const all = (one: Sql): Sql =>
     `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
   const chosen = all(`CASE
       ${mistakes(names, interval)}
-      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}\n      ${identityMistake}`}
+      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}\n      ${followRenamesMistake}`}
       ELSE ${filesOf(sources, facts, interval)} END`)
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
   const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
@@ -237,7 +237,7 @@ function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone 
   const last =
     revised === null
       ? ''
-      : `WHEN ${revised} AND CAST(identity AS VARCHAR) = 'apart' THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
+      : `WHEN ${revised} AND NOT ${followsRenames} THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
   return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}${early.join('')}
       ${last}ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
 }
@@ -270,7 +270,7 @@ export function seriesOf(
     ${mistakes('metric', '"interval"')}
     ${beyondMistake}
     ${vintageMistake}
-    ${identityMistake}
+    ${followRenamesMistake}
     ELSE concat(${text.join(',\n      ')}) END)[1])`
 }
 

@@ -53,11 +53,21 @@ export function joinText(sources: TextSources, body: string): Sql {
   return `query(list_transform([${own}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, places)}))[1])`
 }
 
-const given = ['metric', '"interval"', 'currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity']
+const given = [
+  'metric',
+  '"interval"',
+  'currency',
+  'exchange',
+  'network',
+  'component',
+  'unresolved',
+  'vintage',
+  'follow_renames',
+]
 
 /** That no option is given and no clock of the session set but `as_of`, and points are those of the files. */
 const nothingAsked = `${asStored} AND coalesce(currency, exchange, network, component) IS NULL
-    AND concat(beyond, ',', vintage, ',', identity, ',', skip_nulls) = 'value,last,apart,false'
+    AND concat(unresolved, ',', vintage, ',', follow_renames, ',', skip_nulls) = 'value,last,false,false'
     AND ${unsetSql('observed_as_of')} AND ${unsetSql('backfill')} AND ${unsetSql('proof_hidden')}`
 
 /** The text of the points under any option: in it the macro's parameters are texts of a list. */

@@ -40,7 +40,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{before X}}                 the instant `latency` before X
  *   {{back START N}}             the start of the interval so many before
  *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
- *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
+ *   {{unresolved}}                   whether holes in what is settled are asked for; see joins-beyond
  *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
  *   {{first X INTERVAL}}         the first start that is not before X, an instant
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
@@ -91,7 +91,7 @@ export function joinWords(
     fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     its: (place = '') => inText(place),
-    beyond: () => beyondAsked,
+    unresolved: () => beyondAsked,
     misses: (points = '', ...keys) => missesSql(keys, points, own),
     known: (kept = '') => (kept === '' ? own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : own.known),
     observed: () => own.observed,

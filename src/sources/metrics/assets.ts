@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { Selection } from '../../catalog/series.ts'
-import { usage } from '../../base/errors.ts'
+import { LakeError, usage } from '../../base/errors.ts'
 import { isObject, jsonOf } from '../../base/json.ts'
 import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
 import type { Connection } from '../http/connection.ts'
@@ -107,6 +107,14 @@ export async function withListedAssets(selections: readonly Selection[], ledger:
       ? { ...selection, assets: [...new Set([...selection.assets.filter((id) => id !== '*'), ...listed])] }
       : selection,
   )
+}
+
+/** Null for a selection of all assets, whose listing nobody has. */
+export async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
+  return await work.catch((error: unknown) => {
+    if (error instanceof LakeError && error.kind === 'usage') return null
+    throw error
+  })
 }
 
 /**

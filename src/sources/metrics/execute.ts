@@ -9,10 +9,11 @@ import { askAll } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { commitBatch } from './batch.ts'
 import type { Ask, Plan } from './plan.ts'
-import { notAsked, pendingAsks, unmapped } from './prepare.ts'
+import { notAsked, pendingAsks } from './prepare.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
 import { settleWhole } from './settle.ts'
 import { newAskingState, windowsOf } from './tally.ts'
+import { unmapped } from './unmapped.ts'
 
 type AskingState = ReturnType<typeof newAskingState>
 

@@ -5,6 +5,7 @@ import { metadataDue } from './metadata.ts'
 import { type PlanInput, planOn } from './prepare.ts'
 import { connected, type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from './run.ts'
 import { type IngestSummary, verdict } from './tally.ts'
+import { selectedPlaceholders } from './unmapped.ts'
 
 /** What a fetch is told. */
 interface IngestInput extends PlanInput, MetricsInput {
@@ -33,6 +34,7 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
       const { execute } = await import('./execute.ts')
       await execute(run, plan, selectionMarks(input.selections))
     }
+    run.tally.unmapped(await selectedPlaceholders(input, run.ledger))
     const value = run.tally.summary(run.id)
     return { value, stopped_by: value.stopped_by, error: verdict(value) }
   })

@@ -1,11 +1,4 @@
-import {
-  type Catalogue,
-  type Dimension,
-  dimensions,
-  type Endpoint,
-  isNameless,
-  isOwn,
-} from '../../catalog/catalogue.ts'
+import { type Catalogue, type Dimension, dimensions, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
 import { checkSelections, expand, askedPaths, type Selection, type Series } from '../../catalog/series.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import { runName } from '../../lake/ledger/job.ts'
@@ -19,14 +12,13 @@ import { isWritable } from '../../lake/store/disk.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { providerAt } from '../../lake/ledger/provider.ts'
-import { LakeError } from '../../base/errors.ts'
-import { type Ask, type Held, placeholderReason, plan, type Plan } from './plan.ts'
-import { isLoopback, type Settings } from '../../catalog/settings.ts'
+import { type Ask, type Held, plan, type Plan } from './plan.ts'
+import type { Settings } from '../../catalog/settings.ts'
 import type { Instant } from '../../base/time.ts'
 import { intersect, minus, union, type Window } from '../../base/windows.ts'
 import { metricsAccess, type MetricsProvider } from './api.ts'
 import { type AskedAt, settleWhole } from './settle.ts'
-import { withListedAssets } from './assets.ts'
+import { unlessUnlisted, withListedAssets } from './assets.ts'
 import { askBeside, type BesideDeps } from '../http/connection.ts'
 import {
   askMetadata,
@@ -40,6 +32,7 @@ import {
   wirePathOf,
 } from './metadata.ts'
 import { saidOf } from './metadata-said.ts'
+import { blockedFor, selectedPlaceholders } from './unmapped.ts'
 
 type MetadataInput = Parameters<typeof metadataDue>[0]
 
@@ -62,21 +55,37 @@ export async function preparePlan(input: PlanInput, asking: (BesideDeps & Commit
   const { settings, catalogue, selections } = input
   checkSelections(catalogue, selections)
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
-  const answers = asking === null ? [] : await askedNow(input, ledger, asking)
+  const asked = asking === null ? nobodyAsked : await askedNow(input, ledger, asking)
+  const { answers } = asked
   const none = ledger === null || isWithout(ledger, answers, asking?.nowMicros() ?? 0)
   const metadata = mergeMetadata(none ? new Map() : standingMetadata(ledger), answers, input.now)
   const paths = new Set(selections.flatMap((one) => askedPaths(catalogue, one.paths ?? ['*'])))
   const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
-  const plan = await planOn(input, ledger, metadata)
-  return { plan, metadata: { paths: known.length, asked: answers.length } }
+  const provider = asked.provider ?? ledger?.head().provider ?? null
+  const plan = await planOn(input, ledger, metadata, provider)
+  const unmapped = await selectedPlaceholders(input, ledger, provider)
+  return { plan, unmapped, metadata: { paths: known.length, asked: answers.length } }
 }
 
+/** What came of asking for metadata. */
+interface AskedMetadata {
+  readonly answers: Awaited<ReturnType<typeof askMetadata>>
+  /** Who answered; null where nobody showed it. */
+  readonly provider: Provider | null
+}
+
+const nobodyAsked: AskedMetadata = { answers: [], provider: null }
+
 /** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
-async function askedNow(input: PlanInput, ledger: Ledger | null, asking: BesideDeps & CommitDeps) {
+async function askedNow(
+  input: PlanInput,
+  ledger: Ledger | null,
+  asking: BesideDeps & CommitDeps,
+): Promise<AskedMetadata> {
   const { settings, catalogue } = input
   const { url, key, concurrency } = settings.metrics
   const due = metadataDue(input, ledger, asking.nowMicros())
-  if (url === null || key === null || due.plain.length + due.guarded.length === 0) return []
+  if (url === null || key === null || due.plain.length + due.guarded.length === 0) return nobodyAsked
   const run = runName(asking, 'plan')
   const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
   let sandbox: string | null | undefined
@@ -87,12 +96,13 @@ async function askedNow(input: PlanInput, ledger: Ledger | null, asking: BesideD
       return typeof sandbox === 'string'
     })
   })
-  if (ledger !== null && ledger.head().version > 0 && sandbox !== undefined && (await mayKeep(settings.data))) {
+  const provider = sandbox === undefined ? null : providerAt('metrics', url, sandbox)
+  if (ledger !== null && ledger.head().version > 0 && provider !== null && (await mayKeep(settings.data))) {
     using held = await Ledger.open(settings.data)
-    const keeping = { job: 'plan', run, provider: providerAt('metrics', url, sandbox), providerMoved: false } as const
+    const keeping = { job: 'plan', run, provider, providerMoved: false } as const
     await keepMetadata({ ...keeping, ledger: held, deps: asking }, answers)
   }
-  return answers
+  return { answers, provider }
 }
 
 /** A mirror, and a lake on a medium that is only read, stay as they are. */
@@ -103,10 +113,10 @@ export async function planOn(
   input: PlanInput,
   ledger: Ledger | null,
   metadata: ReturnType<typeof standingMetadata> = ledger === null ? new Map() : standingMetadata(ledger),
+  provider: Provider | null = ledger?.head().provider ?? null,
 ): Promise<Plan> {
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
-  const provider = ledger?.head().provider ?? null
   const limits: Parameters<typeof plan>[2] = {
     requestsPerMinute: settings.metrics.requestsPerMinute,
     credits: settings.metrics.credits,
@@ -177,33 +187,6 @@ function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['o
   })
 }
 
-/** Placeholders are names of the sandbox only; whoever else listens on this machine shows itself with its answers. */
-function mayTakePlaceholders({ metrics }: Settings, provider: Provider | null): boolean {
-  if (metrics.url === null) return true
-  return isLoopback(metrics.url) && (provider?.metrics === undefined || provider.synthetic)
-}
-
-/** Why the series must not be asked of whoever answers for this lake; null when it may. */
-export function blockedFor(
-  settings: Settings,
-  catalogue: Catalogue,
-  provider: Provider | null,
-  series: Series,
-  endpoint: Endpoint,
-): string | null {
-  return mayTakePlaceholders(settings, provider) ? null : unmapped(settings, catalogue, series, endpoint)
-}
-
-/** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */
-export function unmapped(settings: Settings, catalogue: Catalogue, { exchange }: Series, endpoint: Endpoint) {
-  const { paths, exchanges } = settings.metrics
-  if (isNameless(endpoint, paths))
-    return `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`
-  if (exchange !== null && catalogue.placeholderExchanges.has(exchange) && exchanges[exchange] === undefined)
-    return `${placeholderReason} exchange ${exchange}: map it under metrics.exchanges`
-  return null
-}
-
 /**
  * What of planned windows no answer was about, one range after the other of each series: what is due and of which nothing
  * else is on record. Where that was told before it keeps its date.
@@ -245,14 +228,6 @@ export async function pendingAsks(
   if (all.length === 0) return []
   const planned = planOn({ settings, catalogue, selections: all, gapsOnly: false, now }, ledger)
   return (await unlessUnlisted(planned))?.asks ?? []
-}
-
-/** Null for a selection of all assets, whose listing nobody has. */
-async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
-  return await work.catch((error: unknown) => {
-    if (error instanceof LakeError && error.kind === 'usage') return null
-    throw error
-  })
 }
 
 /** Whether the catalogue still has what is named. */

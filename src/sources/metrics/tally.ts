@@ -10,6 +10,7 @@ import type { Outcome } from '../http/outcome.ts'
 import { day, formatDate } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 import type { BatchResult } from './answered.ts'
+import { unmappedError, type UnmappedName } from './unmapped.ts'
 
 /** Why asking ended before the plan did. */
 type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
@@ -76,6 +77,7 @@ export class RunTally {
   #windows = windowsOf([])
   #stopped: AskingState['stopped'] = null
   #accounted = false
+  #unmapped: readonly UnmappedName[] = []
 
   constructor(version: number) {
     this.#made = { version, points_added: 0, vintages_added: 0, files_added: 0, gaps: 0 }
@@ -119,6 +121,11 @@ export class RunTally {
     this.#accounted = true
   }
 
+  /** Placeholders that somebody selected and that this provider is not asked for. */
+  unmapped(names: readonly UnmappedName[]): void {
+    this.#unmapped = names
+  }
+
   /** What the run has really cost, beside its plan. */
   actual() {
     const { requests, credits, bytes } = this.#cost
@@ -150,6 +157,8 @@ export class RunTally {
       refused: this.#refused.size,
       /** Series whose first point lies behind where they were asked from. */
       begins_later: this.#later,
+      /** Selected series that are never requested, by the name that the configuration does not map. */
+      unmapped: this.#unmapped,
       ...endedBy(this.#stopped),
     }
   }
@@ -192,7 +201,8 @@ export function verdict(summary: IngestSummary): LakeError | null {
     differingPoints(violations - incidents, 'upstream'),
     differingAtOnce(incidents),
     stoppedEarly(summary),
-    unsettled(summary),
+    unresolved(summary),
+    unmappedError(summary.unmapped),
   ])
 }
 
@@ -212,7 +222,7 @@ export function differingAtOnce(incidents: number): LakeError | null {
   return new LakeError('integrity', { subject, next })
 }
 
-function unsettled({ windows, refused }: IngestSummary): LakeError | null {
+function unresolved({ windows, refused }: IngestSummary): LakeError | null {
   if (refused > 0) {
     const subject = `${refused} series that ${refused === 1 ? 'has' : 'have'} points ${refused === 1 ? 'is' : 'are'} refused`
     const next = 'asked again each day; pitlake violations list says which, accept takes note of a withdrawal'

@@ -48,8 +48,9 @@ interface CertifyInput {
 export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
   await completeState(ledger, deps)
-  const { note, source } = await provedStamp(ledger, result)
-  refuseForgotten(ledger, note, result)
+  const stamped = await provedStamp(ledger, result)
+  await refuseForgotten(ledger, stamped, result)
+  const { note, source } = stamped
   const { query, variables, version } = note
   const digest = await sha256File(result)
   const { detail, at } = await readStamp(root, digest.slice(0, 16))

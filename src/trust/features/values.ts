@@ -7,7 +7,7 @@ import { setMoment } from '../../query/lake.ts'
 import { guarded, type RunDeps, runScript } from '../../query/run.ts'
 import { statementsOf } from '../../query/statements.ts'
 import { nodesOf, treesOf } from '../../query/tree.ts'
-import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
+import { type Engine, isSameName, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import {
   ceil,
   day,
@@ -32,6 +32,11 @@ export interface Due {
 const table = 'feature_values'
 const keys = ['asset', 'currency', 'exchange']
 
+/** The key that SQL takes a column for, whatever the case of its name. */
+function keyNamed(column: string): string | undefined {
+  return keys.find((key) => isSameName(key, column))
+}
+
 /**
  * Puts the values that are due into a table of the session, which may stand in an earlier state of knowledge. Each is what
  * the query gives when nothing after its own instant is known. Where the plan proves that nothing later matters one run
@@ -47,7 +52,8 @@ export async function valuesOf(
   const { columns } = await selectOf(session, sql, run)
   const values = valuesAmong(columns.map(({ name }) => name))
   const own = columns.flatMap(({ name, type }) => {
-    if (keys.includes(name)) return [`CAST(${quoteName(name)} AS VARCHAR) AS ${name}`]
+    const key = keyNamed(name)
+    if (key !== undefined) return [`CAST(${quoteName(name)} AS VARCHAR) AS ${key}`]
     return values.includes(name) ? [`${finite(quoteName(name), String(type))} AS ${quoteName(name)}`] : []
   })
   const at = 'CAST(ts AS TIMESTAMPTZ)'
@@ -68,7 +74,7 @@ export async function valuesOf(
   })
   await setMoment(session, 'as_of')
   /** One column with the value, or several that become an object, and those that tell of which series a row is. */
-  return { table, values, keys: columns.map(({ name }) => name).filter((name) => keys.includes(name)) }
+  return { table, values, keys: columns.flatMap(({ name }) => keyNamed(name) ?? []) }
 }
 
 /** A clock that is called without brackets. */
@@ -80,7 +86,7 @@ export async function selectOf(session: Engine, sql: string, run: RunDeps) {
   if (ready.kind !== 'SELECT' || statementsOf(sql).length > 1)
     throw usage('sql', { expected: 'one SELECT', got: ready.kind === 'SELECT' ? 'several statements' : ready.kind })
   const names = ready.columns.map(({ name }) => name)
-  if (!names.includes('ts'))
+  if (!names.some((name) => isSameName(name, 'ts')))
     throw usage('sql', { expected: 'a column ts with the instant of each row', got: names.join(', ') })
   const told = [...nodesOf(await treesOf(session, sql))].flatMap(({ function_name: called, column_names: column }) => {
     if (typeof called === 'string') return [called.toLowerCase()]
@@ -97,8 +103,8 @@ export async function selectOf(session: Engine, sql: string, run: RunDeps) {
 
 /** Which columns are the value: `v` or `value`, else all that is no key. */
 function valuesAmong(names: readonly string[]): readonly string[] {
-  const rest = names.filter((name) => name !== 'ts' && !keys.includes(name))
-  const [named] = ['v', 'value'].filter((name) => rest.includes(name))
+  const rest = names.filter((name) => !isSameName(name, 'ts') && keyNamed(name) === undefined)
+  const [named] = ['v', 'value'].flatMap((one) => rest.find((name) => isSameName(name, one)) ?? [])
   if (rest.length === 0) throw usage('sql', { expected: 'a column with the value', got: names.join(', ') })
   return named === undefined ? rest : [named]
 }
@@ -184,7 +190,7 @@ export async function waitsFor(
     const chosen = only ? isNamed : 'true'
     const holes = await session.rows<SeriesHole>(
       `SELECT -(-epoch_us(since) // 1000000) AS since, epoch_us(until) // 1000000 AS until, metric, asset
-       FROM unsettled(${quoteList(metrics)}, ${quote(interval)}) WHERE ${chosen}`,
+       FROM unresolved(${quoteList(metrics)}, ${quote(interval)}) WHERE ${chosen}`,
     )
     for (const { since, until, ...series } of holes)
       wait(Math.max(Number(since), enough), until === null ? null : Number(until), series)

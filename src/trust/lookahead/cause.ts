@@ -1,5 +1,5 @@
 import type { Engine } from '../../lake/store/engine.ts'
-import { callsIn, ctesIn, historyTables, nodesOf, parsedSql, tablesIn } from '../../query/tree.ts'
+import { callsIn, ctesIn, historyTables, nodesOf, parsedSql } from '../../query/tree.ts'
 import { words } from '../../query/gate-lists.ts'
 import { pureAggregates } from './proof/functions.ts'
 import { type Node, part, parts, word } from './proof/nodes.ts'
@@ -43,11 +43,20 @@ async function factsOf(session: Engine, sql: string): Promise<QueryFacts | undef
   const scanned = await scannedTables(session, sql)
   return {
     // Without a plan a name that a CTE has, too, is left out: it may be either.
-    scanned: new Set(scanned ?? tablesIn(tree.statements).filter((name) => !ctes.has(name))),
+    scanned: new Set(scanned ?? namedTables(tree.statements).filter((name) => !ctes.has(name))),
     registryNow: new Set([...(await historyTables(session)), 'universe']),
     called: new Set([...callsIn(tree.statements)].map(({ name }) => name)),
     nodes: [...nodesOf(tree.statements)],
   }
+}
+
+/** The tables and views that the text names, those of other schemas with their schema, as a plan tells them. */
+function namedTables(statements: unknown): string[] {
+  return [...nodesOf(statements)].flatMap((node) => {
+    if (node['type'] !== 'BASE_TABLE') return []
+    const schema = word(node, 'schema_name').toLowerCase()
+    return [`${schema === '' || schema === 'main' ? '' : `${schema}.`}${word(node, 'table_name').toLowerCase()}`]
+  })
 }
 
 const day = 86_400_000

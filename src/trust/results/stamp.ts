@@ -6,7 +6,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { diskError, exists, makeFolder, realDisk, statOf } from '../../lake/store/disk.ts'
-import { heldRules, heldStamps, liveFiles } from '../../lake/ledger/held.ts'
+import { type HeldFile, heldRules, heldStamps, liveFiles } from '../../lake/ledger/held.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { observedAgain } from '../../lake/ledger/lost.ts'
@@ -19,7 +19,7 @@ import { exportsOf } from '../../query/views/manifest.ts'
 import { type Assumed, assumedBy } from '../lookahead/assumed.ts'
 import { carryFile } from '../../query/beside.ts'
 import { folded } from '../../query/folded.ts'
-import { openQuery } from '../../query/lake.ts'
+import { closing, openQuery } from '../../query/lake.ts'
 import { notesOfSql } from '../../query/question.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
@@ -263,11 +263,15 @@ export interface Replayed extends StampNote {
 export async function replay(root: string, path: string, run: Omit<RunDeps, 'folder'>, program: string) {
   using ledger = await Ledger.openToRead(root)
   const { note, source } = await provedStamp(ledger, path)
-  refuseForgotten(ledger, note, path)
-  using session = await openQuery(root, pinnedOptions(source))
   const own = { ...run, folder: root }
-  const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
-  const again = await runStamped(session, tried ?? source.query, own)
+  const { session: opened, again } = await unlessForgotten(ledger, note.version, path, async () => {
+    const session = await openQuery(root, pinnedOptions(source))
+    return await closing(session, async () => {
+      const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
+      return { session, again: await runStamped(session, tried ?? source.query, own) }
+    })
+  })
+  using session = opened
   const notes = changes(note, await engineVersion(session), program)
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
   await carryFile(path, session, keptRows.brought)
@@ -288,7 +292,8 @@ export async function provedStamp(ledger: Ledger, path: string): Promise<{ note:
   const { root } = ledger
   const { query, variables, version } = note
   const script = text.replaceAll(folderMark, root)
-  return { note, source: { root, version, script, query, variables, anyVariable: true } }
+  const filesGone = forgottenFile(ledger, version) !== undefined
+  return { note, source: { root, version, script, query, variables, anyVariable: true, filesGone } }
 }
 
 /** The note of a stamped result; refuses what is none. */
@@ -315,21 +320,49 @@ async function prove(ledger: Ledger, note: StampNote, path: string): Promise<voi
   throw unsound(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
 }
 
-/** Tables that no view of points reads: a result over points alone does not depend on their files. */
-const besidePoints: readonly string[] = ['raw']
+/** The first file of a version that the lake goes on without and that is not there; undefined where all are. */
+function forgottenFile(ledger: Ledger, version: number): HeldFile | undefined {
+  const dropped = liveFiles(ledger, { version }).filter((file) => file.dropped_version !== null)
+  return dropped.find((file) => !isThere(inLake(ledger.root, file.path)))
+}
 
-/** Refuses to run a result again of whose files the lake goes on without one. */
-export function refuseForgotten(ledger: Ledger, { version }: StampNote, path: string): void {
-  const files = liveFiles(ledger, { version }).filter(
-    (file) => file.dropped_version !== null && !besidePoints.includes(file.table),
-  )
-  const gone = files.find((file) => !isThere(inLake(ledger.root, file.path)))
-  if (gone === undefined) return
-  throw new LakeError('integrity', {
-    subject: path,
-    expected: `the files of version ${version}, of which it was made`,
-    got: `none at ${gone.path}: the lake goes on without it since version ${gone.dropped_version}`,
-    next: 'put it back from a copy of the lake, or run pitlake stamp again on what is there now',
+/**
+ * Does something with a stamped result. If that fails and the lake goes on without a file of the result's version, it fails
+ * for that: a result that does not read the file does not need it.
+ */
+export async function unlessForgotten<T>(
+  ledger: Ledger,
+  version: number,
+  path: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const gone = forgottenFile(ledger, version)
+  try {
+    return await work()
+  } catch (error) {
+    const isOfResult = error instanceof LakeError && !['unexpected', 'usage'].includes(error.kind)
+    if (gone === undefined || isOfResult) throw error
+    throw new LakeError('integrity', {
+      subject: path,
+      expected: `the files of version ${version}, of which it was made`,
+      got: `none at ${gone.path}: the lake goes on without it since version ${gone.dropped_version}`,
+      next: 'put it back from a copy of the lake, or run pitlake stamp again on what is there now',
+      cause: error,
+    })
+  }
+}
+
+/** Refuses a stamped result that reads a file which the lake goes on without; it is run again where one is gone at all. */
+export async function refuseForgotten(
+  ledger: Ledger,
+  { note, source }: Awaited<ReturnType<typeof provedStamp>>,
+  path: string,
+): Promise<void> {
+  if (!source.filesGone) return
+  await unlessForgotten(ledger, note.version, path, async () => {
+    using session = await openQuery(ledger.root, pinnedOptions(source))
+    // Nobody cancels it, so it never waits.
+    await runStamped(session, source.query, { folder: ledger.root, sleep: async () => undefined })
   })
 }
 

@@ -195,9 +195,11 @@ export interface PinnedQuery {
   readonly variables: Readonly<Record<string, VariableValue>>
   /** Whether any variable may be set: those of a stamped result. */
   readonly anyVariable: boolean
+  /** Whether files of that version are gone for good: the lake goes on without them. */
+  readonly filesGone?: boolean
 }
 
 /** How a session is opened in which it runs: on one thread, so that sums repeat. */
-export function pinnedOptions({ script, query, anyVariable, variables }: PinnedQuery): SessionOptions {
-  return { script, threads: 1, query, anyVariable, set: variables }
+export function pinnedOptions({ script, query, anyVariable, variables, filesGone }: PinnedQuery): SessionOptions {
+  return { script, threads: 1, query, anyVariable, set: variables, ...(filesGone === true && { filesGone }) }
 }

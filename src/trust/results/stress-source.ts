@@ -18,8 +18,8 @@ export async function sourceOfQuery(
 
 /** A stamped result: its query over the version that it was made from, with the views of then. */
 export async function sourceOfStamp(ledger: Ledger, path: string): Promise<PinnedQuery> {
-  const { note, source } = await provedStamp(ledger, path)
-  refuseOutcome(note, path)
-  refuseForgotten(ledger, note, path)
-  return source
+  const stamped = await provedStamp(ledger, path)
+  refuseOutcome(stamped.note, path)
+  await refuseForgotten(ledger, stamped, path)
+  return stamped.source
 }

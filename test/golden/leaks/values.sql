@@ -118,7 +118,7 @@
 {d}, m AS (SELECT ts + INTERVAL 1 DAY AS ts, asset FROM d) SELECT ts - INTERVAL 1 DAY AS ts, v FROM pit_join('m', '{metric}', '24h');
 
 -- a window of values, moved by a day
-{d}, m AS (SELECT ts + INTERVAL 1 DAY AS ts, asset FROM d) SELECT ts - INTERVAL 1 DAY AS ts, avg(v ORDER BY place) AS v FROM pit_window('m', '{metric}', '24h', 3) GROUP BY ts;
+{d}, m AS (SELECT ts + INTERVAL 1 DAY AS ts, asset FROM d) SELECT ts - INTERVAL 1 DAY AS ts, avg(v ORDER BY nth) AS v FROM pit_window('m', '{metric}', '24h', 3) GROUP BY ts;
 
 -- the week's sum on its Monday
 {d} SELECT d.ts, r.v FROM d LEFT JOIN resample('{priced}', '24h', '1w', 'sum') r ON r.t = date_trunc('week', d.ts) AND r.asset = d.asset;

@@ -5,5 +5,5 @@
 
 -- a mean over the last values known, and the universe of the day
 {onGrid}, u AS (SELECT DISTINCT ts FROM d), n AS (SELECT ts, count(*) AS held FROM pit_universe(u) GROUP BY ts)
-       SELECT ts, asset, avg(v / 3 ORDER BY place) AS mean, any_value(held) AS held FROM pit_window(d, '{trustMetric}', '24h', 7)
+       SELECT ts, asset, avg(v / 3 ORDER BY nth) AS mean, any_value(held) AS held FROM pit_window(d, '{trustMetric}', '24h', 7)
        LEFT JOIN n USING (ts) GROUP BY ts, asset;

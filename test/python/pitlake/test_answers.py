@@ -128,14 +128,14 @@ def test_decisions_beyond_what_is_settled(notebooks):
         warnings.simplefilter("ignore", pitlake.LakeWarning)
         days = lake.sql("SELECT 'BTC' AS asset, unnest([TIMESTAMPTZ '2026-06-01 12:00:00Z', TIMESTAMPTZ '2030-01-01 00:00:00Z']) AS ts")
         for beyond, told in ((None, 2), ("value", 2), ("null", 1)):
-            asked = {} if beyond is None else {"beyond": beyond}
+            asked = {} if beyond is None else {"unresolved": beyond}
             for answer, column in ((lake.panel(days, {"v": SUPPLY}, **asked), "v"), (lake.pit_join(days, SUPPLY, **asked), "v"),
                                    (lake.window(days, SUPPLY, 1, **asked), "t")):
                 cells = answer.df()[column].tolist()
                 assert [not pd.isna(cell) for cell in cells] == [True, True][:told] + [False] * (2 - told), (beyond, column)
-                assert len(lake.notes) == told - 1 and (told == 1 or "1, from 2030-01-01T00:00:00Z on; `beyond='null'`" in lake.notes[0])
-        with pytest.raises(pitlake.LakeError, match='beyond: expected value, null, got "nul"; did you mean `null`'):
-            lake.panel(days, SUPPLY, beyond="nul")
+                assert len(lake.notes) == told - 1 and (told == 1 or "1, from 2030-01-01T00:00:00Z on; `unresolved='null'`" in lake.notes[0])
+        with pytest.raises(pitlake.LakeError, match='unresolved: expected value, null, got "nul"; did you mean `null`'):
+            lake.panel(days, SUPPLY, unresolved="nul")
 
 
 @pytest.mark.parametrize("resource", ["products", "venues"])
@@ -179,6 +179,16 @@ def test_resample_makes_coarser_points(lake):
     assert len(lake.resample(SUPPLY, "24h", "24h", "max", currency="native", since="2024-03-02", until=dt.date(2024, 3, 3))) == 1
 
 
+def test_resample_answers_the_named_assets_alone(own, tmp_path):
+    rows = [f"{asset},2024-03-{day:02},{day * size}" for asset, size in (("A", 1), ("B", 10)) for day in range(4, 11)]
+    (tmp_path / "two.csv").write_text("\n".join(["asset,t,value", *rows]))
+    done = command("import", tmp_path / "two.csv", "--as", "two", "--interval", "24h", "--data", own)
+    assert done.returncode == 0, done.stderr
+    with pitlake.open(own) as lake:
+        for assets, sums in ((None, [["A", 49], ["B", 490]]), ("B", [["B", 490]]), (["A"], [["A", 49]]), (["B", "A"], [["A", 49], ["B", 490]])):
+            assert lake.resample("own/two", "24h", "1w", "sum", assets).df()[["asset", "v"]].values.tolist() == sums
+
+
 @pytest.mark.parametrize(("given", "note"), [
     ({"metric": "indicators/cost_basis_distribution_quantiles_pit#/no"}, "has no part '/no'"),
     ({"metric": SUPPLY, "assets": "btc", "currency": "native"}, "for asset 'btc'; did you mean 'BTC'?"),
@@ -219,7 +229,7 @@ def test_panel_is_that_of_the_command_line(notebooks, tmp_path):
          {"latency": "15m", "max_age": "2d", "fields": ["v", "t", "available_at"]}),
         (["--skip-nulls", "--currency", "usd"], {"skip_nulls": True, "currency": "usd"}),
         (["--as-of", "2026-03-01"], {}),
-        (["--as-of", "2026-03-01", "--beyond", "null"], {"beyond": "null"}),
+        (["--as-of", "2026-03-01", "--unresolved", "null"], {"unresolved": "null"}),
     ]):
         out = tmp_path / f"{number}.parquet"
         done = command("panel", "--calendar", "2026-01-01,2026-07-01,1d", "--assets", "BTC,ETH,NONE", "--metrics", ",".join(metrics),

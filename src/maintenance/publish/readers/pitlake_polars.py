@@ -89,16 +89,18 @@ class Lake:
                 pl.col("interval") == interval,
                 *[pl.col(name).eq_missing(pl.lit(value, pl.String)) for name, value in wanted.items()],
             )
-        if skip_nulls:
+        passing = None
+        if metric in REVISABLE:
+            known, passing = lasting_and_passing(known, skip_nulls)
+        elif skip_nulls:
             known = known.filter(pl.col("v").is_not_null() | pl.col("o").is_not_null())
         asked = decisions.with_row_index("_pit_row").with_columns(_pit_ts=clock(decisions.schema["ts"]))
         asked = asked.with_columns(_pit_k=pl.col("_pit_ts") - duration(latency, "latency"))
-        found = (
-            asked.select("_pit_row", "asset", "_pit_k").drop_nulls().sort("_pit_k")
-            .join_asof(frontier(known), left_on="_pit_k", right_on="available_at", by="asset", strategy="backward",
-                       coalesce=False, check_sortedness=False)
-            .select("_pit_row", "t", "available_at", "v", "o")
-        )
+        moments = asked.select("_pit_row", "asset", "_pit_k").drop_nulls().sort("_pit_k")
+        found = latest(moments, frontier(known), "available_at")
+        if passing is not None:
+            found = pl.concat([found, latest(moments, passages(passing), "turn")]).drop_nulls("t")
+            found = found.sort("_pit_row", "t").unique("_pit_row", keep="last", maintain_order=True)
         end = ends(interval)
         rows = asked.join(found, on="_pit_row", how="left").sort("_pit_row")
         rows = rows.with_columns(age_us=(pl.col("_pit_ts") - end).dt.total_microseconds())
@@ -145,6 +147,34 @@ def prices(points, interval):
     both = supply.filter(pl.col("currency") == "usd").join(native, on=["asset", "exchange", "network", "t"])
     return both.select("asset", "t", available_at=pl.max_horizontal("available_at", "known_at"),
                        v=pl.when(pl.col("coins") != 0).then(pl.col("v") / pl.col("coins")), o=pl.lit(None, pl.String))
+
+
+def lasting_and_passing(known, skip_nulls):
+    """The vintages of points, those that stay answers and those of points that an empty vintage withdraws; each with its next."""
+    point, empty = ["asset", "t"], pl.col("v").is_null() & pl.col("o").is_null() & skip_nulls
+    rows = known.select(*point, "available_at", "observed_at", "v", "o").collect().sort(*point, "available_at", "observed_at")
+    rows = rows.with_columns(
+        next=pl.col("available_at").shift(-1).over(point),
+        empty=empty,
+        withdrawn=empty.reverse().cum_max().reverse().over(point),
+    )
+    rows = rows.filter(~pl.col("empty"), pl.col("next").is_null() | (pl.col("next") > pl.col("available_at")))
+    return rows.filter(~pl.col("withdrawn")).lazy(), rows.filter(pl.col("withdrawn"))
+
+
+def passages(passing):
+    """At each instant at which one of these comes or ends, the newest one that counts; nulls where none does."""
+    turns = pl.concat([passing.select("asset", turn=name) for name in ("available_at", "next")]).unique()
+    alive = turns.join(passing, on="asset").filter(pl.col("available_at") <= pl.col("turn"), pl.col("turn") < pl.col("next"))
+    alive = alive.sort("t").unique(["asset", "turn"], keep="last", maintain_order=True)
+    return turns.join(alive, on=["asset", "turn"], how="left").sort("turn")
+
+
+def latest(moments, rows, clock):
+    """For each moment the last of the rows by then."""
+    found = moments.join_asof(rows, left_on="_pit_k", right_on=clock, by="asset", strategy="backward", coalesce=False,
+                              check_sortedness=False)
+    return found.select("_pit_row", "t", "available_at", "v", "o")
 
 
 def frontier(known):

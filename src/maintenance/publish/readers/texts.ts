@@ -83,6 +83,10 @@ function words(dialect: Dialect, revisable: readonly string[]): (word: string, a
     text: (name = '') => bodyOf(name, dialect, revisable),
     rest: (name = '') => bodyOf(name, dialect, revisable).replace(/^WITH /, ''),
     strange: () => dialect.strange ?? '0',
+    // What stands in the text only if points may have several vintages, only if none may, or the one or the other.
+    revised: (sql = '') => (revisable.length > 0 ? sql : ''),
+    fixed: (sql = '') => (revisable.length > 0 ? '' : sql),
+    either: (several = '', single = '') => (revisable.length > 0 ? several : single),
   }
   return (word, argument) =>
     Object.hasOwn(known, word) ? known[word]?.(...argument.split('|').map((part) => part.trim())) : undefined

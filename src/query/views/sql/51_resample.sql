@@ -8,7 +8,7 @@
 --   point no part lies before the first coarse start that is not before `since`, nor behind that for `until`.
 CREATE OR REPLACE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
   component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL,
-  identity := 'apart') AS TABLE
+  follow_renames := false) AS TABLE
 WITH _pit_parts AS (
   SELECT known.asset, known.currency, known.exchange, known.network, known.t, known.available_at,
     {{start known.t to_interval}} AS start, {{leaf v known.pointer}} AS v,
@@ -54,4 +54,4 @@ SELECT split_part(CAST(metric AS VARCHAR), '#', 1) AS metric, c.asset, CAST(to_i
     WHEN 'last' THEN c.parts_v[-1]
     ELSE CAST(error('agg is sum, mean, median, min, max, first or last, not ' || coalesce(CAST(agg AS VARCHAR), 'NULL')) AS DOUBLE) END END AS v
 FROM _pit_told AS c;
-COMMENT ON MACRO TABLE resample IS 'resample(metric, from_interval, to_interval, agg): coarser points of a metric; available_at is that of the latest part, v is NULL if a part is missing or null. agg: sum, mean, median, min, max, first, last. Options: currency, exchange, network, component (or metric#/pointer), skip_nulls, min_parts, since and until of t (faster than a condition), identity as pit_join.';
+COMMENT ON MACRO TABLE resample IS 'resample(metric, from_interval, to_interval, agg): coarser points of a metric; available_at is that of the latest part, v is NULL if a part is missing or null. agg: sum, mean, median, min, max, first, last. Options: currency, exchange, network, component (or metric#/pointer), skip_nulls, min_parts, since and until of t (faster than a condition), follow_renames as pit_join.';

@@ -6,8 +6,8 @@
 --   misses, pass by the small side of the joins that follow.
 -- _pit_none compares instants, not expected starts: weeks of different series may begin on different days.
 CREATE OR REPLACE MACRO pit_join(decisions, metric, "interval", currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
-  identity := 'apart') AS TABLE
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last',
+  follow_renames := false) AS TABLE
 WITH _pit_x AS NOT MATERIALIZED (
   SELECT u.*, CASE WHEN latency IS NULL THEN u._pit_u ELSE {{before u._pit_u}} END AS _pit_k
   FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
@@ -39,4 +39,4 @@ FROM (
   SELECT * FROM _pit_s WHERE available_at IS NOT NULL
   UNION ALL (SELECT m.* EXCLUDE (_pit_i), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
 )}});
-COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond, vintage, identity.';
+COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, skip_nulls, unresolved, vintage, follow_renames.';

@@ -4,8 +4,8 @@
 --   are kept. A bit for each metric that answered tells what is left for the tail. Metrics whose first arrivals lie close
 --   together share an expected start: any lag that is not above the true one is exact.
 CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
-  identity := 'apart') AS TABLE
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last',
+  follow_renames := false) AS TABLE
 WITH _pit_names AS MATERIALIZED (
   SELECT names.*, names.mi // 60 AS chunk, names.mi % 60 AS bit, dense_rank() OVER (ORDER BY names.lag, names.newest) AS class
   FROM (
@@ -22,7 +22,7 @@ WITH _pit_names AS MATERIALIZED (
   SELECT p.* FROM (
     SELECT names.mi, names.class, known.asset, known.t, known.available_at{{flagged}},
       {{leaf v names.pointer}} AS v,
-      CASE WHEN {{beyond}} AND known."interval" IS NULL THEN '' ELSE {{leaf o names.pointer}} END AS o
+      CASE WHEN {{unresolved}} AND known."interval" IS NULL THEN '' ELSE {{leaf o names.pointer}} END AS o
     FROM {{points_of metrics}} AS known
     JOIN _pit_names AS names ON known.metric = names.path AND known.currency IS NOT DISTINCT FROM names.wanted_currency
       AND known.exchange IS NOT DISTINCT FROM names.wanted_exchange AND known.network IS NOT DISTINCT FROM names.wanted_network
@@ -84,4 +84,4 @@ SELECT * EXCLUDE (_pit_k, _pit_name, _pit_t, _pit_a, _pit_v, _pit_o, _pit_age), 
   CASE WHEN {{fresh}} THEN _pit_v END AS v, CASE WHEN {{fresh}} THEN _pit_o END AS o,
   CASE WHEN {{fresh}} THEN to_microseconds(_pit_age) END AS age
 FROM _pit_aged;
-COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond, vintage, identity.';
+COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls, unresolved, vintage, follow_renames.';

@@ -1,10 +1,10 @@
 -- pit_window: every row of a relation with asset and ts, with the last n points of a metric that were knowable at ts.
--- columns: those of the caller, then t, available_at, v, o, age, place (1 is the newest), a row for each point.
+-- columns: those of the caller, then t, available_at, v, o, age, nth (1 is the newest), a row for each point.
 -- law: L1. The points of a series are numbered by t. None above the last interval that can have been known matters, so
 --   the numbers right below are looked up; where too few of those were known yet, further ones are, at last all.
 CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
-  identity := 'apart') AS TABLE
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last',
+  follow_renames := false) AS TABLE
 WITH {{known kept}} (
   SELECT p.asset, p.t, p.available_at, p.v, p.o{{seen}}, {{number}} OVER (PARTITION BY p.asset ORDER BY p.t) AS number
   FROM {{series}} AS p WHERE {{counted p {{revised metric}}}}
@@ -49,24 +49,24 @@ _pit_found AS (
   SELECT q._pit_i, p.number FROM _pit_shorter AS q JOIN _pit_p AS p ON p.asset = q.asset AND p.number <= q.top AND p.available_at <= q._pit_k{{current p q._pit_k}}
 ),
 _pit_r AS (
-  SELECT f._pit_i, f.number, f.place
-  FROM (SELECT f.*, row_number() OVER (PARTITION BY f._pit_i ORDER BY f.number DESC) AS place FROM _pit_found AS f) AS f, _pit_size AS s
-  WHERE f.place <= s.n
+  SELECT f._pit_i, f.number, f.nth
+  FROM (SELECT f.*, row_number() OVER (PARTITION BY f._pit_i ORDER BY f.number DESC) AS nth FROM _pit_found AS f) AS f, _pit_size AS s
+  WHERE f.nth <= s.n
 ),
 _pit_all AS NOT MATERIALIZED (
-  SELECT q._pit_i, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o, r.place AS _pit_place,
+  SELECT q._pit_i, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o, r.nth AS _pit_nth,
     epoch_us(q._pit_k) + {{micros latency}} - {{end p.t "interval"}} AS _pit_age,
-    first_value(p.o) OVER (PARTITION BY q._pit_i ORDER BY r.place) AS _pit_newest
+    first_value(p.o) OVER (PARTITION BY q._pit_i ORDER BY r.nth) AS _pit_newest
   FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number{{among p q._pit_k}}
   WHERE NOT EXISTS (
-    SELECT t, available_at, v, o, age, place
-    FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age, NULL AS place) AS pit_window
+    SELECT t, available_at, v, o, age, nth
+    FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age, NULL AS nth) AS pit_window
     LIMIT 0
   )
 )
 SELECT x.* EXCLUDE (_pit_k, _pit_i), a._pit_t AS t, a._pit_a AS available_at, a._pit_v AS v, a._pit_o AS o,
-  to_microseconds(a._pit_age) AS age, a._pit_place AS place
+  to_microseconds(a._pit_age) AS age, a._pit_nth AS nth
 FROM _pit_x AS x LEFT JOIN (
-  SELECT * FROM _pit_all WHERE {{fresh}} AND CASE WHEN {{beyond}} THEN _pit_newest IS DISTINCT FROM '' ELSE true END
+  SELECT * FROM _pit_all WHERE {{fresh}} AND CASE WHEN {{unresolved}} THEN _pit_newest IS DISTINCT FROM '' ELSE true END
 ) AS a ON a._pit_i = x._pit_i;
-COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, and the last n points knowable at ts, a row each; place 1 is the newest. Give the decisions an id to group by. Options as pit_join.';
+COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, and the last n points knowable at ts, a row each; nth 1 is the newest. Give the decisions an id to group by. Options as pit_join.';

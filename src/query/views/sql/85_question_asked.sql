@@ -41,7 +41,7 @@ _pit_joins AS (
   SELECT s, id, any_value(text) FILTER (name = 'decisions') AS relation, any_value(place) FILTER (name = 'metric') AS metric_place,
     any_value(text) FILTER (name = 'interval') AS "interval", any_value(text) FILTER (name = 'currency') AS currency,
     any_value(text) FILTER (name = 'exchange') AS exchange, any_value(text) FILTER (name = 'network') AS network,
-    any_value(text) FILTER (name = 'component') AS component, coalesce(any_value(text) FILTER (name = 'beyond'), '') <> 'null' AS answers_unsettled,
+    any_value(text) FILTER (name = 'component') AS component, coalesce(any_value(text) FILTER (name = 'unresolved'), '') <> 'null' AS answers_unsettled,
     any_value(CAST(node AS VARCHAR)) FILTER (name = 'latency') AS latency
   FROM _pit_arguments GROUP BY s, id
 ),

@@ -165,8 +165,8 @@ function shownAs(table: string): string {
  */
 
 /** The options of the joins, as the lake's macros name them. */
-const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last', identity := 'apart'`
-const asked = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(beyond AS VARCHAR), CAST(vintage AS VARCHAR), CAST(identity AS VARCHAR))`
+const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last', follow_renames := false`
+const asked = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(unresolved AS VARCHAR), CAST(vintage AS VARCHAR), CAST(follow_renames AS VARCHAR))`
 const clocks = 't TIMESTAMPTZ, available_at TIMESTAMPTZ'
 const found = 'p.t, p.available_at, p.v, p.o, p.age'
 const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
@@ -192,7 +192,7 @@ function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
 
 const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE TABLE proof_calendar (ts TIMESTAMPTZ, step VARCHAR)`,
-  `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, age INTERVAL, place BIGINT)`,
+  `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, age INTERVAL, nth BIGINT)`,
   `CREATE TABLE proof_coarse (${series}, ${clocks}, parts BIGINT, complete BOOLEAN, v DOUBLE, asked VARCHAR)`,
   `CREATE TABLE proof_versions (${state.split(', ').join(' VARCHAR, ')} VARCHAR, deployments STRUCT(${contract})[],
     valid_from TIMESTAMPTZ, first_seen TIMESTAMPTZ, _pit_since TIMESTAMPTZ, _pit_ended TIMESTAMPTZ)`,
@@ -201,7 +201,7 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE MACRO pit_join(decisions, metric, "interval", ${options}) AS TABLE
     SELECT yours.*, ${found} FROM query_table(decisions) AS yours ${joinOf('CAST(metric AS VARCHAR)')}`,
   `CREATE MACRO pit_window(decisions, metric, "interval", n, ${options}) AS TABLE
-    SELECT yours.*, ${found}, p.place FROM query_table(decisions) AS yours ${joinOf('concat(metric, n)')}`,
+    SELECT yours.*, ${found}, p.nth FROM query_table(decisions) AS yours ${joinOf('concat(metric, n)')}`,
   `CREATE MACRO pit_long(decisions, metrics, "interval", ${options}) AS TABLE
     SELECT yours.*, one.name AS metric, ${found} FROM query_table(decisions) AS yours
     CROSS JOIN (SELECT DISTINCT unnest(CAST(metrics AS VARCHAR[])) AS name) AS one ${joinOf('one.name')}`,
@@ -209,11 +209,11 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
     (decisions, members) AS TABLE (${membersOf('(FROM proof_versions WHERE members)', settings)})`,
   `CREATE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
     component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL,
-    identity := 'apart') AS TABLE
+    follow_renames := false) AS TABLE
     SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t, p.available_at, p.parts, p.complete, p.v
     FROM proof_coarse AS p WHERE p.metric = CAST(metric AS VARCHAR) AND p.asked = concat(from_interval, to_interval, agg,
       currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR), since, until,
-      identity)`,
+      follow_renames)`,
   `CREATE MACRO lake_version() AS (SELECT version FROM lake_info)`,
   `CREATE MACRO lake_digest() AS (SELECT CAST(version AS VARCHAR) FROM lake_info)`,
 ]

@@ -1,0 +1,147 @@
+import { type Catalogue, type Endpoint, isNameless } from '../../catalog/catalogue.ts'
+import { globTest } from '../../catalog/globs.ts'
+import { expand, readableSeries, type Selection, type Series } from '../../catalog/series.ts'
+import { isLoopback, type Settings } from '../../catalog/settings.ts'
+import type { Provider } from '../../lake/ledger/entry.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { LakeError } from '../../base/errors.ts'
+import { several } from '../../base/figures.ts'
+import type { MetricsProvider } from './api.ts'
+import { unlessUnlisted, withListedAssets } from './assets.ts'
+import { placeholderReason } from './plan.ts'
+
+/** A placeholder of the catalogue that the configuration gives no real name. */
+interface Placeholder {
+  /** Where the configuration maps it. */
+  readonly setting: 'metrics.paths' | 'metrics.exchanges'
+  /** The path or the exchange, as the catalogue spells it. */
+  readonly name: string
+  /** What is recorded of a window that is not requested for it. */
+  readonly reason: string
+}
+
+/** An unmapped placeholder that somebody selected, and the series that are never requested because of it. */
+export interface UnmappedName extends Pick<Placeholder, 'setting' | 'name'> {
+  /** Ids. */
+  readonly series: readonly string[]
+}
+
+/** What is selected, of whom. */
+interface UnmappedInput extends MetricsProvider {
+  readonly selections: readonly Selection[]
+  /** Of what is selected only these series, by id. */
+  readonly only?: ReadonlySet<string>
+}
+
+/** Placeholders are names of the sandbox only; whoever else listens on this machine shows itself with its answers. */
+function mayTakePlaceholders({ metrics }: Settings, provider: Provider | null): boolean {
+  if (metrics.url !== null && !isLoopback(metrics.url)) return false
+  return provider?.metrics === undefined || provider.synthetic
+}
+
+/** Why the series must not be asked of whoever answers for this lake; null when it may. */
+export function blockedFor(
+  settings: Settings,
+  catalogue: Catalogue,
+  provider: Provider | null,
+  series: Series,
+  endpoint: Endpoint,
+): string | null {
+  return mayTakePlaceholders(settings, provider) ? null : unmapped(settings, catalogue, series, endpoint)
+}
+
+/** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */
+export function unmapped(settings: Settings, catalogue: Catalogue, series: Series, endpoint: Endpoint): string | null {
+  return placeholderIn(settings, catalogue, series, endpoint)?.reason ?? null
+}
+
+function placeholderIn(
+  { metrics: { paths, exchanges } }: Settings,
+  catalogue: Catalogue,
+  { exchange }: Series,
+  endpoint: Endpoint,
+): Placeholder | null {
+  if (isNameless(endpoint, paths)) {
+    const reason = `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`
+    return { setting: 'metrics.paths', name: endpoint.path, reason }
+  }
+  if (exchange === null || !catalogue.placeholderExchanges.has(exchange) || exchanges[exchange] !== undefined)
+    return null
+  const reason = `${placeholderReason} exchange ${exchange}: map it under metrics.exchanges`
+  return { setting: 'metrics.exchanges', name: exchange, reason }
+}
+
+/**
+ * The placeholders that somebody selected and that this provider is never asked for: a path or an exchange that a selection
+ * names, or all that a glob of it names. What a wide glob names among others, or the lake itself holds, is nobody's wish.
+ */
+export async function selectedPlaceholders(
+  { settings, catalogue, selections, only }: UnmappedInput,
+  ledger: Ledger | null,
+  provider: Provider | null = ledger?.head().provider ?? null,
+): Promise<readonly UnmappedName[]> {
+  if (mayTakePlaceholders(settings, provider)) return []
+  const chosen = selections.filter(({ held }) => held !== true)
+  const listed = (await unlessUnlisted(withListedAssets(chosen, ledger))) ?? []
+  const found = new Map<string, Pick<Placeholder, 'setting' | 'name'> & { readonly series: Set<string> }>()
+  for (const selection of listed) {
+    const wanted = expand(catalogue, [selection]).map(({ series, endpoint }) => {
+      return { series, placeholder: placeholderIn(settings, catalogue, series, endpoint) }
+    })
+    for (const glob of selection.paths ?? ['*']) {
+      const isOfGlob = globTest(glob)
+      const matching = wanted.filter(({ series }) => isOfGlob(series.metric))
+      const isAll = matching.every(({ placeholder }) => placeholder !== null)
+      for (const { series, placeholder } of matching) {
+        if (placeholder === null || only?.has(series.id) === false) continue
+        const isNamed = series.exchange !== null && selection.exchanges?.includes(series.exchange) === true
+        if (!isAll && !isNamed) continue
+        const { setting, name } = placeholder
+        const known = found.get(`${setting} ${name}`) ?? { setting, name, series: new Set<string>() }
+        found.set(`${setting} ${name}`, known)
+        known.series.add(series.id)
+      }
+    }
+  }
+  return [...found.values()].map((one) => ({ ...one, series: [...one.series] }))
+}
+
+/** The same of a lake that may not be there yet. */
+export async function selectedPlaceholdersNow(input: UnmappedInput): Promise<readonly UnmappedName[]> {
+  const { data } = input.settings
+  using ledger = isBegun(data) ? await Ledger.openToRead(data) : null
+  return await selectedPlaceholders(input, ledger)
+}
+
+/** So many series and names are written out. */
+const shown = 3
+
+/** How many series are never requested, and which. */
+export function unmappedInWords(names: readonly UnmappedName[]): string {
+  const series = [...new Set(names.flatMap((one) => one.series))]
+  const listed = series.slice(0, shown).map((id) => {
+    const { metric, asset, interval, currency, exchange, network } = readableSeries(id)
+    return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
+  })
+  const more = series.length > shown ? ` and ${series.length - shown} more` : ''
+  return `${several(series.length, 'selected series is', 'selected series are')} never requested: ${listed.join(', ')}${more}`
+}
+
+/** What the configuration lacks; null where it lacks nothing. */
+export function mappingRemedy(names: readonly UnmappedName[]): string | null {
+  if (names.length === 0) return null
+  const bySetting = Map.groupBy(names.slice(0, shown), ({ setting }) => setting)
+  const maps = [...bySetting].map(([setting, own]) => {
+    return `${setting.slice('metrics.'.length)}: { ${own.map(({ name }) => `${name}: NAME`).join(', ')} }`
+  })
+  const more = names.length > shown ? ` (and ${names.length - shown} more)` : ''
+  const which = names.length === 1 ? `${names[0]?.name} is a placeholder` : 'these names are placeholders'
+  return `${which} of the catalogue: write into pitlake.yaml what the provider calls it, metrics: { ${maps.join(', ')} }${more}, or take it out of what is selected`
+}
+
+/** What every command that requests points ends with where somebody selected what is never requested; null else. */
+export function unmappedError(names: readonly UnmappedName[]): LakeError | null {
+  const next = mappingRemedy(names)
+  return next === null ? null : new LakeError('incomplete', { subject: unmappedInWords(names), next })
+}
