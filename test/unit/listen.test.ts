@@ -55,6 +55,28 @@ test('what takes a POST is told by its path, and each other method which ones it
   expect(await asked('PUT', '/both')).toEqual([405, 'GET, POST', 'GET and POST only'])
 })
 
+test('a client that sends a body of 10 MB before it reads hears that it is too long', async () => {
+  const show = async ({ body }: Parameters<Shows[string]>[0]): Promise<Shown> => ({
+    status: 200,
+    type: 'text/plain',
+    body: await body(),
+  })
+  const manner = { readers: 2, posts: ['/both'] }
+  const at = { host: '127.0.0.1', port: 0 }
+  await using door = await listen(at, { token: null, secrets: [] }, { '/both': show }, manner)
+  const { hostname, port } = new URL(door.url)
+  const socket = connect(Number(port), hostname)
+  const sent = new Promise<void>((resolve, reject) => {
+    socket.once('error', reject)
+    socket.write(`POST /both HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 10000000\r\n\r\n`)
+    socket.write('x'.repeat(10_000_000), (error) => (error ? reject(error) : resolve()))
+  })
+  await sent
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  expect(answer.toString()).toMatch(/\r\n\r\nthe body: expected at most 1048576 bytes, got more\n$/)
+  socket.destroy()
+})
+
 /** A listener that takes little time and has few places: eight, six of them for one address. */
 async function crowded() {
   const show = async ({ method, body }: Parameters<Shows[string]>[0]): Promise<Shown> => ({

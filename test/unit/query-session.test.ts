@@ -106,6 +106,15 @@ describe('a session whose engine gave up after a fatal error', () => {
     await seat.left
   })
 
+  test('answers what was begun on the line of the statement that ended the engine', async () => {
+    const first = mortal(await openQuery(folder))
+    const seat = await sit(false, undefined, 24, { first, reopen: async () => await openQuery(folder) })
+    await seat.ask(".timer off\n.format jsonl\nSELECT 'FATAL' AS a; SELECT 3", 'another way\n')
+    expect(await seat.ask('AS a;', 'row)')).toMatch(/^note: .*\n\{"a":3\}\n/)
+    seat.end()
+    await seat.left
+  })
+
   test('says in one line what to do where the lake cannot be opened again, and tries with each statement', async () => {
     let tries = 0
     const reopen = async (): Promise<Engine> => {
