@@ -70,6 +70,7 @@ export default defineConfig({
     // One more than there are cores: tests also wait for processes and answers.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowFirst },
+    setupFiles: ['test/helpers/fixed-seed.ts'],
     // A test that expects nothing, because a list was empty or nothing was thrown, has not passed.
     expect: { requireAssertions: true },
     testTimeout: 300_000,

@@ -112,4 +112,4 @@ test('dated vintages, late, backdated and withdrawn ones, are answered as what t
           ] as const)
             await expectJoins(engine, all, { asOf, observedAsOf, skipNulls, vintage }, random)
     })
-})
+}, 1_200_000)

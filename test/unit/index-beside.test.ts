@@ -156,7 +156,8 @@ test('a mirror can be opened from its first entry on, while it is still brought'
     const made = await realDisk.claim(from, to)
     if (!to.startsWith(`${mirror}/journal/`)) return made
     const { findings } = await examine({ data: mirror, thorough: true }, commitDeps())
-    expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
+    // A part of a copy is older than the lake that it is made from.
+    expect(findings.map(({ kind }) => kind).filter((kind) => kind !== 'copy_behind')).toEqual(['views_missing'])
     using reader = await Ledger.open(mirror)
     seen.push(reader.head().version)
     return made

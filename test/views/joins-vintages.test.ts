@@ -51,11 +51,14 @@ function owed(
   question: Question,
   first: boolean,
 ): OraclePoint[] {
-  const all = knowable(points, asset, ts, question)
+  // A value that was withdrawn is none, also where nulls are skipped: they are left out behind the choice of the vintage.
+  const { skipNulls = false } = question
+  const all = knowable(points, asset, ts, { ...question, skipNulls: first && skipNulls })
   const order = first ? all.toReversed() : all
   const each = new Map<number, OraclePoint>()
   for (const point of order) if (!each.has(point.t)) each.set(point.t, point)
-  return [...each.values()].toSorted((a, b) => b.t - a.t)
+  const chosen = [...each.values()].filter(({ v, o }) => !skipNulls || v !== null || o !== null)
+  return chosen.toSorted((a, b) => b.t - a.t)
 }
 
 const said = (point: OraclePoint | undefined): string =>

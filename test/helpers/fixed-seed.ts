@@ -1,0 +1,4 @@
+import fc from 'fast-check'
+
+// Properties try the same cases each time; `PITLAKE_SEED` draws others.
+fc.configureGlobal({ seed: Number(process.env['PITLAKE_SEED'] ?? 1) })
