@@ -73,8 +73,8 @@ export default defineConfig({
     setupFiles: ['test/helpers/fixed-seed.ts'],
     // A test that expects nothing, because a list was empty or nothing was thrown, has not passed.
     expect: { requireAssertions: true },
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     env: { TZ: 'America/New_York', ...roomy() },
   },
 })
