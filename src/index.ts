@@ -39,7 +39,7 @@ import { type AskedQuestion, judgeQuestion } from './query/question.ts'
 import { readOptions, refuseStrange, unasked } from './query/read-options.ts'
 import { guarded, type RunDeps } from './query/run.ts'
 import { stress as stressQuery, type Stressed } from './trust/results/stress.ts'
-import { type Borne, quantiles, type SeenLags } from './trust/results/stress-delays.ts'
+import { type DelaySpec, quantiles, type SeenLags } from './trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './trust/results/stress-source.ts'
 import { withVintages } from './trust/results/stress-stamp.ts'
 import { seenLags } from './trust/availability-audit.ts'
@@ -275,7 +275,7 @@ export async function explainChange(
 }
 
 /** What `stress` is to try. */
-export interface StressOptions extends Partial<Borne>, CallOptions {
+export interface StressOptions extends Partial<DelaySpec>, CallOptions {
   /** SQL of one number over the table `result`, which holds the rows of the query. */
   readonly figure: string
   /** Session variables; `as_of` and `observed_as_of` among them. */

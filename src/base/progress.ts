@@ -1,5 +1,5 @@
 /** Whoever is told how far a job is. */
-export interface Teller {
+export interface ProgressReporter {
   /** Unix milliseconds. */
   readonly now: () => number
   readonly stderr: (text: string) => void
@@ -15,7 +15,7 @@ const plainMs = 5_000
 const lineWidth = 118
 
 /** One line that passes on a terminal, else a plain line every few seconds, among lines that stay. */
-export function passingLine({ now, stderr, live, isTerminal }: Teller) {
+export function passingLine({ now, stderr, live, isTerminal }: ProgressReporter) {
   let shownAt = now()
   let isLive = false
   return {

@@ -46,8 +46,8 @@ export function saysSame(table: Options, name: string, one: unknown, other: unkn
   return isDeepStrictEqual(read(one), read(other))
 }
 
-/** Parts what was given, in snake case: what a table describes, and the rest. */
-export function apart(table: Options, given: Readonly<Record<string, unknown>>) {
+/** Splits given options, in snake case, into those that a table describes and the rest. */
+export function splitKnownOptions(table: Options, given: Readonly<Record<string, unknown>>) {
   const [own, rest] = [true, false].map((mine) =>
     Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(table, name) === mine)),
   )

@@ -77,7 +77,7 @@ export function refusal(cause: unknown, failure: Failure): Error {
 }
 
 /** The same complaint for askers to whom no path of the lake is told, and none of these words. */
-export function hushed(error: Error, words: readonly string[]): Error {
+export function redactPaths(error: Error, words: readonly string[]): Error {
   const hush = (text: string | undefined): string | undefined =>
     words.reduce((left, word) => (word === '' ? left : left?.replaceAll(`${word}/`, '').replaceAll(word, '…')), text)
   if (!(error instanceof LakeError)) return new Error(hush(error.message), { cause: error })

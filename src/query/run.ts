@@ -4,7 +4,7 @@ import type { Parameters } from '../lake/store/sql.ts'
 import { admit, type Ready } from './gate.ts'
 import { type Door, optionAt } from './note.ts'
 import { metricsOf } from './points.ts'
-import { hushed, refusal, unknownMetricIn } from './refusal.ts'
+import { redactPaths, refusal, unknownMetricIn } from './refusal.ts'
 import { statementsOf } from './statements.ts'
 
 type ScriptStatement = ReturnType<typeof statementsOf>[number]
@@ -74,7 +74,7 @@ export async function guarded<T>(
     const failure = { statement: text, script, offset: origin?.statement.offset ?? 0, folder: deps.folder, memory }
     const metrics = unknownMetricIn(cause) === undefined ? [] : await metricsOf(engine)
     const told = refusal(cause, { ...failure, generated: deps.generated ?? false, above: deps.above ?? 0, metrics })
-    throw deps.mark === undefined ? told : hushed(told, [deps.mark, deps.folder, engine.spill ?? ''])
+    throw deps.mark === undefined ? told : redactPaths(told, [deps.mark, deps.folder, engine.spill ?? ''])
   } finally {
     busy = false
     signal?.removeEventListener('abort', cancel)

@@ -2,7 +2,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { alarmsOf, newAlarms, staleName } from '../../src/interfaces/report/alarms.ts'
 import { check, readStanding } from '../../src/interfaces/report/status.ts'
 import { showsOf } from '../../src/interfaces/commands/status.ts'
-import type { Shows } from '../../src/interfaces/server/listen.ts'
+import type { Routes } from '../../src/interfaces/server/listen.ts'
 import { settingsAt } from './fetching.ts'
 import type { OwnProvider } from './provider.ts'
 import { catalogue } from './sandbox-client.ts'
@@ -32,7 +32,7 @@ export async function lookAtAlarms(own: OwnProvider, schedule: number | null = n
   const alarms = await alarmsOf(ledger, { catalogue, check: settings.check, now: own.clock.now })
   const news = await newAlarms(own.root, alarms, [])
   const context = { settings, catalogue, now, elapsed: () => 0 } as unknown as Parameters<typeof showsOf>[0]
-  const question = {} as Parameters<Shows[string]>[0]
+  const question = {} as Parameters<Routes[string]>[0]
   const health = await showsOf(context)['/healthz']?.(question)
   const body = health?.body
   if (typeof body !== 'string') throw new TypeError('/healthz answers with text')

@@ -1,15 +1,15 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { Answerer, type Said, type AnswererCall } from '../../src/interfaces/server/answerer.ts'
+import { Answerer, type WorkerMessage, type AnswererCall } from '../../src/interfaces/server/answerer.ts'
 
 /** A process that does what a test says. */
 class Actor {
   readonly told: AnswererCall<string>[] = []
   killed = false
-  readonly say: (said: Said<string>) => void
+  readonly say: (said: WorkerMessage<string>) => void
   readonly end: (how: string) => void
 
-  constructor(say: (said: Said<string>) => void, end: (how: string) => void) {
+  constructor(say: (said: WorkerMessage<string>) => void, end: (how: string) => void) {
     this.say = say
     this.end = end
   }
@@ -271,7 +271,7 @@ describe('a process that ends by itself', () => {
 })
 
 test('a process that does not open: its words are told, and the next question tries again', async () => {
-  const failed: Said<string> = { failed: { kind: 'integrity', complaints: [{ subject: 'lake', got: 'damage' }] } }
+  const failed: WorkerMessage<string> = { failed: { kind: 'integrity', complaints: [{ subject: 'lake', got: 'damage' }] } }
   const { answerer, actors, notes, ask, now } = staged((actor, n) => {
     if (n === 2) actor.end('SIGSEGV')
     else actor.say(n === 1 ? failed : { ready: null })

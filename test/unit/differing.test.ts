@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RequestRow, Violation } from '../../src/lake/ledger/entry.ts'
-import type { Answered, Brought } from '../../src/sources/metrics/answered.ts'
+import type { Answered, AnswerWithBody } from '../../src/sources/metrics/answered.ts'
 import { doubted, manyAtOnce } from '../../src/sources/metrics/convert-batch.ts'
 import { seriesRow } from '../helpers/lakes.ts'
 
@@ -11,7 +11,7 @@ const differing = (count: number, request = 'a') => {
   const fresh = Array.from({ length: count }, (_, t): Violation => ({ ...one, t, request }))
   return { fresh, noted: [], heard: [] }
 }
-const ids = (found: readonly Brought[]): string[] => found.map(({ request }) => request.id)
+const ids = (found: readonly AnswerWithBody[]): string[] => found.map(({ request }) => request.id)
 
 test('what differs is doubted from the first point on that is too many, with those that the run put on record', () => {
   const all = [answer('a'), answer('b')]

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { clientOf, listen, type Shown, type Shows } from '../../src/interfaces/server/listen.ts'
+import { clientOf, listen, type HttpResponse, type Routes } from '../../src/interfaces/server/listen.ts'
 import { need } from '../helpers/needs.ts'
 import { until } from '../helpers/processes.ts'
 
@@ -37,7 +37,7 @@ test('what an answer or a failure says is told without the keys, on every path',
 })
 
 test('what takes a POST is told by its path, and each other method which ones it may be', async () => {
-  const show = async ({ method, body }: Parameters<Shows[string]>[0]): Promise<Shown> => ({
+  const show = async ({ method, body }: Parameters<Routes[string]>[0]): Promise<HttpResponse> => ({
     status: 200,
     type: 'text/plain',
     body: `${method} ${await body()}`,
@@ -56,7 +56,7 @@ test('what takes a POST is told by its path, and each other method which ones it
 })
 
 test('a client that sends a body of 10 MB before it reads hears that it is too long', async () => {
-  const show = async ({ body }: Parameters<Shows[string]>[0]): Promise<Shown> => ({
+  const show = async ({ body }: Parameters<Routes[string]>[0]): Promise<HttpResponse> => ({
     status: 200,
     type: 'text/plain',
     body: await body(),
@@ -79,7 +79,7 @@ test('a client that sends a body of 10 MB before it reads hears that it is too l
 
 /** A listener that takes little time and has few places: eight, six of them for one address. */
 async function crowded() {
-  const show = async ({ method, body }: Parameters<Shows[string]>[0]): Promise<Shown> => ({
+  const show = async ({ method, body }: Parameters<Routes[string]>[0]): Promise<HttpResponse> => ({
     status: 200,
     type: 'text/plain',
     body: method === 'POST' ? await body() : 'well',

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import type { Desk } from '../../src/interfaces/server/desk.ts'
-import type { Shows } from '../../src/interfaces/server/listen.ts'
+import type { Routes } from '../../src/interfaces/server/listen.ts'
 import { pathsOf } from '../../src/interfaces/server/paths.ts'
 import { scratch } from '../helpers/scratch.ts'
 
@@ -16,7 +16,7 @@ async function told(accept: string | undefined, query = '', more: object = {}) {
   const facts = { lake: 'l', version: 1, digest: 'd', synthetic: true }
   const answer = { facts, sql: '', rows: 0, notes: [], ...more }
   const desk = { turn: async () => await Promise.resolve(answer) } as unknown as Desk
-  const asked: Parameters<Shows[string]>[0] = {
+  const asked: Parameters<Routes[string]>[0] = {
     method: 'GET',
     query: new URLSearchParams(query),
     headers: accept === undefined ? {} : { accept },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OptionFact } from '../../src/query/options.ts'
-import { apart, readOption, readOptions, saysSame } from '../../src/query/read-options.ts'
+import { splitKnownOptions, readOption, readOptions, saysSame } from '../../src/query/read-options.ts'
 
 const rows: OptionFact = { kind: 'count', most: 5, about: 'rows' }
 const table = { max_rows: rows, fields: { kind: 'choices', choices: ['v', 'age'], about: '' } } as const
@@ -26,5 +26,5 @@ test('two spellings of a value are one, and what another table describes is set 
     false,
   ])
   expect([saysSame(table, 'other', 1, 1), saysSame(table, 'other', 1, '1')]).toEqual([true, false])
-  expect(apart(table, { max_rows: 1, other: 2 })).toEqual({ own: { max_rows: 1 }, rest: { other: 2 } })
+  expect(splitKnownOptions(table, { max_rows: 1, other: 2 })).toEqual({ own: { max_rows: 1 }, rest: { other: 2 } })
 })

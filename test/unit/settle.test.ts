@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
 import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
-import { type AskedAt, settleBody, settleFailure, settleWhole } from '../../src/sources/metrics/settle.ts'
+import { type AskedAt, coverageFromBody, settleFailure, settleWhole } from '../../src/sources/metrics/settle.ts'
 import type { BodyResult } from '../../src/sources/points/conversion.ts'
 import { type Ask, toleranceOf } from '../../src/sources/metrics/plan.ts'
 import { parseInstant } from '../../src/base/time.ts'
@@ -31,7 +31,7 @@ const found: BodyResult = { ...answer, first, last, addedFirst: first, addedLast
 
 function settled(body: Partial<BodyResult>, since: number | null): string[] {
   const missing = since === null ? [] : [{ since, until: first }]
-  return told(settleBody(ask, { ...found, missing, ...body }, null, askedAt('2024-01-01')))
+  return told(coverageFromBody(ask, { ...found, missing, ...body }, null, askedAt('2024-01-01')))
 }
 
 const expected = ['2019-01-01 2020-03-01 empty before the first point', '2020-03-01 2020-03-05 covered']
@@ -81,7 +81,7 @@ test('a hole exactly as old as is tolerated is awaited, one a second older is a 
   const missing = [{ since: at('2020-03-02'), until: at('2020-03-04') }]
   const limit = availableAt(ask.endpoint.rules['24h'], at('2020-03-02'), '24h') + toleranceOf(ask.endpoint, '24h')
   const holes = (now: number): string[] =>
-    told(settleBody(ask, { ...found, missing }, null, { at: now, request: 'r', weekStart: 'monday' })).filter((row) =>
+    told(coverageFromBody(ask, { ...found, missing }, null, { at: now, request: 'r', weekStart: 'monday' })).filter((row) =>
       / (gap|aw)/.test(row),
     )
   expect(holes(limit)).toEqual(['2020-03-02 2020-03-04 covered awaiting'])

@@ -1,5 +1,5 @@
 import type { LakeError } from '../../base/errors.ts'
-import type { Teller } from '../../base/progress.ts'
+import type { ProgressReporter } from '../../base/progress.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { type Kind, kindOf, type NamedKinds, kinds } from '../../base/kinds.ts'
@@ -52,7 +52,7 @@ type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
 export type OptionValues<Table> = { readonly [Flags in keyof Table as NameOf<Flags>]: ValueOf<Flags, Table[Flags]> }
 
 /** What reaches a command from the outside world; `main` gives the real ones. */
-export interface Deps extends Teller {
+export interface Deps extends ProgressReporter {
   /** Milliseconds that only go on, whatever the clock is set to. */
   readonly elapsed: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>

@@ -1,7 +1,7 @@
 import { randomUUID as draw } from 'node:crypto'
 import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
-import type { AnswererCall, Said } from '../server/answerer.ts'
+import type { AnswererCall, WorkerMessage } from '../server/answerer.ts'
 import { Desk, type DeskMeans } from '../server/desk.ts'
 import { Pages } from '../server/pages.ts'
 import { pathsOf } from '../server/paths.ts'
@@ -34,7 +34,7 @@ export type DoorQuestion =
 /** What it answers: what a path shows, with a file where one was written, or what a tool gives. */
 export type MadeAnswer = Awaited<ReturnType<ReturnType<typeof pathsOf>[string]>> | Awaited<ReturnType<Tool['call']>>
 
-const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
+const tell = (said: WorkerMessage<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
 
 const { elapsed, sleep } = ownWorld()
 

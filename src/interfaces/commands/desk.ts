@@ -4,9 +4,9 @@ import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Answerer, type Said } from '../server/answerer.ts'
+import { Answerer, type WorkerMessage } from '../server/answerer.ts'
 import { type DeskMeans, lateSettings } from '../server/desk.ts'
-import type { Shown } from '../server/listen.ts'
+import type { HttpResponse } from '../server/listen.ts'
 import { toldRefusal } from '../server/refusal.ts'
 import type { Tool } from '../server/tools.ts'
 import { kinds, mega } from '../../base/kinds.ts'
@@ -65,7 +65,7 @@ const { url } = import.meta
 const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : './answering.js', url))
 
 /** What is answered: as it is shown at a path, or what a tool gives. */
-type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
+type DoorAnswer = HttpResponse | Awaited<ReturnType<Tool['call']>>
 
 type StartAnswers = ConstructorParameters<typeof Answerer<DoorQuestion, DoorAnswer>>[1]['start']
 
@@ -95,7 +95,7 @@ function startingAnswers(means: DeskMeans, scratch: string, env: Readonly<Record
       ended(how)
     }
     // What it said last may come after its end, when its folder is gone.
-    child.on('message', (said: Said<MadeAnswer>) => over || heard(broughtUp(said, scratch)))
+    child.on('message', (said: WorkerMessage<MadeAnswer>) => over || heard(broughtUp(said, scratch)))
     child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
     child.on('error', ({ message }) => {
       if (child.pid === undefined) end(message)
@@ -110,7 +110,7 @@ function startingAnswers(means: DeskMeans, scratch: string, env: Readonly<Record
 const small = 65_536
 
 /** What was said; the file of an answer is read if it is small, else it goes to where it outlives the process. */
-function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
+function broughtUp(said: WorkerMessage<MadeAnswer>, scratch: string): WorkerMessage<DoorAnswer> {
   if (!('answer' in said)) return said
   const { id, answer } = said
   if (typeof answer === 'string') return { id, answer }

@@ -7,7 +7,7 @@ import { answering } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
 import { stopwatch } from '../../base/stopwatch.ts'
 import { whole, labelled, bytes, span } from '../../base/figures.ts'
-import { passingLine, type Teller } from '../../base/progress.ts'
+import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
 
 type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
@@ -79,7 +79,7 @@ const paceMs = 2 * minuteMs
 const fewSettled = 8
 
 /** Shows a fetch on stderr. */
-export function fetchProgress(deps: Teller, verbose: boolean) {
+export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
   const count = counting(deps.now)
   const { say, show, end } = passingLine(deps)
   const onEvent = (event: IngestEvent): void => {

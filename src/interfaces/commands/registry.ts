@@ -16,7 +16,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import type { Filters } from '../../sources/registry/reading.ts'
 import { endedBy } from '../../sources/http/request-rows.ts'
 import type { Value } from '../../sources/registry/json.ts'
-import { askLook, type RecordBeside, withHeldSide } from '../../sources/registry/look.ts'
+import { fetchLive, type RecordBeside, withHeldSide } from '../../sources/registry/look.ts'
 import { hint } from '../../base/suggestion.ts'
 
 const jobOptions = {
@@ -215,7 +215,7 @@ function filtersOf(pairs: readonly (readonly [string, string])[], { name, filter
 }
 
 async function looked(call: Call, resource: Resource, what: { id: string } | { filters: Filters }) {
-  const got = await askLook({ ...call, ...noJob }, besideWorld(call), { resource, what })
+  const got = await fetchLive({ ...call, ...noJob }, besideWorld(call), { resource, what })
   if (got.kind === 'shown') return got
   if (got.kind === 'refused')
     throw usage('--filter', { expected: 'values that the provider takes', got: JSON.stringify(what) })

@@ -1,4 +1,4 @@
-import { listen, listenAt, type Shows } from '../server/listen.ts'
+import { listen, listenAt, type Routes } from '../server/listen.ts'
 import { pathNames, posts } from '../server/paths.ts'
 import { refusedOverHttp } from '../server/refusal.ts'
 import { usage } from '../../base/errors.ts'
@@ -83,7 +83,7 @@ export function wallOf({ asOf, ledger }: Pick<OptionValues<typeof options>, 'asO
 const readers = 512
 
 /** Has what is asked at a path answered, after a look at the views, or refused in words. */
-function showing(path: string, answers: Answers, look: () => Promise<void>): Shows[string] {
+function showing(path: string, answers: Answers, look: () => Promise<void>): Routes[string] {
   return async ({ method, query, headers, body, client, gone }) => {
     try {
       await look()

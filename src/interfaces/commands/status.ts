@@ -13,7 +13,7 @@ import { putOut } from '../../lake/store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import { brief, bytes, counted, labelled, moment, percent, several, span, whole, wrapped } from '../../base/figures.ts'
 import { kinds } from '../../base/kinds.ts'
-import { listen, listenAt, type Shown, type Shows } from '../server/listen.ts'
+import { listen, listenAt, type HttpResponse, type Routes } from '../server/listen.ts'
 import { instantNow } from '../cli/context.ts'
 import { answering, type Call, type CommandAnswer, type CommandContext, type Deps, documentText } from '../cli/spec.ts'
 import { programName } from '../cli/process.ts'
@@ -173,13 +173,13 @@ const least = { check: 1000, metrics: 5000, page: 10_000 }
 export function showsOf(
   { settings, catalogue, now, elapsed }: CommandContext & Pick<Deps, 'now' | 'elapsed'>,
   creditsPerDay: number | null = null,
-): Shows {
+): Routes {
   const turn = pLimit(1)
-  const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<Shown>) => {
-    let made: { readonly shown: Promise<Shown>; until: number } | null = null
-    return async (): Promise<Shown> => {
+  const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<HttpResponse>) => {
+    let made: { readonly shown: Promise<HttpResponse>; until: number } | null = null
+    return async (): Promise<HttpResponse> => {
       if (made !== null && elapsed() < made.until) return await made.shown
-      const begin = async (): Promise<Shown> => {
+      const begin = async (): Promise<HttpResponse> => {
         const begun = elapsed()
         try {
           using ledger = await Ledger.openToRead(settings.data)

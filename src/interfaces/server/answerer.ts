@@ -9,7 +9,7 @@ export type AnswererCall<Question> =
   | { readonly id: number; readonly gone: true }
 
 /** What it says: of itself, or of a question, the turn of which begins before it has an answer. */
-export type Said<Answer> =
+export type WorkerMessage<Answer> =
   | { readonly ready: unknown }
   | { readonly failed: ToldRefusal }
   | { readonly full: true }
@@ -27,7 +27,7 @@ interface Process<Question> {
 }
 
 /** Starts a process; `ended` tells how it ended, once nothing of it is left. */
-type Start<Question, Answer> = (heard: (said: Said<Answer>) => void, ended: (how: string) => void) => Process<Question>
+type Start<Question, Answer> = (heard: (said: WorkerMessage<Answer>) => void, ended: (how: string) => void) => Process<Question>
 
 /** How long the turn of a question may take, in seconds and as that was said. */
 interface TurnLimit {
@@ -187,7 +187,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     return kept
   }
 
-  #hear(kept: Kept<Question, Answer>, said: Said<Answer>): void {
+  #hear(kept: Kept<Question, Answer>, said: WorkerMessage<Answer>): void {
     if ('ready' in said) {
       kept.ready = true
       return kept.opened.resolve({ answer: said.ready })

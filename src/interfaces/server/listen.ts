@@ -24,7 +24,7 @@ interface SentFile extends AsyncDisposable {
 }
 
 /** An answer as it goes out; made anew for each request, or shared by several. */
-export interface Shown {
+export interface HttpResponse {
   readonly status: number
   readonly type: string
   /** A text is cleared of keys; bytes and files are sent as they are. */
@@ -42,7 +42,7 @@ interface HttpQuestion extends Asker {
 }
 
 /** What is shown at which path. */
-export type Shows = Readonly<Record<string, (asked: HttpQuestion) => Promise<Shown>>>
+export type Routes = Readonly<Record<string, (asked: HttpQuestion) => Promise<HttpResponse>>>
 
 /** How readers are let in. */
 interface Manner {
@@ -94,7 +94,7 @@ export function listenAt(text: string, { token }: Pick<Settings, 'token'>) {
 export async function listen(
   { host, port }: ReturnType<typeof listenAt>,
   settings: Readers,
-  shows: Shows,
+  shows: Routes,
   manner: Manner = few,
   patience: Patience = usualPatience,
 ) {
@@ -223,9 +223,9 @@ async function answerTo(
   request: IncomingMessage,
   gone: AbortSignal,
   { token, secrets }: Readers,
-  shows: Shows,
+  shows: Routes,
   { posts, linked = ['/'], free = [] }: Manner,
-): Promise<Shown> {
+): Promise<HttpResponse> {
   const { method = '', headers, url: asked = '' } = request
   const url = URL.canParse(asked, 'http://here') ? new URL(asked, 'http://here') : null
   const path = url?.pathname ?? null
@@ -297,12 +297,12 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   }
 }
 
-const plain = (status: number, words: string): Shown => ({ status, type: 'text/plain', body: `${words}\n` })
+const plain = (status: number, words: string): HttpResponse => ({ status, type: 'text/plain', body: `${words}\n` })
 
 async function send(
   request: IncomingMessage,
   response: ServerResponse,
-  shown: Shown,
+  shown: HttpResponse,
   patience: Patience,
 ): Promise<void> {
   const { status, type, body, headers } = shown

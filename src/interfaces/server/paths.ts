@@ -5,7 +5,7 @@ import { noteTexts, type Note } from '../../query/note.ts'
 import { knowledgeOptions, type Options } from '../../query/options.ts'
 import { panelSpec, panelSql, panelTable } from '../../query/panel.ts'
 import { judgeQuestion, type Question } from '../../query/question.ts'
-import { apart, readOptions, saysSame } from '../../query/read-options.ts'
+import { splitKnownOptions, readOptions, saysSame } from '../../query/read-options.ts'
 import { type Format, formatFacts, formats, writeFile } from '../../query/write.ts'
 import { explainChange } from '../../trust/results/explain-change.ts'
 import { realDisk } from '../../lake/store/disk.ts'
@@ -13,12 +13,12 @@ import { sizeOf, writePrivate } from '../../lake/store/files.ts'
 import { outFile } from '../../lake/store/output.ts'
 import { engineMemory } from '../../lake/store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './desk.ts'
-import type { Shown, Shows } from './listen.ts'
+import type { HttpResponse, Routes } from './listen.ts'
 import { refusalIn, thrownBy } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
 import type { Asker } from './turns.ts'
 
-type HttpQuestion = Parameters<Shows[string]>[0]
+type HttpQuestion = Parameters<Routes[string]>[0]
 
 /** What the paths answer from. */
 interface PathsInput {
@@ -30,7 +30,7 @@ interface PathsInput {
 }
 
 /** An answer that is on its way to be shown. */
-type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | { readonly path: string; readonly bytes: number } }
+type PathAnswer = Omit<HttpResponse, 'body'> & { readonly body: string | { readonly path: string; readonly bytes: number } }
 
 /** What answers at which path. */
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>
@@ -69,7 +69,7 @@ export function pathsOf(input: PathsInput): Paths {
       return await shown(input, { knowledge, sql }, formOf(asked, format), asked)
     },
     '/panel': async (asked) => {
-      const { own, rest } = apart(besidePanel, await given(asked, { ...panelTable, ...besidePanel }))
+      const { own, rest } = splitKnownOptions(besidePanel, await given(asked, { ...panelTable, ...besidePanel }))
       const { format, explain, ...knowledge } = readOptions(besidePanel, own, 'fields')
       const panel = panelSpec(rest, 'fields')
       if (explain === true) {

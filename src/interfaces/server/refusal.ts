@@ -1,7 +1,7 @@
 import { type Complaint, type ErrorKind, LakeError } from '../../base/errors.ts'
 import { codeOf } from '../../lake/store/disk.ts'
 import { refusal } from '../../query/refusal.ts'
-import type { Shown } from './listen.ts'
+import type { HttpResponse } from './listen.ts'
 
 /** A refusal on its way from one process to another. */
 interface ToldRefusal {
@@ -48,7 +48,7 @@ const statuses = {
 }
 
 /** A refusal over HTTP. */
-export function refusedOverHttp(error: unknown): Shown {
+export function refusedOverHttp(error: unknown): HttpResponse {
   const { message, kind } = thrownBy(toldRefusal(error))
   return { status: statuses[kind], type: 'text/plain', body: `${message}\n` }
 }

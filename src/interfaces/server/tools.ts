@@ -6,7 +6,7 @@ import { knowledgeOptions, type Options, type ReadOptions } from '../../query/op
 import { panelSpec, panelTable } from '../../query/panel.ts'
 import { metricsOf } from '../../query/points.ts'
 import { judgeQuestion, type Question } from '../../query/question.ts'
-import { apart, readOptions } from '../../query/read-options.ts'
+import { splitKnownOptions, readOptions } from '../../query/read-options.ts'
 import { quote } from '../../lake/store/engine.ts'
 import { didYouMean, nearPaths } from '../../base/suggestion.ts'
 import type { Desk } from './desk.ts'
@@ -134,7 +134,7 @@ function panelTool(page: AskPage): Tool {
     about: 'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
     input: { ...panelTable, ...beside },
     call: async (args, asker) => {
-      const { own, rest } = apart(beside, recordOf(args))
+      const { own, rest } = splitKnownOptions(beside, recordOf(args))
       const { rows, cursor, showSql, ...knowledge } = readOptions(beside, own, 'fields')
       return await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor, showSql }, asker)
     },

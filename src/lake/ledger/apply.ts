@@ -19,7 +19,7 @@ import { applyLost } from './lost.ts'
 import { applyDigests } from './month-digests.ts'
 import { applyTree } from './state-tree.ts'
 import { entryLeaf } from '../../base/merkle/state.ts'
-import { liveKey, liveRows, toldLive, withRows } from './live.ts'
+import { liveKey, liveRows, readLiveDigest, withRows } from './live.ts'
 import { cellsOf, type Index, type IndexCell, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../../base/time.ts'
@@ -158,7 +158,7 @@ function applySeries(index: Index, entry: Entry): void {
 
 function applyFiles(index: Index, entry: Entry): void {
   const gone = entry.files.remove.flatMap((path) => liveRows(index, path))
-  const kept = withRows(toldLive(index) ?? '0', gone, -1n)
+  const kept = withRows(readLiveDigest(index) ?? '0', gone, -1n)
   const remove = index.statement('UPDATE files SET removed_version = ? WHERE path = ? AND removed_version IS NULL')
   for (const path of entry.files.remove) remove.run(entry.version, path)
   const drop = index.statement('UPDATE files SET dropped_version = ? WHERE path = ? AND dropped_version IS NULL')

@@ -7,7 +7,7 @@ import {
   type CommitDeps,
   conflict,
   type Draft,
-  isNews,
+  needsVersion,
   newsOf,
   type StagedFile,
   type Ticket,
@@ -49,7 +49,7 @@ export async function commit(
     const whole = typeof draft === 'function' ? await draft(ticket) : draft
     if (!whole) return nothingNew(head)
     const entry = newsOf(ledger, head, ticket, whole, deps.program)
-    if (!isNews(entry, head, whole)) return await noteRun(ledger, disk, head, ticket, whole)
+    if (!needsVersion(entry, head, whole)) return await noteRun(ledger, disk, head, ticket, whole)
     return await (deps.during ?? unwatched)('committing', () => publish(ledger, disk, entry, whole))
   } catch (error) {
     throw diskError(error, 'commit')

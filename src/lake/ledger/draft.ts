@@ -173,7 +173,7 @@ function filled<K extends keyof Draft>(draft: Draft, names: readonly K[]): Pick<
 const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length > 0
 
 /** Series alone, requests and verified windows are no news: they make no version. */
-export function isNews(entry: Entry, head: Head, draft: Draft): boolean {
+export function needsVersion(entry: Entry, head: Head, draft: Draft): boolean {
   const { files, progress, coverage, violations, incidents, passed, accepted, findings, stamps, rules, state } = entry
   const lists = [
     files.remove,

@@ -36,7 +36,7 @@ async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
   const relied = (await listJournal(root)).checkpoints.at(-2)
   // Whoever copies the lake may have listed them.
   if (relied === undefined || (await pinnedSince(root)) !== undefined) return
-  using held = await soundly(root, relied)
+  using held = await loadCheckpointIndex(root, relied)
   const before = deps.nowMicros() - runsStay
   const disk = deps.disk ?? realDisk
   const files = held === undefined ? [] : await foldedRuns(held, Math.min(relied, versionAt(ledger, before)), before)
@@ -53,14 +53,14 @@ export async function foldedBefore(ledger: Ledger, before: Micros): Promise<stri
   const until = Math.min(folded, versionAt(ledger, before))
   const old = entries.filter((version) => version <= until)
   const beaten = until === folded ? checkpoints.filter((version) => version < folded) : []
-  using held = folded === 0 ? undefined : await soundly(ledger.root, folded)
+  using held = folded === 0 ? undefined : await loadCheckpointIndex(ledger.root, folded)
   if (!held) return []
   const runs = await foldedRuns(held, until, before)
   return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]
 }
 
 /** The index that a checkpoint holds; undefined where it is damaged. */
-export async function soundly(root: string, version: number): Promise<Ledger | undefined> {
+export async function loadCheckpointIndex(root: string, version: number): Promise<Ledger | undefined> {
   const index = await Ledger.inMemory(root, 0)
   try {
     await readCheckpoint(root, version, index)

@@ -20,7 +20,7 @@ import { isWritable, realDisk } from '../store/disk.ts'
 import { decodeEntry, providerFields } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { tellLive } from './live.ts'
+import { writeLiveDigest } from './live.ts'
 import { heldRoot, tellTree } from './state-tree.ts'
 import { type Index, type IndexRow, parsed, proven } from './row.ts'
 import { real, shape, text, type ValueCheck, whole } from '../../base/shape.ts'
@@ -325,7 +325,7 @@ export class Ledger implements Index {
       try {
         return await readCheckpoint(this.root, held, this, () => {
           setMeta(this, 'schema', indexSchema)
-          tellLive(this)
+          writeLiveDigest(this)
           tellTree(this)
         })
       } catch (error) {

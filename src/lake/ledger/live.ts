@@ -34,20 +34,20 @@ export function liveRows(index: Index, path?: string): IndexRow[] {
 }
 
 /** What the entries say of the live files; undefined in an index that was read from an older checkpoint. */
-export function toldLive(index: Index): string | undefined {
+export function readLiveDigest(index: Index): string | undefined {
   const row = index.statement('SELECT value FROM meta WHERE key = ?').get(liveKey)
   return row === undefined ? undefined : String(JSON.parse(String(row['value'])))
 }
 
 /** Writes the digest down where a checkpoint of an older program, of which no byte changed, tells none. */
-export function tellLive(index: Index): void {
+export function writeLiveDigest(index: Index): void {
   const tell = index.statement('INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)')
   tell.run(liveKey, JSON.stringify(withRows('0', liveRows(index))))
 }
 
 /** Whether the files that the index lists are those that its entries named. */
 export function listsAll(index: Index): boolean {
-  return (toldLive(index) ?? '0') === withRows('0', liveRows(index))
+  return (readLiveDigest(index) ?? '0') === withRows('0', liveRows(index))
 }
 
 /** Refuses an index that lists other files than the journal: views over it would answer short, and a sweep would take them. */

@@ -76,7 +76,7 @@ export async function dataFooters(root: string): Promise<Footer[]> {
 }
 
 /** Counts the data files in a folder whose journal and ledger do not explain them. */
-export async function whatIsLeft(root: string) {
+export async function countStrayDataFiles(root: string) {
   const paths: string[] = []
   for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))

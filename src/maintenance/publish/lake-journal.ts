@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import { LakeError } from '../../base/errors.ts'
 import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
 import { decodeEntry } from '../../lake/ledger/entry.ts'
-import { soundly } from '../../lake/ledger/fold.ts'
+import { loadCheckpointIndex } from '../../lake/ledger/fold.ts'
 import { type Listing, listingOf } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { makeFolder, realDisk } from '../../lake/store/disk.ts'
@@ -140,7 +140,7 @@ export async function newestDigest(place: Destination, { newest }: Listing, scra
   await makeFolder(realDisk, join(scratch, places.journal))
   if (!(await place.get(checkpointFile(newest), inLake(scratch, checkpointFile(newest)))))
     throw new Vanished(checkpointFile(newest))
-  using index = await soundly(scratch, newest)
+  using index = await loadCheckpointIndex(scratch, newest)
   return index?.head().digest ?? null
 }
 

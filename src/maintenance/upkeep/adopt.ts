@@ -12,7 +12,7 @@ import { decodeEntry, type Entry, type FileEntry, type Progress, type SeriesRow 
 import { schemaOf } from '../../lake/ledger/draft.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
 import { heldAcceptances, packed, standingDifferences } from '../../lake/ledger/differences.ts'
-import { soundly } from '../../lake/ledger/fold.ts'
+import { loadCheckpointIndex } from '../../lake/ledger/fold.ts'
 import { appendEntry, listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import { dataVersion, inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -31,7 +31,7 @@ import {
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
 import { foundFolder, isLakeLost } from './judgement.ts'
-import { whatIsLeft } from '../../lake/store/parquet.ts'
+import { countStrayDataFiles } from '../../lake/store/parquet.ts'
 import { whole } from '../../base/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
@@ -79,7 +79,7 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   const revisable = revisableIn(adopting.catalogue)
   const opened: LostFolder = { engine, root, revisable }
   if (!(await isLakeLost(root))) return []
-  const lake = await lakeOf(root, (await whatIsLeft(root)).lakes)
+  const lake = await lakeOf(root, (await countStrayDataFiles(root)).lakes)
   const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
   if (synthetic === null) throw unknownProvider(root)
   const begun = await unfinished(root)
@@ -232,7 +232,7 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
   using stack = new DisposableStack()
   let index = stack.use(await Ledger.inMemory(folder, 0))
   for (const version of checkpoints) {
-    const held = stack.adopt(await soundly(folder, version), (one) => one?.close())
+    const held = stack.adopt(await loadCheckpointIndex(folder, version), (one) => one?.close())
     if (held?.head().lake === lake) index = held
   }
   const known = new Set(series.map(({ id }) => id))

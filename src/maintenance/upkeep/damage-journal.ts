@@ -1,7 +1,7 @@
 import { LakeError } from '../../base/errors.ts'
 import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
 import { openSealed, refuseNewer } from '../../lake/ledger/entry.ts'
-import { soundly } from '../../lake/ledger/fold.ts'
+import { loadCheckpointIndex } from '../../lake/ledger/fold.ts'
 import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Disk, entriesIn, makeFolder, statOf } from '../../lake/store/disk.ts'
@@ -160,7 +160,7 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   const listed = await listJournal(ledger.root)
   let kept = new Map<string, number>()
   for (const version of listed.checkpoints.toReversed()) {
-    using held = await soundly(ledger.root, version)
+    using held = await loadCheckpointIndex(ledger.root, version)
     if (held === undefined) continue
     kept = offsetsOf(held)
     break

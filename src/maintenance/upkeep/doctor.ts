@@ -31,7 +31,7 @@ import type { Resources } from '../../sources/registry/bodies.ts'
 import { adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
 import { forgetLost } from './forget.ts'
 import { judgeLake, moveFound } from './judgement.ts'
-import { whatIsLeft } from '../../lake/store/parquet.ts'
+import { countStrayDataFiles } from '../../lake/store/parquet.ts'
 import {
   clearJournal,
   clearPlaces,
@@ -136,7 +136,7 @@ async function examineFolders(input: DoctorInput, deps: DoctorDeps): Promise<Dia
 
 /** Data without journal and ledger: nothing else can be judged. */
 async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
-  const left = await whatIsLeft(input.data)
+  const left = await countStrayDataFiles(input.data)
   const mended = input.repair ? await moveFound(input.data, deps) : []
   const checked = { files: left.files, bytes: left.bytes, thorough: false }
   const findings = mended.length > 0 ? [] : [lostDamage(left)]
@@ -144,7 +144,7 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
 }
 
 /** The finding of a lost lake. */
-function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof whatIsLeft>>): Damage {
+function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof countStrayDataFiles>>): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
   const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
   return finding('journal_lost', places.journal, `${what}, without journal and ledger`)

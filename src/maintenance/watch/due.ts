@@ -58,7 +58,7 @@ interface DueInput {
 }
 
 /** After so many arrivals a lag counts as learnt, */
-export const enough = 10
+export const minArrivalsForLag = 10
 /** and then it is looked at anew in one interval of so many. */
 const lookEvery = 20
 /** Nothing is asked twice within this time. */
@@ -141,7 +141,7 @@ interface Line {
   readonly learnt: Learnt
 }
 
-const isLearnt = ({ observations, lag }: Learnt): boolean => lag !== null && observations >= enough
+const isLearnt = ({ observations, lag }: Learnt): boolean => lag !== null && observations >= minArrivalsForLag
 
 function byOf(learnt: Learnt): DueBy {
   if (isLearnt(learnt)) return 'learnt'

@@ -10,7 +10,7 @@ import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availabi
 import { isBegun } from '../../lake/store/begin.ts'
 import { day, type Instant, parseDuration, parseInstant } from '../../base/time.ts'
 import { readManifest } from '../../query/views/manifest.ts'
-import { enough, type Learnt } from './due.ts'
+import { minArrivalsForLag, type Learnt } from './due.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { LakeError } from '../../base/errors.ts'
 import type { RewriteDeps } from '../../lake/ledger/commit.ts'
@@ -164,7 +164,7 @@ export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
     lags: async (wanted) => {
       const arrived = await lagsNow(root, catalogue, wanted)
       const unsure = wanted.filter(({ endpoint, series }) => {
-        return (arrived.get(`${endpoint.path} ${series.interval}`)?.observations ?? 0) < enough
+        return (arrived.get(`${endpoint.path} ${series.interval}`)?.observations ?? 0) < minArrivalsForLag
       })
       return withHints(arrived, unsure, await hinted(unsure))
     },

@@ -232,7 +232,7 @@ function record(run: Run, request: AskRequest, event: GovernorEvent): void {
 }
 
 /** Does something once so much real time has passed, unless what it gives back is called before; keeps no process alive. */
-export function afterAWhile(ms: number, act: () => void): () => void {
+export function delayed(ms: number, act: () => void): () => void {
   const signal = AbortSignal.timeout(ms)
   signal.addEventListener('abort', act)
   return () => signal.removeEventListener('abort', act)

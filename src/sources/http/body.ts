@@ -7,7 +7,7 @@ import { createRedactor } from '../../base/secrets.ts'
 import { header, type Headers } from './governor.ts'
 import { type Outcome, startBytes } from './outcome.ts'
 
-type Vain = NonNullable<Extract<Outcome, { kind: 'body' }>['vain']>
+type UselessReason = NonNullable<Extract<Outcome, { kind: 'body' }>['vain']>
 
 /** Where a body goes and what may not go there. */
 interface Target {
@@ -29,7 +29,7 @@ interface Pace {
 
 /** How the streaming of a body ended; `bytes` as they came, decompressed. */
 type Spooled =
-  | { readonly kind: 'whole'; readonly bytes: number; readonly vain: Vain | undefined }
+  | { readonly kind: 'whole'; readonly bytes: number; readonly vain: UselessReason | undefined }
   | { readonly kind: 'ceiling' }
   /** Next to nothing was sent for very much: more of it is not worth the disk. */
   | { readonly kind: 'bomb' }
@@ -119,7 +119,7 @@ const bombBytes = 32_000_000
 const hollowBytes = 64
 
 /** What is wrong with all of a body, as far as its beginning shows. */
-function vainOf({ bytes, start }: Landed): Vain | undefined {
+function vainOf({ bytes, start }: Landed): UselessReason | undefined {
   if (start.startsWith('<')) return 'a page'
   return bytes <= hollowBytes && /^(?:\{\s*\}|null|"")?\s*$/.test(start) ? 'nothing' : undefined
 }

@@ -30,12 +30,12 @@ type Words = {
 export type AgainReason = 'status' | 'connect' | 'reset' | 'timeout' | 'cut' | 'protocol'
 
 /** What a body is that holds nothing. */
-type Vain = 'a page' | 'nothing'
+type UselessReason = 'a page' | 'nothing'
 
 /** How one request ended. Closed: whoever handles it must handle each kind. */
 export type Outcome =
   /** `vain`: nobody can have a use for it, because it begins as markup does or is JSON without anything in it. */
-  | ({ readonly kind: 'body'; readonly file: string; readonly bytes: number; readonly vain?: Vain } & Answer)
+  | ({ readonly kind: 'body'; readonly file: string; readonly bytes: number; readonly vain?: UselessReason } & Answer)
   | ({ readonly kind: 'no_content' } & Answer)
   | ({ readonly kind: 'not_modified' } & Answer)
   | ({ readonly kind: 'unauthorised' } & Answer & Words)
@@ -228,7 +228,7 @@ function requestIdOf(headers: Headers, start: string, secrets: readonly string[]
 }
 
 /** What to type after an early stop; the instant is that at which a spent quota comes back. */
-export function howToGoOn(resumeAt: string | null): string {
+export function resumeHint(resumeAt: string | null): string {
   if (resumeAt === null) return 'run the same command again'
   return `the quota is back at ${formatInstant(Math.ceil(instantOf(resumeAt)))}: run the same command then`
 }

@@ -1,5 +1,5 @@
 import { type Asker, createAsker } from './ask.ts'
-import { clockOf, describeFailure, howToGoOn, type Outcome } from './outcome.ts'
+import { clockOf, describeFailure, resumeHint, type Outcome } from './outcome.ts'
 import type { RequestRow } from '../../lake/ledger/entry.ts'
 import { LakeError } from '../../base/errors.ts'
 
@@ -107,7 +107,7 @@ export function endedEarly(
     case 'max_requests':
     case 'budget':
     case 'quota':
-      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(resume_at) })
+      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: resumeHint(resume_at) })
     default:
       return new LakeError('incomplete', { ...otherwise, got })
   }

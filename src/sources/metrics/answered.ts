@@ -20,10 +20,10 @@ export interface Answered {
 }
 
 /** An answer with a body. */
-export type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
+export type AnswerWithBody = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
 
 /** Whether there is a body. */
-export function isBrought(answered: Answered): answered is Brought {
+export function hasBody(answered: Answered): answered is AnswerWithBody {
   return answered.body !== null && answered.request !== null
 }
 
@@ -44,15 +44,15 @@ export interface BatchResult {
   /** Requests whose answer could not be used, by series, with the reason. */
   readonly unused: ReadonlyMap<string, string>
   /** The answers with a body. */
-  readonly asked: readonly Brought[]
+  readonly asked: readonly AnswerWithBody[]
   /** Windows to be asked once more. */
-  readonly again: readonly Again[]
+  readonly again: readonly Retry[]
 }
 
 /** A window whose body could not be decoded, or whose answer is doubted; that is kept, lest none better comes. */
-export interface Again {
+export interface Retry {
   readonly ask: Ask
-  readonly doubted: Brought | null
+  readonly doubted: AnswerWithBody | null
 }
 
 /** What is told of a window that has no answer of its own. */

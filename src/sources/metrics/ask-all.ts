@@ -1,16 +1,16 @@
 import pLimit from 'p-limit'
-import { afterAWhile } from '../http/ask.ts'
+import { delayed } from '../http/ask.ts'
 import type { Ask } from './plan.ts'
 import { type Asking, askWindow } from './asking.ts'
 import { lexBody } from '../points/lexer.ts'
 import { unwatched } from '../../base/stopwatch.ts'
-import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
+import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answered.ts'
 
 /** Where the answers go. */
 interface AnswerSink {
   readonly concurrency: number
   /** Commits a batch; returns the windows that are to be asked once more. */
-  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Again[]>
+  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Retry[]>
   readonly onSettled: (ask: Ask) => void
 }
 
@@ -29,7 +29,7 @@ const mostBatches = 2
 /** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
 export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSink): Promise<void> {
   const batches = batching(asking, to)
-  const bringOne = async (ask: Ask, before?: Again): Promise<void> => {
+  const bringOne = async (ask: Ask, before?: Retry): Promise<void> => {
     await batches.check()
     const told = await askWindow(asking, ask, before !== undefined)
     if (told.length > 0) to.onSettled(ask)
@@ -61,7 +61,7 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
 function batching(asking: Asking, { commitNow }: AnswerSink) {
   let waiting: Answered[] = []
   let since = 0
-  const again: Again[] = []
+  const again: Retry[] = []
   let committing: Promise<void> = Promise.resolve()
   let [ahead, lost] = [0, false]
   const flush = async (): Promise<void> => {
@@ -77,7 +77,7 @@ function batching(asking: Asking, { commitNow }: AnswerSink) {
   const flushOnceQuiet = (): void => {
     const before = came
     armed = true
-    forget = afterAWhile(quietMs, () => {
+    forget = delayed(quietMs, () => {
       armed = false
       if (came > before) flushOnceQuiet()
       else if (waiting.length > 0) flush().catch(() => (lost = true))
@@ -118,9 +118,9 @@ async function lexed({ deps }: Asking, answers: readonly Answered[]): Promise<An
 }
 
 /** The second answer; where there is none that can be compared the first one, doubted as it is. */
-function eitherOf(doubted: Brought, second: readonly Answered[]): Answered[] {
+function eitherOf(doubted: AnswerWithBody, second: readonly Answered[]): Answered[] {
   const requestAlone = (one: Answered): Answered => ({ ...one, body: null, coverage: [] })
-  if (second.some(isBrought)) return [requestAlone(doubted), ...second]
+  if (second.some(hasBody)) return [requestAlone(doubted), ...second]
   return [...second.map(requestAlone), { ...doubted, again: true }]
 }
 

@@ -1,5 +1,5 @@
 import { commit, type Ticket } from '../../lake/ledger/commit.ts'
-import { type BodyResult, type Heard, identityOf } from '../points/conversion.ts'
+import { type BodyResult, type ConflictStatus, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
   type Entry,
@@ -12,7 +12,7 @@ import {
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../../lake/ledger/held.ts'
 import { asDigests } from '../../lake/ledger/month-digests.ts'
-import { goneOn } from '../points/chains.ts'
+import { extendChains } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { revisableState } from '../points/revisable.ts'
 import { freshValueTypes } from '../points/value-types.ts'
@@ -22,10 +22,10 @@ import type { Ask } from './plan.ts'
 import { requestIdWords } from '../http/outcome.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { formatMillis, type Interval, type Micros, step, unshownInterval } from '../../base/time.ts'
-import { type Answered, type BatchResult, isBrought } from './answered.ts'
+import { type Answered, type BatchResult, hasBody } from './answered.ts'
 import { type BatchContext, compareAll, inferIntervals, manyAtOnce } from './convert-batch.ts'
 import { quarantineBody } from '../../lake/store/private.ts'
-import { knownAt, settleBody, settleFailure } from './settle.ts'
+import { knownAt, coverageFromBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
 
@@ -33,7 +33,7 @@ type Passed = NonNullable<Entry['passed']>[number]
 
 type Made = Awaited<ReturnType<typeof compareAll>>['made']
 
-/** Circumstances of a judgement: `recorded` is how many the run put on record before. */
+/** BatchContext of a judgement: `recorded` is how many the run put on record before. */
 interface Judging {
   readonly recorded: number
   readonly at: Micros
@@ -70,10 +70,10 @@ export function judge(
 }
 
 /** What of a window is still missing, with the instant at which it was seen first. */
-function leftOf(one: Standing, points: readonly Heard[]): Violation[] {
+function leftOf(one: Standing, points: readonly ConflictStatus[]): Violation[] {
   if (one.until === undefined) return []
   const left: Violation[] = []
-  let run: Heard[] = []
+  let run: ConflictStatus[] = []
   const close = (until: number): void => {
     const [first] = run
     if (first) left.push({ ...one, t: first.t, until, points: run.length })
@@ -151,7 +151,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const again = [...settled.again.map((ask) => ({ ask, doubted: null })), ...doubts]
       const unused = unusedOf(answers, made.bodies)
       const revised = batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
-      done = { made, ...judged.seen, coverage, verified, unused, asked: answers.filter(isBrought), again }
+      done = { made, ...judged.seen, coverage, verified, unused, asked: answers.filter(hasBody), again }
       return {
         job: purpose.name,
         run,
@@ -205,7 +205,7 @@ async function settleBatch(
   for (const answered of batch) {
     const { ask } = answered
     const result = byRequest.get(answered.request?.id ?? '')
-    if (!result || !isBrought(answered)) {
+    if (!result || !hasBody(answered)) {
       coverage.push(...answered.coverage)
       continue
     }
@@ -213,7 +213,7 @@ async function settleBatch(
     const at = knownAt(Math.floor(asked_at / 1_000_000), answered.body.date)
     const asked = { at, request: id, weekStart }
     if (result.state !== 'poison')
-      coverage.push(...settleBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
+      coverage.push(...coverageFromBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
     else if (!answered.again) again.push(ask)
     else {
       const reason = result.reason ?? 'undecodable'
@@ -260,7 +260,7 @@ export async function learntFrom(
     const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
     return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
-  return { value_types, progress: await goneOn(ledger, await engine(), progress, months, { add: files, at }) }
+  return { value_types, progress: await extendChains(ledger, await engine(), progress, months, { add: files, at }) }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {

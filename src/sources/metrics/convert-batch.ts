@@ -5,14 +5,14 @@ import type { Spool } from '../../lake/ledger/sweep.ts'
 import {
   type Body,
   type BodyResult,
-  type Circumstances,
+  type ConversionContext,
   type ConvertPart,
   type ConvertResult,
   emptyTally,
   type Existing,
   type WrittenFile,
 } from '../points/conversion.ts'
-import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
+import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answered.ts'
 import type { StagedFile, Ticket } from '../../lake/ledger/commit.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'
 import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } from '../../lake/ledger/held.ts'
@@ -72,11 +72,11 @@ export function doubted(
   answers: readonly Answered[],
   { fresh }: Differing,
   { recorded, twice }: { readonly recorded: number; readonly twice: number },
-): Brought[] {
+): AnswerWithBody[] {
   if (twice === 0 && fresh.length + recorded <= manyAtOnce) return []
   const differing = new Set(fresh.map(({ request }) => request))
   return answers
-    .filter(isBrought)
+    .filter(hasBody)
     .filter(({ request, again }) => !again && differing.has(request.id))
     .slice(0, Math.max(0, mostAskedTwice - twice))
 }
@@ -94,7 +94,7 @@ export async function compareAll(
   context: BatchContext,
   ticket: Ticket,
   { batch, refused }: Pick<Awaited<ReturnType<typeof inferIntervals>>, 'batch' | 'refused'>,
-): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Again[] }> {
+): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Retry[] }> {
   const { ledger, tally } = context
   const standing = standingBySeries(
     ledger,
@@ -125,8 +125,8 @@ function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, strin
 }
 
 /** By partition, in the order in which a recent file is sorted. */
-function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly Brought[])[] {
-  const brought = batch.filter(isBrought).filter(({ request }) => !refused.has(request.id))
+function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly AnswerWithBody[])[] {
+  const brought = batch.filter(hasBody).filter(({ request }) => !refused.has(request.id))
   const parts = Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
   return [...parts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
 }
@@ -135,7 +135,7 @@ function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, str
 async function convertAll(
   context: BatchContext,
   ticket: Ticket,
-  answers: readonly (readonly Brought[])[],
+  answers: readonly (readonly AnswerWithBody[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
 ): Promise<Made> {
   const { ledger, connection, input, id: run } = context
@@ -160,7 +160,7 @@ export async function convertBeside(
   { ledger, spool, engine, run, ticket }: Beside,
   parts: readonly Omit<ConvertPart, 'existing' | 'out'>[],
   begun: readonly PartName[],
-  how: Pick<Circumstances, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
+  how: Pick<ConversionContext, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
 ): Promise<Made> {
   const held = holding(liveFiles(ledger, { table: 'points' }), begun)
   const own = partitionsOf(held.filter((file) => !isRecent(file)))
@@ -177,12 +177,12 @@ export async function convertBeside(
 type PartName = Pick<ConvertPart, 'metric' | 'interval'>
 
 /** The partitions of which an answered series has points: of no other one there is anything to compare with. */
-function begunOf(ledger: Ledger, answers: readonly (readonly Brought[])[]): PartName[] {
+function begunOf(ledger: Ledger, answers: readonly (readonly AnswerWithBody[])[]): PartName[] {
   const known = heldSeries(
     ledger,
     answers.flat().map(({ ask }) => ask.series.id),
   )
-  const has = ({ ask }: Brought): boolean => (known.get(ask.series.id)?.points ?? 0) > 0
+  const has = ({ ask }: AnswerWithBody): boolean => (known.get(ask.series.id)?.points ?? 0) > 0
   return answers.flatMap((part): PartName[] => {
     const ask = part.find(has)?.ask
     return ask ? [{ metric: ask.series.metric, interval: ask.interval }] : []
@@ -221,7 +221,7 @@ const partName = (p: number): string => `${p}.parquet`
 /** The partitions that the answers are about. */
 function partsOf(
   { ledger, provider, input }: BatchContext,
-  answers: readonly (readonly Brought[])[],
+  answers: readonly (readonly AnswerWithBody[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
 ) {
   const ids = answers.flat().map(({ ask }) => ask.series.id)
@@ -261,7 +261,7 @@ function staged(spool: Spool, temporary: string, path: string, file: Written): S
 /** A week that begins on another day than the lake's is told by its name. */
 async function withWeekday(
   { engine, input }: BatchContext,
-  answers: readonly Brought[],
+  answers: readonly AnswerWithBody[],
   results: readonly BodyResult[],
 ): Promise<BodyResult[]> {
   const { weekStart } = input.settings.metrics
@@ -284,7 +284,7 @@ function horizonBy(date: Instant | null, local: Instant, synthetic: boolean): In
   return synthetic ? date : Math.min(date, local + endingSeconds)
 }
 
-function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[], synthetic: boolean): Body {
+function bodyOf({ ask, body, request }: AnswerWithBody, coverage: readonly CoverageRow[], synthetic: boolean): Body {
   const askedAt = Math.floor(request.asked_at / 1_000_000)
   const prior = coverage
     .filter((row) => row.state === 'covered' || row.state === 'empty')
@@ -320,7 +320,7 @@ export async function inferIntervals(
   const spacings = await spacingsIn(engine, batch)
   for (const answered of batch) {
     const seen = spacings.get(answered)
-    if (seen === undefined || !isBrought(answered)) {
+    if (seen === undefined || !hasBody(answered)) {
       placed.push(answered)
       continue
     }
@@ -348,7 +348,7 @@ async function spacingsIn(
   engine: () => Promise<Engine>,
   batch: readonly Answered[],
 ): Promise<Map<Answered, Interval | null>> {
-  const open = batch.filter(isBrought).filter(({ ask }) => ask.endpoint.intervals.length === 0)
+  const open = batch.filter(hasBody).filter(({ ask }) => ask.endpoint.intervals.length === 0)
   if (open.length === 0) return new Map()
   const files = open.map(({ body }) => body.file)
   const spacings = await spacingsOf(await engine(), files)

@@ -3,7 +3,7 @@ import { compareListing } from '../../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../../catalog/listing.ts'
 import { LakeError } from '../../base/errors.ts'
 import { assetsUrl, metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
-import { describeOutcome, howToGoOn, type Outcome } from '../http/outcome.ts'
+import { describeOutcome, resumeHint, type Outcome } from '../http/outcome.ts'
 import { isLoopback } from '../../catalog/settings.ts'
 import { askBeside, type BesideDeps } from '../http/connection.ts'
 
@@ -82,7 +82,7 @@ function noListing(outcome: Exclude<Outcome, { kind: 'body' }>, path: string): L
   const subject = `the provider's listing at ${path}`
   if (outcome.kind === 'stopped' || outcome.kind === 'parked') {
     const until = outcome.kind === 'parked' ? new Date(outcome.until).toISOString() : null
-    return new LakeError('stopped', { subject, got: words, next: howToGoOn(until) })
+    return new LakeError('stopped', { subject, got: words, next: resumeHint(until) })
   }
   const how = outcome.kind === 'again' ? 'run the same command again' : 'name its path with --path'
   return new LakeError('incomplete', { ...unlisted(subject, how), got: words })

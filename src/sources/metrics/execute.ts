@@ -4,7 +4,7 @@ import { lostReason } from '../../lake/ledger/coverage.ts'
 import type { Json } from '../../lake/ledger/entry.ts'
 import { describeOutcome } from '../http/outcome.ts'
 import { day } from '../../base/time.ts'
-import { type Again, type Answered, withoutAnswer } from './answered.ts'
+import { type Retry, type Answered, withoutAnswer } from './answered.ts'
 import { askAll } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { commitBatch } from './batch.ts'
@@ -114,7 +114,7 @@ type Committer = ReturnType<typeof committer>
 /** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
 function committer(open: OpenRun) {
   let waiting: Answered[] = []
-  const commitNow = async (batch: readonly Answered[]): Promise<readonly Again[]> => {
+  const commitNow = async (batch: readonly Answered[]): Promise<readonly Retry[]> => {
     const all = [...waiting, ...batch]
     if (all.length === 0) return []
     const provider = open.connection.provider()

@@ -36,7 +36,7 @@ export function settleWhole(ask: Ask, state: CoverageState, reason: string | nul
  * What a decoded body says of the range it was to settle, and of what it brought beyond: covered where points are,
  * `empty` before the first point of the series, `awaiting` or `gap` where one is missing behind it.
  */
-export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {
+export function coverageFromBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {
   const known = [firstHeld, body.first].filter((t) => t !== null)
   if (known.length === 0) return settleWhole(ask, 'empty', null, asked)
   const beginning = Math.min(...known)

@@ -85,7 +85,7 @@ export async function chainedShift(
 }
 
 /** The progress of a fetch with its chains: what new files bring goes on where the ledger's ends. */
-export async function goneOn(
+export async function extendChains(
   ledger: Ledger,
   engine: Engine,
   progress: readonly Progress[],

@@ -3,7 +3,7 @@ import { endSql } from '../../base/intervals-sql.ts'
 import type { Regained } from '../../lake/ledger/entry.ts'
 import type { Instant } from '../../base/time.ts'
 import { alikeSql, askedSql, hasRevisable } from './asked.ts'
-import { bodyAt, type Existing, type Heard, type Loaded, type Ordered, type Tally } from './conversion.ts'
+import { bodyAt, type Existing, type ConflictStatus, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'
@@ -352,7 +352,7 @@ interface Contradiction {
 const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offered_at BIGINT'
 
 /** What the answers say of differences that are on record, point by point; `seen` is what they show. */
-async function hear(session: Engine, ordered: readonly Ordered[], seen: readonly Contradiction[]): Promise<Heard[]> {
+async function hear(session: Engine, ordered: readonly Ordered[], seen: readonly Contradiction[]): Promise<ConflictStatus[]> {
   const ranks = new Map(ordered.map(({ rank, body }) => [rank, body.standing ?? []]))
   const all = [...ranks].flatMap(([rank, own]) => own.map((standing) => ({ rank, standing })))
   if (all.length === 0) return []

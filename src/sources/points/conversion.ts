@@ -69,7 +69,7 @@ export interface ConvertPart {
 }
 
 /** What holds for all partitions of a batch. */
-export interface Circumstances {
+export interface ConversionContext {
   readonly recent: RecentJob
   /** What `t` marks at this provider; the lake always stores the start. */
   readonly timestamp: 'interval_start' | 'interval_end'
@@ -122,7 +122,7 @@ export interface Reader {
 }
 
 /** Everything that one commit converts. */
-export interface ConvertJob extends Circumstances {
+export interface ConvertJob extends ConversionContext {
   readonly parts: readonly ConvertPart[]
   /** From so many new points on, what a partition gets is written to a file of its own; some thousands unless said. */
   readonly portion?: number
@@ -137,7 +137,7 @@ interface RecentJob {
 }
 
 /** One partition under the circumstances of its batch. */
-export interface PartJob extends Circumstances, ConvertPart {}
+export interface PartJob extends ConversionContext, ConvertPart {}
 
 /** What one body brought inside the asked range. */
 export interface Tally {
@@ -201,7 +201,7 @@ interface WrittenRecent extends WrittenFile {
 }
 
 /** A held point of which a difference is on record, and what the last answer about it says of that; null: nothing. */
-export interface Heard {
+export interface ConflictStatus {
   readonly standing: Standing
   readonly t: Instant
   readonly shown: boolean | null
@@ -216,7 +216,7 @@ export interface ConvertResult {
   /** One a body, partition by partition, each in the order of asking. */
   readonly bodies: readonly BodyResult[]
   readonly violations: readonly Violation[]
-  readonly heard: readonly Heard[]
+  readonly heard: readonly ConflictStatus[]
   readonly findings: readonly Finding[]
   readonly regained: readonly Regained[]
   /** How many held points bodies lack whose absence says nothing. */

@@ -1,5 +1,5 @@
 import { onGridSql, stepSql } from '../../base/intervals-sql.ts'
-import type { Circumstances, Staged } from './conversion.ts'
+import type { ConversionContext, Staged } from './conversion.ts'
 import type { Lexed } from './lexer.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'
@@ -7,7 +7,7 @@ import type { Engine } from '../../lake/store/engine.ts'
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
 interface Loading {
   readonly engine: Engine
-  readonly circumstances: Circumstances
+  readonly circumstances: ConversionContext
   /** SQL of the interval of a row. */
   readonly interval: string
   /** Bodies of which each point may come once for each instant that its source tells. */

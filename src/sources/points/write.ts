@@ -1,7 +1,7 @@
 import { compressionSql, footerSql, type Identity } from '../../lake/store/parquet.ts'
 import { endSql, micros } from '../../base/intervals-sql.ts'
 import type { Interval } from '../../base/time.ts'
-import { type Circumstances, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
+import { type ConversionContext, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
 import { firstOf, lookup, numbered, statement } from './sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { recentGroup, type Share } from './files.ts'
@@ -54,7 +54,7 @@ interface Fresh {
  */
 export async function readyPoints(
   session: Engine,
-  { observedAt }: Circumstances,
+  { observedAt }: ConversionContext,
   { sorted, alike, late, revised }: Fresh,
   several: boolean,
 ): Promise<string> {
@@ -94,7 +94,7 @@ const usualGroup = 122_880
 /** Writes the points to `out`, with their series. */
 export async function writePoints(
   session: Engine,
-  { metadata }: Circumstances,
+  { metadata }: ConversionContext,
   ordered: readonly Ordered[],
   { source, chosen, together, minusZero, few, out }: Written,
 ): Promise<void> {

@@ -75,7 +75,7 @@ interface Look {
 }
 
 /** Asks the provider for a record or a list; the lake is not touched. */
-export async function askLook(
+export async function fetchLive(
   input: RegistryInput,
   deps: BesideDeps,
   { resource, what }: Look,

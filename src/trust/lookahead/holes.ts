@@ -135,7 +135,7 @@ const plain =
   /^(?:VARCHAR|BOOLEAN|DATE|TIME|TIMESTAMP.*|INTERVAL|DOUBLE|FLOAT|DECIMAL.*|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER)$/
 
 /** As many sessions as there are threads, closed with this, which know the same variables; none where one could not be handed on. */
-export async function handsOf(session: Engine) {
+export async function workerSessions(session: Engine) {
   const [row] = await session.rows<{ threads: bigint }>(`SELECT CAST(current_setting('threads') AS BIGINT) AS threads`)
   const variables = await session.rows<{ name: string; value: string | null; type: string }>(
     `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,

@@ -1,7 +1,7 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { type Assumed, assumedBy } from './assumed.ts'
 import type { TrialInput } from './runs.ts'
-import { handsOf } from './holes.ts'
+import { workerSessions } from './holes.ts'
 import { isKeptByProof } from './own-files.ts'
 import { words } from '../../query/gate-lists.ts'
 import { type Door, noteTexts } from '../../query/note.ts'
@@ -86,7 +86,7 @@ async function proveWith(
   notes: readonly string[],
   { alone, run }: { readonly alone: boolean; readonly run: RunDeps },
 ): Promise<LookaheadProof | 'unsteady'> {
-  using hands = await handsOf(session)
+  using hands = await workerSessions(session)
   const { sql, preparation = [] } = input
   // Of a feature the query itself is what people read: its plan alone stands over another grid.
   const readable = preparation.length > 0 ? (input.planned ?? null) : sql

@@ -30,7 +30,7 @@ export interface DecidedColumns {
 }
 
 /** What is to be borne. */
-export interface Borne extends DecidedColumns {
+export interface DelaySpec extends DecidedColumns {
   /** SQL of one number over the table `result`, which holds the rows of the query. */
   readonly figure: string
   /** Lags that are added, in seconds, and quantiles of the lags that were seen. */
@@ -42,7 +42,7 @@ export interface Borne extends DecidedColumns {
 }
 
 /** What is needed to try the same once more. */
-export interface StressAgain extends Borne {
+export interface StressAgain extends DelaySpec {
   readonly seen: readonly SeenLags[]
   readonly vintages: readonly Vintage[]
 }

@@ -10,7 +10,7 @@ import { pinnedOptions, type PinnedQuery } from './stamped.ts'
 import { guarded, type RunDeps, runScript } from '../../query/run.ts'
 import {
   asLateAs,
-  type Borne,
+  type DelaySpec,
   delayedPoints,
   laterBy,
   type Quantile,
@@ -34,7 +34,7 @@ export interface StressSource extends PinnedQuery {
 }
 
 /** What is to be borne, and what is asked meanwhile. */
-export interface StressInput extends Borne {
+export interface StressInput extends DelaySpec {
   /** How late the points of these metrics were seen to come. */
   readonly seen: (metrics: readonly string[]) => Promise<readonly SeenLags[]>
   readonly onRun?: ((done: number) => void) | undefined
