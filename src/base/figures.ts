@@ -1,4 +1,4 @@
-import { visible } from './visible.ts'
+import { visible } from './visible-text.ts'
 import { day, hour, minute } from './time.ts'
 
 /** `1,234,567.5`, at most three decimals. To set up the formatter of a locale takes longer than all lines of a run. */

@@ -1,4 +1,4 @@
-/** Whoever is told how far a job is. */
+/** Where a job reports its progress. */
 export interface ProgressReporter {
   /** Unix milliseconds. */
   readonly now: () => number

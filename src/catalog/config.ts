@@ -4,7 +4,7 @@ import { describeIssues, duration, instant, readYaml, type YamlText } from './do
 import { isTimed, ruleTimeKeys, spellings, wrongTime } from './rule-kinds.ts'
 import { envelopeKeys, metadataWire, queryKeys } from './wire.ts'
 import { type Complaint, LakeError } from '../base/errors.ts'
-import { bytesOf, suchSize } from '../base/kinds.ts'
+import { bytesOf, suchSize } from '../base/option-kinds.ts'
 import { type Interval, offeredIntervals, weekdays } from '../base/time.ts'
 
 const word = z.string().min(1)

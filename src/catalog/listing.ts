@@ -1,7 +1,7 @@
 import { usage } from '../base/errors.ts'
 import { type Interval, isOffered } from '../base/time.ts'
 import { isObject } from '../base/json.ts'
-import { visible } from '../base/visible.ts'
+import { visible } from '../base/visible-text.ts'
 
 /** One endpoint of a provider's own listing, in the catalogue's words; what is not understood stays in `extra`. */
 export interface ListedEndpoint {

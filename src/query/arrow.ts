@@ -13,7 +13,7 @@ import {
 import type { Engine } from '../lake/store/engine.ts'
 import type { Parameters } from '../lake/store/sql.ts'
 import { arrowType, dataOf } from './arrow-columns.ts'
-import type { Filled } from './filled.ts'
+import type { Filled } from './filled-columns.ts'
 import { distinctNames } from './projection.ts'
 
 /** Chunks of the engine, of 2,048 rows at most, in one batch: large enough to be read fast, small enough to stay in memory. */

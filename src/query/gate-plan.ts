@@ -1,7 +1,7 @@
 import { type Engine, type Prepared, quoteName } from '../lake/store/engine.ts'
 import type { LakeError } from '../base/errors.ts'
 import { boundSteps, computingFunctions, hiddenColumns, refusedScalars } from './gate-lists.ts'
-import { boundPlan, describedIn } from './tree.ts'
+import { boundPlan, describedIn } from './parse-tree.ts'
 
 type Node = { readonly [name: string]: unknown }
 

@@ -7,7 +7,16 @@ import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, tol
 import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
 import { judgeScans, preparedBy } from './gate-plan.ts'
-import { callsIn, comparedOptions, computedIn, constantText, fileRead, filesNamed, nodesOf, parsedSql } from './tree.ts'
+import {
+  callsIn,
+  comparedOptions,
+  computedIn,
+  constantText,
+  fileRead,
+  filesNamed,
+  nodesOf,
+  parsedSql,
+} from './parse-tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
 export interface Ready extends Prepared {

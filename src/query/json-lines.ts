@@ -1,6 +1,6 @@
 import type { DuckDBType } from '@duckdb/node-api'
 import { type Cell, cell, type Engine, quote, quoteName, typeIds } from '../lake/store/engine.ts'
-import { Filled } from './filled.ts'
+import { Filled } from './filled-columns.ts'
 import type { Ready } from './gate.ts'
 import { distinctNames, jsonForm } from './projection.ts'
 

@@ -10,11 +10,11 @@ import { copyViews } from './views/build.ts'
 import { markedViews } from './views/script.ts'
 import { literalPath, plainPath } from './views/read-points.ts'
 import { admit, refused } from './gate.ts'
-import { optionAt } from './note.ts'
+import { optionAt } from './note-texts.ts'
 import { type GivenOptions, knowledgeOptions, type Moment } from './options.ts'
 import { readOption, readSettings, refuseStrange, unasked } from './read-options.ts'
 import { refusal } from './refusal.ts'
-import { refuseChanged } from './changed.ts'
+import { refuseChanged } from './changed-files.ts'
 import { openingWords, statementsOf } from './statements.ts'
 
 /** The value of a session variable. */

@@ -1,8 +1,8 @@
-import { bytesOf, mega } from '../base/kinds.ts'
+import { bytesOf, mega } from '../base/option-kinds.ts'
 import { type Engine, quoteName } from '../lake/store/engine.ts'
 import { keptMemory, memoryWith, requireMemory } from '../lake/store/memory.ts'
 import type { Ready } from './gate.ts'
-import { optionAt } from './note.ts'
+import { optionAt } from './note-texts.ts'
 import { key, type PanelSpec, partSql } from './panel.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 

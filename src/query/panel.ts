@@ -3,8 +3,8 @@ import { usage } from '../base/errors.ts'
 import { Engine, quote, quoteList, quoteName } from '../lake/store/engine.ts'
 import { literalPath } from './views/read-points.ts'
 import { utcSql } from './views/template.ts'
-import { carry } from './beside.ts'
-import { type Door, optionAt } from './note.ts'
+import { carry } from './row-comparison.ts'
+import { type Door, optionAt } from './note-texts.ts'
 import {
   type Decision,
   decisionOptions,
@@ -19,7 +19,7 @@ import {
 import { type calendarOf, gridSql } from './panel-calendar.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
-import { isOneExpression } from './tree.ts'
+import { isOneExpression } from './parse-tree.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 
 /** Where the decisions of a panel come from. */

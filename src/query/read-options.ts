@@ -3,11 +3,11 @@ import { usage } from '../base/errors.ts'
 import { didYouMean, hint, spanHint, suggestion } from '../base/suggestion.ts'
 import { isObject } from '../base/json.ts'
 import { parseDuration, parseMicros } from '../base/time.ts'
-import { type Door, optionAt } from './note.ts'
+import { type Door, optionAt } from './note-texts.ts'
 import { camel, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
 import type { Engine } from '../lake/store/engine.ts'
-import { variablesIn } from './tree.ts'
+import { variablesIn } from './parse-tree.ts'
 
 /**
  * What was said with a question, read by the table that describes it; the same words are refused at every door, where the

@@ -76,7 +76,7 @@ export function refusal(cause: unknown, failure: Failure): Error {
   )
 }
 
-/** The same complaint for askers to whom no path of the lake is told, and none of these words. */
+/** Removes paths of the lake, and these words, from an error, for clients that must not learn them. */
 export function redactPaths(error: Error, words: readonly string[]): Error {
   const hush = (text: string | undefined): string | undefined =>
     words.reduce((left, word) => (word === '' ? left : left?.replaceAll(`${word}/`, '').replaceAll(word, '…')), text)

@@ -1,5 +1,5 @@
 import type { Cell } from '../lake/store/engine.ts'
-import { visible } from '../base/visible.ts'
+import { visible } from '../base/visible-text.ts'
 import { jsonForm } from './projection.ts'
 import { cut, layColumns } from '../base/figures.ts'
 

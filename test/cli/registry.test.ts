@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { Ended } from '../helpers/command.ts'
 import { type RegistryDesk, withRegistryDesk } from '../helpers/registry-desk.ts'

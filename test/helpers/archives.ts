@@ -1,6 +1,6 @@
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { heldVersions } from '../../src/lake/ledger/held.ts'
+import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
 import { randomOf } from './full-lake.ts'
 import { type OwnProvider, withProvider } from './provider.ts'
 import { makeViews } from './views.ts'

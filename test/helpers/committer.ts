@@ -1,7 +1,7 @@
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { lockJob } from '../../src/lake/store/lock.ts'
-import { openSpool, sweep } from '../../src/lake/ledger/sweep.ts'
+import { openSpool, sweep } from '../../src/lake/ledger/spool-sweep.ts'
 import { commitDeps, draftOf } from './lakes.ts'
 
 // Commits step after step until the goal: `node committer.ts FOLDER NAME GOAL [metrics|registry]`.

@@ -1,4 +1,4 @@
-import { heldCoverage } from '../../src/lake/ledger/held.ts'
+import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { reading } from './ledgers.ts'
 import type { OwnProvider } from './provider.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { sha256File } from '../../src/lake/ledger/commit.ts'
-import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { inLake } from '../../src/lake/store/layout.ts'

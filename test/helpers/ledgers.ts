@@ -1,4 +1,4 @@
-import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { Engine, type Row } from '../../src/lake/store/engine.ts'
 import { readPoints } from '../../src/query/views/relations.ts'

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Selection } from '../../src/catalog/series.ts'
-import type { IngestSummary } from '../../src/sources/metrics/tally.ts'
+import type { IngestSummary } from '../../src/sources/metrics/run-summary.ts'
 import { type Changes, fetchOnce } from './fetching.ts'
 
 /** What a provider of a test answers to a path: JSON, or a status with text and headers; the text in pieces of `size`. */

@@ -6,7 +6,7 @@ import type { RegistryDeps, RegistrySummary } from '../../src/sources/registry/r
 import { registrySnapshot, registrySync } from '../../src/sources/registry/snapshot-and-sync.ts'
 import { type RegistryVerified, verifyRegistry } from '../../src/sources/registry/verify.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { recordTables, relation } from '../../src/sources/registry/columns.ts'
 import { tableFiles } from '../../src/sources/registry/status.ts'

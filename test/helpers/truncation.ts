@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { inLake, parsePointsFile } from '../../src/lake/store/layout.ts'

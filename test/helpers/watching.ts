@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import type { Selection } from '../../src/catalog/series.ts'
 import { resolveSettings } from '../../src/catalog/settings.ts'
-import { heldVersions } from '../../src/lake/ledger/held.ts'
+import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { priceOf } from '../../src/sources/metrics/plan.ts'
 import { jobsOn } from '../../src/maintenance/watch/jobs.ts'

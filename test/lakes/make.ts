@@ -6,7 +6,7 @@ import { compact } from '../../src/maintenance/upkeep/compact.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { stamp } from '../../src/trust/results/stamp.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
-import { foldJournal } from '../../src/lake/ledger/fold.ts'
+import { foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
 import { fetchOnce } from '../helpers/fetching.ts'
 import {
   answer,

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { countValueChanges } from '../../src/lake/ledger/held.ts'
+import { countValueChanges } from '../../src/lake/ledger/index-queries.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { arrivals, catalogue, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { heldCoverage, liveFiles, summary } from '../../src/lake/ledger/held.ts'
+import { heldCoverage, liveFiles, summary } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { inLake } from '../../src/lake/store/layout.ts'

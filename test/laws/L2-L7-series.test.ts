@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { verdict } from '../../src/sources/metrics/tally.ts'
+import { verdict } from '../../src/sources/metrics/run-summary.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { makeViews } from '../helpers/views.ts'

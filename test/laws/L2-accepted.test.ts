@@ -1,11 +1,11 @@
 // @module-tag full
 import { expect } from 'vitest'
-import { type IngestSummary, verdict } from '../../src/sources/metrics/tally.ts'
+import { type IngestSummary, verdict } from '../../src/sources/metrics/run-summary.ts'
 import { verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import { heldCoverage, summary } from '../../src/lake/ledger/held.ts'
+import { heldCoverage, summary } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake as command } from '../helpers/command.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'

@@ -1,7 +1,7 @@
 import { globSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { heldViolations } from '../../src/lake/ledger/held.ts'
+import { heldViolations } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { observedAgain } from '../../src/lake/ledger/lost.ts'
 import { compact } from '../../src/maintenance/upkeep/compact.ts'

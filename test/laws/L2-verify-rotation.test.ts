@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { heldVerified } from '../../src/lake/ledger/held-runs.ts'
-import { heldVersions } from '../../src/lake/ledger/held.ts'
+import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
 import { verifyVerdict, type VerifySummary } from '../../src/maintenance/upkeep/verify.ts'

@@ -1,7 +1,7 @@
 // @module-tag full
 import { describe, expect, test } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldState } from '../../src/lake/ledger/held.ts'
+import { heldState } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { registryState } from '../../src/sources/registry/staging.ts'
 import { parseInstant } from '../../src/base/time.ts'

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { heldViolations, summary } from '../../src/lake/ledger/held.ts'
+import { heldViolations, summary } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { fetchKey, type Rig, withRig } from '../helpers/fetching.ts'
 

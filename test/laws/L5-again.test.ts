@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
 import { Engine, quoteList } from '../../src/lake/store/engine.ts'
-import { heldVersions, liveFiles } from '../../src/lake/ledger/held.ts'
+import { heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { heldCoverage, heldVersions } from '../../src/lake/ledger/held.ts'
+import { heldCoverage, heldVersions } from '../../src/lake/ledger/index-queries.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'

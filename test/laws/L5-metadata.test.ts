@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
-import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/ledger/held.ts'
+import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { IngestDeps } from '../../src/sources/metrics/run.ts'
 import { heldMetadata, standingMetadata } from '../../src/sources/metrics/metadata.ts'

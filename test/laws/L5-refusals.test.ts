@@ -1,11 +1,11 @@
 // @module-tag full
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/ledger/held.ts'
+import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { readStanding } from '../../src/interfaces/report/status.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
-import { verdict } from '../../src/sources/metrics/tally.ts'
+import { verdict } from '../../src/sources/metrics/run-summary.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { depsAt, settingsAt } from '../helpers/fetching.ts'
 import { examined } from '../helpers/looking.ts'

@@ -3,7 +3,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { encodeEntry, type Entry } from '../../src/lake/ledger/entry.ts'
-import { foldJournal } from '../../src/lake/ledger/fold.ts'
+import { foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { certifiedOfFile, checked, checkers, digesting } from '../helpers/certified.ts'
 import { commitDeps } from '../helpers/lakes.ts'

@@ -2,7 +2,7 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { filesOnDisk } from '../../src/lake/ledger/held.ts'
+import { filesOnDisk } from '../../src/lake/ledger/index-queries.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { apisAt, withRig } from '../helpers/fetching.ts'
 import { reading } from '../helpers/ledgers.ts'

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { Answerer, type WorkerMessage, type AnswererCall } from '../../src/interfaces/server/answerer.ts'
+import { Answerer, type WorkerMessage, type AnswererCall } from '../../src/interfaces/server/query-worker.ts'
 
 /** A process that does what a test says. */
 class Actor {
@@ -271,7 +271,9 @@ describe('a process that ends by itself', () => {
 })
 
 test('a process that does not open: its words are told, and the next question tries again', async () => {
-  const failed: WorkerMessage<string> = { failed: { kind: 'integrity', complaints: [{ subject: 'lake', got: 'damage' }] } }
+  const failed: WorkerMessage<string> = {
+    failed: { kind: 'integrity', complaints: [{ subject: 'lake', got: 'damage' }] },
+  }
   const { answerer, actors, notes, ask, now } = staged((actor, n) => {
     if (n === 2) actor.end('SIGSEGV')
     else actor.say(n === 1 ? failed : { ready: null })

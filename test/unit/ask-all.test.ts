@@ -7,7 +7,7 @@ import { expand } from '../../src/catalog/series.ts'
 import { askAll, batchBytes } from '../../src/sources/metrics/ask-all.ts'
 import type { Asking } from '../../src/sources/metrics/asking.ts'
 import type { Ask } from '../../src/sources/metrics/plan.ts'
-import { newAskingState } from '../../src/sources/metrics/tally.ts'
+import { newAskingState } from '../../src/sources/metrics/run-summary.ts'
 import { resolveSettings } from '../../src/catalog/settings.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 

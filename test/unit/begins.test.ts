@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { beforeFirst } from '../../src/lake/ledger/coverage.ts'
-import { beginsLater } from '../../src/sources/metrics/tally.ts'
+import { beginsLater } from '../../src/sources/metrics/run-summary.ts'
 import { historyStart } from '../../src/sources/metrics/plan.ts'
 import { coverageRow } from '../helpers/lakes.ts'
 

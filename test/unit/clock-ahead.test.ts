@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldCoverage } from '../../src/lake/ledger/held.ts'
+import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { passingFacts } from '../../src/sources/registry/staging.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'

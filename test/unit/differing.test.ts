@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RequestRow, Violation } from '../../src/lake/ledger/entry.ts'
-import type { Answered, AnswerWithBody } from '../../src/sources/metrics/answered.ts'
+import type { Answered, AnswerWithBody } from '../../src/sources/metrics/answers.ts'
 import { doubted, manyAtOnce } from '../../src/sources/metrics/convert-batch.ts'
 import { seriesRow } from '../helpers/lakes.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { isDoubtful } from '../../src/query/doubts.ts'
-import { Filled } from '../../src/query/filled.ts'
+import { isDoubtful } from '../../src/query/answer-notes.ts'
+import { Filled } from '../../src/query/filled-columns.ts'
 
 test('a zero in the only row is told, as a number of any kind or as its text', () => {
   const told = (...rows: readonly (number | bigint | string | null)[]) => {

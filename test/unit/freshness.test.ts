@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
 import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
-import type { HeldSeries } from '../../src/lake/ledger/held.ts'
+import type { HeldSeries } from '../../src/lake/ledger/index-queries.ts'
 import { alarmReason, refusalWords, withdrawnReason } from '../../src/lake/ledger/refusals.ts'
 import { toleranceOf } from '../../src/sources/metrics/plan.ts'
 import { judgeSeries, rhythmOf, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'

@@ -12,12 +12,12 @@ import {
   liveFiles,
   mergedFrom,
   summary,
-} from '../../src/lake/ledger/held.ts'
+} from '../../src/lake/ledger/index-queries.ts'
 import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/sources/points/datings.ts'
 import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/held-runs.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
-import { rowsAs } from '../../src/lake/ledger/row.ts'
-import { count, listOf, orNull, real, shape, text } from '../../src/base/shape.ts'
+import { rowsAs } from '../../src/lake/ledger/index-rows.ts'
+import { count, listOf, orNull, real, shape, text } from '../../src/base/value-checks.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseCommand } from '../../src/interfaces/cli/parse.ts'
 import { commandTable } from '../../src/interfaces/commands/table.ts'
-import { kindOf, kinds } from '../../src/base/kinds.ts'
+import { kindOf, kinds } from '../../src/base/option-kinds.ts'
 
 const read = async (name: string, ...words: string[]) => {
   const entry = commandTable.find((one) => one.name === name)

@@ -18,8 +18,15 @@ import { describe, expect, test as plain, vi } from 'vitest'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import { heldCoverage, heldSeries, heldVersions, liveFiles, summary, versionAt } from '../../src/lake/ledger/held.ts'
-import { foldedBefore, foldJournal } from '../../src/lake/ledger/fold.ts'
+import {
+  heldCoverage,
+  heldSeries,
+  heldVersions,
+  liveFiles,
+  summary,
+  versionAt,
+} from '../../src/lake/ledger/index-queries.ts'
+import { foldedBefore, foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
 import { heldRuns } from '../../src/lake/ledger/held-runs.ts'
 import { foldedFiles } from '../helpers/entries.ts'
 import { checkpointFile, entryFile, inLake, places } from '../../src/lake/store/layout.ts'

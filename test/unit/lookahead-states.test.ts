@@ -6,14 +6,14 @@ import {
   strayInstants,
   suspectStates,
   unmovedStates,
-} from '../../src/trust/lookahead/holes.ts'
+} from '../../src/trust/lookahead/masked-intervals.ts'
 import {
   chooseStates,
   instantsOf,
   numberStates,
   rowlessInstants,
   type States,
-} from '../../src/trust/lookahead/states.ts'
+} from '../../src/trust/lookahead/knowledge-states.ts'
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/trust/lookahead/world.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { betweenEdges } from '../../src/query/views/template.ts'

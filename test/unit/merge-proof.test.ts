@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { findOrphans } from '../../src/lake/ledger/sweep.ts'
+import { findOrphans } from '../../src/lake/ledger/spool-sweep.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { answers, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { mergeRecentFiles } from '../../src/maintenance/upkeep/merge-recent.ts'
 import { withRewriting } from '../../src/maintenance/upkeep/rewrite.ts'

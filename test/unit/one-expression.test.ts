@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { judgeQuestion } from '../../src/query/question.ts'
-import { isOneExpression } from '../../src/query/tree.ts'
+import { isOneExpression } from '../../src/query/parse-tree.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 
 let folder = ''

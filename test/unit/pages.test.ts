@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Desk } from '../../src/interfaces/server/desk.ts'
-import { pageBytes, Pages } from '../../src/interfaces/server/pages.ts'
+import type { Desk } from '../../src/interfaces/server/session-manager.ts'
+import { pageBytes, Pages } from '../../src/interfaces/server/result-pages.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 
 type AnswerPage = Awaited<ReturnType<Pages['first']>>

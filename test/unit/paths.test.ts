@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import type { Desk } from '../../src/interfaces/server/desk.ts'
+import type { Desk } from '../../src/interfaces/server/session-manager.ts'
 import type { Routes } from '../../src/interfaces/server/listen.ts'
 import { pathsOf } from '../../src/interfaces/server/paths.ts'
 import { scratch } from '../helpers/scratch.ts'

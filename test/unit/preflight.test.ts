@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { mergeYaml } from '../../src/sources/provider-check/finding.ts'
-import type { HeardAnswer } from '../../src/sources/provider-check/hear.ts'
+import type { HeardAnswer } from '../../src/sources/provider-check/answers.ts'
 import { keysFrom, nextKeys, spelling, wrongKeys } from '../../src/sources/provider-check/keys.ts'
 import { metricsJudges, rateHolds, resetHolds } from '../../src/sources/provider-check/metrics-rows.ts'
 import { registryJudges } from '../../src/sources/provider-check/registry.ts'

@@ -9,7 +9,7 @@ import { bareLake } from '../helpers/bare-lake.ts'
 import { need } from '../helpers/needs.ts'
 import { randomQuery } from '../helpers/proof-grammar.ts'
 import { onGrid, proofRules } from '../helpers/proof-rules.ts'
-import { nodesOf } from '../../src/query/tree.ts'
+import { nodesOf } from '../../src/query/parse-tree.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 import { rounds } from '../helpers/tiers.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readPage, readSnapshot } from '../../src/sources/registry/bodies.ts'
-import { cutApart, cutBody } from '../../src/sources/registry/cut.ts'
+import { cutApart, cutBody } from '../../src/sources/registry/body-records.ts'
 import { isFields, sortedText, type Value } from '../../src/sources/registry/json.ts'
 import { withMissing } from '../../src/sources/registry/history.ts'
 import { isSame, learnKeys, noKeys } from '../../src/sources/registry/keys.ts'

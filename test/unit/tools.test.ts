@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Desk } from '../../src/interfaces/server/desk.ts'
+import type { Desk } from '../../src/interfaces/server/session-manager.ts'
 import { serveMcp } from '../../src/interfaces/server/mcp.ts'
-import { pageBytes, type Pages } from '../../src/interfaces/server/pages.ts'
+import { pageBytes, type Pages } from '../../src/interfaces/server/result-pages.ts'
 import { type Tool, toolsOf } from '../../src/interfaces/server/tools.ts'
-import type { Note } from '../../src/query/note.ts'
+import type { Note } from '../../src/query/note-texts.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 
 type AnswerPage = Awaited<ReturnType<Pages['first']>>

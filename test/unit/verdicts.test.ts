@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { exitCode, gravestOf, LakeError } from '../../src/base/errors.ts'
-import { type IngestSummary, verdict } from '../../src/sources/metrics/tally.ts'
+import { type IngestSummary, verdict } from '../../src/sources/metrics/run-summary.ts'
 import { finding as damageOf } from '../../src/maintenance/upkeep/findings.ts'
 import { isUnreadable, type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldCoverage } from '../../src/lake/ledger/held.ts'
+import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { alarmReason, refusalWords } from '../../src/lake/ledger/refusals.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
 import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes.ts'

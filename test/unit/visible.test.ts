@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { visible, visibleLines } from '../../src/base/visible.ts'
+import { visible, visibleLines } from '../../src/base/visible-text.ts'
 
 test('what a terminal would act on is spelt out, everything else stays', () => {
   expect(visible('a\u001b[31mb\u009b2J\u0007\u007f')).toBe(String.raw`a\u001b[31mb\u009b2J\u0007\u007f`)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { noteWords } from '../../src/query/views/asked.ts'
+import { noteWords } from '../../src/query/views/question-words.ts'
 import { nearPaths, suggestion } from '../../src/base/suggestion.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
 import { ways, withViews } from '../helpers/views.ts'

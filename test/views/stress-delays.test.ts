@@ -1,6 +1,6 @@
 // @module-tag full
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openAltered } from '../../src/query/altered.ts'
+import { openAltered } from '../../src/query/altered-lake.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { asLateAs, delayedPoints, laterBy } from '../../src/trust/results/stress-delays.ts'
 import type { Row } from '../../src/lake/store/engine.ts'

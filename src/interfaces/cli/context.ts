@@ -8,7 +8,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../../catalog/settings.ts'
 import { refuseSlips } from '../../sources/metrics/assets.ts'
 import { heldSelections } from '../../sources/metrics/prepare.ts'
-import { kinds } from '../../base/kinds.ts'
+import { kinds } from '../../base/option-kinds.ts'
 import { formatInstant, type Instant, offeredIntervals } from '../../base/time.ts'
 import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
@@ -68,7 +68,7 @@ export async function readContext<Own extends Placed>(call: Own): Promise<Own & 
  */
 export async function checkedCatalogue(files: readonly string[], lake?: Pick<Settings, 'data'>): Promise<Catalogue> {
   const catalogue = endingAtOnce(() => loadCatalogue(files))
-  if (files.length > 0) (await import('../../query/views/clashes.ts')).refuseClashes(catalogue)
+  if (files.length > 0) (await import('../../query/views/column-clashes.ts')).refuseClashes(catalogue)
   return lake === undefined
     ? catalogue
     : (await import('../../sources/points/own-rows.ts')).withOwnOf(catalogue, lake.data)

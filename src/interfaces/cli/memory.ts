@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os'
-import { mega } from '../../base/kinds.ts'
+import { mega } from '../../base/option-kinds.ts'
 import { usualMemory } from '../../lake/store/memory.ts'
 
 /** What this process keeps to where nobody says: a part of the machine's memory, or of what its control group may take. */

@@ -2,7 +2,7 @@ import type { LakeError } from '../../base/errors.ts'
 import type { ProgressReporter } from '../../base/progress.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { Settings } from '../../catalog/settings.ts'
-import { type Kind, kindOf, type NamedKinds, kinds } from '../../base/kinds.ts'
+import { type Kind, kindOf, type NamedKinds, kinds } from '../../base/option-kinds.ts'
 
 /** One option or argument, where its flags do not say all of it. */
 export interface OptionSpec {

@@ -8,7 +8,7 @@ import { realDisk } from '../../lake/store/disk.ts'
 import { formatDuration } from '../../base/time.ts'
 import { answering, type Call, type Deps, showLive } from '../cli/spec.ts'
 import { besideWorld, lakeWorld, openedLake } from '../cli/world.ts'
-import { kinds } from '../../base/kinds.ts'
+import { kinds } from '../../base/option-kinds.ts'
 import { backup, pull } from '../../maintenance/publish/lake.ts'
 import type { CopyDeps } from '../../maintenance/publish/lake-copy.ts'
 

@@ -1,6 +1,6 @@
 import { withFeatures } from './follow.ts'
 import { fetchSeries } from '../../sources/metrics/fetch.ts'
-import { beginsInWords, type IngestSummary, verdict } from '../../sources/metrics/tally.ts'
+import { beginsInWords, type IngestSummary, verdict } from '../../sources/metrics/run-summary.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from '../cli/context.ts'
 import type { IngestDeps } from '../../sources/metrics/run.ts'
 import { answering } from '../cli/spec.ts'

@@ -8,7 +8,7 @@ import type { Deps, Typed } from '../cli/spec.ts'
 import { hookNames } from '../../catalog/health.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import type { openHooks } from './hooks.ts'
-import { damageBehind } from '../../query/changed.ts'
+import { damageBehind } from '../../query/changed-files.ts'
 import { NotWhereNamed } from '../../query/refusal.ts'
 import { diskError } from '../../lake/store/disk.ts'
 

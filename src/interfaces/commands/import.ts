@@ -1,5 +1,5 @@
 import { gravestOf } from '../../base/errors.ts'
-import { kinds } from '../../base/kinds.ts'
+import { kinds } from '../../base/option-kinds.ts'
 import { withFeatures } from './follow.ts'
 import { importOwn } from '../../sources/user-files/import.ts'
 import { intervals } from '../../base/time.ts'

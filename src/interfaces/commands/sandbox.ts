@@ -8,7 +8,7 @@ import { defaultLimits, limitSyntax, parseLimit } from '../../sandbox/limits.ts'
 import { createSandbox, runningClock } from '../../sandbox/sandbox.ts'
 import { serve } from '../../sandbox/server.ts'
 import { formatInstant } from '../../base/time.ts'
-import { kinds } from '../../base/kinds.ts'
+import { kinds } from '../../base/option-kinds.ts'
 import { type Deps, talking } from '../cli/spec.ts'
 import { untilStopped } from '../cli/world.ts'
 

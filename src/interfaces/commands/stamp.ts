@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
-import { noteTexts } from '../../query/note.ts'
+import { noteTexts } from '../../query/note-texts.ts'
 import { replay, type Replayed, stamp } from '../../trust/results/stamp.ts'
 import { outFile } from '../../lake/store/output.ts'
 import type { StampNote } from '../../trust/results/stamped.ts'
@@ -10,7 +10,7 @@ import { checkEnding, knowledgeFlags, knowledgeOf, variablesOf } from './query.t
 import { answering, type Input, showLive } from '../cli/spec.ts'
 import { programName } from '../cli/process.ts'
 import { lakeWorld, openedLake } from '../cli/world.ts'
-import { kinds } from '../../base/kinds.ts'
+import { kinds } from '../../base/option-kinds.ts'
 import { explainChange, type Explained } from '../../trust/results/explain-change.ts'
 import { formatInstant } from '../../base/time.ts'
 

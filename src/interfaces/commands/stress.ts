@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { usage } from '../../base/errors.ts'
-import { kinds } from '../../base/kinds.ts'
+import { kinds } from '../../base/option-kinds.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { seenLags } from '../../trust/availability-audit.ts'
 import { stressPicture } from '../report/page/stress.ts'

@@ -14,7 +14,7 @@ import {
 import { type OwnVerified, verifyOwn } from '../../sources/user-files/verify.ts'
 import { type RegistryVerified, verifyRegistry } from '../../sources/registry/verify.ts'
 import { outFile, putOut } from '../../lake/store/output.ts'
-import { visibleLines } from '../../base/visible.ts'
+import { visibleLines } from '../../base/visible-text.ts'
 import { instantNow, isVerbose, rangeOf } from '../cli/context.ts'
 import { fetchProgress } from './fetch.ts'
 import { headFlags, headVerified } from './head-check.ts'

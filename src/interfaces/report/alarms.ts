@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { type Check, lateFor } from '../../catalog/health.ts'
-import { heldCoverage, heldSeries, heldWeekStart } from '../../lake/ledger/held.ts'
+import { heldCoverage, heldSeries, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isWatched } from '../../lake/ledger/held-runs.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'

@@ -9,7 +9,7 @@ import {
   heldViolations,
   heldWeekStart,
   summary,
-} from '../../lake/ledger/held.ts'
+} from '../../lake/ledger/index-queries.ts'
 import {
   heldRuns,
   heldVerified,
@@ -25,7 +25,7 @@ import {
 } from '../../lake/ledger/held-runs.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import type { Head, Ledger } from '../../lake/ledger/ledger.ts'
-import { proveLive } from '../../lake/ledger/live.ts'
+import { proveLive } from '../../lake/ledger/live-digest.ts'
 import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
 import { holderOf, isFree } from '../../lake/store/lock.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
@@ -45,7 +45,7 @@ import {
   unshownInterval,
 } from '../../base/time.ts'
 import { parseSeriesId, readableSeries } from '../../catalog/series.ts'
-import { beginsLater } from '../../sources/metrics/tally.ts'
+import { beginsLater } from '../../sources/metrics/run-summary.ts'
 import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { beforeFirst, isLost } from '../../lake/ledger/coverage.ts'
 import { judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'

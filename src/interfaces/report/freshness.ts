@@ -3,7 +3,7 @@ import { type Catalogue, type Endpoint, isOwn } from '../../catalog/catalogue.ts
 import { type Check, lateFor } from '../../catalog/health.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
-import { type HeldSeries, storedInterval } from '../../lake/ledger/held.ts'
+import { type HeldSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
 import { fetchStarts, importArrivals, isWatched } from '../../lake/ledger/held-runs.ts'
 import type { registryFacts } from '../../sources/registry/status.ts'
 import { horizonOf, toleranceOf } from '../../sources/metrics/plan.ts'

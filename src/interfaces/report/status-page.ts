@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { availableAt, type Rule, ruleFor } from '../../catalog/availability.ts'
 import { readableSeries } from '../../catalog/series.ts'
-import { heldCoverage, heldSeries, heldStamps, heldVersions, heldWeekStart } from '../../lake/ledger/held.ts'
+import { heldCoverage, heldSeries, heldStamps, heldVersions, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import { heldRuns } from '../../lake/ledger/held-runs.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listViolations } from '../../lake/ledger/violations.ts'

@@ -1,10 +1,10 @@
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { atOneInstant } from '../../lake/ledger/row.ts'
+import { atOneInstant } from '../../lake/ledger/index-rows.ts'
 import { readStatusFacts, type StatusInput } from './facts.ts'
 import { defaultMaxLate, type Late, lateOf, type SeriesStanding } from './freshness.ts'
 import { type LateCount, type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
 import { percent, whole } from '../../base/figures.ts'
-import { isOnDisk, liveFiles } from '../../lake/ledger/held.ts'
+import { isOnDisk, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { bytesProblem } from '../../lake/ledger/commit.ts'
 
 /** The standing of the lake together with the series it was judged from. */

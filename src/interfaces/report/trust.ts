@@ -1,4 +1,4 @@
-import { beginsInWords } from '../../sources/metrics/tally.ts'
+import { beginsInWords } from '../../sources/metrics/run-summary.ts'
 import type { LastEnds, readStatusFacts } from './facts.ts'
 import type { Check } from '../../catalog/health.ts'
 import { ownPrefix } from '../../sources/points/own-rows.ts'

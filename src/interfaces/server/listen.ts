@@ -23,7 +23,7 @@ interface SentFile extends AsyncDisposable {
   readonly bytes: number
 }
 
-/** An answer as it goes out; made anew for each request, or shared by several. */
+/** A response of the server; several requests may share one. */
 export interface HttpResponse {
   readonly status: number
   readonly type: string
@@ -41,7 +41,7 @@ interface HttpQuestion extends Asker {
   readonly body: () => Promise<string>
 }
 
-/** What is shown at which path. */
+/** Handlers of the server by path. */
 export type Routes = Readonly<Record<string, (asked: HttpQuestion) => Promise<HttpResponse>>>
 
 /** How readers are let in. */

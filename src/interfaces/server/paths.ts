@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { usage } from '../../base/errors.ts'
 import { isObject, jsonOf, jsonText, repeatedKey } from '../../base/json.ts'
-import { noteTexts, type Note } from '../../query/note.ts'
+import { noteTexts, type Note } from '../../query/note-texts.ts'
 import { knowledgeOptions, type Options } from '../../query/options.ts'
 import { panelSpec, panelSql, panelTable } from '../../query/panel.ts'
 import { judgeQuestion, type Question } from '../../query/question.ts'
@@ -12,7 +12,7 @@ import { realDisk } from '../../lake/store/disk.ts'
 import { sizeOf, writePrivate } from '../../lake/store/files.ts'
 import { outFile } from '../../lake/store/output.ts'
 import { engineMemory } from '../../lake/store/memory.ts'
-import { type Desk, type LakeFacts, writerPart } from './desk.ts'
+import { type Desk, type LakeFacts, writerPart } from './session-manager.ts'
 import type { HttpResponse, Routes } from './listen.ts'
 import { refusalIn, thrownBy } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
@@ -30,7 +30,9 @@ interface PathsInput {
 }
 
 /** An answer that is on its way to be shown. */
-type PathAnswer = Omit<HttpResponse, 'body'> & { readonly body: string | { readonly path: string; readonly bytes: number } }
+type PathAnswer = Omit<HttpResponse, 'body'> & {
+  readonly body: string | { readonly path: string; readonly bytes: number }
+}
 
 /** What answers at which path. */
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>

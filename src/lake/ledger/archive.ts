@@ -1,6 +1,6 @@
 import type { Json } from './entry.ts'
-import { proven } from './row.ts'
-import { type Proven, real, shape } from '../../base/shape.ts'
+import { proven } from './index-rows.ts'
+import { type Proven, real, shape } from '../../base/value-checks.ts'
 import type { Micros } from '../../base/time.ts'
 
 /** What of the ledger's own rows has left it for Parquet files of the lake: these tables, in this order. */

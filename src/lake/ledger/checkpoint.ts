@@ -4,11 +4,11 @@ import { StringDecoder } from 'node:string_decoder'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { LakeError } from '../../base/errors.ts'
-import { atOneInstant, type IndexCell, type Index, type IndexRow } from './row.ts'
+import { atOneInstant, type IndexCell, type Index, type IndexRow } from './index-rows.ts'
 import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
 import { journalSchema, putItBack, refuseNewer } from './entry.ts'
 import { checkpointFile, inLake, places } from '../store/layout.ts'
-import { proveLive } from './live.ts'
+import { proveLive } from './live-digest.ts'
 import { isFromNote } from './stamps.ts'
 
 /** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */

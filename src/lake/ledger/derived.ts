@@ -2,7 +2,7 @@ import { mirrorOf, readMarker } from '../store/marker.ts'
 import { heldCopies } from './held-runs.ts'
 import { listJournal } from './journal.ts'
 import type { Ledger } from './ledger.ts'
-import type { Index } from './row.ts'
+import type { Index } from './index-rows.ts'
 
 /** A thing that is made from a lake and can be made again: views, a page, a published table, a copy. */
 export interface DerivedThing {

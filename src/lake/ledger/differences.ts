@@ -1,6 +1,6 @@
 import { type Accepted, acceptedFields, type Entry, type Violation } from './entry.ts'
-import { type IndexCell, type Index, rowOf } from './row.ts'
-import { count, orNull, real, text } from '../../base/shape.ts'
+import { type IndexCell, type Index, rowOf } from './index-rows.ts'
+import { count, orNull, real, text } from '../../base/value-checks.ts'
 
 type IncidentPart = NonNullable<Entry['incidents']>[number]
 

@@ -20,7 +20,7 @@ import { LakeError } from '../../base/errors.ts'
 import { liveCoverage, seriesNumber } from './apply.ts'
 import { alreadySaid } from './coverage.ts'
 import { isStanding, keyOf, packed } from './differences.ts'
-import { heldRules, heldState } from './held.ts'
+import { heldRules, heldState } from './index-queries.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { agreeProvider } from './provider.ts'
 
@@ -172,7 +172,7 @@ function filled<K extends keyof Draft>(draft: Draft, names: readonly K[]): Pick<
 
 const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length > 0
 
-/** Series alone, requests and verified windows are no news: they make no version. */
+/** Whether an entry needs a version of its own. Series alone, requests and verified windows do not. */
 export function needsVersion(entry: Entry, head: Head, draft: Draft): boolean {
   const { files, progress, coverage, violations, incidents, passed, accepted, findings, stamps, rules, state } = entry
   const lists = [

@@ -14,8 +14,8 @@ import {
   shape,
   text,
   whole,
-} from '../../base/shape.ts'
-import type { Json, Shaped, ValueCheck } from '../../base/shape.ts'
+} from '../../base/value-checks.ts'
+import type { Json, Shaped, ValueCheck } from '../../base/value-checks.ts'
 
 export type { Json }
 

@@ -1,7 +1,7 @@
-import { archivedState } from './held.ts'
+import { archivedState } from './index-queries.ts'
 import { type Verified, verifiedFields } from './entry.ts'
-import { type Index, parsed, proven, rowOf } from './row.ts'
-import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from '../../base/shape.ts'
+import { type Index, parsed, proven, rowOf } from './index-rows.ts'
+import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from '../../base/value-checks.ts'
 import type { Instant, Micros } from '../../base/time.ts'
 import type { Selection } from '../../catalog/series.ts'
 

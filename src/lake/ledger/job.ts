@@ -7,8 +7,8 @@ import { type CommitDeps, noteRunFacts } from './commit.ts'
 import type { Json } from './entry.ts'
 import { Ledger } from './ledger.ts'
 import { unwatched } from '../../base/stopwatch.ts'
-import { proveLive } from './live.ts'
-import { sweep } from './sweep.ts'
+import { proveLive } from './live-digest.ts'
+import { sweep } from './spool-sweep.ts'
 
 /** How the lake stands when a run has made its last commit. */
 export interface RunEnd {

@@ -1,8 +1,8 @@
 import { minus, union, type Window } from '../../base/windows.ts'
 import { type Entry, type Forgotten, forgottenFields } from './entry.ts'
 import { addDigests } from './month-digests.ts'
-import { type Index, rowOf } from './row.ts'
-import { count, orNull, real, text, whole } from '../../base/shape.ts'
+import { type Index, rowOf } from './index-rows.ts'
+import { count, orNull, real, text, whole } from '../../base/value-checks.ts'
 import { formatMillis, type Micros } from '../../base/time.ts'
 
 /** A value that a violation has on record as stored, JSON text; `computed`: in its place, as seconds, its `computed_at`. */

@@ -1,4 +1,4 @@
-import type { Index } from './row.ts'
+import type { Index } from './index-rows.ts'
 
 /*
  * A digest of points is the sum of their hashes modulo 2^64: independent of their order and of the files that they stand

@@ -1,7 +1,7 @@
 import { readText } from '../store/files.ts'
 import { applyStamp } from './apply.ts'
 import { LakeError } from '../../base/errors.ts'
-import type { Index } from './row.ts'
+import type { Index } from './index-rows.ts'
 import { type Disk, exists, makeFolder, namesIn } from '../store/disk.ts'
 import { openSealed, seal, type Stamp } from './entry.ts'
 import { inLake, places } from '../store/layout.ts'

@@ -1,6 +1,6 @@
 import { entryLeaf, type Named, treeValue } from '../../base/merkle/state.ts'
 import { canonical, type Entry, sha256 } from './entry.ts'
-import { type Index, parsed } from './row.ts'
+import { type Index, parsed } from './index-rows.ts'
 
 /** What of an entry the state tells. */
 type StateChange = Partial<Pick<Entry, 'rules' | 'tables' | 'days'>> & {

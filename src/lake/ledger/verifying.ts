@@ -1,6 +1,6 @@
 import { LakeError } from '../../base/errors.ts'
 import type { Micros } from '../../base/time.ts'
-import type { Index } from './row.ts'
+import type { Index } from './index-rows.ts'
 
 /** Since when what was asked counts as done: a round of a job over one scope goes on until one of its runs came to its end; then the next begins. */
 export function roundOf(index: Index, job: string, about: unknown, now: Micros) {

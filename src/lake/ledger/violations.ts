@@ -4,12 +4,12 @@ import { usage } from '../../base/errors.ts'
 import { commit, type RewriteDeps } from './commit.ts'
 import { type Accepted, type CoverageRow, sha256, violationId } from './entry.ts'
 import type { Micros } from '../../base/time.ts'
-import { heldCoverage, heldViolations, type HeldViolation } from './held.ts'
+import { heldCoverage, heldViolations, type HeldViolation } from './index-queries.ts'
 import type { Ledger } from './ledger.ts'
 import { providerOf } from './provider.ts'
 import { isOfHeld, readRefusal, standingWords, withdrawnBegin } from './refusals.ts'
-import { rowOf } from './row.ts'
-import { orNull, real, text } from '../../base/shape.ts'
+import { rowOf } from './index-rows.ts'
+import { orNull, real, text } from '../../base/value-checks.ts'
 
 /** Something upstream that a person has to look at: a value that differs, very many at once, or a series that is refused. */
 type Listed = {

@@ -2,7 +2,7 @@ import { totalmem } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { LakeError, usage } from '../../base/errors.ts'
-import { mega, sizeText } from '../../base/kinds.ts'
+import { mega, sizeText } from '../../base/option-kinds.ts'
 
 /** What Node, the program and the engine hold before there are any data. */
 const beside = 208 * mega

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
-import type { HeldFile } from '../../lake/ledger/held.ts'
+import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import { earlierDatings } from '../../sources/points/datings.ts'
 import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
 import { growingTables, recordTables, relation, tableColumns } from '../../sources/registry/columns.ts'

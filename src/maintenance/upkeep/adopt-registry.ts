@@ -2,14 +2,14 @@ import type { Json } from '../../lake/ledger/entry.ts'
 import { inLake, parseRegistryFile } from '../../lake/store/layout.ts'
 import { isHistory } from './merge.ts'
 import { columnsMark, relation } from '../../sources/registry/columns.ts'
-import type { Layers } from '../../sources/registry/layers.ts'
+import type { Layers } from '../../sources/registry/dated-tables.ts'
 import type { entryOf, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
 import { snapshotFields, stateDraft } from '../../sources/registry/staging.ts'
-import { orNull, real, type Shaped, text } from '../../base/shape.ts'
+import { orNull, real, type Shaped, text } from '../../base/value-checks.ts'
 import { LakeError } from '../../base/errors.ts'
 import { countRecords } from '../../sources/registry/status.ts'
-import { rowsAs } from '../../lake/ledger/row.ts'
+import { rowsAs } from '../../lake/ledger/index-rows.ts'
 
 /**
  * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what

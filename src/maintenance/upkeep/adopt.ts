@@ -12,7 +12,7 @@ import { decodeEntry, type Entry, type FileEntry, type Progress, type SeriesRow 
 import { schemaOf } from '../../lake/ledger/draft.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
 import { heldAcceptances, packed, standingDifferences } from '../../lake/ledger/differences.ts'
-import { loadCheckpointIndex } from '../../lake/ledger/fold.ts'
+import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { appendEntry, listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import { dataVersion, inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'

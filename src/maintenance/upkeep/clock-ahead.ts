@@ -12,7 +12,7 @@ import {
   heldVersions,
   liveFiles,
   storedInterval,
-} from '../../lake/ledger/held.ts'
+} from '../../lake/ledger/index-queries.ts'
 import { places } from '../../lake/store/layout.ts'
 import { runName } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'

@@ -1,7 +1,13 @@
 import { posix } from 'node:path'
 import { listedAs, type StagedFile, type Ticket } from '../../lake/ledger/draft.ts'
 import { formatDate, type Micros } from '../../base/time.ts'
-import { archivedState, type HeldFile, heldPassing, type HeldVersion, liveFiles } from '../../lake/ledger/held.ts'
+import {
+  archivedState,
+  type HeldFile,
+  heldPassing,
+  type HeldVersion,
+  liveFiles,
+} from '../../lake/ledger/index-queries.ts'
 import { parseRegistryFile, places, registryFile } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { passingDraft, passingFacts, registryState, stateDraft } from '../../sources/registry/staging.ts'

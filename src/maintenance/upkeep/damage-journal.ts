@@ -1,7 +1,7 @@
 import { LakeError } from '../../base/errors.ts'
 import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
 import { openSealed, refuseNewer } from '../../lake/ledger/entry.ts'
-import { loadCheckpointIndex } from '../../lake/ledger/fold.ts'
+import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Disk, entriesIn, makeFolder, statOf } from '../../lake/store/disk.ts'

@@ -15,15 +15,15 @@ import {
   type HeldSeries,
   liveFiles,
   storedInterval,
-} from '../../lake/ledger/held.ts'
+} from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Partition, partitionSql, partitionsOf } from '../../sources/points/files.ts'
 import { endSql, micros } from '../../base/intervals-sql.ts'
 import { end, floor, type Interval, parseInstant, step } from '../../base/time.ts'
 import { intersect, minus, type Window } from '../../base/windows.ts'
 import { identityOf } from '../../sources/points/conversion.ts'
-import { text, orNull, count, real } from '../../base/shape.ts'
-import { rowsAs } from '../../lake/ledger/row.ts'
+import { text, orNull, count, real } from '../../base/value-checks.ts'
+import { rowsAs } from '../../lake/ledger/index-rows.ts'
 
 /** What a series lost with a file. */
 interface Gone {

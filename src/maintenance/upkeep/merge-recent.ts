@@ -5,7 +5,7 @@ import { inLake, pointsFile, recentFile, versioned } from '../../lake/store/layo
 import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge.ts'
 import { mergedFooter, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { recentGroup, sharesMeta } from '../../sources/points/files.ts'
-import type { HeldFile } from '../../lake/ledger/held.ts'
+import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 
 type ShareRow = Awaited<ReturnType<typeof readShares>>[number]

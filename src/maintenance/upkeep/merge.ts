@@ -16,7 +16,7 @@ import {
   writeEncoded,
   writeForGood,
 } from './rewrite.ts'
-import type { HeldFile } from '../../lake/ledger/held.ts'
+import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 
 type MergedFile = Parameters<typeof replacement>[3]

@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { commit, type StagedFile, type Ticket, type RewriteDeps } from '../../lake/ledger/commit.ts'
-import { type HeldFile, liveFiles } from '../../lake/ledger/held.ts'
+import { type HeldFile, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, withLake } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { heldRevisable } from '../../sources/points/revisable.ts'

@@ -1,6 +1,6 @@
 import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { namesIn, realDisk, statOf } from '../../lake/store/disk.ts'
-import { foldedBefore, foldJournal } from '../../lake/ledger/fold.ts'
+import { foldedBefore, foldJournal } from '../../lake/ledger/checkpoint-writer.ts'
 import { readLogs } from '../../lake/ledger/run-facts.ts'
 import type { Micros } from '../../base/time.ts'
 import {
@@ -10,7 +10,7 @@ import {
   heldStamps,
   heldVersions,
   liveFiles,
-} from '../../lake/ledger/held.ts'
+} from '../../lake/ledger/index-queries.ts'
 import { archiveFile, inLake, places, versioned } from '../../lake/store/layout.ts'
 import { type JobDeps, runName, withLake } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -27,8 +27,8 @@ import { type Draft, footerOf, type StagedFile, type Ticket, withoutPoints } fro
 import { prove } from './merge.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { quote } from '../../lake/store/engine.ts'
-import { count, orNull, real, text } from '../../base/shape.ts'
-import { rowOf } from '../../lake/ledger/row.ts'
+import { count, orNull, real, text } from '../../base/value-checks.ts'
+import { rowOf } from '../../lake/ledger/index-rows.ts'
 
 /** Entries are folded sooner than at the end of a run: only then can they go. */
 const foldedEarly = 32

@@ -8,7 +8,7 @@ import {
   liveFiles,
   storedInterval,
   summary as countsOf,
-} from '../../lake/ledger/held.ts'
+} from '../../lake/ledger/index-queries.ts'
 import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verifying.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { countStarts } from '../../sources/points/revisable.ts'
@@ -19,7 +19,12 @@ import { type Diagnosis, examine } from './doctor.ts'
 import { execute } from '../../sources/metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../../sources/metrics/run.ts'
 import type { Result } from '../../lake/ledger/job.ts'
-import { differingAtOnce, differingPoints, type IngestSummary, stoppedEarly } from '../../sources/metrics/tally.ts'
+import {
+  differingAtOnce,
+  differingPoints,
+  type IngestSummary,
+  stoppedEarly,
+} from '../../sources/metrics/run-summary.ts'
 import { chooseWindows, partitionOf } from '../../sources/metrics/verify-plan.ts'
 import { type Difference, Findings } from '../../sources/metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../../sources/registry/verify.ts'

@@ -2,7 +2,7 @@ import { availableAt, ruleFor } from '../../catalog/availability.ts'
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import type { Wanted } from '../../catalog/series.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
-import { storedInterval } from '../../lake/ledger/held.ts'
+import { storedInterval } from '../../lake/ledger/index-queries.ts'
 import { isTriedAgain, standingRefusal } from '../../lake/ledger/refusals.ts'
 import type { Ask, Held } from '../../sources/metrics/plan.ts'
 import {
@@ -57,7 +57,7 @@ interface DueInput {
   readonly at: Instant
 }
 
-/** After so many arrivals a lag counts as learnt, */
+/** Minimum arrivals before the lag of an endpoint counts as known, */
 export const minArrivalsForLag = 10
 /** and then it is looked at anew in one interval of so many. */
 const lookEvery = 20

@@ -11,7 +11,7 @@ import {
 } from './joins-points.ts'
 import { lookUp } from './joins-sql.ts'
 import { inText, joinText } from './joins-text.ts'
-import { partPath } from './clocks.ts'
+import { partPath } from './part-clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
 import { vintageWords } from './joins-vintages.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'

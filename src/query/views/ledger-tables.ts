@@ -4,7 +4,7 @@ import { type Catalogue, type Endpoint, imported, isOwn } from '../../catalog/ca
 import { exportCatalogue } from '../../catalog/export.ts'
 import { archivable, type Archived } from '../../lake/ledger/archive.ts'
 import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
-import { archivedState } from '../../lake/ledger/held.ts'
+import { archivedState } from '../../lake/ledger/index-queries.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { declared } from './relations.ts'
 import { footerSql } from '../../lake/store/parquet.ts'

@@ -231,7 +231,7 @@ function record(run: Run, request: AskRequest, event: GovernorEvent): void {
   run.governors.set(bucket, governor(stateOf(run, bucket), event))
 }
 
-/** Does something once so much real time has passed, unless what it gives back is called before; keeps no process alive. */
+/** Calls `act` after `ms` milliseconds of real time; the returned function cancels it. Keeps no process alive. */
 export function delayed(ms: number, act: () => void): () => void {
   const signal = AbortSignal.timeout(ms)
   signal.addEventListener('abort', act)

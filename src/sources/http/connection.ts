@@ -11,7 +11,7 @@ import type { JobDeps, Run } from '../../lake/ledger/job.ts'
 import { agreeProvider, providerAt } from '../../lake/ledger/provider.ts'
 import { type AskOne, createRowAsker } from './request-rows.ts'
 import { openRunLog } from '../../lake/ledger/run-facts.ts'
-import { openSpool, type Spool } from '../../lake/ledger/sweep.ts'
+import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
 import { temporaryFolder } from '../../lake/store/files.ts'
 
 /** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */

@@ -4,7 +4,7 @@ import type { Ask } from './plan.ts'
 import { type Asking, askWindow } from './asking.ts'
 import { lexBody } from '../points/lexer.ts'
 import { unwatched } from '../../base/stopwatch.ts'
-import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answered.ts'
+import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answers.ts'
 
 /** Where the answers go. */
 interface AnswerSink {

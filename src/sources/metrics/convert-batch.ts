@@ -1,7 +1,7 @@
 import { isAccepted, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
 import { type CoverageRow, type Json, type Provider, type Violation, violationId } from '../../lake/ledger/entry.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import type { Spool } from '../../lake/ledger/sweep.ts'
+import type { Spool } from '../../lake/ledger/spool-sweep.ts'
 import {
   type Body,
   type BodyResult,
@@ -12,10 +12,10 @@ import {
   type Existing,
   type WrittenFile,
 } from '../points/conversion.ts'
-import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answered.ts'
+import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answers.ts'
 import type { StagedFile, Ticket } from '../../lake/ledger/commit.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'
-import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } from '../../lake/ledger/held.ts'
+import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { heldLost } from '../../lake/ledger/lost.ts'
 import { endingSeconds } from '../http/skew.ts'
 import { convert } from '../points/convert.ts'

@@ -4,7 +4,7 @@ import { selectionMarks } from '../../lake/ledger/held-runs.ts'
 import { metadataDue } from './metadata.ts'
 import { type PlanInput, planOn } from './prepare.ts'
 import { connected, type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from './run.ts'
-import { type IngestSummary, verdict } from './tally.ts'
+import { type IngestSummary, verdict } from './run-summary.ts'
 import { selectedPlaceholders } from './unmapped.ts'
 
 /** What a fetch is told. */

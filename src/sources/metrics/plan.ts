@@ -4,7 +4,7 @@ import type { Series, Wanted } from '../../catalog/series.ts'
 import { isOfHeld, readRefusal, refusalPatience } from '../../lake/ledger/refusals.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import type { WindowAnswer } from '../../lake/ledger/entry.ts'
-import { storedInterval } from '../../lake/ledger/held.ts'
+import { storedInterval } from '../../lake/ledger/index-queries.ts'
 import {
   ceil,
   count,
@@ -18,7 +18,7 @@ import {
 } from '../../base/time.ts'
 import { bridge, intersect, minus, union, type Window } from '../../base/windows.ts'
 import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
-import { beforeStart, isOfMetadata, isUnlisted, type saidOf, standingOf } from './metadata-said.ts'
+import { beforeStart, isOfMetadata, isUnlisted, type saidOf, standingOf } from './metadata-readings.ts'
 
 /** What the lake already knows of a series. */
 export interface Held {

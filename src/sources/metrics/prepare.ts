@@ -5,7 +5,7 @@ import { runName } from '../../lake/ledger/job.ts'
 import type { CoverageRow, Provider } from '../../lake/ledger/entry.ts'
 import { globTest } from '../../catalog/globs.ts'
 import { openIncidents } from '../../lake/ledger/differences.ts'
-import { heldAnswers, heldCoverage, heldSeries } from '../../lake/ledger/held.ts'
+import { heldAnswers, heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
 import { pendingSelections } from '../../lake/ledger/held-runs.ts'
 import { isBegun } from '../../lake/store/begin.ts'
 import { isWritable } from '../../lake/store/disk.ts'
@@ -31,7 +31,7 @@ import {
   standingMetadata,
   wirePathOf,
 } from './metadata.ts'
-import { saidOf } from './metadata-said.ts'
+import { saidOf } from './metadata-readings.ts'
 import { blockedFor, selectedPlaceholders } from './unmapped.ts'
 
 type MetadataInput = Parameters<typeof metadataDue>[0]

@@ -7,13 +7,13 @@ import { newReach, type Reach } from '../http/reach.ts'
 import { type RetryPolicy, usualRetries } from '../http/retry.ts'
 import type { describeSkew } from '../http/skew.ts'
 import { Engine } from '../../lake/store/engine.ts'
-import type { BatchResult } from './answered.ts'
+import type { BatchResult } from './answers.ts'
 import { metricsAccess } from './api.ts'
 import { refreshAssets } from './assets.ts'
 import { askMetadata, keepMetadata, metadataPerMinute, metadataRetries } from './metadata.ts'
 import type { Ask, Plan } from './plan.ts'
 import type { PlanInput } from './prepare.ts'
-import { RunTally, type windowsOf } from './tally.ts'
+import { RunTally, type windowsOf } from './run-summary.ts'
 
 type Due = Parameters<typeof askMetadata>[1]
 

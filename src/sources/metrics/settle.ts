@@ -6,7 +6,7 @@ import type { BodyResult } from '../points/conversion.ts'
 import { count, end, floor, type Instant, step, type Weekday } from '../../base/time.ts'
 import { intersect, minus, union, type Window } from '../../base/windows.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
-import type { RefusedAsk } from './tally.ts'
+import type { RefusedAsk } from './run-summary.ts'
 
 /** When and by which request a window was answered. */
 export interface AskedAt {
@@ -33,7 +33,7 @@ export function settleWhole(ask: Ask, state: CoverageState, reason: string | nul
 }
 
 /**
- * What a decoded body says of the range it was to settle, and of what it brought beyond: covered where points are,
+ * Coverage ranges that follow from a decoded body, within its window and beyond it: covered where points are,
  * `empty` before the first point of the series, `awaiting` or `gap` where one is missing behind it.
  */
 export function coverageFromBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {

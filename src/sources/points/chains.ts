@@ -1,7 +1,7 @@
 import { seriesNumber } from '../../lake/ledger/apply.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 import { type Progress, sha256 } from '../../lake/ledger/entry.ts'
-import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../../lake/ledger/held.ts'
+import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { addDigests, asDigests, heldMonths, monthsBetween } from '../../lake/ledger/month-digests.ts'
 import { type Engine, quoteList } from '../../lake/store/engine.ts'
@@ -84,7 +84,7 @@ export async function chainedShift(
   return await withMonths(ledger, engine, unmoved(own), change)
 }
 
-/** The progress of a fetch with its chains: what new files bring goes on where the ledger's ends. */
+/** Extends the chains of the ledger by the points of new files, and returns the progress of the fetch with them. */
 export async function extendChains(
   ledger: Ledger,
   engine: Engine,

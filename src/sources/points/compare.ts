@@ -352,7 +352,11 @@ interface Contradiction {
 const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offered_at BIGINT'
 
 /** What the answers say of differences that are on record, point by point; `seen` is what they show. */
-async function hear(session: Engine, ordered: readonly Ordered[], seen: readonly Contradiction[]): Promise<ConflictStatus[]> {
+async function hear(
+  session: Engine,
+  ordered: readonly Ordered[],
+  seen: readonly Contradiction[],
+): Promise<ConflictStatus[]> {
   const ranks = new Map(ordered.map(({ rank, body }) => [rank, body.standing ?? []]))
   const all = [...ranks].flatMap(([rank, own]) => own.map((standing) => ({ rank, standing })))
   if (all.length === 0) return []

@@ -1,10 +1,10 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { ownEndpoint } from '../../catalog/own-endpoint.ts'
 import { type OwnRow, ownRow } from '../../catalog/sources.ts'
-import { heldStates } from '../../lake/ledger/held.ts'
+import { heldStates } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import type { Index } from '../../lake/ledger/row.ts'
-import { shape } from '../../base/shape.ts'
+import type { Index } from '../../lake/ledger/index-rows.ts'
+import { shape } from '../../base/value-checks.ts'
 import { isBegun } from '../../lake/store/begin.ts'
 
 /** What the names of own data begin with, as metrics and as pieces of state. */

@@ -1,5 +1,5 @@
-import { heldState } from '../../lake/ledger/held.ts'
-import type { Index } from '../../lake/ledger/row.ts'
+import { heldState } from '../../lake/ledger/index-queries.ts'
+import type { Index } from '../../lake/ledger/index-rows.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { FileEntry, Json } from '../../lake/ledger/entry.ts'
 import { sharesOf } from './files.ts'

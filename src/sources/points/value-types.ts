@@ -1,6 +1,6 @@
 import type { Draft, StagedFile } from '../../lake/ledger/draft.ts'
 import type { FileEntry, ValueType } from '../../lake/ledger/entry.ts'
-import { heldValueTypes, liveFiles } from '../../lake/ledger/held.ts'
+import { heldValueTypes, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'

@@ -2,7 +2,7 @@ import { dimensions, type Endpoint } from '../../catalog/catalogue.ts'
 import { isObject } from '../../base/json.ts'
 import { type QueryKey, queryKeys, type Wire } from '../../catalog/wire.ts'
 import type { Window } from '../../base/windows.ts'
-import type { HeardAnswer } from './hear.ts'
+import type { HeardAnswer } from './answers.ts'
 
 type Keys = Wire['queryKeys']
 

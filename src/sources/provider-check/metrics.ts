@@ -12,7 +12,7 @@ import {
 } from '../metrics/api.ts'
 import { day, floor, type Instant, type Interval } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
-import { type Budget, type HeardAnswer, type Listener, listening } from './hear.ts'
+import { type Budget, type HeardAnswer, type Listener, listening } from './answers.ts'
 import { keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
 import { pointsIn, isUnfinished } from './timestamp.ts'
 

@@ -20,7 +20,7 @@ import { readHead, readList, readPage, readSnapshot, type Snapshot } from '../re
 import { registryState } from '../registry/staging.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { isThere } from '../../lake/store/files.ts'
-import { type Budget, type HeardAnswer, type Listener, listening, whyNot } from './hear.ts'
+import { type Budget, type HeardAnswer, type Listener, listening, whyNot } from './answers.ts'
 import { isObject } from '../../base/json.ts'
 import { readLimits } from '../http/governor.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'

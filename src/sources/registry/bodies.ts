@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../../catalog/catalogue.ts'
-import { cutBody, textStart } from './cut.ts'
+import { cutBody, textStart } from './body-records.ts'
 import { BadBody, envelope, type Fields, isFields, recordJson, sortedText, usually, type Value } from './json.ts'
 import { fieldText, type Incoming, readRecord, readRecordText, textHash, withHash } from './record.ts'
 

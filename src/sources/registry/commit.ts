@@ -15,8 +15,8 @@ import {
   withMissing,
 } from './history.ts'
 import { registryDays } from './digests.ts'
-import { datedColumns, type Layers, writeDated } from './layers.ts'
-import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
+import { datedColumns, type Layers, writeDated } from './dated-tables.ts'
+import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './poll-lines.ts'
 import {
   committedCursor,
   enginesOf,
@@ -32,11 +32,11 @@ import {
 } from './staging.ts'
 import { dataVersion, parseRegistryFile, versioned } from '../../lake/store/layout.ts'
 import { LakeError } from '../../base/errors.ts'
-import { liveFiles } from '../../lake/ledger/held.ts'
+import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import type { Spool } from '../../lake/ledger/sweep.ts'
+import type { Spool } from '../../lake/ledger/spool-sweep.ts'
 import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
-import { cutApart } from './cut.ts'
+import { cutApart } from './body-records.ts'
 
 type Drafting = Parameters<typeof rawFiles>[0]
 

@@ -1,6 +1,6 @@
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
-import { liveFiles } from '../../lake/ledger/held.ts'
+import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { heldMembers } from '../../lake/ledger/state-tree.ts'
 import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'

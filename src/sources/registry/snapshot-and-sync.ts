@@ -1,6 +1,6 @@
 import { heldBackEnd } from '../../lake/ledger/held-runs.ts'
 import { NamedEndError } from '../../lake/ledger/job.ts'
-import { eventTaker, Lines } from './lines.ts'
+import { eventTaker, Lines } from './poll-lines.ts'
 import { readHeld, readLastEvents } from './status.ts'
 import type { RegistryChange, Resources } from './bodies.ts'
 import { canBeAsked } from './json.ts'

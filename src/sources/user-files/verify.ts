@@ -1,7 +1,7 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { OwnRow } from '../../catalog/sources.ts'
 import { LakeError } from '../../base/errors.ts'
-import { heldWeekStart, liveFiles } from '../../lake/ledger/held.ts'
+import { heldWeekStart, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { Findings } from '../metrics/verify-findings.ts'

@@ -1,6 +1,6 @@
-import type { HeldFile } from '../../lake/ledger/held.ts'
+import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import { sharesOf } from '../../sources/points/files.ts'
-import { nodesOf } from '../../query/tree.ts'
+import { nodesOf } from '../../query/parse-tree.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { ownFolders, parseRegistryFile } from '../../lake/store/layout.ts'
 import { plainPath } from '../../query/views/read-points.ts'

@@ -1,12 +1,12 @@
 import type { FeatureVersion, Unrequested } from '../../catalog/features.ts'
 import { usage } from '../../base/errors.ts'
 import { onGridSql } from '../../base/intervals-sql.ts'
-import { namedMetrics } from '../lookahead/states.ts'
+import { namedMetrics } from '../lookahead/knowledge-states.ts'
 import { featurePrefix } from '../../sources/points/own-rows.ts'
 import { setMoment } from '../../query/lake.ts'
 import { guarded, type RunDeps, runScript } from '../../query/run.ts'
 import { statementsOf } from '../../query/statements.ts'
-import { nodesOf, treesOf } from '../../query/tree.ts'
+import { nodesOf, treesOf } from '../../query/parse-tree.ts'
 import { type Engine, isSameName, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import {
   ceil,

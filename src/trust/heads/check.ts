@@ -1,6 +1,6 @@
 import { usage } from '../../base/errors.ts'
 import { bytesProblem, commit, type CommitDeps } from '../../lake/ledger/commit.ts'
-import { liveFiles } from '../../lake/ledger/held.ts'
+import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { heldLeaves, heldRoot } from '../../lake/ledger/state-tree.ts'

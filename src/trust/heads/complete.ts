@@ -1,6 +1,6 @@
-import { bytesOf, mega } from '../../base/kinds.ts'
+import { bytesOf, mega } from '../../base/option-kinds.ts'
 import { commit, type CommitDeps, type Draft, type RewriteDeps } from '../../lake/ledger/commit.ts'
-import { type HeldSeries, heldSeries } from '../../lake/ledger/held.ts'
+import { type HeldSeries, heldSeries } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { unmoved, withMonths } from '../../sources/points/chains.ts'
 import { Engine } from '../../lake/store/engine.ts'

@@ -2,10 +2,10 @@ import { refuseMirror } from '../../lake/store/marker.ts'
 import { type HeadDeps, recordHeadFile } from './stored.ts'
 import { hash } from 'node:crypto'
 import { usage } from '../../base/errors.ts'
-import { heldState } from '../../lake/ledger/held.ts'
+import { heldState } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { proven } from '../../lake/ledger/row.ts'
-import { shape, text, whole } from '../../base/shape.ts'
+import { proven } from '../../lake/ledger/index-rows.ts'
+import { shape, text, whole } from '../../base/value-checks.ts'
 import { heldLeaves } from '../../lake/ledger/state-tree.ts'
 import {
   type Checkpoint,

@@ -1,5 +1,5 @@
 import { type CommitDeps, notePassing, sha256File } from '../../lake/ledger/commit.ts'
-import { heldPassingFrom } from '../../lake/ledger/held.ts'
+import { heldPassingFrom } from '../../lake/ledger/index-queries.ts'
 import { runName } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { statOf } from '../../lake/store/disk.ts'

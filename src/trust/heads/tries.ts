@@ -1,10 +1,10 @@
 import { usage } from '../../base/errors.ts'
 import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
-import { heldState } from '../../lake/ledger/held.ts'
+import { heldState } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { proven } from '../../lake/ledger/row.ts'
-import { listOf, shape, text, whole } from '../../base/shape.ts'
+import { proven } from '../../lake/ledger/index-rows.ts'
+import { listOf, shape, text, whole } from '../../base/value-checks.ts'
 
 const triesShape = shape({ queries: listOf(shape({ sha256: text, version: whole })) })
 

@@ -1,7 +1,7 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { isCancel } from '../../query/run.ts'
-import { asksFor, parsedSql } from '../../query/tree.ts'
-import { rowsBeside } from '../../query/beside.ts'
+import { asksFor, parsedSql } from '../../query/parse-tree.ts'
+import { rowsBeside } from '../../query/row-comparison.ts'
 import { whole } from '../../base/figures.ts'
 
 const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }

@@ -1,5 +1,5 @@
 import type { Engine } from '../../lake/store/engine.ts'
-import { callsIn, ctesIn, historyTables, nodesOf, parsedSql } from '../../query/tree.ts'
+import { callsIn, ctesIn, historyTables, nodesOf, parsedSql } from '../../query/parse-tree.ts'
 import { words } from '../../query/gate-lists.ts'
 import { pureAggregates } from './proof/functions.ts'
 import { type Node, part, parts, word } from './proof/nodes.ts'

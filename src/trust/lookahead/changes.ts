@@ -1,6 +1,6 @@
 import { microsOf } from '../../base/time.ts'
-import { combsFor, otherRuns, runHoles, suspectStates } from './holes.ts'
-import { chooseStates, instantsOf, type States } from './states.ts'
+import { combsFor, otherRuns, runHoles, suspectStates } from './masked-intervals.ts'
+import { chooseStates, instantsOf, type States } from './knowledge-states.ts'
 import { datedOwn, ownChange } from './own-files.ts'
 import { type Dependence, isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
 import { changedWorld, type FutureChange, seesWorlds, type World } from './world.ts'

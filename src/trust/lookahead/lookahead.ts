@@ -1,10 +1,10 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { type Assumed, assumedBy } from './assumed.ts'
 import type { TrialInput } from './runs.ts'
-import { workerSessions } from './holes.ts'
+import { workerSessions } from './masked-intervals.ts'
 import { isKeptByProof } from './own-files.ts'
 import { words } from '../../query/gate-lists.ts'
-import { type Door, noteTexts } from '../../query/note.ts'
+import { type Door, noteTexts } from '../../query/note-texts.ts'
 import { notesOfSql } from '../../query/question.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
 import { tryFutures, undecided } from './trial.ts'
@@ -13,7 +13,7 @@ import { placeOf } from './proof/place.ts'
 import { argueFromPlan } from './proof/prove.ts'
 import type { Obstacle } from './proof/values.ts'
 import type { Node } from './proof/nodes.ts'
-import { fileRead, parsedSql, tablesIn, treesOf } from '../../query/tree.ts'
+import { fileRead, parsedSql, tablesIn, treesOf } from '../../query/parse-tree.ts'
 
 type Parsed = Awaited<ReturnType<typeof parsedSql>>
 

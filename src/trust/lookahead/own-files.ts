@@ -1,5 +1,5 @@
 import { usage } from '../../base/errors.ts'
-import { carry } from '../../query/beside.ts'
+import { carry } from '../../query/row-comparison.ts'
 import { Engine, isSameName, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { decidedSql } from './world.ts'

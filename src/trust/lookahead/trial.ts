@@ -3,7 +3,7 @@ import { isSameName, quoteName } from '../../lake/store/engine.ts'
 import { likelyCause } from './cause.ts'
 import { tryCalendarEnds } from './calendar.ts'
 import { dependsOn, tryChanges } from './changes.ts'
-import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './holes.ts'
+import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './masked-intervals.ts'
 import {
   bagDifference,
   type ColumnSpec,
@@ -17,7 +17,7 @@ import {
   type TrialInput,
   whereItRuns,
 } from './runs.ts'
-import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './states.ts'
+import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './knowledge-states.ts'
 import { mayBeRevised } from './proof/tables.ts'
 import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
 

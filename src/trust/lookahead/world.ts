@@ -1,6 +1,6 @@
 import { ruledSql } from '../../sources/points/files.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { isAlterable, openAltered } from '../../query/altered.ts'
+import { isAlterable, openAltered } from '../../query/altered-lake.ts'
 import { openQuery, type QueryOptions } from '../../query/lake.ts'
 import { dropMade, runPreparation } from './preparation.ts'
 import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/views/template.ts'

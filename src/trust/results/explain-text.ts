@@ -1,6 +1,6 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { opening, statementsOf } from '../../query/statements.ts'
-import { constantTexts, namesIn, treesOf } from '../../query/tree.ts'
+import { constantTexts, namesIn, treesOf } from '../../query/parse-tree.ts'
 
 const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 

@@ -29,7 +29,7 @@ export interface DecidedColumns {
   readonly labels: readonly string[]
 }
 
-/** What is to be borne. */
+/** Delays that a query must withstand under stress. */
 export interface DelaySpec extends DecidedColumns {
   /** SQL of one number over the table `result`, which holds the rows of the query. */
   readonly figure: string

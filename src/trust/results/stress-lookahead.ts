@@ -1,7 +1,7 @@
 import { proveNoLookahead, type LookaheadProof } from '../lookahead/lookahead.ts'
 import { prepareScript } from '../lookahead/script.ts'
 import { changedPoints } from '../lookahead/world.ts'
-import { openAltered } from '../../query/altered.ts'
+import { openAltered } from '../../query/altered-lake.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { lowerName } from '../../lake/store/engine.ts'
 import { pinnedOptions, type PinnedQuery } from './stamped.ts'

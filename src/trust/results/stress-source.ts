@@ -1,5 +1,5 @@
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { ownScript } from '../../query/altered.ts'
+import { ownScript } from '../../query/altered-lake.ts'
 import { openQuery, type VariableValue, versionOf } from '../../query/lake.ts'
 import type { PinnedQuery } from './stamped.ts'
 import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'

@@ -5,7 +5,7 @@ import type { SeenLags, StressAgain } from './stress-delays.ts'
 import type { PinnedQuery } from './stamped.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from './stress.ts'
 import { formatMicros, parseMicros } from '../../base/time.ts'
-import { heldVersions } from '../../lake/ledger/held.ts'
+import { heldVersions } from '../../lake/ledger/index-queries.ts'
 
 /** A stress that is to be stamped, with so many earlier versions. */
 interface StressAsked extends StressInput {

@@ -1,10 +1,10 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { microsOf, parseMicros } from '../../base/time.ts'
-import { openAltered } from '../../query/altered.ts'
+import { openAltered } from '../../query/altered-lake.ts'
 import { noCause } from '../lookahead/cause.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import { leakSentence } from '../lookahead/sentence.ts'
-import { namedMetrics } from '../lookahead/states.ts'
+import { namedMetrics } from '../lookahead/knowledge-states.ts'
 import { closing, openQuery } from '../../query/lake.ts'
 import { pinnedOptions, type PinnedQuery } from './stamped.ts'
 import { guarded, type RunDeps, runScript } from '../../query/run.ts'
@@ -18,10 +18,10 @@ import {
   type StressAgain,
 } from './stress-delays.ts'
 import { judgeLookahead } from './stress-lookahead.ts'
-import { fileReadIn, parsedSql } from '../../query/tree.ts'
+import { fileReadIn, parsedSql } from '../../query/parse-tree.ts'
 import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
 import { usage } from '../../base/errors.ts'
-import { carry, rowsBeside } from '../../query/beside.ts'
+import { carry, rowsBeside } from '../../query/row-comparison.ts'
 import { admit } from '../../query/gate.ts'
 
 type MetricShare = Parameters<typeof stressVerdict>[3][number]

@@ -1,6 +1,6 @@
 import { isObject } from '../../../base/json.ts'
 import { words } from '../../../query/gate-lists.ts'
-import { nodesOf } from '../../../query/tree.ts'
+import { nodesOf } from '../../../query/parse-tree.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { cutAtCommas, tokens } from '../../../query/statements.ts'
-import { nodesOf } from '../../../query/tree.ts'
+import { nodesOf } from '../../../query/parse-tree.ts'
 import { pureAggregates } from './functions.ts'
 import { type Node, parts, says, word } from './nodes.ts'
 import type { Obstacle } from './values.ts'

@@ -1,6 +1,6 @@
 import { type Engine, isSameName, lowerName } from '../../../lake/store/engine.ts'
 import { type Assumption, settingsIn } from '../assumed.ts'
-import { boundPlan, callsIn, nodesOf, parsedSql } from '../../../query/tree.ts'
+import { boundPlan, callsIn, nodesOf, parsedSql } from '../../../query/parse-tree.ts'
 import { type OwnRelation, ownRelations } from '../own-files.ts'
 import { inOneDialect, strangeWord } from './dialect.ts'
 import { isPure } from './functions.ts'

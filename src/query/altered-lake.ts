@@ -3,7 +3,7 @@ import type { Engine } from '../lake/store/engine.ts'
 import { readText } from '../lake/store/files.ts'
 import { inLake, places } from '../lake/store/layout.ts'
 import { alteredScript, realPoints } from './views/script.ts'
-import { refuseChanged } from './changed.ts'
+import { refuseChanged } from './changed-files.ts'
 import { closing, movedScript, openQuery, type SessionOptions, strangeViews } from './lake.ts'
 
 /*

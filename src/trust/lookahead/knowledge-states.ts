@@ -3,7 +3,7 @@ import type { Subject } from './world.ts'
 import { pointColumns } from '../../query/views/relations.ts'
 import { ownArrivals } from './own-files.ts'
 import { priced } from '../../query/points.ts'
-import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../../query/tree.ts'
+import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../../query/parse-tree.ts'
 
 /**
  * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right before

@@ -19,7 +19,7 @@ export interface Answered {
   readonly cut?: true
 }
 
-/** An answer with a body. */
+/** An answered request that returned a body. */
 export type AnswerWithBody = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
 
 /** Whether there is a body. */
@@ -49,7 +49,7 @@ export interface BatchResult {
   readonly again: readonly Retry[]
 }
 
-/** A window whose body could not be decoded, or whose answer is doubted; that is kept, lest none better comes. */
+/** A window to request once more: its body could not be decoded, or its answer is in doubt. The first answer is used if no better one arrives. */
 export interface Retry {
   readonly ask: Ask
   readonly doubted: AnswerWithBody | null

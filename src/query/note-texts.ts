@@ -1,4 +1,4 @@
-import { noteWords, type NoteCode } from './views/asked.ts'
+import { noteWords, type NoteCode } from './views/question-words.ts'
 import { camel, knowledgeOptions, type OptionFact } from './options.ts'
 
 /** What a reader of an answer should know although nobody asked: the same data at every door, in words of that door. */

@@ -24,8 +24,8 @@ import {
   violationFields,
   type WindowAnswer,
 } from './entry.ts'
-import { type Index, type IndexCell, parsed, proven, read, rowOf } from './row.ts'
-import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/shape.ts'
+import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
+import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
 import { fromState } from './archive.ts'
 
 const heldFile = rowOf({

@@ -1,5 +1,5 @@
 import { damaged } from '../store/database.ts'
-import { type ValueCheck, type Json, shape, type Shaped } from '../../base/shape.ts'
+import { type ValueCheck, type Json, shape, type Shaped } from '../../base/value-checks.ts'
 import { LakeError } from '../../base/errors.ts'
 import type { Engine } from '../store/engine.ts'
 

@@ -1,7 +1,7 @@
 import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import { type ColumnSpec, digestUpTo, rowsDigestSql, type Trial, whereItRuns } from './runs.ts'
 import { closing } from '../../query/lake.ts'
-import type { States } from './states.ts'
+import type { States } from './knowledge-states.ts'
 import type { World } from './world.ts'
 
 type Probe = Parameters<typeof digestUpTo>[0]

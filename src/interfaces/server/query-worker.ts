@@ -27,7 +27,10 @@ interface Process<Question> {
 }
 
 /** Starts a process; `ended` tells how it ended, once nothing of it is left. */
-type Start<Question, Answer> = (heard: (said: WorkerMessage<Answer>) => void, ended: (how: string) => void) => Process<Question>
+type Start<Question, Answer> = (
+  heard: (said: WorkerMessage<Answer>) => void,
+  ended: (how: string) => void,
+) => Process<Question>
 
 /** How long the turn of a question may take, in seconds and as that was said. */
 interface TurnLimit {

@@ -1,4 +1,4 @@
-import { liveFiles } from '../../lake/ledger/held.ts'
+import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import type { SeriesName } from '../../catalog/series.ts'

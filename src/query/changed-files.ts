@@ -3,7 +3,7 @@ import type { Engine } from '../lake/store/engine.ts'
 import { Ledger } from '../lake/ledger/ledger.ts'
 import { type Manifest, readManifest, firstChanged, readByViews } from './views/manifest.ts'
 import { bytesProblem } from '../lake/ledger/commit.ts'
-import { filesOnDisk } from '../lake/ledger/held.ts'
+import { filesOnDisk } from '../lake/ledger/index-queries.ts'
 import { isThere } from '../lake/store/files.ts'
 import { inLake } from '../lake/store/layout.ts'
 

@@ -1,5 +1,5 @@
 import { footerOf, type Ticket } from '../../lake/ledger/draft.ts'
-import type { Spool } from '../../lake/ledger/sweep.ts'
+import type { Spool } from '../../lake/ledger/spool-sweep.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { openBlocks } from '../../lake/store/files.ts'
 import { footerSql } from '../../lake/store/parquet.ts'

@@ -2,7 +2,7 @@ import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { CommitDeps } from './commit.ts'
 import { namesIn, realDisk, statOf } from '../store/disk.ts'
 import type { Micros } from '../../base/time.ts'
-import { versionAt } from './held.ts'
+import { versionAt } from './index-queries.ts'
 import { listJournal } from './journal.ts'
 import { checkpointFile, entryFile, inLake, places, runOf } from '../store/layout.ts'
 import { Ledger } from './ledger.ts'
@@ -59,7 +59,7 @@ export async function foldedBefore(ledger: Ledger, before: Micros): Promise<stri
   return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]
 }
 
-/** The index that a checkpoint holds; undefined where it is damaged. */
+/** Reads the index that a checkpoint stores; undefined if the checkpoint is damaged. */
 export async function loadCheckpointIndex(root: string, version: number): Promise<Ledger | undefined> {
   const index = await Ledger.inMemory(root, 0)
   try {

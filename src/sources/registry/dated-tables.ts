@@ -4,8 +4,8 @@ import { embeddedTables } from './columns.ts'
 import { type Memory, type Poll, openIds } from './history.ts'
 import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
-import type { PollChange, Lines } from './lines.ts'
-import { real, shape, orNull, type Proven, text } from '../../base/shape.ts'
+import type { PollChange, Lines } from './poll-lines.ts'
+import { real, shape, orNull, type Proven, text } from '../../base/value-checks.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
 export const layersShape = shape({

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LakeError } from '../../base/errors.ts'
 import { places } from '../store/layout.ts'
-import type { IndexCell, Index, IndexRow } from './row.ts'
+import type { IndexCell, Index, IndexRow } from './index-rows.ts'
 
 /*
  * The index keeps beside its version a digest over the files that are live in it: a sum of hashes, so that an entry adds
@@ -33,13 +33,13 @@ export function liveRows(index: Index, path?: string): IndexRow[] {
   return found.all(...(path === undefined ? [] : [path]))
 }
 
-/** What the entries say of the live files; undefined in an index that was read from an older checkpoint. */
+/** Reads the digest of the live files from the index; undefined if an older checkpoint did not record it. */
 export function readLiveDigest(index: Index): string | undefined {
   const row = index.statement('SELECT value FROM meta WHERE key = ?').get(liveKey)
   return row === undefined ? undefined : String(JSON.parse(String(row['value'])))
 }
 
-/** Writes the digest down where a checkpoint of an older program, of which no byte changed, tells none. */
+/** Records the digest of the live files in an index whose checkpoint did not contain it. */
 export function writeLiveDigest(index: Index): void {
   const tell = index.statement('INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)')
   tell.run(liveKey, JSON.stringify(withRows('0', liveRows(index))))

@@ -1,7 +1,7 @@
 import { columnsOf } from '../lake/store/parquet.ts'
 import { Engine, quoteName } from '../lake/store/engine.ts'
 import { fileSql } from './views/relations.ts'
-import type { Filled } from './filled.ts'
+import type { Filled } from './filled-columns.ts'
 
 /** How many rows only the one and only the other table has, each as often as it stands there; undefined where their columns differ. */
 export async function rowsBeside(session: Engine, one: string, other: string) {

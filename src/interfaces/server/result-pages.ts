@@ -5,9 +5,9 @@ import type { Ready } from '../../query/gate.ts'
 import { jsonLines } from '../../query/json-lines.ts'
 import { typesOf } from '../../query/projection.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
-import type { Note } from '../../query/note.ts'
+import type { Note } from '../../query/note-texts.ts'
 import { judgeQuestion, type Question } from '../../query/question.ts'
-import type { Desk, LakeFacts } from './desk.ts'
+import type { Desk, LakeFacts } from './session-manager.ts'
 import type { Asker } from './turns.ts'
 
 /** How much of an answer is told at once. */

@@ -9,7 +9,7 @@ import { isOfHeld, type StandingRefusal } from '../../lake/ledger/refusals.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { day, formatDate } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
-import type { BatchResult } from './answered.ts'
+import type { BatchResult } from './answers.ts'
 import { unmappedError, type UnmappedName } from './unmapped.ts'
 
 /** Why asking ended before the plan did. */

@@ -1,9 +1,9 @@
 import { type Engine, quote, quoteList, type Row } from '../lake/store/engine.ts'
-import type { NoteCode } from './views/asked.ts'
+import type { NoteCode } from './views/question-words.ts'
 import { instantSql } from './views/template.ts'
-import type { Empty } from './filled.ts'
+import type { Empty } from './filled-columns.ts'
 import { guarded, isCancel, type RunDeps } from './run.ts'
-import type { Note } from './note.ts'
+import type { Note } from './note-texts.ts'
 import { withAsOf } from './lake.ts'
 import type { Parameters } from '../lake/store/sql.ts'
 import { admit } from './gate.ts'
@@ -12,7 +12,7 @@ import type { PanelSpec } from './panel.ts'
 import type { PointsFilter, standardsOf } from './points.ts'
 
 type Standard = Awaited<ReturnType<typeof standardsOf>>[number]
-import { readsRegistry, Remembered, treeOf } from './tree.ts'
+import { readsRegistry, Remembered, treeOf } from './parse-tree.ts'
 import { statementsOf } from './statements.ts'
 
 /** How much an answer told. */

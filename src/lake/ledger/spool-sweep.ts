@@ -3,7 +3,7 @@ import { ownData } from '../store/begin.ts'
 import { posix } from 'node:path'
 import type { CommitDeps } from './commit.ts'
 import { type Disk, diskError, entriesIn, realDisk } from '../store/disk.ts'
-import { filesOnDisk, isOnDisk } from './held.ts'
+import { filesOnDisk, isOnDisk } from './index-queries.ts'
 import {
   dataVersion,
   decodeSegment,
