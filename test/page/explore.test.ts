@@ -322,7 +322,7 @@ describe('the other views', () => {
       .slice(1)
       .map((word) => word.replaceAll("'", ''))
     const out = join(folder, '..', 'panel.json')
-    expect(await pitlake(folder, [...argv, '--data', folder, '--export', out])).toMatchObject({ code: 0 })
+    expect(await pitlake(folder, [...argv, '--data', folder, '--out', out])).toMatchObject({ code: 0 })
     expect(values(JSON.parse(readFileSync(out, 'utf8')) as Record<string, unknown>[])).toEqual(shown)
     const statements = (await way('SQL')).split(';\n')
     for (const statement of statements.slice(0, -2)) await bare.run(statement.replace('"decisions"', 'temp.decisions'))

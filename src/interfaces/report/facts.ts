@@ -203,7 +203,7 @@ export function failedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>):
 }
 
 /** Selected series that are never requested. */
-interface UnmappedSeries {
+export interface UnmappedSeries {
   readonly series: number
   /** How many they are, and which; null where there are none. */
   readonly words: string | null
