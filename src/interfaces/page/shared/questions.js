@@ -1,4 +1,4 @@
-/** What the page asks, as SQL: without a document, so that `pitlake page` asks the same for a folder. */
+/** What the page asks, as SQL: without a document, so that `pitlake serve --export` asks the same for a folder. */
 
 /** A text as SQL writes it. */
 export const quote = (text) => `'${String(text).replaceAll("'", "''")}'`
