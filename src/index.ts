@@ -75,7 +75,7 @@ export interface Lake {
   panel(panel: Panel, options?: CallOptions): Promise<Table>
   /** Each decision with `t, available_at, v, o, age` of the point of a metric that was knowable at `ts`. */
   pitJoin(join: Join, options?: CallOptions): Promise<Table>
-  /** Each decision with the last `n` points that were knowable at `ts`, a row each; `place` 1 is the newest. */
+  /** Each decision with the last `n` points that were knowable at `ts`, a row each; `nth` 1 is the newest. */
   window(join: Windowed, options?: CallOptions): Promise<Table>
   /** A metric on a coarser interval; a coarse point is known when the last of its parts is. */
   resample(resample: Resample, options?: CallOptions): Promise<Table>
