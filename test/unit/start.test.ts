@@ -31,7 +31,9 @@ test('every module of the program is the file, and of the kind, that Node itself
     const seen = []
     registerHooks({ load(url, context, next) { seen.push(url + ' ' + context.format); return next(url, context) } })
     const commands = ${JSON.stringify(join(root, 'src/interfaces/commands/'))}
-    for (const name of readdirSync(commands).filter((name) => name.endsWith('.ts'))) await import(commands + name)
+    // A process without a starter ends when it loads answering.ts.
+    const modules = readdirSync(commands).filter((name) => name.endsWith('.ts') && name !== 'answering.ts')
+    for (const name of modules) await import(commands + name)
     console.log(JSON.stringify(seen.toSorted()))`
   const [quick, plain] = (['program', 'plain'] as const).map((as) => JSON.parse(printed(script, as)) as string[])
   expect(plain?.length).toBeGreaterThan(400)
