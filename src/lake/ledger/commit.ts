@@ -23,7 +23,7 @@ import { lockCommit } from '../store/lock.ts'
 import { readMarker, refuseMirror, setMarker } from '../store/marker.ts'
 import { pointsOf, within } from './apply.ts'
 import { makeLakeFolder } from '../store/private.ts'
-import { appendFacts, type RunFacts } from './run-facts.ts'
+import { appendFacts, type FactLine, type RunFacts } from './run-facts.ts'
 
 export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
 
@@ -236,7 +236,7 @@ async function noteLines(
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
   const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not asked' && !inEntry?.has(row))
   const { requests = [], verified = [] } = inEntry ? {} : draft
-  const line: Parameters<typeof appendFacts>[3][number] = {
+  const line: FactLine = {
     after: at.version,
     ...(passing.length > 0 && { soft: Object.fromEntries(passing) }),
     ...(again.length > 0 && { asked_again: again }),

@@ -31,11 +31,19 @@ export function alreadySaid(live: readonly CoverageRow[], row: CoverageRow): boo
   return at >= row.until
 }
 
+/** Coverage rows of one series to replace. */
+export interface CoverageChange {
+  /** Live rows that leave. */
+  readonly remove: CoverageRow[]
+  /** Rows that take their place. */
+  readonly add: CoverageRow[]
+}
+
 /**
- * Notes that a window was asked again with the same answer: the rows inside it take the later time.
+ * Records that a window was requested again with the same answer: the rows inside it take the later time.
  * Plainly covered windows are left alone, because nothing is ever due there.
  */
-export function askedAgain(live: readonly CoverageRow[], row: CoverageRow) {
+export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   const remove: CoverageRow[] = []
   const add: CoverageRow[] = []
   for (const held of live) {

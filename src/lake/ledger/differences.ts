@@ -1,8 +1,6 @@
-import { type Accepted, acceptedFields, type Entry, type Violation } from './entry.ts'
+import { type Accepted, acceptedFields, type Entry, type IncidentPart, type Violation } from './entry.ts'
 import { type IndexCell, type Index, rowOf } from './index-rows.ts'
 import { count, orNull, real, text } from '../../base/value-checks.ts'
-
-type IncidentPart = NonNullable<Entry['incidents']>[number]
 
 /** What tells a violation of a series apart from every other: of a window also its end. */
 export function keyOf({ series, t, kind, offered, incident, until }: Violation): readonly IndexCell[] {

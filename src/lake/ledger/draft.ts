@@ -15,7 +15,7 @@ import {
 } from './entry.ts'
 import type { During } from '../../base/stopwatch.ts'
 import type { Micros } from '../../base/time.ts'
-import type { lockJob } from '../store/lock.ts'
+import type { Holder } from '../store/lock.ts'
 import { LakeError } from '../../base/errors.ts'
 import { liveCoverage, seriesNumber } from './apply.ts'
 import { alreadySaid } from './coverage.ts'
@@ -29,7 +29,8 @@ export interface CommitDeps {
   readonly nowMicros: () => Micros
   readonly sleep: (milliseconds: number) => Promise<unknown>
   readonly random: () => number
-  readonly holder: Omit<Parameters<typeof lockJob>[2], 'since'>
+  /** Names this process to whoever finds one of its locks taken. */
+  readonly holder: Omit<Holder, 'since'>
   /** Name and version of the program. */
   readonly program: string
   readonly disk?: Disk

@@ -271,10 +271,13 @@ export type Provider = Shaped<typeof providerFields>
 export type FileEntry = Shaped<typeof fileFields>
 export type SeriesRow = Shaped<typeof seriesFields>
 export type Progress = Shaped<typeof progressFields>
+/** The part of an incident that one series, one kind and one request contributed. */
+export type IncidentPart = Shaped<typeof incidentFields>
 export type Forgotten = Shaped<typeof forgottenFields>
 export type Regained = Shaped<typeof regainedFields>
 export type WindowAnswer = Shaped<typeof windowFields>
 export type CoverageRow = WindowAnswer & { readonly series: string }
+// Derived, because the column in `windowFields` lists the states once.
 export type CoverageState = CoverageRow['state']
 /** `until` and `points`: of a window, half-open in seconds, whose points were all missing. */
 export type Violation = Shaped<typeof violationFields> & {

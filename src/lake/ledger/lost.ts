@@ -52,7 +52,13 @@ export function applyLost(
 const { month, since, until, points, digest } = forgottenFields
 const forgottenOf = rowOf({ month, since, until, points, digest, added_version: count })
 
-/** What these series lost and did not get again, by id; only of those that lost something. */
+/** Points of one month that one commit lost with a file and that have not been received again. */
+interface LostMonth extends Pick<Forgotten, 'month' | 'since' | 'until' | 'points' | 'digest'> {
+  /** The version whose commit recorded the loss. */
+  readonly added_version: number
+}
+
+/** What these series lost and did not get again, by id; only series that lost something. */
 export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost> {
   const found = new Map<string, Lost>()
   const rows = index.statement(
@@ -69,7 +75,7 @@ export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost
 }
 
 /** What went in several steps of one month comes again together. */
-function byMonth(lost: readonly ReturnType<typeof forgottenOf>[]): Lost['months'] {
+function byMonth(lost: readonly LostMonth[]): Lost['months'] {
   return [...Map.groupBy(lost, (one) => one.month)].map(([name, parts]) => ({
     month: name,
     since: Math.min(...parts.map((one) => one.since)),
@@ -129,11 +135,21 @@ function recordedOf(index: Index, id: string): Recorded[] {
 
 const againOf = rowOf({ id: text, month, since: whole, until: whole, points: orNull(count), at: orNull(real) })
 
-/**
- * A month of a series of which points were lost with their file: observed again `at` (microseconds) and known from then
- * on, or (null) not come again.
- */
-export type ObservedAgain = Omit<ReturnType<typeof againOf>, 'id'> & { readonly series: string }
+/** A month of a series of which points were lost with their file. */
+export interface ObservedAgain {
+  /** Id of the series. */
+  readonly series: string
+  /** `2024-06`. */
+  readonly month: string
+  /** Start of the hull of the lost windows, seconds. */
+  readonly since: number
+  /** End of that hull, half-open, seconds. */
+  readonly until: number
+  /** Points that were lost, or received again if they were; null if unknown. */
+  readonly points: number | null
+  /** When they were observed again, from which on they are known, microseconds; null if they were not received again. */
+  readonly at: Micros | null
+}
 
 /** Every such month; those that came again as they were are none. */
 export function observedAgain(index: Index): ObservedAgain[] {

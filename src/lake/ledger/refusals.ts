@@ -43,12 +43,20 @@ export function standingWords(reason: string): string {
   return reason.startsWith(withdrawnBegin) ? reason.slice(withdrawnBegin.length) : reason
 }
 
-/**
- * Reads the refusal out of the reason of a window; null where it tells of none. `words` are the status and the provider's,
- * `since` is from when on a series that has points is refused, null for one that never had any; nobody waits for what is
- * `withdrawn`: it was refused for 30 days, or a person took note.
- */
-export function readRefusal(reason: string | null) {
+/** A refusal of the provider as the reason of a coverage range records it. */
+export interface Refusal {
+  /** What is refused: one range of a series, the series, or the whole path. */
+  readonly scope: 'path' | 'range' | 'series'
+  /** The status and the words of the provider. */
+  readonly words: string
+  /** Since when a series that has points is refused, in seconds; null if it never had any. */
+  readonly since: Instant | null
+  /** Whether pitlake no longer waits for it: refused for 30 days, or acknowledged by a person. */
+  readonly withdrawn: boolean
+}
+
+/** Reads the refusal out of the reason of a coverage range; null if it names none. */
+export function readRefusal(reason: string | null): Refusal | null {
   if (reason === null) return null
   const standing = /^(withdrawn, )?refused since (\S+): (.*)$/s.exec(reason)
   const words = standing?.[3] ?? reason
@@ -74,10 +82,14 @@ const dailyPatience = 22 * 3600
 export const refusalPatience = 30 * day
 
 /** A refusal that no later answer has overtaken. */
-export interface StandingRefusal extends NonNullable<ReturnType<typeof readRefusal>> {
+export interface StandingRefusal extends Refusal {
+  /** The state of the coverage range that records it. */
   readonly state: 'unsupported' | 'failed'
+  /** The reason of that range, from which the other fields were read. */
   readonly reason: string
+  /** When the provider was last requested, seconds. */
   readonly asked_at: Instant
+  /** Id of that request; null if none is recorded. */
   readonly request: string | null
 }
 

@@ -5,9 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { createRedactor } from '../../base/secrets.ts'
 import { header, type Headers } from './governor.ts'
-import { type Outcome, startBytes } from './outcome.ts'
-
-type UselessReason = NonNullable<Extract<Outcome, { kind: 'body' }>['vain']>
+import { startBytes, type UselessReason } from './outcome.ts'
 
 /** Where a body goes and what may not go there. */
 interface Target {
