@@ -5,11 +5,15 @@ import { type Index, rowOf } from './index-rows.ts'
 import { count, orNull, real, text, whole } from '../../base/value-checks.ts'
 import { formatMillis, type Micros } from '../../base/time.ts'
 
-/** A value that a violation has on record as stored, JSON text; `computed`: in its place, as seconds, its `computed_at`. */
-interface Recorded {
+/** A stored value that a violation has on record. */
+export interface RecordedValue {
+  /** Seconds. */
   readonly t: number
+  /** JSON text; null if only its `computed_at` is on record. */
   readonly value: string | null
+  /** Its `computed_at` as JSON text, seconds; null if it is not on record. */
   readonly computed: string | null
+  /** When the value was received, microseconds. */
   readonly stored_at: Micros
 }
 
@@ -26,7 +30,7 @@ export interface Lost {
   readonly seen: readonly Seen[]
   /** Every answer about its windows. */
   readonly asked: readonly (Seen & { readonly asked_at: number })[]
-  readonly recorded: readonly Recorded[]
+  readonly recorded: readonly RecordedValue[]
 }
 
 /** Writes down what went with a file, and what of it came again. */
@@ -118,12 +122,12 @@ function knownThen(index: Index, id: string, before: number): Pick<Lost, 'seen' 
 const recordOf = rowOf({ t: real, kind: text, stored: orNull(text), stored_at: orNull(real) })
 
 /** What violations, open or accepted, say that is stored; the latest has the word. */
-function recordedOf(index: Index, id: string): Recorded[] {
+function recordedOf(index: Index, id: string): RecordedValue[] {
   const rows = index.statement(
     `SELECT v.t, v.kind, v.stored, v.stored_at FROM violations v JOIN series s ON s.n = v.series
      WHERE s.id = ? ORDER BY v.offered_at, v.added_version`,
   )
-  const found = new Map<number, Recorded>()
+  const found = new Map<number, RecordedValue>()
   for (const { t, kind, stored, stored_at } of rows.all(id).map(recordOf)) {
     if (stored === null || stored_at === null) continue
     const { value, computed } = found.get(t) ?? { value: null, computed: null }

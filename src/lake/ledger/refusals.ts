@@ -93,8 +93,11 @@ export interface StandingRefusal extends Refusal {
   readonly request: string | null
 }
 
+/** What coverage records of an answer, without its range. */
+export type RecordedAnswer = Omit<WindowAnswer, 'since' | 'until'>
+
 /** The newest refusal of a series or path among its answers, unless the provider has answered since. */
-export function standingRefusal(answers: readonly Omit<WindowAnswer, 'since' | 'until'>[]): StandingRefusal | null {
+export function standingRefusal(answers: readonly RecordedAnswer[]): StandingRefusal | null {
   let newest: StandingRefusal | null = null
   let answered = Number.NEGATIVE_INFINITY
   for (const { state, reason, asked_at, request } of answers) {

@@ -109,18 +109,21 @@ export interface Identity {
 /** Its columns, in the order in which files are sorted. */
 export const identityColumns = ['asset', 'currency', 'exchange', 'network', 'params'] as const
 
-/** What the points files hold of one series; `t` in seconds. */
-interface Counted extends Identity {
+/** The stored points of one series, counted in the files. */
+export interface SeriesCount extends Identity {
   readonly metric: string
+  /** The interval under which the points are stored. */
   readonly interval: string
   readonly points: number
+  /** The first `t`, seconds. */
   readonly first: number
+  /** The last `t`, seconds. */
   readonly last: number
 }
 
 /** Counts the points of every series in a relation over points files. */
-export async function countSeries(engine: Engine, points: string): Promise<Counted[]> {
-  return await engine.rows<{ [K in keyof Counted]: Counted[K] }>(
+export async function countSeries(engine: Engine, points: string): Promise<SeriesCount[]> {
+  return await engine.rows<{ [K in keyof SeriesCount]: SeriesCount[K] }>(
     `SELECT metric, "interval", ${identityColumns.join(', ')}, count(*)::DOUBLE AS points,
        (epoch_us(min(t)) // 1000000)::DOUBLE AS first, (epoch_us(max(t)) // 1000000)::DOUBLE AS last
      FROM ${points} GROUP BY ALL`,

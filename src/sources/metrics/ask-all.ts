@@ -6,11 +6,13 @@ import { lexBody } from '../points/lexer.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answers.ts'
 
-/** Where the answers go. */
-interface AnswerSink {
+/** The receiver of answers. */
+export interface AnswerSink {
+  /** Requests under way at a time. */
   readonly concurrency: number
   /** Commits a batch; returns the windows that are to be asked once more. */
   readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Retry[]>
+  /** Called when a window of the plan is resolved. */
   readonly onSettled: (ask: Ask) => void
 }
 

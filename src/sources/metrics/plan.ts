@@ -18,7 +18,8 @@ import {
 } from '../../base/time.ts'
 import { bridge, intersect, minus, union, type Window } from '../../base/windows.ts'
 import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
-import { beforeStart, isOfMetadata, isUnlisted, type saidOf, standingOf } from './metadata-readings.ts'
+import { beforeStart, isOfMetadata, isUnlisted, standingOf } from './metadata-readings.ts'
+import type { MetadataStanding, SeriesMetadata } from './metadata-readings.ts'
 
 /** What the lake already knows of a series. */
 export interface Held {
@@ -32,7 +33,7 @@ export interface Held {
 }
 
 /** What bounds and prices a plan. */
-interface PlanLimits {
+export interface PlanLimits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>
@@ -45,7 +46,7 @@ interface PlanLimits {
   /** Why a series must not be asked of this provider; null when it may. */
   readonly blocked: (series: Series, endpoint: Endpoint) => string | null
   /** What the provider's metadata say of a series, and since when; null where there are none. */
-  readonly said?: (series: Series, endpoint: Endpoint) => ReturnType<typeof saidOf> | null
+  readonly said?: (series: Series, endpoint: Endpoint) => SeriesMetadata | null
 }
 
 /** One request: a window of a series, or the whole series where the endpoint takes no range. */
@@ -63,19 +64,39 @@ export interface Ask {
   readonly refused?: 'held' | 'new'
 }
 
-/** A series that is not asked, with the reason. */
-interface Blocked extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
+/** A window of a series that is not requested, with the reason. */
+export interface BlockedWindow extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
   readonly window: Window
+  /** Why it is not requested. */
   readonly reason: string
-  /** What was said of it before, by a refusal that stands or by metadata; null where a name is not mapped. */
+  /** What is recorded of it, from a standing refusal or from metadata; null if a name is not mapped. */
   readonly told: Pick<WindowAnswer, 'state' | 'asked_at' | 'request'> | null
+}
+
+/** Size and cost of a plan. */
+export type PlanTotals = {
+  /** Wanted series. */
+  readonly series: number
+  /** Missing windows; neighbouring ones may share a request. */
+  readonly windows: number
+  readonly requests: number
+  readonly credits: number
+  /** New points that the requests should return. */
+  readonly points: number
+  /** Estimated size of the bodies. */
+  readonly bytes: number
+  /** Estimated duration at the configured pace. */
+  readonly seconds: number
 }
 
 /** The very object that `fetch` executes and `plan` prints. */
 export interface Plan {
+  /** Requests in the order of the wanted series. */
   readonly asks: readonly Ask[]
-  readonly blocked: readonly Blocked[]
-  readonly totals: ReturnType<typeof totalsOf>
+  /** Wanted windows that are not requested. */
+  readonly blocked: readonly BlockedWindow[]
+  readonly totals: PlanTotals
+  /** What the user should know before fetching. */
   readonly notes: readonly string[]
 }
 
@@ -105,10 +126,10 @@ export function plan(
   now: Instant,
 ): Plan {
   const asks: Ask[] = []
-  const blocked: Blocked[] = []
+  const blocked: BlockedWindow[] = []
   let windows = 0
   let expected = 0
-  const horizons = new Map<string, ReturnType<typeof horizonOf>>()
+  const horizons = new Map<string, Horizon>()
   const paths = refusedPaths(held)
   /** Series that are not requested for a name that nobody mapped, and of which that is on record already. */
   const silent = new Map<string, number>()
@@ -136,7 +157,7 @@ export function plan(
     const doubtful = doubtfulOf(line, range, wanted.length > 0)
     if (unmapped !== null && wanted.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
     if (wanted.length + doubtful.length === 0) continue
-    const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
+    const block = (parts: readonly Window[], reason: string, told: BlockedWindow['told']): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
     const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
     if (unmapped !== null || why !== null) {
@@ -170,7 +191,7 @@ interface Line {
   readonly want: Wanted
   readonly known: Held | undefined
   readonly interval: Interval
-  readonly horizon: ReturnType<typeof horizonOf>
+  readonly horizon: Horizon
   readonly limits: PlanLimits
   readonly now: Instant
 }
@@ -185,11 +206,21 @@ function expectedOf({ settles, interval }: Ask, known: Held | undefined): number
   return points
 }
 
-/**
- * Up to where answers can be expected now, on the grid of the interval: the end of the newest interval whose availability
- * instant has passed (`final`), and of the newest that has ended.
- */
-export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval, now: Instant, weekStart?: Weekday) {
+/** Up to where answers can be expected, on the grid of an interval. */
+export interface Horizon {
+  /** End of the newest interval whose availability time has passed. */
+  readonly final: Instant
+  /** End of the newest interval that has ended. */
+  readonly complete: Instant
+}
+
+/** Up to where answers can be expected now, by the availability rules of an endpoint. */
+export function horizonOf(
+  endpoint: Pick<Endpoint, 'rules'>,
+  interval: Interval,
+  now: Instant,
+  weekStart?: Weekday,
+): Horizon {
   const rules = endpoint.rules[interval]
   const complete = floor(now, interval, weekStart)
   let final = complete
@@ -197,7 +228,7 @@ export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval,
   return { final, complete }
 }
 
-/** The same with no lag but a stated one. */
+/** The rules of an endpoint without assumed lags. */
 function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> {
   const own = Object.entries(rules).map(([interval, list]) => [
     interval,
@@ -211,8 +242,8 @@ export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Int
   return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
 }
 
-/** What is known of a series beside its answers. */
-interface Marks extends Pick<ReturnType<typeof standingOf>, 'unlisted' | 'noted'> {
+/** What is known of a series in addition to its answers. */
+interface Marks extends Pick<MetadataStanding, 'unlisted' | 'noted'> {
   /** Whether a name of the series is not mapped. */
   readonly placeholder: boolean
   /** Whether its refused path is tried again now. */
@@ -333,7 +364,7 @@ export function totalsOf(
   windows: number,
   asks: readonly Ask[],
   limits: Pick<PlanLimits, 'requestsPerMinute'>,
-) {
+): PlanTotals {
   let credits = 0
   let points = 0
   for (const ask of asks) {

@@ -12,7 +12,7 @@ import { isWritable } from '../../lake/store/disk.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { providerAt } from '../../lake/ledger/provider.ts'
-import { type Ask, type Held, plan, type Plan } from './plan.ts'
+import { type Ask, type Held, plan, type Plan, type PlanLimits } from './plan.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import type { Instant } from '../../base/time.ts'
 import { intersect, minus, union, type Window } from '../../base/windows.ts'
@@ -31,12 +31,11 @@ import {
   standingMetadata,
   wirePathOf,
 } from './metadata.ts'
+import type { Metadata, MetadataAnswer, MetadataInput } from './metadata.ts'
 import { saidOf } from './metadata-readings.ts'
 import { blockedFor, selectedPlaceholders } from './unmapped.ts'
 
-type MetadataInput = Parameters<typeof metadataDue>[0]
-
-/** What a plan is made of beside the ledger. */
+/** What a plan depends on in addition to the ledger. */
 export interface PlanInput extends MetadataInput {
   readonly gapsOnly: boolean
   /** As in the limits of a plan. */
@@ -67,9 +66,9 @@ export async function preparePlan(input: PlanInput, asking: (BesideDeps & Commit
   return { plan, unmapped, metadata: { paths: known.length, asked: answers.length } }
 }
 
-/** What came of asking for metadata. */
+/** The answers to requests for metadata. */
 interface AskedMetadata {
-  readonly answers: Awaited<ReturnType<typeof askMetadata>>
+  readonly answers: readonly MetadataAnswer[]
   /** Who answered; null where nobody showed it. */
   readonly provider: Provider | null
 }
@@ -112,12 +111,12 @@ const mayKeep = async (root: string): Promise<boolean> => isWritable(root) && (a
 export async function planOn(
   input: PlanInput,
   ledger: Ledger | null,
-  metadata: ReturnType<typeof standingMetadata> = ledger === null ? new Map() : standingMetadata(ledger),
+  metadata: Metadata = ledger === null ? new Map() : standingMetadata(ledger),
   provider: Provider | null = ledger?.head().provider ?? null,
 ): Promise<Plan> {
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
-  const limits: Parameters<typeof plan>[2] = {
+  const limits: PlanLimits = {
     requestsPerMinute: settings.metrics.requestsPerMinute,
     credits: settings.metrics.credits,
     weekStart: settings.metrics.weekStart,
