@@ -26,8 +26,8 @@ export interface Access {
   readonly maxBytes: number
 }
 
-/** How one API is asked. */
-interface Api extends Access {
+/** How one API is requested. */
+export interface Api extends Access {
   /** Until the provider's headers say otherwise. */
   readonly perMinute: number
   /** Requests in all, repeats included; null: any number. */

@@ -4,7 +4,7 @@ import {
   type HeldEntity,
   type HeldTexts,
   type RecordFinding,
-  type suspects,
+  type EntityName,
   verifyKinds,
 } from './history.ts'
 import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
@@ -77,7 +77,7 @@ export async function readHeld(
 export async function readTexts(
   ledger: Ledger,
   engine: Engine,
-  wanted: ReturnType<typeof suspects>,
+  wanted: readonly EntityName[],
 ): Promise<(resource: string, id: string) => HeldTexts | undefined> {
   const texts = new Map<string, Map<string, HeldTexts>>()
   for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {
