@@ -14,6 +14,9 @@ export const queryKeys = [
 ] as const
 export type QueryKey = (typeof queryKeys)[number]
 
+/** The spelling of each query parameter. */
+export type QueryKeys = Readonly<Record<QueryKey, string>>
+
 /** What stands around the records of the registry, by the usual names. */
 export const envelopeKeys = [
   'data',
@@ -71,13 +74,16 @@ export const wireRow = whole.partial().extend({
 })
 type WireRow = z.infer<typeof wireRow>
 
+/** Where and under which keys the metrics API has metadata; derived, because the schema names the keys once. */
+export type MetadataWire = Readonly<z.infer<typeof metadataWire>>
+
 /** How the metrics API spells things. */
 export interface Wire {
   readonly metricsPrefix: string
   readonly assetsPath: string
-  /** Null where they are not asked for. */
-  readonly metadata: Readonly<z.infer<typeof metadataWire>> | null
-  readonly queryKeys: Readonly<Record<QueryKey, string>>
+  /** Null if metadata are not requested. */
+  readonly metadata: MetadataWire | null
+  readonly queryKeys: QueryKeys
   readonly probes: Readonly<z.infer<typeof probes>>
 }
 

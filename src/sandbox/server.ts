@@ -38,7 +38,7 @@ export async function serve(sandbox: Sandbox, options: ServeOptions) {
   return { port, url: `http://${host}:${port}`, close: end, [Symbol.asyncDispose]: end }
 }
 
-async function close(server: Server, grace: ServeOptions['grace']): Promise<void> {
+async function close(server: Server, grace: (() => Promise<void>) | undefined): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
   if (grace) await Promise.race([closed, grace()])
@@ -113,8 +113,14 @@ async function send(
   else source.pipe(outgoing)
 }
 
-/** The first chunk, and whether it was all. */
-async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean) {
+/** The first chunks of a body. */
+interface BodyStart {
+  readonly chunks: readonly Uint8Array[]
+  /** Whether they are all. */
+  readonly done: boolean
+}
+
+async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean): Promise<BodyStart> {
   const chunks: Uint8Array[] = []
   while (!exact && chunks.length < 2 && (chunks[0]?.length ?? 0) <= 4 * smallBody) {
     const next = await reader.read()
@@ -124,10 +130,7 @@ async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boo
   return { chunks, done: false }
 }
 
-async function* chunksOf(
-  { chunks, done }: Awaited<ReturnType<typeof start>>,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-) {
+async function* chunksOf({ chunks, done }: BodyStart, reader: ReadableStreamDefaultReader<Uint8Array>) {
   yield* chunks
   while (!done) {
     const next = await reader.read()

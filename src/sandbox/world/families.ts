@@ -14,7 +14,7 @@ type Kind =
   | ('goldilocks' | 'difference' | 'heatmap' | 'quantiles')
 
 /** How one family of metrics looks. */
-interface Family {
+export interface Family {
   readonly kind: Kind
   /** At the size of BTC around 2024; the lower end of a band. */
   readonly level: number

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dimensions, type Endpoint } from '../../catalog/catalogue.ts'
 import type { Series } from '../../catalog/series.ts'
-import type { Wire } from '../../catalog/wire.ts'
+import type { MetadataWire, QueryKey, Wire } from '../../catalog/wire.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { jsonOf } from '../../base/json.ts'
 import { formatDate, type Instant, parseInstant } from '../../base/time.ts'
@@ -31,7 +31,7 @@ export interface PathMetadata {
 }
 
 /** Reads the metadata of a path; null for a text of a different shape. */
-export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>): PathMetadata | null {
+export function readMetadata(text: string, keys: MetadataWire): PathMetadata | null {
   const body = z.looseObject({
     [keys.parameters]: z.record(z.string(), values),
     [keys.timerange]: z
@@ -78,7 +78,7 @@ export function saidOf(
   { exchanges, timestamp }: Pick<Settings['metrics'], 'exchanges' | 'timestamp'>,
 ): SeriesMetadata {
   const spelt = (name: string): string => exchanges[name] ?? name
-  const names = (name: keyof Wire['queryKeys'], own: string | null, known: readonly string[]): boolean => {
+  const names = (name: QueryKey, own: string | null, known: readonly string[]): boolean => {
     const key = queryKeys[name]
     const list = Object.hasOwn(parameters, key) ? (parameters[key] ?? []) : []
     const says = known.length === 0 ? list.length > 0 : known.some((one) => list.includes(one))
