@@ -51,7 +51,7 @@ export interface Endpoint {
   readonly extra: Readonly<Record<string, unknown>>
   /** Where the row stands: `catalog/metrics.yaml:12`; of own data `imported`. */
   readonly source: string
-  /** Of own data: parts of its values that are known before the whole, by JSON pointer, each with its rules. */
+  /** For user data: parts of the values that are known before the whole, by JSON pointer, each with its rules. */
   readonly clocks?: Readonly<Record<string, Endpoint['rules']>>
 }
 

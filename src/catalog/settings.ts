@@ -140,7 +140,7 @@ function namesOf({
   }
 }
 
-/** Of settings that were said in several places the strongest; null where none was. */
+/** Chooses the strongest of the values that a setting has in several places; null if it has none. */
 type Choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]) => string | null
 
 /** What the process may hold, in bytes. */

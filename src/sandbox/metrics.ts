@@ -27,7 +27,7 @@ export interface MetricsEnv {
   readonly key: string
   /** Unix seconds, may be fractional. */
   readonly now: () => number
-  /** Those that strike this request. */
+  /** The faults that strike this request. */
   readonly faults?: readonly Fault[]
   /** Whether metadata are served beside the points (default true). */
   readonly metadata?: boolean

@@ -44,7 +44,7 @@ export function archivable(table: Archived, before: Micros): string {
   }
 }
 
-/** The same as state of an entry. */
+/** Puts it in the form of an entry's state. */
 export function toState(state: ArchivedState): { readonly [key: string]: Json } {
   return { [stateKey]: { ...state } }
 }

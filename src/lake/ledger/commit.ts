@@ -163,13 +163,13 @@ export async function sha256File(path: string): Promise<string> {
 }
 
 /** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
-interface BytesProblem {
+export interface BytesProblem {
   readonly kind: 'file_lost' | 'file_torn' | 'file_changed' | 'file_linked' | 'file_denied'
   readonly path: string
   readonly found: string
 }
 
-/** What is wrong with the bytes of a file, all of them read if `thorough`; undefined where they are as committed. */
+/** Finds what is wrong with the bytes of a file, all of them read if `thorough`; undefined if they are as committed. */
 export async function bytesProblem(
   root: string,
   { path, bytes, sha256 }: Pick<FileEntry, 'path' | 'bytes' | 'sha256'>,

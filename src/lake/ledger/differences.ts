@@ -116,7 +116,7 @@ const standingOf = rowOf({
 /** A violation on record that the last answer about it showed; `accepted`: under this id a person took note of it. */
 export type Standing = Violation & { readonly accepted: string | null }
 
-/** Those of these series. */
+/** Reads the standing differences of these series. */
 export function standingDifferences(index: Index, series: readonly string[]): Standing[] {
   const rows = index.statement(
     `SELECT v.*, a.id FROM series s JOIN violations v ON v.series = s.n LEFT JOIN passed p ON ${passedToo}

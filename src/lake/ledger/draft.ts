@@ -101,7 +101,7 @@ type Framed =
  * left out of the entry.
  */
 export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violations' | 'incidents'>> {
-  /** Those that name an incident go together into the entry. */
+  /** Differences of one incident go together into the entry. */
   readonly violations?: readonly Violation[]
   readonly job: string
   readonly run: string
@@ -123,7 +123,7 @@ export interface Version {
   readonly version: number
   readonly committed_at: Micros
   readonly points_added: number
-  /** Of them those that are further vintages of points that had a value. */
+  /** How many of `points_added` are further vintages of points that had a value. */
   readonly vintages_added: number
   readonly files_added: number
   readonly violations_added: number
@@ -163,7 +163,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   }
 }
 
-/** Those of these lists that hold anything: an entry leaves the others out. */
+/** Picks the lists of a draft that are not empty: an entry leaves the others out. */
 function filled<K extends keyof Draft>(draft: Draft, names: readonly K[]): Pick<Draft, K> {
   return Object.fromEntries(names.flatMap((name) => (isFilled(draft[name]) ? [[name, draft[name]]] : []))) as Pick<
     Draft,
@@ -238,7 +238,7 @@ function newCoverage(ledger: Ledger, rows: readonly CoverageRow[]): CoverageRow[
   })
 }
 
-/** Those that are not on record, or of which a later answer had not shown it any more. */
+/** Violations that are not on record, or were reverted upstream since. */
 function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] {
   return unique(rows, (v) => canonical(keyOf(v))).filter((v) => {
     const n = seriesNumber(ledger, v.series)

@@ -21,7 +21,7 @@ export type { Json }
 
 /** The version of the journal's format that this program writes. */
 export const journalSchema = 4
-/** That of lakes in which points have vintages, the newest that it reads: who knows of none would take each for a point. */
+/** The version of the format for lakes with vintages, the newest that this program reads: an older reader would take each vintage for a point. */
 export const vintagesSchema = 5
 
 /** Who answered: one identity per API, and whether the data are made up. */
@@ -254,7 +254,7 @@ const entryFields = {
   retyped: maybe(listOf(text)),
   requests: listOf(shape(requestFields)),
   verified: listOf(shape(verifiedFields)),
-  /** Of older lakes: a stamp is a note beside the journal now. */
+  /** Stamps of older lakes; now each is a note next to the journal. */
   stamps: listOf(shape(stampFields)),
   rules: orNull(shape(ruleFields)),
   /** What came to tables of the registry: SHA-256 of the rows. Only entries of earlier programs tell it. */

@@ -168,7 +168,7 @@ export function observedAgain(index: Index): ObservedAgain[] {
   })
 }
 
-/** The same in words, one line a month. */
+/** Describes a month that lost points, in one line. */
 export function againInWords({ series, month: name, points: lost, at }: ObservedAgain): string {
   const what = `${series} ${name}: ${lost === null ? 'points' : `${lost} points`} lost with a file`
   if (at === null) return `${what}, not come again`

@@ -71,7 +71,7 @@ export function isOfHeld(reason: string | null): boolean {
   return (readRefusal(reason)?.since ?? null) !== null
 }
 
-/** The same of a row of coverage, withdrawn ones too, as a condition. */
+/** SQL condition: a row of coverage records the refusal of a series that has points, also a withdrawn one. */
 export const refusedOfHeld = `state IN ('failed', 'unsupported')
   AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
 

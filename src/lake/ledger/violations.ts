@@ -116,11 +116,21 @@ function tests(globs: readonly string[] | null): (text: string) => boolean {
   return (text) => all.some((test) => test(text))
 }
 
-/**
- * Series that have points and are refused, or were for so long that nobody waits for them any more; all windows of one
- * refusal are one thing to look at, under one id in both. `words` are the provider's.
- */
-export function refusals(ledger: Ledger) {
+/** A refusal of a series that has points; all its windows are one thing to look at. */
+export interface ListedRefusal {
+  readonly listed: ListedViolation
+  /** The coverage ranges that record it. */
+  readonly rows: readonly CoverageRow[]
+  /** Since when the series is refused, seconds. */
+  readonly since: number
+  /** The status and the words of the provider. */
+  readonly words: string
+  /** Whether pitlake no longer waits for the series. */
+  readonly withdrawn: boolean
+}
+
+/** Lists the series that have points and are refused, those that pitlake no longer waits for included. */
+export function refusals(ledger: Ledger): ListedRefusal[] {
   const noted = ledger.statement('SELECT at AS accepted_at, why FROM accepted WHERE id = ?')
   return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
     const refused = rows.filter(
@@ -141,10 +151,24 @@ export function refusals(ledger: Ledger) {
 
 const notedOf = rowOf({ accepted_at: orNull(real), why: orNull(text) })
 
-/** What else a person may take note of: where the state keeps that, and since when somebody has; null: nobody yet. */
+/** Something other than a violation that a person may acknowledge, such as a finding of the registry. */
 interface Elsewhere {
+  /** The key of the state that records the acknowledgement. */
   readonly state: string
+  /** When a person acknowledged it, microseconds; null if nobody has. */
   readonly accepted_at: Micros | null
+}
+
+/** The result of acknowledging violations. */
+export interface Acknowledgement {
+  /** The newest version. */
+  readonly version: number
+  /** Whether a version was made. */
+  readonly made: boolean
+  /** Ids that were acknowledged now. */
+  readonly accepted: readonly string[]
+  /** Ids that were acknowledged before. */
+  readonly known: readonly string[]
 }
 
 /**
@@ -156,9 +180,8 @@ export async function acceptViolations(
   { ids, why }: { readonly ids: readonly string[]; readonly why: string },
   deps: RewriteDeps,
   elsewhere: ReadonlyMap<string, Elsewhere> = new Map(),
-) {
+): Promise<Acknowledgement> {
   let accepted: string[] = []
-  /** Those of the named that somebody had accepted before. */
   let known: string[] = []
   const version = await commit(
     ledger,

@@ -155,7 +155,7 @@ export class Engine {
     return result.rowsChanged
   }
 
-  /** The same for all sessions of a database, as long as that is open. */
+  /** Identifies the database: one object for all its sessions, as long as it is open. */
   get database(): object {
     return this.#instance
   }

@@ -75,8 +75,18 @@ export async function dataFooters(root: string): Promise<Footer[]> {
   return one.flat()
 }
 
+/** Data files in a folder whose journal and ledger do not explain them. */
+export interface StrayDataFiles {
+  readonly files: number
+  readonly bytes: number
+  /** The lakes that their footers name, sorted; more than one if folders were mixed. */
+  readonly lakes: readonly string[]
+  /** The newest version that they name; 0 if none does. */
+  readonly version: number
+}
+
 /** Counts the data files in a folder whose journal and ledger do not explain them. */
-export async function countStrayDataFiles(root: string) {
+export async function countStrayDataFiles(root: string): Promise<StrayDataFiles> {
   const paths: string[] = []
   for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
@@ -86,9 +96,7 @@ export async function countStrayDataFiles(root: string) {
   return {
     files: paths.length,
     bytes: sizes.reduce((sum, size) => sum + size, 0),
-    /** The lakes that their footers name; more than one where folders were mixed. */
     lakes: [...new Set(named)].toSorted(),
-    /** The newest version that they speak of. */
     version: Math.max(
       ...paths.map((path) => dataVersion(path) ?? 0),
       ...footers.map((one) => Number(one.version ?? 0)),

@@ -260,7 +260,7 @@ interface RegistryEnv {
   scale: RegistryScale
   /** Unix seconds at which a new epoch of the feed starts. */
   epochStarts?: readonly number[]
-  /** Those that strike this request. */
+  /** The faults that strike this request. */
   faults?: readonly Fault[]
   requestId: string
 }

@@ -41,7 +41,7 @@ export interface Family {
   /** The path whose noise it shares, and which component of it. */
   readonly key?: string
   readonly part?: string
-  /** Of a difference: from the first of these paths, less the second. */
+  /** For a difference: the first of these paths less the second. */
   readonly of?: readonly [string, string]
 }
 

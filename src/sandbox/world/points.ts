@@ -25,7 +25,7 @@ interface WorldPoint {
   readonly computedAt: number
   /** From when the API shows it. */
   readonly visibleAt: number
-  /** Of an estimate, which may change: then the API tells no `computed_at`. */
+  /** Set for an estimate, which may change: then the API shows no `computed_at`. */
   readonly revised?: true
 }
 

@@ -299,7 +299,7 @@ interface FilePart {
 }
 
 /** One request whose head and body are the caller's own. */
-interface Exchange {
+export interface Exchange {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   /** With the query. */
   readonly path: string
@@ -310,18 +310,21 @@ interface Exchange {
 }
 
 /** What came of it: an answer of any status, or none. */
-type Exchanged =
+export type ExchangeReply =
   | { readonly kind: 'answer'; readonly status: number; readonly headers: Headers; readonly body: Buffer }
   | { readonly kind: 'fault'; readonly code: string; readonly words: string }
 
 /** What is read into memory of an answer. */
 const mostBytes = 1 << 28
 
-/** What sends requests to one origin. A disk that fails is thrown; whatever the other side does comes back. */
-export function exchangesWith(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>) {
+/** Sends one request. A disk that fails is thrown; whatever the other side does is returned. */
+export type SendExchange = (exchange: Exchange, signal: AbortSignal) => Promise<ExchangeReply>
+
+/** Connects to one origin. */
+export function exchangesWith(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>): SendExchange {
   const { origin } = new URL(options.base)
   const dispatcher = createDispatcher(options)
-  return async ({ headers, body, into, ...rest }: Exchange, signal: AbortSignal): Promise<Exchanged> => {
+  return async ({ headers, body, into, ...rest }: Exchange, signal: AbortSignal): Promise<ExchangeReply> => {
     const sent = body === undefined || Buffer.isBuffer(body) ? body : partOf(body)
     try {
       const asked = { ...rest, origin, headers: { ...headers }, body: sent ?? null, signal }

@@ -111,7 +111,7 @@ function batching(asking: Asking, { commitNow }: AnswerSink) {
   }
 }
 
-/** The same with what their bodies are made of: there is time for that while others are asked. */
+/** Lexes the bodies of answers: there is time for that while others are requested. */
 async function lexed({ deps }: Asking, answers: readonly Answered[]): Promise<Answered[]> {
   const { during = unwatched } = deps
   const lex = async ({ body, ...one }: Answered): Promise<Answered> =>

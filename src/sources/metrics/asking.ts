@@ -241,7 +241,7 @@ function isOfSize({ purpose, state }: Asking, { ask, depth }: Reply, reason: Aga
   return reason === 'status' || reason === 'timeout' || reason === 'cut'
 }
 
-/** Both halves, each asked once: where neither is answered the size was not to blame. */
+/** Requests both halves of a window, each once: if neither is answered the size was not to blame. */
 async function halvesOnce(asking: Asking, reply: Reply): Promise<Answered[] | null> {
   const two = halve(reply.ask)
   if (two === null) return null

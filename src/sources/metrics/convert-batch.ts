@@ -391,7 +391,7 @@ async function spacingsIn(
   return new Map(open.map((one, i) => [one, spacings[i] ?? null]))
 }
 
-/** The same request in terms of another interval. */
+/** Expresses a request on the grid of a different interval. */
 function onGridOf(ask: Ask, interval: Interval, known: Instant, weekStart: Weekday): Ask {
   if (interval === ask.interval) return ask
   const { final } = horizonOf(ask.endpoint, interval, known, weekStart)

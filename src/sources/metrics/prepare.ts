@@ -40,7 +40,7 @@ export interface PlanInput extends MetadataInput {
   readonly gapsOnly: boolean
   /** As in the limits of a plan. */
   readonly eager?: boolean
-  /** Of what is selected only these series, by id. */
+  /** Ids of the selected series to plan for; all unless given. */
   readonly only?: ReadonlySet<string>
   readonly now: Instant
 }

@@ -9,7 +9,7 @@ import type { EmbeddedRow, TypedFields } from './record.ts'
 export interface HeldEntity {
   readonly id: string
   readonly open: boolean
-  /** Of the text as last seen; null once it is gone. */
+  /** The hash of the text as last seen; null once the entity is gone. */
   readonly hash: string | null
   /** When that text was first seen, in microseconds. */
   readonly at: number
@@ -46,7 +46,7 @@ interface Outlook {
   readonly first: boolean
   /** Why it is gone. */
   readonly closedBy: string | null
-  /** It was gone for a moment of this poll. */
+  /** Whether it was gone for a moment of this poll. */
   readonly returned: boolean
 }
 

@@ -51,7 +51,7 @@ export interface ListedFinding {
 /** The name of a finding for people: another one for each offered record. */
 const findingId = (finding: RecordFinding): string => sha256(findingLine(finding)).slice(0, 12)
 
-/** Of which findings a person took note, by their ids. */
+/** The acknowledgements of findings, by ids of the findings. */
 function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
   const rows = heldStates(ledger, acceptedPrefix, shape({ why: text }))
   return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
