@@ -1,3 +1,4 @@
+import type { EndpointRules } from './catalogue.ts'
 import type { Complain, Complaint } from '../base/errors.ts'
 import { intervals, isOffered, longestSeconds, offeredIntervals } from '../base/time.ts'
 import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, type Placed } from './catalogue.ts'
@@ -161,7 +162,7 @@ function endpointOf(common: Common, row: EndpointRow, source: string, at: Place)
   }
 }
 
-function rulesOf({ rules: placed, complain }: Common, path: string, source: string): Endpoint['rules'] {
+function rulesOf({ rules: placed, complain }: Common, path: string, source: string): EndpointRules {
   const seen = new Set<string>()
   const rules = resolveRules(path, placed, ({ first, second, interval }) => {
     const pair = `${first.where} ${second.where}`

@@ -1,5 +1,5 @@
 import type { Complain } from '../base/errors.ts'
-import type { Catalogue, RegistryField, Resource } from './catalogue.ts'
+import type { RegistryField, Resource } from './catalogue.ts'
 import type { FieldRow, ResourceRow, SourceFile } from './schema.ts'
 
 /** Where a part of a resource stands. */
@@ -22,10 +22,10 @@ interface Placed {
 const ownPaths = ['/snapshot', '/changes', '/changes/head']
 
 /** The registry's resources of all files; what contradicts itself or another file is complained of. */
-export function resourcesOf(files: readonly SourceFile[], complain: Complain): Catalogue['resources'] {
+export function resourcesOf(files: readonly SourceFile[], complain: Complain): ReadonlyMap<string, Resource> {
   const rows = files.flatMap(({ yaml, content }) =>
     Object.entries(content.resources ?? {}).map(([name, row]): Placed => {
-      const at: Placed['at'] = (...path) => {
+      const at = (...path: readonly string[]): ResourcePlace => {
         const source = yaml.where(['resources', name, ...path])
         return { source, subject: `${source}: ${['resources', name, ...path].join('.')}` }
       }

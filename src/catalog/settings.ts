@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from './availability.ts'
-import type { Catalogue, Endpoint, Resource } from './catalogue.ts'
+import type { Catalogue, Endpoint, EndpointRules, Resource } from './catalogue.ts'
 import type { EnvelopeKey, MetadataWire, QueryKeys } from './wire.ts'
 import { globTest } from './globs.ts'
 import { type PlacedRule, resolveRules } from './rules.ts'
@@ -251,7 +251,7 @@ export function isLoopback(url: string): boolean {
 }
 
 /** The override that names the endpoint most exactly wins; where it ends early the next one, then the catalogue's. */
-function overridden(path: string, rules: Endpoint['rules'], overrides: readonly PlacedRule[]): Endpoint['rules'] {
+function overridden(path: string, rules: EndpointRules, overrides: readonly PlacedRule[]): EndpointRules {
   const mine = resolveRules(path, overrides, ({ first, second, interval }) => {
     throw usage(second.where, {
       expected: `one pattern of its rank for ${path} at ${interval}`,

@@ -1,4 +1,4 @@
-import type { Json } from './entry.ts'
+import type { Json, NamedState } from './entry.ts'
 import { proven } from './index-rows.ts'
 import { real, shape } from '../../base/value-checks.ts'
 import type { Micros } from '../../base/time.ts'
@@ -45,7 +45,7 @@ export function archivable(table: Archived, before: Micros): string {
 }
 
 /** Puts it in the form of an entry's state. */
-export function toState(state: ArchivedState): { readonly [key: string]: Json } {
+export function toState(state: ArchivedState): NamedState {
   return { [stateKey]: { ...state } }
 }
 
@@ -56,7 +56,7 @@ export function fromState(state: (key: string) => Json | undefined): ArchivedSta
 }
 
 /** Takes out of the index what the entry that set this state put into files. */
-export function dropArchived(index: { exec(sql: string): void }, state: { readonly [key: string]: Json }): void {
+export function dropArchived(index: { exec(sql: string): void }, state: NamedState): void {
   const own = fromState((key) => state[key])
   if (own === undefined) return
   index.exec(`DELETE FROM requests WHERE ${archivable('requests', own.before)}`)

@@ -1,3 +1,4 @@
+import type { NamedState } from './entry.ts'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { eachChunk, linkAbove } from '../store/files.ts'
@@ -294,7 +295,7 @@ interface Migration {
   /** What it does, for people: it becomes part of the journal. */
   readonly about: string
   /** State that older lakes lack. */
-  readonly state?: (ledger: Ledger) => NonNullable<Draft['state']>
+  readonly state?: (ledger: Ledger) => NamedState
 }
 
 /** Every step since schema 1, ascending; the last one leads to the schema that this program writes. */
@@ -318,7 +319,7 @@ export function migration(
   const due = steps.filter(({ to }) => to > schema)
   const newest = due.at(-1)
   if (!newest || !provider) return undefined
-  const state = Object.assign({}, ...due.map((step) => step.state?.(ledger) ?? {})) as NonNullable<Draft['state']>
+  const state = Object.assign({}, ...due.map((step) => step.state?.(ledger) ?? {})) as NamedState
   const about = due.map(({ to, about: words }) => `${to}: ${words}`)
   return { job: 'migrate', run: `migrate-${newest.to}-${version + 1}`, provider, state, further: { migration: about } }
 }

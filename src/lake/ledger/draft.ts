@@ -8,6 +8,7 @@ import {
   type Finding,
   journalSchema,
   type Json,
+  type NamedState,
   type Provider,
   type SeriesRow,
   vintagesSchema,
@@ -58,7 +59,7 @@ export interface Ticket {
 export const revisableKey = 'revisable'
 
 /** The schema of an entry with this state, in a lake whose entries were of that one before. */
-export function schemaOf(state: Draft['state'], before = journalSchema): number {
+export function schemaOf(state: NamedState | undefined, before = journalSchema): number {
   return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
 }
 

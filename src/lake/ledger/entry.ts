@@ -294,6 +294,8 @@ export type Verified = Shaped<typeof verifiedFields>
 export type Rules = Shaped<typeof ruleFields>
 /** Violations of a series that were reverted upstream: a later answer no longer shows them. */
 export type RevertedViolations = Shaped<typeof passedFields>
+/** Named pieces of committed state, by key. */
+export type NamedState = { readonly [key: string]: Json }
 /** The parts of an entry that this program knows. */
 export type EntryParts = Shaped<typeof entryFields>
 export type Entry = EntryParts & { readonly [unknown: string]: unknown }

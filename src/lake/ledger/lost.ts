@@ -22,14 +22,18 @@ interface Seen extends Window {
   readonly observed: Micros
 }
 
-/** What went with files of one series and has not come again, and what is still known of it. */
+/** A month of a series with lost points; `digest` is that of the lost points, null if none was stored. */
+type LostRange = Pick<Forgotten, 'month' | 'since' | 'until' | 'digest'>
+
+/** The points of one series that were lost with files and not received again, and what is still known of them. */
 export interface Lost {
-  /** Disjoint; `digest` is null where none was kept. */
-  readonly months: readonly Pick<Forgotten, 'month' | 'since' | 'until' | 'digest'>[]
+  /** Disjoint. */
+  readonly months: readonly LostRange[]
   /** Disjoint. */
   readonly seen: readonly Seen[]
   /** Every answer about its windows. */
   readonly asked: readonly (Seen & { readonly asked_at: number })[]
+  /** Lost values that violations have on record. */
   readonly recorded: readonly RecordedValue[]
 }
 
@@ -79,7 +83,7 @@ export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost
 }
 
 /** What went in several steps of one month comes again together. */
-function byMonth(lost: readonly LostMonth[]): Lost['months'] {
+function byMonth(lost: readonly LostMonth[]): LostRange[] {
   return [...Map.groupBy(lost, (one) => one.month)].map(([name, parts]) => ({
     month: name,
     since: Math.min(...parts.map((one) => one.since)),

@@ -1,12 +1,6 @@
 import { day, formatInstant, parseInstant, type Instant } from '../../base/time.ts'
 import type { WindowAnswer } from './entry.ts'
 
-/**
- * What a refusal is about: 403 and 404 the whole path, unless it answers others, 400 one series (a refused currency says
- * nothing of another), or only a range of a series that is answered elsewhere.
- */
-type RefusalScope = 'path' | 'series' | 'range'
-
 /** How long a series that has points may be refused before it counts as withdrawn. */
 export const alarmPatience = 30 * day
 
@@ -43,10 +37,15 @@ export function standingWords(reason: string): string {
   return reason.startsWith(withdrawnBegin) ? reason.slice(withdrawnBegin.length) : reason
 }
 
+/**
+ * The subject of a refusal: after 403 and 404 the whole path, unless it answers others; after 400 one series (a refused
+ * currency says nothing of a different one), or only a range of a series that is answered elsewhere.
+ */
+export type RefusalScope = 'path' | 'range' | 'series'
+
 /** A refusal of the provider as the reason of a coverage range records it. */
 export interface Refusal {
-  /** What is refused: one range of a series, the series, or the whole path. */
-  readonly scope: 'path' | 'range' | 'series'
+  readonly scope: RefusalScope
   /** The status and the words of the provider. */
   readonly words: string
   /** Since when a series that has points is refused, in seconds; null if it never had any. */

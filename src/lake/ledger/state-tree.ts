@@ -1,10 +1,10 @@
 import { entryLeaf, type Named, treeValue } from '../../base/merkle/state.ts'
-import { canonical, type Entry, type Progress, sha256 } from './entry.ts'
+import { canonical, type Entry, type NamedState, type Progress, sha256 } from './entry.ts'
 import { type Index, parsed } from './index-rows.ts'
 
 /** The parts of an entry that change the signed state of the log. */
 type StateChange = Partial<Pick<Entry, 'rules' | 'tables' | 'days'>> & {
-  readonly state: Entry['state']
+  readonly state: NamedState
   readonly progress: readonly Pick<Progress, 'series' | 'digests'>[]
 }
 

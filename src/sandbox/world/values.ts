@@ -1,6 +1,6 @@
 import { day, hour } from '../../base/time.ts'
 import { dateAt } from './assets.ts'
-import { type Family, familyOf } from './families.ts'
+import { type Family, type FamilyKind, familyOf } from './families.ts'
 import { type AssetMarket, chainHeight } from './market.ts'
 import { type Curve, hashAt, hashText, octaves, unit } from './noise.ts'
 
@@ -131,7 +131,7 @@ function flowOf(size: Curve, { level, share, wave, ofLength }: Parts, t: number,
 }
 
 /** The kinds that are amounts of the native coin. */
-const coinKinds: { readonly [K in Family['kind']]?: KindValue } = {
+const coinKinds: { readonly [K in FamilyKind]?: KindValue } = {
   supply: ({ supply, share }, _, close) => supply(close) * share(close),
   coins: ({ supply, level, share, wave }, _, close) => supply(close) * level * share(close) * wave(close),
   coinFlow: (parts, t, close) => flowOf(parts.supply, parts, t, close),
@@ -142,7 +142,7 @@ const coinKinds: { readonly [K in Family['kind']]?: KindValue } = {
 }
 
 /** The others: counts and USD, blocks, and what stays between two values. */
-const plainKinds: { readonly [K in Family['kind']]?: KindValue } = {
+const plainKinds: { readonly [K in FamilyKind]?: KindValue } = {
   stock: ({ finish, level, size, share, wave }, _, close) => finish(level * size(close) * share(close) * wave(close)),
   flow: (parts, t, close) => parts.finish(flowOf(parts.size, parts, t, close)),
   price: ({ price, level, wave }, _, close) => usdDigits(price(close) * level * wave(close)),

@@ -17,9 +17,12 @@ import { temporaryFolder } from '../../lake/store/files.ts'
 /** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */
 const interruptedMs = 6_000
 
-/** Where one API is, and in what manner it is spoken to. */
+/** One of the provider's APIs. */
+export type ApiName = 'metrics' | 'registry'
+
+/** The address of one API, and how connections to it are made. */
 export interface Access {
-  readonly name: 'metrics' | 'registry'
+  readonly name: ApiName
   readonly settings: Settings
   readonly keyHeader: KeyHeader
   readonly connections: number
@@ -74,14 +77,14 @@ export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
   /** What the first answer called its sandbox; undefined before it. */
   readonly sandbox: () => string | null | undefined
   /** Why nothing more is asked, in words; null while somebody may answer. */
-  readonly gaveUp: Reach['gaveUp']
+  readonly gaveUp: () => string | null
   /** Ends every request: nothing is tried again on what is being closed. */
   readonly hangUp: () => Promise<void>
 }
 
 /** Where and with which key to ask; what is not set is a mistake of the call. */
 export function accessTo(
-  name: Api['name'],
+  name: ApiName,
   settings: Settings,
   next?: string,
 ): { readonly url: string; readonly key: string } {

@@ -59,6 +59,6 @@ export interface Retry {
 }
 
 /** An answer for a window that has none of its own. */
-export function withoutAnswer(ask: Ask, coverage: Answered['coverage'], request: RequestRow | null = null): Answered {
+export function withoutAnswer(ask: Ask, coverage: readonly CoverageRow[], request: RequestRow | null = null): Answered {
   return { ask, request, body: null, coverage, again: false }
 }

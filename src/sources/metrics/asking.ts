@@ -4,6 +4,7 @@ import { type AgainReason, describeOutcome, type Outcome } from '../http/outcome
 import type { DeniedOutcome, NoContentOutcome, TooLargeReason } from '../http/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
 import { type Ask, horizonOf } from './plan.ts'
+import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
 import { refusalWords, standingRefusal } from '../../lake/ledger/refusals.ts'
@@ -336,7 +337,7 @@ function endsOf({ window, interval }: Ask): Window | null {
   return window && { since: end(window.since, interval), until: end(window.until, interval) }
 }
 
-function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['body'] = null): Answered {
+function answered(reply: Reply, coverage: readonly CoverageRow[], body: AnswerBody | null = null): Answered {
   return { ask: reply.ask, request: reply.row, body, coverage, again: reply.again }
 }
 

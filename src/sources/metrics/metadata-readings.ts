@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dimensions, type Endpoint } from '../../catalog/catalogue.ts'
 import type { Series } from '../../catalog/series.ts'
 import type { MetadataWire, QueryKey, Wire } from '../../catalog/wire.ts'
-import type { Settings } from '../../catalog/settings.ts'
+import type { MetricsSettings } from '../../catalog/settings.ts'
 import { jsonOf } from '../../base/json.ts'
 import { formatDate, type Instant, parseInstant } from '../../base/time.ts'
 import type { RecordedAnswer } from '../../lake/ledger/refusals.ts'
@@ -75,7 +75,7 @@ export function saidOf(
   { parameters, min, at }: DatedMetadata,
   { queryKeys }: Wire,
   { series, endpoint }: { readonly series: Series; readonly endpoint: Endpoint },
-  { exchanges, timestamp }: Pick<Settings['metrics'], 'exchanges' | 'timestamp'>,
+  { exchanges, timestamp }: Pick<MetricsSettings, 'exchanges' | 'timestamp'>,
 ): SeriesMetadata {
   const spelt = (name: string): string => exchanges[name] ?? name
   const names = (name: QueryKey, own: string | null, known: readonly string[]): boolean => {

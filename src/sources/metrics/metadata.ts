@@ -13,7 +13,7 @@ import { canonical, type RequestRow } from '../../lake/ledger/entry.ts'
 import { heldPassing, heldPassingFrom, heldStates } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listOf, mapOf, orNull, real, shape, text } from '../../base/value-checks.ts'
-import type { Settings } from '../../catalog/settings.ts'
+import type { MetricsSettings } from '../../catalog/settings.ts'
 import { day } from '../../base/time.ts'
 
 /** The metadata of each path, by its name on the wire. */
@@ -35,7 +35,7 @@ const fewPaths = 3
 const largest = 10_000_000
 
 /** The name of an endpoint's path as the provider knows it. */
-export const wirePathOf = ({ paths }: Settings['metrics'], { path, ask }: Endpoint): string => paths[path] ?? ask
+export const wirePathOf = ({ paths }: MetricsSettings, { path, ask }: Endpoint): string => paths[path] ?? ask
 
 const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: real })
 

@@ -1,5 +1,5 @@
 import { availableAt, type Rule } from '../../catalog/availability.ts'
-import type { Endpoint } from '../../catalog/catalogue.ts'
+import type { Endpoint, EndpointRules } from '../../catalog/catalogue.ts'
 import type { Series, Wanted } from '../../catalog/series.ts'
 import { isOfHeld, readRefusal, refusalPatience } from '../../lake/ledger/refusals.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
@@ -64,13 +64,16 @@ export interface Ask {
   readonly refused?: 'held' | 'new'
 }
 
+/** The state that the lake has recorded for a window, and the answer that it follows from. */
+export type RecordedStanding = Pick<WindowAnswer, 'state' | 'asked_at' | 'request'>
+
 /** A window of a series that is not requested, with the reason. */
 export interface BlockedWindow extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
   readonly window: Window
   /** Why it is not requested. */
   readonly reason: string
   /** What is recorded of it, from a standing refusal or from metadata; null if a name is not mapped. */
-  readonly told: Pick<WindowAnswer, 'state' | 'asked_at' | 'request'> | null
+  readonly told: RecordedStanding | null
 }
 
 /** Size and cost of a plan. */
@@ -157,7 +160,7 @@ export function plan(
     const doubtful = doubtfulOf(line, range, wanted.length > 0)
     if (unmapped !== null && wanted.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
     if (wanted.length + doubtful.length === 0) continue
-    const block = (parts: readonly Window[], reason: string, told: BlockedWindow['told']): void =>
+    const block = (parts: readonly Window[], reason: string, told: RecordedStanding | null): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
     const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
     if (unmapped !== null || why !== null) {
@@ -234,7 +237,7 @@ function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> 
     interval,
     list.map((rule): Rule => (rule.basis === 'stated' ? rule : { ...rule, kind: 'lag', seconds: 0 })),
   ])
-  return { rules: Object.fromEntries(own) as Endpoint['rules'] }
+  return { rules: Object.fromEntries(own) as EndpointRules }
 }
 
 /** How long after its availability instant a missing point is still awaited, in seconds. */
@@ -314,7 +317,7 @@ function isStale({ reason }: WindowAnswer): boolean {
 export const placeholderReason = 'placeholder'
 
 /** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
-export function priceOf(credits: PlanLimits['credits'], asset: string): number {
+export function priceOf(credits: Readonly<Record<string, number>>, asset: string): number {
   return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
 }
 

@@ -5,11 +5,12 @@ import { type Ended, endedBy, endedEarly } from '../http/request-rows.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../../lake/ledger/entry.ts'
 import { type Ask, historyStart } from './plan.ts'
 import { notAskedKey } from '../../lake/ledger/held-runs.ts'
-import { isOfHeld, type StandingRefusal } from '../../lake/ledger/refusals.ts'
+import { isOfHeld, type RefusalScope } from '../../lake/ledger/refusals.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { day, formatDate } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 import type { BatchResult } from './answers.ts'
+import type { Version } from '../../lake/ledger/draft.ts'
 import { unmappedError, type UnmappedName } from './unmapped.ts'
 
 /** Why a run ended before its plan did. */
@@ -17,7 +18,7 @@ export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauth
 
 /** A refusal, and what it is about. */
 export interface RefusedAsk {
-  readonly scope: StandingRefusal['scope']
+  readonly scope: RefusalScope
   readonly words: string
 }
 
@@ -135,7 +136,7 @@ export class RunTally {
     this.#made = { version, points_added: 0, vintages_added: 0, files_added: 0, gaps: 0 }
   }
 
-  version({ version, points_added, vintages_added, files_added }: BatchResult['version']): void {
+  version({ version, points_added, vintages_added, files_added }: Version): void {
     this.#made.version = version
     this.#made.points_added += points_added - vintages_added
     this.#made.vintages_added += vintages_added

@@ -31,8 +31,8 @@ export interface IngestDeps extends AskingDeps {
   readonly onEvent: (event: IngestEvent) => void
 }
 
-/** What sets a fetch apart from a verify. */
-interface Purpose {
+/** The purpose of a run that requests points: a fetch or a verify. */
+export interface Purpose {
   readonly name: 'fetch' | 'verify'
   /** The most credits that windows may cost; null: as many as the plan says. */
   readonly budget: number | null

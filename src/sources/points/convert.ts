@@ -16,6 +16,7 @@ import {
   type PartJob,
   type Tally,
   type WrittenFile,
+  type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
 import { intervalSql, numbered, statement } from './sql.ts'
@@ -126,7 +127,7 @@ async function writeFresh(
   })
   const held = await during('proving', async () => await readBack(session, targets))
   const files = job.parts.map((): WrittenFile | null => null)
-  let recent: ConvertResult['recent'] = null
+  let recent: WrittenRecent | null = null
   for (const { own, chosen, rows, out, shares } of held) {
     const file = describe(shares)
     if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)

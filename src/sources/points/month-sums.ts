@@ -80,8 +80,8 @@ export async function monthsIn(
   files: readonly PointsFile[],
   find: (key: string) => string | undefined,
   only = 'true',
-): Promise<Map<string, SeriesSums['months']>> {
-  const found = new Map<string, SeriesSums['months']>()
+): Promise<Map<string, ReadonlyMap<string, MonthSum>>> {
+  const found = new Map<string, ReadonlyMap<string, MonthSum>>()
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return found
   const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))

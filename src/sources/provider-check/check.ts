@@ -5,7 +5,7 @@ import { type ErrorKind, gravestOf, LakeError } from '../../base/errors.ts'
 import { accessTo, type BesideDeps } from '../http/connection.ts'
 import { describeOutcome, type Outcome } from '../http/outcome.ts'
 import { redact } from '../../base/secrets.ts'
-import { type Assessment, type Judges, mergeYaml, unknown } from './finding.ts'
+import { type AssessmentVerdict, type Judges, mergeYaml, unknown } from './finding.ts'
 import type { Budget } from './answers.ts'
 import { hearMetrics } from './metrics.ts'
 import { metricsJudges } from './metrics-rows.ts'
@@ -21,7 +21,7 @@ export type CheckedAssumption = {
   readonly api: Api
   /** Its words in docs/assumptions.md. */
   readonly assumption: string
-  readonly verdict: Assessment['verdict']
+  readonly verdict: AssessmentVerdict
   /** Why, in words. */
   readonly evidence: string
   /** What to put into `pitlake.yaml`; null if nothing helps, or nothing is wrong. */

@@ -1,6 +1,9 @@
+/** Whether an assumption holds; `unknown` if the answers show nothing of it. */
+export type AssessmentVerdict = 'holds' | 'contradicted' | 'unknown'
+
 /** The judgement of one assumption by a provider's answers. */
 export interface Assessment {
-  readonly verdict: 'holds' | 'contradicted' | 'unknown'
+  readonly verdict: AssessmentVerdict
   /** Why, in words. */
   readonly evidence: string
   /** What to put into `pitlake.yaml`; null if nothing helps, or nothing is wrong. */

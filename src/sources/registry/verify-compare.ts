@@ -249,7 +249,7 @@ function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListChe
   return expected.has(incoming.id) || fits(resource, filters, incoming)
 }
 
-function fits(resource: Resource, filters: ListCheck['filters'], incoming: Incoming): boolean {
+function fits(resource: Resource, filters: Filters, incoming: Incoming): boolean {
   return meets(resource, filters, incoming, incoming.verified)
 }
 

@@ -12,13 +12,15 @@ import { type DraftedImport, takeRows } from './draft.ts'
 import { givenBy, isQuery } from './files.ts'
 import { readRows } from './rows.ts'
 
+/** How a file compares with the lake; `gone`: it no longer exists; `unreadable`: it exists and cannot be used any more. */
+export type FileState = 'held' | 'differs' | 'gone' | 'unreadable'
+
 /** A file of user data, compared with the lake. */
 export interface FileComparison {
   readonly metric: string
   /** The file, glob or SELECT. */
   readonly file: string
-  /** `gone`: it no longer exists; `unreadable`: it exists and cannot be used any more. */
-  readonly state: 'held' | 'differs' | 'gone' | 'unreadable'
+  readonly state: FileState
   /** Its rows; 0 if it was not read. */
   readonly rows: number
   /** Rows that an import would add. */
@@ -108,7 +110,7 @@ async function compared(
   deps: JobDeps,
   { metric, row, file }: Source,
 ): Promise<ComparedFile> {
-  const found = (state: FileComparison['state'], reason: string | null, rows = 0, news = 0): FileComparison => {
+  const found = (state: FileState, reason: string | null, rows = 0, news = 0): FileComparison => {
     return { metric, file, state, rows, news, reason }
   }
   if (!isQuery(file) && !/[*?[]/.test(file) && (await statOf(file)) === undefined) return { told: found('gone', null) }
