@@ -138,7 +138,7 @@ function hex(bytes: Uint8Array, from: number, digits: number): number {
   return value
 }
 
-/** What takes the place of a key. */
+/** The text that replaces a key. */
 export const keyMark = '[key]'
 /** The fewest characters of a key: a shorter one could be part of the data by chance. */
 export const shortestKey = 8

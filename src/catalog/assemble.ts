@@ -21,7 +21,7 @@ interface ValueSets {
   readonly used: Set<string>
 }
 
-/** What every endpoint is put together with. */
+/** The facts of all files that every endpoint needs. */
 interface Common {
   readonly sets: ValueSets
   readonly rules: readonly PlacedRule[]

@@ -55,7 +55,7 @@ export type Hooks = {
   readonly folder: string
 }
 
-/** What the config file says of health; `file` is where it stands. */
+/** Reads limits and hooks from the config file at `file`. */
 export function healthOf(config: Partial<Config>, file: string): { readonly check: Check; readonly hooks: Hooks } {
   const { max_late, max_feed_age, max_violations, max_findings, max_failed, max_gaps } = config.check ?? {}
   const { limit, ...commands } = config.hooks ?? {}

@@ -18,7 +18,7 @@ interface Placed {
   readonly at: (...path: readonly string[]) => ResourcePlace
 }
 
-/** What stands below the base of the registry beside its lists. */
+/** Paths below the base of the registry that are no lists. */
 const ownPaths = ['/snapshot', '/changes', '/changes/head']
 
 /** The registry's resources of all files; what contradicts itself or another file is complained of. */

@@ -101,7 +101,7 @@ export interface Settings {
   readonly effective: readonly Setting[]
 }
 
-/** What settings are resolved from. */
+/** The sources of settings. */
 interface Sources {
   readonly flags: {
     readonly config?: string | undefined
@@ -143,7 +143,7 @@ function namesOf({
 /** Chooses the strongest of the values that a setting has in several places; null if it has none. */
 type Choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]) => string | null
 
-/** What the process may hold, in bytes. */
+/** Reads the most memory that the process may take, in bytes. */
 function memoryOf(flag: number | undefined, file: number | undefined, choose: Choose) {
   const said = (bytes: number | undefined) => (bytes === undefined ? undefined : sizeText(bytes))
   choose('memory', [

@@ -17,7 +17,7 @@ export type QueryKey = (typeof queryKeys)[number]
 /** The spelling of each query parameter. */
 export type QueryKeys = Readonly<Record<QueryKey, string>>
 
-/** What stands around the records of the registry, by the usual names. */
+/** The usual names of the keys around the records of the registry. */
 export const envelopeKeys = [
   'data',
   'as_of',
@@ -55,7 +55,7 @@ export const metadataWire = z.strictObject({
   listing: z.string().startsWith('/').optional(),
 })
 
-/** What is asked to learn how a provider speaks: an asset, a path with plain and one with nested values. */
+/** The requests that show how a provider answers: an asset, a path with plain and one with nested values. */
 const probes = z.strictObject({ asset: word, plain: word, nested: word })
 
 const whole = z.strictObject({

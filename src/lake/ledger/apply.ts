@@ -199,7 +199,7 @@ function applyCoverage(index: Index, entry: Entry): void {
   }
 }
 
-/** What is said of a window, without its series. */
+/** Reads a row of coverage without its series. */
 export const windowAnswerOf = rowOf(windowFields)
 
 /** The live rows of a series that overlap or touch the window, sorted. */

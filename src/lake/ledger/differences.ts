@@ -2,7 +2,7 @@ import { type Accepted, acceptedFields, type Entry, type IncidentPart, type Viol
 import { type IndexCell, type Index, rowOf } from './index-rows.ts'
 import { count, orNull, real, text } from '../../base/value-checks.ts'
 
-/** What tells a violation of a series apart from every other: of a window also its end. */
+/** The key of a violation: it differs from that of every other violation. */
 export function keyOf({ series, t, kind, offered, incident, until }: Violation): readonly IndexCell[] {
   return [series, t, kind, offered ?? '', incident ?? '', until ?? 0]
 }

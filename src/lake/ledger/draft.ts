@@ -25,7 +25,7 @@ import { heldRules, heldState } from './index-queries.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { agreeProvider } from './provider.ts'
 
-/** What committing needs from outside. */
+/** The dependencies of a commit. */
 export interface CommitDeps {
   readonly nowMicros: () => Micros
   readonly sleep: (milliseconds: number) => Promise<unknown>
@@ -39,7 +39,7 @@ export interface CommitDeps {
   readonly during?: During
 }
 
-/** What rewriting files needs of the world. */
+/** The dependencies of a job that rewrites files. */
 export interface RewriteDeps extends CommitDeps {
   /** Aborted by an interrupt: what is finished is committed, the rest is left as it is. */
   readonly signal: AbortSignal
@@ -47,7 +47,7 @@ export interface RewriteDeps extends CommitDeps {
   readonly threads?: number
 }
 
-/** What a commit will be called, known before its files are written. */
+/** The identity of a commit, known before its files are written. */
 export interface Ticket {
   readonly lake: string
   readonly version: number
@@ -63,7 +63,7 @@ export function schemaOf(state: NamedState | undefined, before = journalSchema):
   return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
 }
 
-/** What the footers of its files say. */
+/** The metadata in the footers of a commit's files. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
   return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: String(journalSchema) }
 }
@@ -82,10 +82,10 @@ export function listedAs(
   return { temporary: null, path, table, label, metric, interval, rows, min_t, max_t, digest, meta, ...as }
 }
 
-/** What is not said of files that hold no points. */
+/** Nulls for the fields that only files of points have. */
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
-/** What the commit itself writes into an entry. */
+/** Fields of an entry that the commit itself writes. */
 type Framed =
   | 'schema_version'
   | 'lake'
@@ -118,7 +118,7 @@ export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violat
   readonly further?: { readonly [key: string]: Json }
 }
 
-/** What came of it: `made` is false when there was nothing new, and then `version` is the one before. */
+/** The result of a commit: `made` is false if there was nothing new, and `version` is then the one before. */
 export interface Version {
   readonly made: boolean
   readonly version: number

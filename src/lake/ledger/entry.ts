@@ -101,7 +101,7 @@ export const forgottenFields = {
 /** How many of them came again; `proven`: as they were, by their digest; else they are known from this commit on. */
 const regainedFields = { series: text, month: text, points: count, proven: flag }
 
-/** What is known about the half-open window (seconds) of a series; it replaces what was said about that window before. */
+/** A coverage range: what is known about a half-open window (seconds) of a series. It replaces earlier ranges of that window. */
 export const windowFields = {
   since: whole,
   until: whole,
@@ -312,7 +312,7 @@ export function violationId({
   return sha256(JSON.stringify([series, t, kind, offered])).slice(0, 12)
 }
 
-/** What to do about a file of the journal that is damaged or gone. */
+/** The advice for a file of the journal that is damaged or gone. */
 export const putItBack = 'run pitlake doctor, or put the file back from a copy of the lake'
 
 /** A JSON object as a file of its own: the document begins with the SHA-256 of the rest of itself. */

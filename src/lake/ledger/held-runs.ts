@@ -360,7 +360,7 @@ const markFields = {
   held: flag,
 }
 
-/** What a run notes of its plan: by the selections it can be told again, in few bytes. */
+/** The selections of a run, as it notes them in its plan: a later run can plan them again. */
 export function selectionMarks(selections: readonly Selection[]) {
   const named = selections.filter(({ held }) => held !== true)
   return {

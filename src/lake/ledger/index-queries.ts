@@ -426,7 +426,7 @@ export function summary(index: Index): LakeSummary {
 
 const typeOf = rowOf(valueTypeFields)
 
-/** What is said of the types of these metrics' values. */
+/** Reads the recorded types of the values of these metrics. */
 export function heldValueTypes(index: Index, metrics: readonly string[]): ValueType[] {
   const one = index.statement(
     `SELECT metric, path, parent, type, nullif(after_type, '') AS after, available_at, ruled_at FROM value_types

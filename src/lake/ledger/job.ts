@@ -20,7 +20,7 @@ export interface RunEnd {
   readonly requests: number
 }
 
-/** What a job needs of the world. */
+/** The dependencies of a job. */
 export interface JobDeps extends CommitDeps {
   /**
    * Runs once after the last commit, also after an early stop, while the job's lock is held and the ledger is open: the

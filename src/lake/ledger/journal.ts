@@ -10,8 +10,8 @@ export interface Sealed {
   readonly digest: string
 }
 
-/** The versions that the journal's folder holds. */
-export async function listJournal(root: string) {
+/** Lists the versions of which the journal's folder has files. */
+export async function listJournal(root: string): Promise<Listing> {
   const entries = await entriesIn(inLake(root, places.journal))
   // A folder of such a name is nobody's entry.
   return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))

@@ -17,7 +17,7 @@ export interface AskRequest extends Omit<HttpRequest, 'signal' | 'firstByteMs'> 
   readonly attempts?: number | undefined
 }
 
-/** What happens on the way, for progress and the ledger; `at` in milliseconds since 1970, `attempt` from 1. */
+/** A step of a request, for progress and the ledger; `at` in milliseconds since 1970, `attempt` from 1. */
 export type AskEvent =
   | { readonly kind: 'sent'; readonly id: string; readonly at: number; readonly attempt: number; readonly sent: number }
   | {

@@ -62,7 +62,7 @@ export async function spoolBody(body: Readable, headers: Headers, target: Target
   }
 }
 
-/** What has come of a body so far. */
+/** The part of a body that has arrived so far. */
 interface Landed {
   /** Bytes as they were sent, where those are counted. */
   sent: number

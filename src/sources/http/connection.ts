@@ -45,7 +45,7 @@ export interface Api extends Access {
   readonly patient: boolean
 }
 
-/** What a job needs of the world that asks an API. */
+/** The dependencies of a job that requests an API. */
 export interface AskingDeps extends JobDeps {
   /** Milliseconds since 1970, from a clock that does not step back. */
   readonly now: () => number

@@ -3,7 +3,7 @@ import { redact, withoutHalfKey } from '../../base/secrets.ts'
 import { formatInstant, type Instant, instantOf } from '../../base/time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './governor.ts'
 
-/** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
+/** The facts of every answer: when it came, how long it took, and the few headers that later stages use. */
 type Answer = {
   readonly status: number
   /** When the answer's head was read, in milliseconds since 1970 by the local clock. */

@@ -8,7 +8,7 @@ import type { Purpose } from './run.ts'
 import { type IngestSummary, verdict } from './run-summary.ts'
 import { selectedPlaceholders } from './unmapped.ts'
 
-/** What a fetch is told. */
+/** The input of a fetch. */
 interface IngestInput extends PlanInput, MetricsInput {
   /** The most credits that windows may cost; as many as the plan says where none is given. */
   readonly budget?: number | null

@@ -100,7 +100,7 @@ export interface MetadataInput extends MetricsProvider {
   readonly selections: readonly Selection[]
 }
 
-/** What metadata are asked with. */
+/** The dependencies of requests for metadata. */
 interface MetadataAsking {
   readonly ask: AskOne
   readonly base: string

@@ -21,7 +21,7 @@ import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
 import { beforeStart, isOfMetadata, isUnlisted, standingOf } from './metadata-readings.ts'
 import type { MetadataStanding, SeriesMetadata } from './metadata-readings.ts'
 
-/** What the lake already knows of a series. */
+/** The stored data of a series, as planning needs them. */
 export interface Held {
   readonly metric: string
   readonly points: number
@@ -32,7 +32,7 @@ export interface Held {
   readonly incident?: Window | undefined
 }
 
-/** What bounds and prices a plan. */
+/** The bounds and prices of a plan. */
 export interface PlanLimits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
@@ -361,7 +361,7 @@ function widen({ want, known, interval, horizon, limits }: Line, settles: Window
   return { since, until: Math.max(settles.until, ceil(until, interval, limits.weekStart)) }
 }
 
-/** What a plan of these requests costs. */
+/** Adds up the size and the cost of requests. */
 export function totalsOf(
   series: number,
   windows: number,

@@ -1,3 +1,4 @@
+import type { UnmappedName } from './unmapped.ts'
 import { type Catalogue, type Dimension, dimensions, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
 import { checkSelections, expand, askedPaths, type Selection, type Series } from '../../catalog/series.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
@@ -45,12 +46,23 @@ export interface PlanInput extends MetadataInput {
   readonly now: Instant
 }
 
+/** A plan, with what it is based on. */
+export interface PreparedPlan {
+  readonly plan: Plan
+  /** Selected placeholders that the configuration does not map. */
+  readonly unmapped: readonly UnmappedName[]
+  /** Selected paths that have metadata, and paths whose metadata were requested now. */
+  readonly metadata: { readonly paths: number; readonly asked: number }
+}
+
 /**
- * The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. Metadata
- * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must
- * do. Beside it: of how many selected paths there are metadata, and how many were asked for now.
+ * Plans against the stored data; a lake that does not exist yet stores nothing, and is not created. Old metadata are
+ * requested first, and stored if the lake may be written to. With `asking` null the stored ones are used.
  */
-export async function preparePlan(input: PlanInput, asking: (BesideDeps & CommitDeps) | null = null) {
+export async function preparePlan(
+  input: PlanInput,
+  asking: (BesideDeps & CommitDeps) | null = null,
+): Promise<PreparedPlan> {
   const { settings, catalogue, selections } = input
   checkSelections(catalogue, selections)
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
@@ -69,7 +81,7 @@ export async function preparePlan(input: PlanInput, asking: (BesideDeps & Commit
 /** The answers to requests for metadata. */
 interface AskedMetadata {
   readonly answers: readonly MetadataAnswer[]
-  /** Who answered; null where nobody showed it. */
+  /** The provider that answered; null if no answer showed it. */
   readonly provider: Provider | null
 }
 

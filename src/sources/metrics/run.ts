@@ -20,13 +20,13 @@ import { RunTally, type WindowCounts } from './run-summary.ts'
 export const maxBodyBytes = 1_000_000_000
 const pollRetries: RetryPolicy = { ...usualRetries, attempts: 3 }
 
-/** What every job is told that asks for points. */
+/** The input of every job that requests points. */
 export interface MetricsInput extends Pick<PlanInput, 'settings' | 'catalogue' | 'now'> {
   readonly maxRequests: number | null
   readonly providerMoved: boolean
 }
 
-/** What a job that requests points needs of the world. */
+/** The dependencies of a job that requests points. */
 export interface IngestDeps extends AskingDeps {
   readonly onEvent: (event: IngestEvent) => void
 }
@@ -146,7 +146,7 @@ async function refreshMetadata(
   if (version) run.tally.version(version)
 }
 
-/** What happens while a fetch runs, for progress and the run's log. */
+/** A step of a run that requests points, for progress and the run's log. */
 export type IngestEvent =
   | { readonly kind: 'planned'; readonly plan: Plan }
   /** A request is about to be asked, under this id. */

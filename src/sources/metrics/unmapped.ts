@@ -27,7 +27,7 @@ export interface UnmappedName extends Pick<Placeholder, 'setting' | 'name'> {
   readonly series: readonly string[]
 }
 
-/** What is selected, of whom. */
+/** A provider and what is selected of it. */
 interface UnmappedInput extends MetricsProvider {
   readonly selections: readonly Selection[]
   /** Ids of the selected series to look at; all unless given. */

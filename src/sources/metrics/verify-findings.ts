@@ -22,13 +22,13 @@ import { inLake } from '../../lake/store/layout.ts'
 import type { Ask } from './plan.ts'
 import { formatInstant, formatMillis } from '../../base/time.ts'
 
-/** What can come of a window that is asked again, the gravest first. */
+/** The results of a window that is requested again, the gravest first. */
 const verifyResults = [
   ...(['changed', 'vanished', 'null filled', 'computed_at changed', 'revised'] as const),
   ...(['appended', 'identical'] as const),
 ] as const
 
-/** What came of a window that was asked again. */
+/** The result of a window that was requested again. */
 type VerifyResult = (typeof verifyResults)[number]
 
 /**
@@ -181,7 +181,7 @@ interface EarlierRequest {
 
 type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'asked'>
 
-/** What the batches of a verify have brought so far. */
+/** The results of the batches of a verify so far. */
 export class Findings {
   readonly #violations = new Map<string, Violation>()
   readonly #verified: Verified[] = []

@@ -175,15 +175,23 @@ export function findingLine({ kind, resource, id, detail, held = null, offered =
 
 const countsFields = { resource: text, open: count, versions: count }
 
-/** Open records and versions of a table of records, given its steps for FROM. */
-export async function countRecords(engine: Engine, table: string, steps: string) {
+/** Counts of one table of records. */
+export interface RecordCounts {
+  /** Records that are not removed. */
+  readonly open: number
+  /** Versions of all records. */
+  readonly versions: number
+}
+
+/** Counts the records of a table, given its steps for FROM. */
+export async function countRecords(engine: Engine, table: string, steps: string): Promise<RecordCounts> {
   const [counts] = await rowsAs(engine, countsFields, registryStatement('counts', { resource: quote(table), steps }))
   return counts ?? { open: 0, versions: 0 }
 }
 
 /** Counts the open records and the versions of every table. */
 async function readCounts(ledger: Ledger, engine: Engine, tables: readonly string[]) {
-  const counts: Record<string, { readonly open: number; readonly versions: number }> = {}
+  const counts: Record<string, RecordCounts> = {}
   for (const table of tables) counts[table] = await countRecords(engine, table, relationOf(ledger, `history.${table}`))
   return counts
 }
