@@ -14,7 +14,7 @@ const exitCodes = {
 /** How a process ends that did not do all; 0 is the other. */
 type ExitCode = (typeof exitCodes)[ErrorKind]
 
-/** What each exit code means, for people. */
+/** The meaning of each exit code, for people. */
 export const exitMeanings: Readonly<Record<ExitCode | 0, string>> = {
   0: 'done',
   1: 'unexpected',

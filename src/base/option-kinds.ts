@@ -2,7 +2,7 @@ import { usage } from './errors.ts'
 import { hint } from './suggestion.ts'
 import { parseDuration, parseInstant } from './time.ts'
 
-/** What an option takes: how its text is read, and what may be offered for it. */
+/** The kind of an option: how its text is read, and which words may be offered for it. */
 export interface Kind<T = unknown> {
   readonly name: 'text' | 'count' | 'number' | 'span' | 'instant' | 'choice' | 'list' | 'file' | 'folder'
   /** The value of a text; a mistake is one line about the subject, such as `--max-age`. */
@@ -49,7 +49,7 @@ function span(such = '15m or 2d', some = false): Kind<number> {
 /** Bytes. */
 export const mega: number = 2 ** 20
 
-/** What a size looks like. */
+/** How to write a size, for messages. */
 export const suchSize = 'a size such as 512MB or 16GB'
 
 /** The bytes of a size with its unit; undefined for any other text. */

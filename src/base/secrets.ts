@@ -138,7 +138,7 @@ function hex(bytes: Uint8Array, from: number, digits: number): number {
   return value
 }
 
-/** What takes the place of a key. */
+/** The text that replaces a key. */
 export const keyMark = '[key]'
 /** The fewest characters of a key: a shorter one could be part of the data by chance. */
 export const shortestKey = 8
@@ -304,7 +304,7 @@ export function createRedactor(keys: readonly string[], kind: RedactionKind): Re
 }
 
 /** The bytes up to `mayEnd`, or to the end of a key that begins before it; and how many they were. */
-function replaced(wanted: Wanted, bytes: Buffer, mayEnd: number, reading: Reading | null): [Buffer, number] {
+function replaced(wanted: Wanted, bytes: Buffer, mayEnd: number, reading: JsonReading | null): [Buffer, number] {
   const parts: Buffer[] = []
   let taken = 0
   for (const { start, end, numeric } of matchesIn(wanted, bytes)) {
@@ -333,11 +333,20 @@ function notInEscape(bytes: Buffer, at: number): number {
   return at - ((at - first) % 2)
 }
 
-/** How far a body was read as JSON; `json`: whether it begins like that, null before the first byte that is no space. */
-const newReading = () => ({ json: null as boolean | null, inString: false, escaped: false })
-type Reading = ReturnType<typeof newReading>
+/** How far a body was read as JSON. */
+interface JsonReading {
+  /** Whether the body begins as JSON does; null before the first byte that is no space. */
+  json: boolean | null
+  /** Whether the next byte is inside a text. */
+  inString: boolean
+  /** Whether a backslash escapes the next byte. */
+  escaped: boolean
+}
 
-function read(reading: Reading, bytes: Buffer, from: number, to: number): void {
+/** A reading before the first byte. */
+const newReading = (): JsonReading => ({ json: null, inString: false, escaped: false })
+
+function read(reading: JsonReading, bytes: Buffer, from: number, to: number): void {
   for (let at = from; at < to; at++) {
     const byte = bytes[at] as number
     if (reading.json === null && byte > 0x20 && byte < 0x80) reading.json = byte === 0x5b || byte === 0x7b

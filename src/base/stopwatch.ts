@@ -1,15 +1,16 @@
-/** What a run spends its time on, nearest to its end first; `other` is what no part claims. */
+/** The parts on which a run spends its time, nearest to its end first; `other` is the time that no part claims. */
 const parts = ['views', 'committing', 'writing', 'proving', 'reading', 'asking', 'waiting', 'other'] as const
 
+/** A part of a run; derived, because `parts` lists them once. */
 type Part = (typeof parts)[number]
 
 /** Seconds by part: together they are the whole run. */
-type Spent = Readonly<Record<Part, number>>
+export type Spent = Readonly<Record<Part, number>>
 
 /** Does work on the account of a part. */
 export type During = <T>(part: Part, work: () => Promise<T>) => Promise<T>
 
-/** Where nobody keeps the time. */
+/** Does work without counting its time. */
 export const unwatched: During = async (_part, work) => await work()
 
 /** Counts each moment once, for the first of the parts that go on. `elapsed`: milliseconds since the process began. */

@@ -38,12 +38,12 @@ export type Interval = keyof typeof table
 /** All intervals, shortest first. */
 export const intervals = Object.keys(table) as readonly string[] as readonly [Interval, ...Interval[]]
 
-/** Those that a provider may offer and that may be requested, shortest first. */
+/** Intervals that a provider may offer and that may be requested, shortest first. */
 export const offeredIntervals = intervals.filter(
   (interval) => table[interval].offered,
 ) as readonly string[] as readonly [Interval, ...Interval[]]
 
-/** Those that begin on the week's first day. */
+/** Intervals that begin on the week's first day. */
 export const weeklyIntervals: readonly Interval[] = intervals.filter((interval) => table[interval].weekly)
 
 /** Under which the points of a series stand that names no interval, until they have shown theirs. */
@@ -211,7 +211,7 @@ export function formatMicros(at: Micros): string {
   return `${new Date(millis).toISOString().slice(0, -1)}${String(at - millis * 1000).padStart(3, '0')}Z`
 }
 
-/** The same with its milliseconds: `2024-03-01T00:00:00.000Z`. */
+/** Formats microseconds as ISO text with milliseconds: `2024-03-01T00:00:00.000Z`. */
 export function formatMillis(at: Micros): string {
   return new Date(at / 1000).toISOString()
 }

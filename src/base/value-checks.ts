@@ -14,12 +14,12 @@ export interface ValueCheck<T> {
 
 type Checks = Readonly<Record<string, ValueCheck<unknown>>>
 
-/** What a check proves a value to be. */
+/** The type that a check proves of a value. */
 export type Proven<C> = C extends ValueCheck<infer T> ? T : never
 type Missing<S> = { [K in keyof S]: undefined extends Proven<S[K]> ? K : never }[keyof S]
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
-/** What these checks prove an object to be. */
+/** The type that checks of its members prove of an object. */
 export type Shaped<S extends Checks> = Plain<
   { [K in Exclude<keyof S, Missing<S>>]: Proven<S[K]> } & { [K in Missing<S>]?: Proven<S[K]> }
 >

@@ -10,7 +10,7 @@ export function visible(text: string): string {
     .replaceAll(silent, (sign) => `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 }
 
-/** The same for text of several lines: its line ends stay. */
+/** Makes text of several lines visible; its line ends stay. */
 export function visibleLines(text: string): string {
   return text.split('\n').map(visible).join('\n')
 }

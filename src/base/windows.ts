@@ -11,7 +11,7 @@ export function union(windows: readonly Window[]): Window[] {
   return bridge(windows, 0)
 }
 
-/** What is in `left` and in no window of `right`. */
+/** The parts of `left` that are in no window of `right`. */
 export function minus(left: readonly Window[], right: readonly Window[]): Window[] {
   const holes = union(right)
   const between = [...holes, undefined].map((hole, n) => ({
@@ -21,7 +21,7 @@ export function minus(left: readonly Window[], right: readonly Window[]): Window
   return intersect(left, between)
 }
 
-/** What is in both. */
+/** The parts that are in both lists of windows. */
 export function intersect(left: readonly Window[], right: readonly Window[]): Window[] {
   const a = union(left)
   const b = union(right)

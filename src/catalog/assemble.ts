@@ -1,15 +1,29 @@
+import type { EndpointRules } from './catalogue.ts'
 import type { Complain, Complaint } from '../base/errors.ts'
 import { intervals, isOffered, longestSeconds, offeredIntervals } from '../base/time.ts'
 import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, type Placed } from './catalogue.ts'
 import { hint } from '../base/suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
-import type { SourceFile } from './schema.ts'
+import type { EndpointRow, SourceFile } from './schema.ts'
 
-/** What every endpoint is put together with. */
+/** A named value set, with where it is written (`file:line`). */
+interface ValueSet {
+  readonly list: readonly string[]
+  readonly where: string
+}
+
+/** The named value sets of all files. */
+interface ValueSets {
+  /** By `kind.name`. */
+  readonly values: ReadonlyMap<string, ValueSet>
+  /** The sets to which some endpoint refers, by `kind.name`. */
+  readonly used: Set<string>
+}
+
+/** The facts of all files that every endpoint needs. */
 interface Common {
-  /** The named value sets of all files by `kind.name`, and which of them somebody refers to. */
-  readonly sets: ReturnType<typeof gatherSets>
+  readonly sets: ValueSets
   readonly rules: readonly PlacedRule[]
   readonly defaults: Readonly<Record<keyof Defaults, readonly string[]>> | undefined
   readonly placeholderWords: readonly string[]
@@ -54,8 +68,8 @@ function setsOf(many: Dimension['many']): 'frequencies' | Exclude<Dimension['man
   return many === 'intervals' ? 'frequencies' : many
 }
 
-function gatherSets(files: readonly SourceFile[], complain: Complain) {
-  const values = new Map<string, { list: readonly string[]; where: string }>()
+function gatherSets(files: readonly SourceFile[], complain: Complain): ValueSets {
+  const values = new Map<string, ValueSet>()
   for (const { yaml, content } of files) {
     for (const kind of dimensions.map(({ many }) => setsOf(many))) {
       for (const [name, list] of Object.entries(content[kind] ?? {})) {
@@ -107,12 +121,7 @@ function placed<Row>(
 /** Says where a key of a row stands, and its path. */
 type Place = (...keys: readonly string[]) => string
 
-function endpointOf(
-  common: Common,
-  row: NonNullable<SourceFile['content']['endpoints']>[number],
-  source: string,
-  at: Place,
-): Endpoint {
+function endpointOf(common: Common, row: EndpointRow, source: string, at: Place): Endpoint {
   const values = (many: Dimension['many']) => valuesOf(common, many, row[many], () => at(many))
   const allowed = values('intervals').filter(isOffered)
   const [currencies, exchanges, networks] = [values('currencies'), values('exchanges'), values('networks')]
@@ -153,7 +162,7 @@ function endpointOf(
   }
 }
 
-function rulesOf({ rules: placed, complain }: Common, path: string, source: string): Endpoint['rules'] {
+function rulesOf({ rules: placed, complain }: Common, path: string, source: string): EndpointRules {
   const seen = new Set<string>()
   const rules = resolveRules(path, placed, ({ first, second, interval }) => {
     const pair = `${first.where} ${second.where}`

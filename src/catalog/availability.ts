@@ -1,5 +1,5 @@
 import { day, end, type Instant, type Interval, longestSeconds } from '../base/time.ts'
-import { countedSeconds, ruleKinds, type timeOf } from './rule-kinds.ts'
+import { countedSeconds, ruleKinds, type RuleTime } from './rule-kinds.ts'
 
 /** Where an availability rule comes from: the API description, a conservative guess, the user's configuration. */
 type RuleBasis = 'stated' | 'assumed' | 'override'
@@ -17,7 +17,7 @@ interface RuleFrame {
 }
 
 /** When a point may first be known. */
-export type Rule = RuleFrame & ReturnType<typeof timeOf>
+export type Rule = RuleFrame & RuleTime
 
 /** The rule in force for an interval that starts at `t`; rules are sorted by `until`, the open one last. */
 export function ruleFor(rules: readonly Rule[], t: Instant): Rule {

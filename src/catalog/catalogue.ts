@@ -19,6 +19,9 @@ export type Defaults = {
   readonly [One in Dimension['one']]: (One extends 'interval' ? Interval : string) | null
 }
 
+/** The availability rules of an endpoint by interval, each list sorted by `until`, the open rule last. */
+export type EndpointRules = Readonly<Record<Interval, readonly Rule[]>>
+
 /** One metric path with everything that may be asked of it. Empty lists: it takes no such parameter. */
 export interface Endpoint {
   /** The metric's name everywhere in the lake. */
@@ -45,14 +48,14 @@ export interface Endpoint {
   readonly overlap: 'exact' | 'fixed_range' | 'off'
   /** Whether another value than the stored one is a further vintage of its point, no violation. */
   readonly revisable: boolean
-  /** Per interval (all five where the endpoint takes none), sorted by `until`, the open one last. */
-  readonly rules: Readonly<Record<Interval, readonly Rule[]>>
+  /** For every interval, also if the endpoint takes none. */
+  readonly rules: EndpointRules
   /** Unknown keys of an imported listing, kept as they came. */
   readonly extra: Readonly<Record<string, unknown>>
   /** Where the row stands: `catalog/metrics.yaml:12`; of own data `imported`. */
   readonly source: string
-  /** Of own data: parts of its values that are known before the whole, by JSON pointer, each with its rules. */
-  readonly clocks?: Readonly<Record<string, Endpoint['rules']>>
+  /** For user data: parts of the values that are known before the whole, by JSON pointer, each with its rules. */
+  readonly clocks?: Readonly<Record<string, EndpointRules>>
 }
 
 /** Where the row of own data stands: in the lake itself. */

@@ -20,11 +20,22 @@ export const instant = z
 type Key = string | number
 type Path = readonly Key[]
 
-/** A YAML text with the line of every node: what a complaint needs to point at. */
-export type YamlText = Readonly<ReturnType<typeof readYaml>>
+/** A parsed YAML text, with the line of every node for complaints. */
+export interface YamlText {
+  /** The name of its file. */
+  readonly name: string
+  /** The value; undefined if there are complaints. */
+  readonly value: unknown
+  /** Mistakes of syntax and repeated keys. */
+  readonly complaints: Complaint[]
+  /** `file:line` of the node at the path, or of its nearest parent that exists. */
+  readonly where: (path: Path) => string
+  /** A scalar as it is written: `00` is not 0. Undefined if the path names none. */
+  readonly written: (path: Path) => string | undefined
+}
 
 /** Parses YAML; syntax errors and repeated keys become complaints with their line. */
-export function readYaml(name: string, text: string) {
+export function readYaml(name: string, text: string): YamlText {
   const lines = new LineCounter()
   const document = parse(name, text, lines)
   // One slip of syntax drags others behind it: only the first says what to mend. Repeated keys stand for themselves.
@@ -39,9 +50,7 @@ export function readYaml(name: string, text: string) {
   if (errors.length === 0)
     complaints.push(...strangeNodes(document).map(({ offset, ...told }) => ({ subject: at(offset), ...told })))
   const value = complaints.length > 0 ? undefined : valueOf(document, at, complaints)
-  /** `file:line` of the node at the path, or of its nearest parent that exists. */
   const where = (path: Path) => `${name}:${lineOf(document, lines, path)}`
-  /** A scalar as it is written: `00` is not 0. Undefined where the path names none. */
   const written = (path: Path) => {
     const node = document.getIn(path, true)
     return isScalar(node) ? node.source : undefined

@@ -1,10 +1,35 @@
 import { type Catalogue, type Endpoint, isNameless } from './catalogue.ts'
 import type { ListedEndpoint } from './listing.ts'
 
-/** An endpoint that is listed with other parameters. */
-type ChangedEndpoint = {
+/** A parameter of which the provider lists different values than the catalogue. */
+export type ParameterChange = {
+  /** Such as `intervals` or `currencies`. */
+  readonly parameter: string
+  /** Values that only the provider lists. */
+  readonly added: readonly string[]
+  /** Values that only the catalogue lists. */
+  readonly removed: readonly string[]
+}
+
+/** An endpoint that is listed with different parameters. */
+export type ChangedEndpoint = {
   readonly path: string
-  readonly changes: ReturnType<typeof changesOf>
+  readonly changes: readonly ParameterChange[]
+}
+
+/** How a provider's listing differs from the catalogue. */
+export type CatalogueDrift = {
+  /** Endpoints in the listing. */
+  readonly listed: number
+  /** Endpoints in the catalogue. */
+  readonly catalogued: number
+  /** Paths that are listed and not in the catalogue. */
+  readonly new: readonly string[]
+  /** Paths that are in the catalogue and not listed. */
+  readonly gone: readonly string[]
+  readonly changed: readonly ChangedEndpoint[]
+  /** Paths that the catalogue names by a placeholder without a real name: they cannot be compared. */
+  readonly unmapped: readonly string[]
 }
 
 /** How the provider spells what the catalogue names by placeholder. */
@@ -17,8 +42,12 @@ type Spelling = {
   readonly all: boolean
 }
 
-/** Compares the catalogue with what a provider lists; a parameter of which the listing says nothing has not changed. */
-export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], spelling: Spelling) {
+/** Compares the catalogue with what a provider lists; a parameter that the listing does not name has not changed. */
+export function compareListing(
+  catalogue: Catalogue,
+  listing: readonly ListedEndpoint[],
+  spelling: Spelling,
+): CatalogueDrift {
   const listed = new Map(listing.map((row) => [row.path, row]))
   const known = new Set<string>()
   const gone: string[] = []
@@ -38,17 +67,19 @@ export function compareListing(catalogue: Catalogue, listing: readonly ListedEnd
   return {
     listed: listing.length,
     catalogued: catalogue.endpoints.size,
-    /** Listed, not catalogued. */
     new: fresh.map(({ path }) => path),
-    /** Catalogued, not listed. */
     gone,
     changed,
-    /** Catalogued under a placeholder that no real name is given for: nothing can be said of them. */
     unmapped,
   }
 }
 
-function changesOf(catalogue: Catalogue, endpoint: Endpoint, row: ListedEndpoint, spelling: Spelling) {
+function changesOf(
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  row: ListedEndpoint,
+  spelling: Spelling,
+): ParameterChange[] {
   const switches = (['since', 'until', 'format'] as const).filter((key) => endpoint[key])
   const own = endpoint.timestampFormat ? [...switches, 'timestamp_format'] : switches
   const found = [
@@ -80,8 +111,12 @@ function exchangesOf(
   return [mapped, exchanges?.filter((name) => mapped.includes(name))]
 }
 
-/** What the provider lists that the catalogue does not know of a parameter (`added`), and the reverse. */
-function difference(parameter: string, catalogued: readonly string[], listed: readonly string[] | undefined) {
+/** Compares the values of one parameter; undefined if they are the same or the provider lists none. */
+function difference(
+  parameter: string,
+  catalogued: readonly string[],
+  listed: readonly string[] | undefined,
+): ParameterChange | undefined {
   if (listed === undefined) return undefined
   const added = listed.filter((value) => !catalogued.includes(value))
   const removed = catalogued.filter((value) => !listed.includes(value))

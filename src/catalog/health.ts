@@ -6,36 +6,56 @@ import { hint } from '../base/suggestion.ts'
 import { day } from '../base/time.ts'
 import type { Config } from './config.ts'
 
-/** What is still well where nothing is said: `status --check`, `/healthz` and the hooks judge by it. Spans are seconds. */
-export const usualCheck = {
-  /** How long a point may have been due, by pattern of paths; a path that none matches has its usual judgement. */
-  maxLate: [] as readonly { readonly pattern: string; readonly seconds: number }[],
-  /** How often the lake is fetched; null: as its runs show. */
-  schedule: null as number | null,
+/** The limits unless the config file sets others: `status --check`, `/healthz` and the hooks judge by them. */
+export const usualCheck: Check = {
+  maxLate: [],
+  schedule: null,
   /** The registry's feed can be made up for only while the provider keeps it. */
   maxFeedAge: 3 * day,
   maxViolations: 0,
   maxFindings: 0,
   maxFailed: 0,
-  /** Null: any number. */
-  maxGaps: null as number | null,
+  maxGaps: null,
 }
 
-export type Check = Readonly<typeof usualCheck>
+/** How late the points of some paths may be. */
+export interface LateLimit {
+  /** A glob of paths. */
+  readonly pattern: string
+  readonly seconds: number
+}
+
+/** The limits within which `status --check` calls a lake well. */
+export interface Check {
+  /** How late points may be; paths that no pattern matches have their usual judgement. */
+  readonly maxLate: readonly LateLimit[]
+  /** How often the lake is fetched, seconds; null if its runs show it. */
+  readonly schedule: number | null
+  /** How old the last poll of the registry's feed may be, seconds. */
+  readonly maxFeedAge: number
+  /** The most open violations. */
+  readonly maxViolations: number
+  /** The most open findings of the registry. */
+  readonly maxFindings: number
+  /** The most failed coverage ranges. */
+  readonly maxFailed: number
+  /** The most gaps; null for any number. */
+  readonly maxGaps: number | null
+}
 
 export const hookNames = ['on_done', 'on_violation', 'on_stale', 'on_head'] as const
 
-/** What is run when something has happened. */
-type Hooks = {
-  /** A line for the shell, or a program and its arguments. */
+/** The commands to run when something has happened. */
+export type Hooks = {
+  /** By event: a line for the shell, or a program and its arguments. */
   readonly commands: Readonly<Partial<Record<(typeof hookNames)[number], string | readonly string[] | undefined>>>
-  /** Seconds. */
+  /** How long each may run, seconds. */
   readonly limit: number
   /** Where they are run: the folder of the config file. */
   readonly folder: string
 }
 
-/** What the config file says of health; `file` is where it stands. */
+/** Reads limits and hooks from the config file at `file`. */
 export function healthOf(config: Partial<Config>, file: string): { readonly check: Check; readonly hooks: Hooks } {
   const { max_late, max_feed_age, max_violations, max_findings, max_failed, max_gaps } = config.check ?? {}
   const { limit, ...commands } = config.hooks ?? {}

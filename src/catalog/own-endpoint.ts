@@ -1,6 +1,6 @@
 import { intervals, longestSeconds } from '../base/time.ts'
 import type { Rule } from './availability.ts'
-import { type Endpoint, imported } from './catalogue.ts'
+import { type Endpoint, type EndpointRules, imported } from './catalogue.ts'
 import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
 
 /** Why a rule is none: what dates its points are the rows themselves. */
@@ -14,12 +14,12 @@ function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vin
   return { ...frame, basis: 'assumed', quote: null, reason: isTold ? toldByRows : 'its mapping says nothing' }
 }
 
-function rulesFor(source: SourceMapping, part: string): Endpoint['rules'] {
+function rulesFor(source: SourceMapping, part: string): EndpointRules {
   const all = intervals.map((interval) => {
     const moments = momentsOf(source, interval)
     return [interval, [ruleOf(moments.get(part) ?? moments.get('') ?? unsaid, source)]]
   })
-  return Object.fromEntries(all) as Endpoint['rules']
+  return Object.fromEntries(all) as EndpointRules
 }
 
 /** Own data as an endpoint of the catalogue that nobody is asked for. */

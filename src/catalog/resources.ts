@@ -1,25 +1,31 @@
 import type { Complain } from '../base/errors.ts'
-import type { Catalogue, RegistryField, Resource } from './catalogue.ts'
-import type { SourceFile } from './schema.ts'
+import type { RegistryField, Resource } from './catalogue.ts'
+import type { FieldRow, ResourceRow, SourceFile } from './schema.ts'
 
-type ResourceRow = NonNullable<SourceFile['content']['resources']>[string]
+/** Where a part of a resource stands. */
+interface ResourcePlace {
+  /** `file:line`. */
+  readonly source: string
+  /** How to name it in a complaint. */
+  readonly subject: string
+}
 
 /** A resource as written, and where in its file its parts stand. */
 interface Placed {
   readonly name: string
   readonly row: ResourceRow
-  /** `file:line`, and how to say it in a complaint. */
-  readonly at: (...path: readonly string[]) => { readonly source: string; readonly subject: string }
+  /** Where the part at the path stands. */
+  readonly at: (...path: readonly string[]) => ResourcePlace
 }
 
-/** What stands below the base of the registry beside its lists. */
+/** Paths below the base of the registry that are no lists. */
 const ownPaths = ['/snapshot', '/changes', '/changes/head']
 
 /** The registry's resources of all files; what contradicts itself or another file is complained of. */
-export function resourcesOf(files: readonly SourceFile[], complain: Complain): Catalogue['resources'] {
+export function resourcesOf(files: readonly SourceFile[], complain: Complain): ReadonlyMap<string, Resource> {
   const rows = files.flatMap(({ yaml, content }) =>
     Object.entries(content.resources ?? {}).map(([name, row]): Placed => {
-      const at: Placed['at'] = (...path) => {
+      const at = (...path: readonly string[]): ResourcePlace => {
         const source = yaml.where(['resources', name, ...path])
         return { source, subject: `${source}: ${['resources', name, ...path].join('.')}` }
       }
@@ -64,8 +70,8 @@ type Sets = ReadonlyMap<string, { readonly open: boolean; readonly values: reado
 
 function fieldOf(
   field: string,
-  spec: ResourceRow['fields'][string],
-  { source, subject }: ReturnType<Placed['at']>,
+  spec: FieldRow,
+  { source, subject }: ResourcePlace,
   sets: Sets,
   names: ReadonlySet<string>,
   complain: Complain,

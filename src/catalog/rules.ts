@@ -2,7 +2,7 @@ import { type Interval, intervals } from '../base/time.ts'
 import type { Rule } from './availability.ts'
 import { globTest, globWeight } from './globs.ts'
 import { timeOf } from './rule-kinds.ts'
-import type { SourceFile } from './schema.ts'
+import type { AvailabilityRow } from './schema.ts'
 
 /** A rule of the catalogue with the place where it stands, ready to be matched. */
 export interface PlacedRule {
@@ -20,7 +20,7 @@ interface RuleClash {
 }
 
 /** A row of `availability:` as a rule. */
-export function placeRule(row: NonNullable<SourceFile['content']['availability']>[number], where: string): PlacedRule {
+export function placeRule(row: AvailabilityRow, where: string): PlacedRule {
   const frame = {
     basis: row.basis,
     quote: row.quote ?? null,

@@ -31,6 +31,11 @@ const availabilityRow = z
     if (rule.basis === 'assumed' && rule.reason === undefined) fail('a `reason` for basis assumed')
   })
 
+/* Rows as written are derived from their schemas, which state each key once. */
+
+/** A row of `availability:`. */
+export type AvailabilityRow = z.infer<typeof availabilityRow>
+
 const endpointRow = z.strictObject({
   path: z.string().regex(metricPath, 'a path such as supply/current_pit'),
   ask: z.string().regex(metricPath, 'a path such as supply/current_pit').optional(),
@@ -55,6 +60,9 @@ const endpointRow = z.strictObject({
   extra: z.record(z.string(), z.unknown()).optional(),
 })
 
+/** A row of `endpoints:`. */
+export type EndpointRow = z.infer<typeof endpointRow>
+
 /** Names of tables and columns: they stand in SQL, in folders and in keys of JSON. */
 const name = z
   .string()
@@ -67,6 +75,9 @@ const fieldRow = z.strictObject({
   to: word.optional(),
 })
 
+/** A field of a resource. */
+export type FieldRow = z.infer<typeof fieldRow>
+
 const resourceRow = z.strictObject({
   entity: word,
   path: z.string().regex(/^(?:\/[\w.-]+)+$/, 'a path such as /issuers'),
@@ -75,6 +86,9 @@ const resourceRow = z.strictObject({
   embeds: z.record(word, name),
   filters: words,
 })
+
+/** A resource of `resources:`. */
+export type ResourceRow = z.infer<typeof resourceRow>
 
 const linkRow = z
   .strictObject({
@@ -121,6 +135,7 @@ export const catalogueFile = z.strictObject({
 /** One parsed file and the means to point into it. */
 export interface SourceFile {
   readonly yaml: YamlText
+  /** Derived, because the schema states each key once. */
   readonly content: z.infer<typeof catalogueFile>
   /** The number of a list's row in the text, of which rows with problems may have been left out. */
   readonly row: (key: 'availability' | 'endpoints', index: number) => number

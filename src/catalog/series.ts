@@ -139,7 +139,7 @@ export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endp
   return [...catalogue.endpoints.values()].filter((endpoint) => tests.some((test) => test(endpoint.path)))
 }
 
-/** Those of them that a provider is asked for: nobody is asked for own data. */
+/** The endpoints that globs select and a provider is requested for: user data have no provider. */
 export function askedPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
   const found = matchPaths(catalogue, globs)
   const [own] = found

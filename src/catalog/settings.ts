@@ -1,8 +1,8 @@
 import { type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from './availability.ts'
-import type { Catalogue, Endpoint, Resource } from './catalogue.ts'
-import type { Wire } from './wire.ts'
+import type { Catalogue, Endpoint, EndpointRules, Resource } from './catalogue.ts'
+import type { EnvelopeKey, MetadataWire, QueryKeys } from './wire.ts'
 import { globTest } from './globs.ts'
 import { type PlacedRule, resolveRules } from './rules.ts'
 import { utf8Text } from './document.ts'
@@ -11,13 +11,13 @@ import { isTimed, timeOf } from './rule-kinds.ts'
 import { type Selection, seriesId } from './series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, unreadable, usage } from '../base/errors.ts'
-import { checkLate, healthOf, refuseUnmatched } from './health.ts'
+import { type Check, checkLate, healthOf, type Hooks, refuseUnmatched } from './health.ts'
 import { sizeText } from '../base/option-kinds.ts'
 import { shortestKey } from '../base/secrets.ts'
 import { hint } from '../base/suggestion.ts'
-import { type Interval, intervals } from '../base/time.ts'
+import { type Interval, intervals, type Weekday } from '../base/time.ts'
 
-/** Where a setting came from, strongest first. */
+/** The origin of a setting, strongest first. */
 type Origin = 'flag' | 'environment' | 'file' | 'default'
 
 /** One effective setting, for `plan -v`. */
@@ -27,9 +27,81 @@ interface Setting {
   readonly origin: Origin
 }
 
-/** Everything that a command needs to know of flags, environment and config file together. */
-export type Settings = Readonly<ReturnType<typeof resolveSettings>>
+/** One API as it is requested. */
+interface ApiSettings {
+  /** The base address, without a trailing slash; null if none is set. */
+  readonly url: string | null
+  /** Null if none is set. */
+  readonly key: string | null
+  /** The least bytes a second that a body has to bring; 0 for any pace. */
+  readonly smallestRate: number
+}
 
+/** The metrics API as it is requested, and what the config file says of its names. */
+export interface MetricsSettings extends ApiSettings {
+  /** Requests a minute until the provider's headers report a limit. */
+  readonly requestsPerMinute: number
+  /** Requests under way at a time. */
+  readonly concurrency: number
+  /** The meaning of `t` at the provider; the lake always stores the start. */
+  readonly timestamp: 'interval_start' | 'interval_end'
+  /** The day on which the provider's weeks begin. */
+  readonly weekStart: Weekday
+  /** Credits of a request, by asset; `*` for the others. */
+  readonly credits: Readonly<Record<string, number>>
+  /** The provider's names of paths, by the catalogue's. */
+  readonly paths: Readonly<Record<string, string>>
+  /** The provider's names of exchanges, by the catalogue's. */
+  readonly exchanges: Readonly<Record<string, string>>
+  /** Query keys that differ from the catalogue's. */
+  readonly queryKeys: Partial<QueryKeys>
+  /** What differs from the catalogue's `metadata`; false if metadata are not requested. */
+  readonly metadata: false | Readonly<Partial<MetadataWire>>
+  /** Availability rules that override the catalogue's, by glob of paths. */
+  readonly availability: Readonly<Record<string, Override>>
+}
+
+/** The registry as it is requested, and what the config file says of its names. */
+export interface RegistrySettings extends ApiSettings {
+  /** Records or events a page. */
+  readonly pageLimit: number
+  /** The share of records that a snapshot may lose before it is held back. */
+  readonly shrinkLimit: number
+  /** Days for which bodies are kept as received. */
+  readonly rawDays: number
+  /** The provider's names of envelope keys, by the usual ones. */
+  readonly keys: Partial<Record<EnvelopeKey, string>>
+  /** The provider's names of fields, by resource and field. */
+  readonly fields: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+/** The settings of a command, from flags, environment and config file. */
+export interface Settings {
+  /** Absolute path of the lake. */
+  readonly data: string
+  readonly metrics: MetricsSettings
+  readonly registry: RegistrySettings
+  /** The most memory that the process may take, bytes; null if not set. */
+  readonly memoryBytes: number | null
+  /** `vacuum`: whether the daily run takes away superseded files. */
+  readonly daily: { readonly vacuum: boolean }
+  readonly check: Check
+  readonly hooks: Hooks
+  /** The token that readers over HTTP have to send; null if only this machine may read. */
+  readonly token: string | null
+  /** Absolute paths of the user's catalogue files. */
+  readonly catalogs: readonly string[]
+  /** The selections that `fetch` uses without flags. */
+  readonly select: readonly Selection[]
+  /** Every key that this process was given, whichever API it is for: none of them may be written. */
+  readonly secrets: readonly string[]
+  /** Names a key of the config file for a complaint: `pitlake.yaml:12: metrics.paths`. */
+  readonly where: (path: readonly string[]) => string
+  /** Every setting with its origin, in the order of the documentation; no secrets. */
+  readonly effective: readonly Setting[]
+}
+
+/** The sources of settings. */
 interface Sources {
   readonly flags: {
     readonly config?: string | undefined
@@ -45,7 +117,7 @@ function bare<T>(map: Readonly<Record<string, T>>): Readonly<Record<string, T>> 
   return Object.assign(Object.create(null) as Record<string, T>, map)
 }
 
-/** What the config file says by names, and of days. */
+/** Reads what the config file says of names and days. */
 function namesOf({
   credits,
   paths,
@@ -58,22 +130,20 @@ function namesOf({
 }: NonNullable<Config['metrics']> = {}) {
   return {
     timestamp,
-    /** The day on which the provider's weeks begin. */
     weekStart,
     credits: bare(credits ?? { BTC: 1, '*': 2 }),
     paths: bare(paths ?? {}),
     exchanges: bare(exchanges ?? {}),
     queryKeys: query_keys ?? {},
-    /** What of the catalogue's `metadata` is spelt otherwise; false: they are not asked for. */
-    metadata: (metadata ?? {}) as false | Readonly<Partial<NonNullable<Wire['metadata']>>>,
+    metadata: (metadata ?? {}) as false | Readonly<Partial<MetadataWire>>,
     availability: bare(availability ?? {}),
   }
 }
 
-/** Of settings that were said in several places the strongest; null where none was. */
+/** Chooses the strongest of the values that a setting has in several places; null if it has none. */
 type Choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]) => string | null
 
-/** What the process may hold, in bytes. */
+/** Reads the most memory that the process may take, in bytes. */
 function memoryOf(flag: number | undefined, file: number | undefined, choose: Choose) {
   const said = (bytes: number | undefined) => (bytes === undefined ? undefined : sizeText(bytes))
   choose('memory', [
@@ -84,7 +154,7 @@ function memoryOf(flag: number | undefined, file: number | undefined, choose: Ch
 }
 
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
-export function resolveSettings({ flags, env, cwd }: Sources) {
+export function resolveSettings({ flags, env, cwd }: Sources): Settings {
   const file = readConfig(flags.config, cwd)
   const config: Partial<Config> = file?.config ?? {}
   const base = file === undefined ? cwd : dirname(file.path)
@@ -105,8 +175,7 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
     ['default', 'data'],
   ])
   const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
-  /** One API as it will be asked: `url` without a trailing slash; a `smallestRate` of 0: any pace will do. */
-  const api = (name: 'metrics' | 'registry') => {
+  const api = (name: 'metrics' | 'registry'): ApiSettings => {
     const variable = `PITLAKE_${name.toUpperCase()}`
     const url = choose(`${name}.url`, [
       ['environment', env[`${variable}_URL`]],
@@ -135,19 +204,13 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
       fields: config.registry?.fields ?? {},
     },
     ...memoryOf(flags.memory, config.memory, choose),
-    /** Whether the daily run takes away superseded files. */
     daily: { vacuum: config.daily?.vacuum ?? false },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
-    /** What whoever reads over HTTP has to know; null: only this machine may. */
     token: readKey('PITLAKE_TOKEN', env),
-    /** Absolute paths of the user's catalogue files. */
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
     select: (config.select ?? []) as readonly Selection[],
-    /** Every key that this process was given, whichever API it is for: none of them may be written. */
-    secrets: givenKeys(env) as readonly string[],
-    /** Where a key of the config file stands: `pitlake.yaml:12: metrics.paths`. */
+    secrets: givenKeys(env),
     where,
-    /** In the order of the documentation, with their origins; no secrets. */
     effective: effective as readonly Setting[],
   }
 }
@@ -188,7 +251,7 @@ export function isLoopback(url: string): boolean {
 }
 
 /** The override that names the endpoint most exactly wins; where it ends early the next one, then the catalogue's. */
-function overridden(path: string, rules: Endpoint['rules'], overrides: readonly PlacedRule[]): Endpoint['rules'] {
+function overridden(path: string, rules: EndpointRules, overrides: readonly PlacedRule[]): EndpointRules {
   const mine = resolveRules(path, overrides, ({ first, second, interval }) => {
     throw usage(second.where, {
       expected: `one pattern of its rank for ${path} at ${interval}`,

@@ -4,7 +4,7 @@ import { type Interval, intervals, longestSeconds, parseDuration } from '../base
 const word = z.string().min(1)
 const words = z.array(word).default([])
 
-/** What own data may be called. */
+/** A name for user data. */
 export const ownName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_]{0,59}(?:\/[a-z0-9][a-z0-9_]{0,59}){0,3}$/, 'a name of small letters, digits and _')
@@ -104,7 +104,7 @@ export const ownRow = z.object({
 
 export type OwnRow = Readonly<z.infer<typeof ownRow>>
 
-/** What holds where nothing is said. */
+/** When a value is known unless the mapping states it. */
 export const unsaid: KnownFrom = { from: 'end', seconds: 0 }
 
 /** The rules by which the parts of a value are known; '' is the whole: when the last of them is. */

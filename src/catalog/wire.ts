@@ -14,7 +14,10 @@ export const queryKeys = [
 ] as const
 export type QueryKey = (typeof queryKeys)[number]
 
-/** What stands around the records of the registry, by the usual names. */
+/** The spelling of each query parameter. */
+export type QueryKeys = Readonly<Record<QueryKey, string>>
+
+/** The usual names of the keys around the records of the registry. */
 export const envelopeKeys = [
   'data',
   'as_of',
@@ -52,7 +55,7 @@ export const metadataWire = z.strictObject({
   listing: z.string().startsWith('/').optional(),
 })
 
-/** What is asked to learn how a provider speaks: an asset, a path with plain and one with nested values. */
+/** The requests that show how a provider answers: an asset, a path with plain and one with nested values. */
 const probes = z.strictObject({ asset: word, plain: word, nested: word })
 
 const whole = z.strictObject({
@@ -71,13 +74,16 @@ export const wireRow = whole.partial().extend({
 })
 type WireRow = z.infer<typeof wireRow>
 
+/** Where and under which keys the metrics API has metadata; derived, because the schema names the keys once. */
+export type MetadataWire = Readonly<z.infer<typeof metadataWire>>
+
 /** How the metrics API spells things. */
 export interface Wire {
   readonly metricsPrefix: string
   readonly assetsPath: string
-  /** Null where they are not asked for. */
-  readonly metadata: Readonly<z.infer<typeof metadataWire>> | null
-  readonly queryKeys: Readonly<Record<QueryKey, string>>
+  /** Null if metadata are not requested. */
+  readonly metadata: MetadataWire | null
+  readonly queryKeys: QueryKeys
   readonly probes: Readonly<z.infer<typeof probes>>
 }
 

@@ -1,6 +1,6 @@
 import { isObject } from '../base/json.ts'
 import type { WirePoint } from './metrics-body.ts'
-import type { Fault } from './faults.ts'
+import type { Fault, FaultKind } from './faults.ts'
 
 /** Applies the faults that change single points, in their order, to a streamed series; `now` in Unix seconds. */
 export function editPoints(faults: readonly Fault[], points: Iterable<WirePoint>, now: number): Iterable<WirePoint> {
@@ -20,7 +20,7 @@ const reshaped = (reshape: (point: WirePoint) => WirePoint): Edit =>
     for (const point of points) yield point.t >= t ? reshape(point) : point
   }
 
-const edits: { readonly [K in Fault['kind']]?: Edit } = {
+const edits: { readonly [K in FaultKind]?: Edit } = {
   disorder: (points, { block = 8 }) => reversedBlocks(points, Math.max(2, block)),
   late: (points, fault, now) => {
     const everyPoint = fault.t === undefined && fault.point === undefined
@@ -146,7 +146,7 @@ const seconds = (point: Point): number =>
   typeof point.t === 'number' ? point.t : Math.floor(Date.parse(String(point.t)) / 1000)
 
 /** What each poison makes of the chosen point, as JSON text (which need not be JSON any more). */
-const pointPoisons: { readonly [K in Fault['kind']]?: (point: Point) => string } = {
+const pointPoisons: { readonly [K in FaultKind]?: (point: Point) => string } = {
   'poison-millisecond-t': (point) => JSON.stringify({ ...point, t: seconds(point) * 1000 }),
   'poison-text-v': (point) => raw(valueFree(point), 'v', '"12.5"'),
   'poison-nan': (point) => raw(valueFree(point), 'v', 'NaN'),

@@ -59,16 +59,20 @@ const choices: Readonly<Record<string, readonly string[]>> = {
 type SelectorName = keyof typeof selectors
 type ParamName = keyof typeof parameters
 
-/** What the table tells of a fault. */
+/** The API that a fault strikes. */
+type FaultSide = 'any' | 'metrics' | 'metadata' | 'registry'
+
+/** A row of the table of faults. */
 export interface FaultEntry {
   readonly about: string
-  readonly side: 'any' | 'metrics' | 'metadata' | 'registry'
+  readonly side: FaultSide
+  /** The parameters that it takes. */
   readonly takes: readonly ParamName[]
   /** What it answers instead. */
   readonly instead?: readonly [status: number, code: string, message: string]
 }
 
-const entry = (side: FaultEntry['side'], about: string, ...takes: ParamName[]): FaultEntry => ({ about, side, takes })
+const entry = (side: FaultSide, about: string, ...takes: ParamName[]): FaultEntry => ({ about, side, takes })
 const refuses = (status: number, about: string, code: string, message: string, ...takes: ParamName[]): FaultEntry => ({
   ...entry('any', about, ...takes, 'code'),
   instead: [status, code, message],
@@ -121,7 +125,7 @@ export const faultTable = {
 } as const satisfies Record<string, FaultEntry>
 
 /** The name of a fault. */
-type FaultKind = keyof typeof faultTable
+export type FaultKind = keyof typeof faultTable
 
 type ParamValue<K extends ParamKind> = K extends 'text' ? string : K extends 'switch' ? boolean : number
 
@@ -230,7 +234,7 @@ export function describeFaults(): string {
   return lines.join('\n')
 }
 
-/** What a fault's selectors look at. */
+/** The request that a fault's selectors are compared with. */
 interface FaultTarget {
   readonly side: 'metrics' | 'metadata' | 'registry'
   /** `/v1/metrics/indicators/sopr_pit` */
@@ -245,15 +249,24 @@ interface FaultTarget {
 }
 
 interface Counts {
+  /** Requests that the fault's selectors fit. */
   seen: number
+  /** Requests that it struck. */
   struck: number
 }
 
-/** A list of faults together with how often each one was met; the same requests give the same strikes. */
-type FaultScript = ReturnType<typeof createScript>
+/** A list of faults with how often each one was met; the same requests give the same strikes. */
+export interface FaultScript {
+  readonly faults: readonly Fault[]
+  /** When the list was set, Unix seconds. */
+  readonly setAt: number
+  /** By place in the list, or place and address. */
+  readonly counts: Map<string, Counts>
+  readonly seed: number
+}
 
 /** A script at its beginning; `setAt` is the instant at which the list was set. */
-export function createScript(faults: readonly Fault[], seed: number, setAt: number) {
+export function createScript(faults: readonly Fault[], seed: number, setAt: number): FaultScript {
   return { faults: faults.map(withDefaults), setAt, counts: new Map<string, Counts>(), seed }
 }
 

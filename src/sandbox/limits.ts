@@ -5,7 +5,7 @@ import { day, parseDuration } from '../base/time.ts'
 type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
 
 /** The limits of one API; null: no such limit. */
-interface ApiLimit {
+export interface ApiLimit {
   /** How many requests each window of so many seconds allows; windows begin at whole multiples of their length. */
   readonly rate: { readonly requests: number; readonly seconds: number } | null
   /** Requests per UTC day. */
@@ -17,7 +17,7 @@ interface ApiLimit {
 }
 
 /** The limits of both APIs, and of the bucket of the metrics API's metadata. */
-type SandboxLimits = Readonly<Record<'metrics' | 'metadata' | 'registry', ApiLimit>>
+export type SandboxLimits = Readonly<Record<'metrics' | 'metadata' | 'registry', ApiLimit>>
 
 const wide: ApiLimit = {
   rate: { requests: 60_000, seconds: 60 },
@@ -34,17 +34,50 @@ export const defaultLimits: SandboxLimits = {
   registry: { ...wide, daily: 1_000_000, snapshots: 10_000, headers: 'unix' },
 }
 
-/** What was used so far; a plain value that each admitted request replaces. */
-type Usage = Readonly<typeof unused>
+/** Requests counted so far; a plain value that each admitted request replaces. */
+export interface Usage {
+  /** When the window began, Unix seconds. */
+  readonly mark: number
+  /** Requests in the window. */
+  readonly used: number
+  /** When the day began, Unix seconds. */
+  readonly dayStart: number
+  /** Requests on the day. */
+  readonly today: number
+  /** Calls of the snapshot on the day. */
+  readonly snapshots: number
+}
 
-/** Nothing used yet, in the window and on the day that begin at these instants. */
-export const unused = { mark: 0, used: 0, dayStart: 0, today: 0, snapshots: 0 }
+/** No request counted yet. */
+export const unused: Usage = { mark: 0, used: 0, dayStart: 0, today: 0, snapshots: 0 }
 
-/** The answer to one request: whether it may pass, and what the headers say about what is left. */
-type Admission = ReturnType<typeof admitRequest>['verdict']
+/** Whether one request may pass, and what the headers report about the rest. */
+export interface Admission {
+  /** The error code of a refusal; null if the request passes. */
+  readonly refused: string | null
+  /** Seconds until the same request would pass; 0 if it passes now. */
+  readonly wait: number
+  /** Requests left in the window. */
+  readonly remaining: number
+  /** Seconds until the whole allowance is there again. */
+  readonly reset: number
+  /** Requests left on the day; Infinity without a daily limit. */
+  readonly dailyRemaining: number
+}
+
+/** An admission, with the counts after it. */
+export interface CountedAdmission {
+  readonly usage: Usage
+  readonly verdict: Admission
+}
 
 /** Judges one request at the instant `at` (Unix seconds, fractional); a refused request is not counted. */
-export function admitRequest({ rate, daily, snapshots }: ApiLimit, before: Usage, at: number, isSnapshot: boolean) {
+export function admitRequest(
+  { rate, daily, snapshots }: ApiLimit,
+  before: Usage,
+  at: number,
+  isSnapshot: boolean,
+): CountedAdmission {
   const dayStart = Math.floor(at / day) * day
   const mark = rate === null ? 0 : Math.floor(at / rate.seconds) * rate.seconds
   const { today, snapshots: shot } = dayStart === before.dayStart ? before : unused
@@ -58,10 +91,8 @@ export function admitRequest({ rate, daily, snapshots }: ApiLimit, before: Usage
   const reset = rate === null ? 0 : mark + rate.seconds - at
   const verdict = {
     refused,
-    /** Seconds until the same request would pass; 0 when it passes now. */
     wait: refused === null ? 0 : ofDay ? dayStart + day - at : reset,
     remaining: Math.max(0, free - taken),
-    /** Seconds until the whole allowance is there again. */
     reset,
     dailyRemaining: dailyFree - taken,
   }

@@ -16,18 +16,18 @@ import { editPoints } from './body-faults.ts'
 import { type Fault, pick } from './faults.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
-import { assetHas, worldPoints, worldStart } from './world/points.ts'
-import type { QueryKey, Wire } from '../catalog/wire.ts'
+import { assetHas, worldPoints, type WorldSeries, worldStart } from './world/points.ts'
+import type { QueryKey, QueryKeys, Wire } from '../catalog/wire.ts'
 import { worldAssets } from './world/assets.ts'
 
 /** What the handler needs to know of the provider it plays. */
-interface MetricsEnv {
+export interface MetricsEnv {
   readonly catalogue: Catalogue
   readonly seed: number
   readonly key: string
   /** Unix seconds, may be fractional. */
   readonly now: () => number
-  /** Those that strike this request. */
+  /** The faults that strike this request. */
   readonly faults?: readonly Fault[]
   /** Whether metadata are served beside the points (default true). */
   readonly metadata?: boolean
@@ -187,7 +187,7 @@ function decodePath(path: string): string {
 
 /** What one request asks of an endpoint; `since` inclusive, `until` exclusive, Unix seconds. */
 interface MetricsAsk {
-  readonly series: Parameters<typeof worldStart>[0]
+  readonly series: WorldSeries
   readonly since: number
   readonly until: number
   readonly csv: boolean
@@ -232,7 +232,7 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, { queryKeys: names 
 }
 
 /** The query keys that the endpoint takes. */
-function accepted(endpoint: Endpoint, names: Wire['queryKeys']): ReadonlySet<string> {
+function accepted(endpoint: Endpoint, names: QueryKeys): ReadonlySet<string> {
   const taken: QueryKey[] = [
     'asset',
     ...(['since', 'until', 'format'] as const).filter((key) => endpoint[key]),

@@ -1,6 +1,8 @@
 import { createScript, type Fault, type FaultEntry, faultTable, fraction, pick, strike } from './faults.ts'
+import type { FaultScript } from './faults.ts'
 import { admitRequest, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
-import { answerMetrics, describedPath } from './metrics.ts'
+import type { Admission, ApiLimit, SandboxLimits, Usage } from './limits.ts'
+import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { poison } from './body-faults.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
 
@@ -101,8 +103,8 @@ function brokenAfter(bytes: Uint8Array): ReadableStream<Uint8Array> {
   )
 }
 
-/** One answered request, as tests count them; it holds no key. */
-interface RequestRecord {
+/** One answered request, as tests count them; it contains no key. */
+export interface RequestRecord {
   readonly api: Side | 'none'
   readonly method: string
   readonly path: string
@@ -116,12 +118,12 @@ interface RequestRecord {
 }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-interface SandboxOptions extends Pick<Parameters<typeof answerMetrics>[1], 'catalogue' | 'seed' | 'metadata'> {
+interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly scale: 'demo' | 'full'
-  readonly limits?: typeof defaultLimits
+  readonly limits?: SandboxLimits
   readonly faults?: readonly Fault[]
   readonly metricsKey: string
   readonly registryKey: string
@@ -141,15 +143,24 @@ type Side = 'metrics' | 'metadata' | 'registry'
 
 interface State {
   readonly records: RequestRecord[]
-  script: ReturnType<typeof createScript>
-  readonly usage: Record<Side, typeof unused>
+  script: FaultScript
+  readonly usage: Record<Side, Usage>
   count: number
 }
 
+/** The local provider: both APIs behind one handler. */
+export interface Sandbox {
+  /** Answers a request; `Response.error()` stands for a connection to be reset. */
+  readonly handle: (request: Request) => Promise<Response>
+  /** The latest requests (at most 100,000), oldest first. */
+  readonly requests: () => readonly RequestRecord[]
+  /** Replaces the faults from now on. */
+  readonly setFaults: (faults: readonly Fault[]) => void
+}
+
 /** Makes a provider that holds no file and no socket; it needs no closing. */
-export function createSandbox(options: SandboxOptions) {
-  const script = (faults: readonly Fault[]): ReturnType<typeof createScript> =>
-    createScript(faults, options.seed, options.now())
+export function createSandbox(options: SandboxOptions): Sandbox {
+  const script = (faults: readonly Fault[]): FaultScript => createScript(faults, options.seed, options.now())
   const state: State = {
     records: [],
     script: script(options.faults ?? []),
@@ -157,19 +168,14 @@ export function createSandbox(options: SandboxOptions) {
     count: 0,
   }
   return {
-    /** Answers a request; `Response.error()` stands for a connection to be reset. */
     handle: async (request: Request): Promise<Response> => await handle(request, options, state),
-    /** The latest requests (at most 100,000), oldest first. */
     requests: (): readonly RequestRecord[] => state.records,
     setFaults: (faults: readonly Fault[]): void => void (state.script = script(faults)),
   }
 }
 
-/** The local provider: both APIs behind one handler. */
-export type Sandbox = ReturnType<typeof createSandbox>
-
-/** What stands at an address. */
-function apiOf(url: URL, { catalogue, metadata }: SandboxOptions): RequestRecord['api'] {
+/** The API at an address. */
+function apiOf(url: URL, { catalogue, metadata }: SandboxOptions): Side | 'none' {
   if (url.pathname.startsWith(catalogue.wire.metricsPrefix)) return 'metrics'
   if (describedPath(url, catalogue) !== undefined) return metadata === false ? 'none' : 'metadata'
   return url.pathname.startsWith(`${registryPrefix}/`) ? 'registry' : 'none'
@@ -267,12 +273,7 @@ function stamped(answer: Response, options: SandboxOptions, now: number): Respon
   return answer
 }
 
-function withLimits(
-  answer: Response,
-  limit: Parameters<typeof limitHeaders>[0],
-  verdict: Parameters<typeof limitHeaders>[1],
-  scene: Scene,
-) {
+function withLimits(answer: Response, limit: ApiLimit, verdict: Admission, scene: Scene) {
   for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
   if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
   return answer

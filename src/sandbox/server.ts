@@ -6,21 +6,31 @@ import { constants, createGzip } from 'node:zlib'
 import { usage } from '../base/errors.ts'
 import type { Sandbox } from './sandbox.ts'
 
-/** Where to listen; port 0 takes a free one. */
+/** Where a sandbox listens; port 0 takes a free one. */
 interface ServeOptions {
   readonly port: number
   readonly host?: string
+  /** How long answers in flight may take once it closes; resolves after that time. */
   readonly grace?: () => Promise<void>
 }
 
 /** Bodies below this many bytes are not worth compressing. */
 const smallBody = 1024
 
+/** A sandbox that listens on a port of this machine. */
+export interface ServedSandbox extends AsyncDisposable {
+  readonly port: number
+  /** The base address, without a path. */
+  readonly url: string
+  /** Stops listening and closes every connection. */
+  readonly close: () => Promise<void>
+}
+
 /**
  * Puts a sandbox on a port of this machine; one in use is a usage error. Closing stops listening, lets answers in flight end
  * while `grace` lasts, then closes every connection.
  */
-export async function serve(sandbox: Sandbox, options: ServeOptions) {
+export async function serve(sandbox: Sandbox, options: ServeOptions): Promise<ServedSandbox> {
   const host = options.host ?? '127.0.0.1'
   const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (incoming, outgoing) => {
     answer(sandbox, incoming, outgoing).catch((error: unknown) => failed(outgoing, error))
@@ -38,7 +48,7 @@ export async function serve(sandbox: Sandbox, options: ServeOptions) {
   return { port, url: `http://${host}:${port}`, close: end, [Symbol.asyncDispose]: end }
 }
 
-async function close(server: Server, grace: ServeOptions['grace']): Promise<void> {
+async function close(server: Server, grace: (() => Promise<void>) | undefined): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
   if (grace) await Promise.race([closed, grace()])
@@ -113,8 +123,14 @@ async function send(
   else source.pipe(outgoing)
 }
 
-/** The first chunk, and whether it was all. */
-async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean) {
+/** The first chunks of a body. */
+interface BodyStart {
+  readonly chunks: readonly Uint8Array[]
+  /** Whether they are all. */
+  readonly done: boolean
+}
+
+async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean): Promise<BodyStart> {
   const chunks: Uint8Array[] = []
   while (!exact && chunks.length < 2 && (chunks[0]?.length ?? 0) <= 4 * smallBody) {
     const next = await reader.read()
@@ -124,10 +140,7 @@ async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boo
   return { chunks, done: false }
 }
 
-async function* chunksOf(
-  { chunks, done }: Awaited<ReturnType<typeof start>>,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-) {
+async function* chunksOf({ chunks, done }: BodyStart, reader: ReadableStreamDefaultReader<Uint8Array>) {
   yield* chunks
   while (!done) {
     const next = await reader.read()

@@ -1,6 +1,6 @@
 import { LakeError } from '../../base/errors.ts'
 import { dropArchived } from './archive.ts'
-import { askedAgain, layOver } from './coverage.ts'
+import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import {
   type CoverageRow,
   type Entry,
@@ -199,7 +199,7 @@ function applyCoverage(index: Index, entry: Entry): void {
   }
 }
 
-/** What is said of a window, without its series. */
+/** Reads a row of coverage without its series. */
 export const windowAnswerOf = rowOf(windowFields)
 
 /** The live rows of a series that overlap or touch the window, sorted. */
@@ -213,7 +213,7 @@ export function liveCoverage(index: Index, n: number, window: CoverageRow): Cove
     .map((row) => ({ series: window.series, ...windowAnswerOf(row) }))
 }
 
-function changeCoverage(index: Index, n: number, change: ReturnType<typeof askedAgain>, version: number): void {
+function changeCoverage(index: Index, n: number, change: CoverageChange, version: number): void {
   const forget = index.statement(
     'DELETE FROM coverage WHERE series = ? AND since = ? AND removed_version IS NULL AND added_version = ?',
   )

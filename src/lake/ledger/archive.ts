@@ -1,6 +1,6 @@
-import type { Json } from './entry.ts'
+import type { Json, NamedState } from './entry.ts'
 import { proven } from './index-rows.ts'
-import { type Proven, real, shape } from '../../base/value-checks.ts'
+import { real, shape } from '../../base/value-checks.ts'
 import type { Micros } from '../../base/time.ts'
 
 /** What of the ledger's own rows has left it for Parquet files of the lake: these tables, in this order. */
@@ -11,8 +11,15 @@ export type Archived = (typeof archived)[number]
 
 const archivedShape = shape({ before: real, requests: real, credits: real })
 
-/** The state that says so: rows of before this instant (microseconds) are in files, so many requests among them. */
-type ArchivedState = Proven<typeof archivedShape>
+/** How far rows of the ledger have moved into files. */
+export interface ArchivedState {
+  /** Rows older than this timestamp (microseconds) are in files. */
+  readonly before: Micros
+  /** Requests among these rows. */
+  readonly requests: number
+  /** Credits that these requests cost. */
+  readonly credits: number
+}
 
 const stateKey = 'archived'
 const month = 30 * 86_400_000_000
@@ -37,8 +44,8 @@ export function archivable(table: Archived, before: Micros): string {
   }
 }
 
-/** The same as state of an entry. */
-export function toState(state: ArchivedState): { readonly [key: string]: Json } {
+/** Puts it in the form of an entry's state. */
+export function toState(state: ArchivedState): NamedState {
   return { [stateKey]: { ...state } }
 }
 
@@ -49,7 +56,7 @@ export function fromState(state: (key: string) => Json | undefined): ArchivedSta
 }
 
 /** Takes out of the index what the entry that set this state put into files. */
-export function dropArchived(index: { exec(sql: string): void }, state: { readonly [key: string]: Json }): void {
+export function dropArchived(index: { exec(sql: string): void }, state: NamedState): void {
   const own = fromState((key) => state[key])
   if (own === undefined) return
   index.exec(`DELETE FROM requests WHERE ${archivable('requests', own.before)}`)

@@ -1,3 +1,4 @@
+import type { NamedState } from './entry.ts'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { eachChunk, linkAbove } from '../store/files.ts'
@@ -23,7 +24,7 @@ import { lockCommit } from '../store/lock.ts'
 import { readMarker, refuseMirror, setMarker } from '../store/marker.ts'
 import { pointsOf, within } from './apply.ts'
 import { makeLakeFolder } from '../store/private.ts'
-import { appendFacts, type RunFacts } from './run-facts.ts'
+import { appendFacts, type FactLine, type RunFacts } from './run-facts.ts'
 
 export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
 
@@ -163,13 +164,13 @@ export async function sha256File(path: string): Promise<string> {
 }
 
 /** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
-interface BytesProblem {
+export interface BytesProblem {
   readonly kind: 'file_lost' | 'file_torn' | 'file_changed' | 'file_linked' | 'file_denied'
   readonly path: string
   readonly found: string
 }
 
-/** What is wrong with the bytes of a file, all of them read if `thorough`; undefined where they are as committed. */
+/** Finds what is wrong with the bytes of a file, all of them read if `thorough`; undefined if they are as committed. */
 export async function bytesProblem(
   root: string,
   { path, bytes, sha256 }: Pick<FileEntry, 'path' | 'bytes' | 'sha256'>,
@@ -236,7 +237,7 @@ async function noteLines(
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
   const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not asked' && !inEntry?.has(row))
   const { requests = [], verified = [] } = inEntry ? {} : draft
-  const line: Parameters<typeof appendFacts>[3][number] = {
+  const line: FactLine = {
     after: at.version,
     ...(passing.length > 0 && { soft: Object.fromEntries(passing) }),
     ...(again.length > 0 && { asked_again: again }),
@@ -294,7 +295,7 @@ interface Migration {
   /** What it does, for people: it becomes part of the journal. */
   readonly about: string
   /** State that older lakes lack. */
-  readonly state?: (ledger: Ledger) => NonNullable<Draft['state']>
+  readonly state?: (ledger: Ledger) => NamedState
 }
 
 /** Every step since schema 1, ascending; the last one leads to the schema that this program writes. */
@@ -318,7 +319,7 @@ export function migration(
   const due = steps.filter(({ to }) => to > schema)
   const newest = due.at(-1)
   if (!newest || !provider) return undefined
-  const state = Object.assign({}, ...due.map((step) => step.state?.(ledger) ?? {})) as NonNullable<Draft['state']>
+  const state = Object.assign({}, ...due.map((step) => step.state?.(ledger) ?? {})) as NamedState
   const about = due.map(({ to, about: words }) => `${to}: ${words}`)
   return { job: 'migrate', run: `migrate-${newest.to}-${version + 1}`, provider, state, further: { migration: about } }
 }

@@ -4,7 +4,7 @@ import type { CoverageRow } from './entry.ts'
  * Lays `row` over the live rows of its series that overlap or touch it (disjoint, sorted): what it overlaps is cut, the
  * rest keeps its facts. Neighbours that say the same become one row; `covered` ones then carry the later time of asking.
  */
-export function layOver(touched: readonly CoverageRow[], row: CoverageRow) {
+export function layOver(touched: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   if (row.since >= row.until) return { remove: [], add: [] }
   const pieces: CoverageRow[] = []
   for (const held of touched) {
@@ -31,11 +31,19 @@ export function alreadySaid(live: readonly CoverageRow[], row: CoverageRow): boo
   return at >= row.until
 }
 
+/** Coverage rows of one series to replace. */
+export interface CoverageChange {
+  /** Live rows that leave. */
+  readonly remove: CoverageRow[]
+  /** Rows that take their place. */
+  readonly add: CoverageRow[]
+}
+
 /**
- * Notes that a window was asked again with the same answer: the rows inside it take the later time.
+ * Records that a window was requested again with the same answer: the rows inside it take the later time.
  * Plainly covered windows are left alone, because nothing is ever due there.
  */
-export function askedAgain(live: readonly CoverageRow[], row: CoverageRow) {
+export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   const remove: CoverageRow[] = []
   const add: CoverageRow[] = []
   for (const held of live) {

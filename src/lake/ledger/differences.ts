@@ -1,10 +1,8 @@
-import { type Accepted, acceptedFields, type Entry, type Violation } from './entry.ts'
+import { type Accepted, acceptedFields, type Entry, type IncidentPart, type Violation } from './entry.ts'
 import { type IndexCell, type Index, rowOf } from './index-rows.ts'
 import { count, orNull, real, text } from '../../base/value-checks.ts'
 
-type IncidentPart = NonNullable<Entry['incidents']>[number]
-
-/** What tells a violation of a series apart from every other: of a window also its end. */
+/** The key of a violation: it differs from that of every other violation. */
 export function keyOf({ series, t, kind, offered, incident, until }: Violation): readonly IndexCell[] {
   return [series, t, kind, offered ?? '', incident ?? '', until ?? 0]
 }
@@ -118,7 +116,7 @@ const standingOf = rowOf({
 /** A violation on record that the last answer about it showed; `accepted`: under this id a person took note of it. */
 export type Standing = Violation & { readonly accepted: string | null }
 
-/** Those of these series. */
+/** Reads the standing differences of these series. */
 export function standingDifferences(index: Index, series: readonly string[]): Standing[] {
   const rows = index.statement(
     `SELECT v.*, a.id FROM series s JOIN violations v ON v.series = s.n LEFT JOIN passed p ON ${passedToo}

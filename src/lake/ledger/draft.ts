@@ -8,6 +8,7 @@ import {
   type Finding,
   journalSchema,
   type Json,
+  type NamedState,
   type Provider,
   type SeriesRow,
   vintagesSchema,
@@ -15,7 +16,7 @@ import {
 } from './entry.ts'
 import type { During } from '../../base/stopwatch.ts'
 import type { Micros } from '../../base/time.ts'
-import type { lockJob } from '../store/lock.ts'
+import type { Holder } from '../store/lock.ts'
 import { LakeError } from '../../base/errors.ts'
 import { liveCoverage, seriesNumber } from './apply.ts'
 import { alreadySaid } from './coverage.ts'
@@ -24,12 +25,13 @@ import { heldRules, heldState } from './index-queries.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { agreeProvider } from './provider.ts'
 
-/** What committing needs from outside. */
+/** The dependencies of a commit. */
 export interface CommitDeps {
   readonly nowMicros: () => Micros
   readonly sleep: (milliseconds: number) => Promise<unknown>
   readonly random: () => number
-  readonly holder: Omit<Parameters<typeof lockJob>[2], 'since'>
+  /** Names this process to whoever finds one of its locks taken. */
+  readonly holder: Omit<Holder, 'since'>
   /** Name and version of the program. */
   readonly program: string
   readonly disk?: Disk
@@ -37,7 +39,7 @@ export interface CommitDeps {
   readonly during?: During
 }
 
-/** What rewriting files needs of the world. */
+/** The dependencies of a job that rewrites files. */
 export interface RewriteDeps extends CommitDeps {
   /** Aborted by an interrupt: what is finished is committed, the rest is left as it is. */
   readonly signal: AbortSignal
@@ -45,7 +47,7 @@ export interface RewriteDeps extends CommitDeps {
   readonly threads?: number
 }
 
-/** What a commit will be called, known before its files are written. */
+/** The identity of a commit, known before its files are written. */
 export interface Ticket {
   readonly lake: string
   readonly version: number
@@ -57,11 +59,11 @@ export interface Ticket {
 export const revisableKey = 'revisable'
 
 /** The schema of an entry with this state, in a lake whose entries were of that one before. */
-export function schemaOf(state: Draft['state'], before = journalSchema): number {
+export function schemaOf(state: NamedState | undefined, before = journalSchema): number {
   return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
 }
 
-/** What the footers of its files say. */
+/** The metadata in the footers of a commit's files. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
   return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: String(journalSchema) }
 }
@@ -80,10 +82,10 @@ export function listedAs(
   return { temporary: null, path, table, label, metric, interval, rows, min_t, max_t, digest, meta, ...as }
 }
 
-/** What is not said of files that hold no points. */
+/** Nulls for the fields that only files of points have. */
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
-/** What the commit itself writes into an entry. */
+/** Fields of an entry that the commit itself writes. */
 type Framed =
   | 'schema_version'
   | 'lake'
@@ -100,7 +102,7 @@ type Framed =
  * left out of the entry.
  */
 export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violations' | 'incidents'>> {
-  /** Those that name an incident go together into the entry. */
+  /** Differences of one incident go together into the entry. */
   readonly violations?: readonly Violation[]
   readonly job: string
   readonly run: string
@@ -116,13 +118,13 @@ export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violat
   readonly further?: { readonly [key: string]: Json }
 }
 
-/** What came of it: `made` is false when there was nothing new, and then `version` is the one before. */
+/** The result of a commit: `made` is false if there was nothing new, and `version` is then the one before. */
 export interface Version {
   readonly made: boolean
   readonly version: number
   readonly committed_at: Micros
   readonly points_added: number
-  /** Of them those that are further vintages of points that had a value. */
+  /** How many of `points_added` are further vintages of points that had a value. */
   readonly vintages_added: number
   readonly files_added: number
   readonly violations_added: number
@@ -162,7 +164,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   }
 }
 
-/** Those of these lists that hold anything: an entry leaves the others out. */
+/** Picks the lists of a draft that are not empty: an entry leaves the others out. */
 function filled<K extends keyof Draft>(draft: Draft, names: readonly K[]): Pick<Draft, K> {
   return Object.fromEntries(names.flatMap((name) => (isFilled(draft[name]) ? [[name, draft[name]]] : []))) as Pick<
     Draft,
@@ -237,7 +239,7 @@ function newCoverage(ledger: Ledger, rows: readonly CoverageRow[]): CoverageRow[
   })
 }
 
-/** Those that are not on record, or of which a later answer had not shown it any more. */
+/** Violations that are not on record, or were reverted upstream since. */
 function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] {
   return unique(rows, (v) => canonical(keyOf(v))).filter((v) => {
     const n = seriesNumber(ledger, v.series)

@@ -21,7 +21,7 @@ export type { Json }
 
 /** The version of the journal's format that this program writes. */
 export const journalSchema = 4
-/** That of lakes in which points have vintages, the newest that it reads: who knows of none would take each for a point. */
+/** The version of the format for lakes with vintages, the newest that this program reads: an older reader would take each vintage for a point. */
 export const vintagesSchema = 5
 
 /** Who answered: one identity per API, and whether the data are made up. */
@@ -101,7 +101,7 @@ export const forgottenFields = {
 /** How many of them came again; `proven`: as they were, by their digest; else they are known from this commit on. */
 const regainedFields = { series: text, month: text, points: count, proven: flag }
 
-/** What is known about the half-open window (seconds) of a series; it replaces what was said about that window before. */
+/** A coverage range: what is known about a half-open window (seconds) of a series. It replaces earlier ranges of that window. */
 export const windowFields = {
   since: whole,
   until: whole,
@@ -254,7 +254,7 @@ const entryFields = {
   retyped: maybe(listOf(text)),
   requests: listOf(shape(requestFields)),
   verified: listOf(shape(verifiedFields)),
-  /** Of older lakes: a stamp is a note beside the journal now. */
+  /** Stamps of older lakes; now each is a note next to the journal. */
   stamps: listOf(shape(stampFields)),
   rules: orNull(shape(ruleFields)),
   /** What came to tables of the registry: SHA-256 of the rows. Only entries of earlier programs tell it. */
@@ -271,10 +271,13 @@ export type Provider = Shaped<typeof providerFields>
 export type FileEntry = Shaped<typeof fileFields>
 export type SeriesRow = Shaped<typeof seriesFields>
 export type Progress = Shaped<typeof progressFields>
+/** The part of an incident that one series, one kind and one request contributed. */
+export type IncidentPart = Shaped<typeof incidentFields>
 export type Forgotten = Shaped<typeof forgottenFields>
 export type Regained = Shaped<typeof regainedFields>
 export type WindowAnswer = Shaped<typeof windowFields>
 export type CoverageRow = WindowAnswer & { readonly series: string }
+// Derived, because the column in `windowFields` lists the states once.
 export type CoverageState = CoverageRow['state']
 /** `until` and `points`: of a window, half-open in seconds, whose points were all missing. */
 export type Violation = Shaped<typeof violationFields> & {
@@ -289,6 +292,10 @@ export type RequestRow = Shaped<typeof requestFields>
 export type Stamp = Shaped<typeof stampFields>
 export type Verified = Shaped<typeof verifiedFields>
 export type Rules = Shaped<typeof ruleFields>
+/** Violations of a series that were reverted upstream: a later answer no longer shows them. */
+export type RevertedViolations = Shaped<typeof passedFields>
+/** Named pieces of committed state, by key. */
+export type NamedState = { readonly [key: string]: Json }
 /** The parts of an entry that this program knows. */
 export type EntryParts = Shaped<typeof entryFields>
 export type Entry = EntryParts & { readonly [unknown: string]: unknown }
@@ -305,7 +312,7 @@ export function violationId({
   return sha256(JSON.stringify([series, t, kind, offered])).slice(0, 12)
 }
 
-/** What to do about a file of the journal that is damaged or gone. */
+/** The advice for a file of the journal that is damaged or gone. */
 export const putItBack = 'run pitlake doctor, or put the file back from a copy of the lake'
 
 /** A JSON object as a file of its own: the document begins with the SHA-256 of the rest of itself. */

@@ -1,5 +1,5 @@
 import { archivedState } from './index-queries.ts'
-import { type Verified, verifiedFields } from './entry.ts'
+import { type Json, type Verified, verifiedFields } from './entry.ts'
 import { type Index, parsed, proven, rowOf } from './index-rows.ts'
 import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from '../../base/value-checks.ts'
 import type { Instant, Micros } from '../../base/time.ts'
@@ -18,8 +18,36 @@ const runOf = rowOf({
 })
 const costOf = rowOf({ requests: whole, credits: real, points: whole })
 
+/** A run on record with what it cost. */
+export interface HeldRun {
+  /** Name of the run. */
+  readonly id: string
+  /** The command's job, such as `fetch`; null for a run of which only requests are recorded. */
+  readonly job: string | null
+  /** The command line as typed; null if none is recorded. */
+  readonly command: string | null
+  /** Microseconds; null if not recorded. */
+  readonly started_at: Micros | null
+  /** Microseconds; null while the run is at work, and for a killed one. */
+  readonly ended_at: Micros | null
+  /** Why it ended early; null if it did not. */
+  readonly stopped_by: string | null
+  /** Null while the run is at work, and for a killed one. */
+  readonly exit_code: number | null
+  /** What the run noted of its plan; null if nothing. */
+  readonly plan: Json
+  /** What the run noted of its result; null if nothing. */
+  readonly actual: Json
+  /** Requests that it sent, those repeated once. */
+  readonly requests: number
+  /** Credits of these requests. */
+  readonly credits: number
+  /** Points that these requests returned. */
+  readonly points: number
+}
+
 /** The newest runs, newest first. */
-export function heldRuns(index: Index, most: number): (ReturnType<typeof runOf> & ReturnType<typeof costOf>)[] {
+export function heldRuns(index: Index, most: number): HeldRun[] {
   const rows = index.statement(
     `SELECT runs.*, count(q.id) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
      FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q ON q.run = runs.id
@@ -67,7 +95,9 @@ export interface HeldRunEnd {
   readonly job: string
   /** Microseconds. */
   readonly started_at: Micros
+  /** Why it ended early; null if it did not. */
   readonly stopped_by: string | null
+  /** Null if the run did not record one. */
   readonly exit_code: number | null
 }
 
@@ -108,8 +138,21 @@ const publishedOf = rowOf({
   changed: count,
 })
 
+/** The last run of `publish` to one destination. */
+export interface Publication {
+  readonly destination: string
+  /** When it ended, or began if it has not ended; microseconds. */
+  readonly at: Micros
+  /** Null if the run has not ended. */
+  readonly exit_code: number | null
+  /** Files that were missing at the destination. */
+  readonly missing: number
+  /** Files that differed at the destination. */
+  readonly changed: number
+}
+
 /** The last publish to each destination. */
-export function lastPublished(index: Index): ReturnType<typeof publishedOf>[] {
+export function lastPublished(index: Index): Publication[] {
   const rows = index.statement(
     `SELECT plan ->> '$.destination' AS destination, coalesce(ended_at, started_at) AS at, exit_code,
        coalesce(actual ->> '$.missing', 0) AS missing, coalesce(actual ->> '$.changed', 0) AS changed, max(started_at)
@@ -120,8 +163,19 @@ export function lastPublished(index: Index): ReturnType<typeof publishedOf>[] {
 
 const copyOf = rowOf({ job: text, destination: text, version: count, lake: count })
 
-/** What stands at each destination of `publish` and `backup`: the version that the newest complete run wrote; `lake` is 1 where its journal was copied, too. */
-export function heldCopies(index: Index): ReturnType<typeof copyOf>[] {
+/** The copy that stands at one destination of `publish` or `backup`. */
+export interface LakeCopy {
+  /** `publish` or `backup`. */
+  readonly job: string
+  readonly destination: string
+  /** The newest version that a complete run wrote there. */
+  readonly version: number
+  /** 1 if the journal was copied, too; else 0. */
+  readonly lake: number
+}
+
+/** The copies at the destinations of `publish` and `backup`. */
+export function heldCopies(index: Index): LakeCopy[] {
   const rows = index.statement(
     `SELECT job, plan ->> '$.destination' AS destination, max(plan ->> '$.version') AS version,
        max(coalesce(plan ->> '$.lake', 0)) AS lake
@@ -133,11 +187,25 @@ export function heldCopies(index: Index): ReturnType<typeof copyOf>[] {
 
 const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: real, busiest_minute: count })
 
-/**
- * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of those for points, whose
- * pace is what the configuration sets; metadata and listings have one of their own.
- */
-export function requestTotals(index: Index, now: Micros): ReturnType<typeof totalsOf> {
+/** Counts of the requests on record. */
+export interface RequestTotals {
+  /** Requests in all, archived ones included. */
+  readonly total: number
+  /** Credits of all requests. */
+  readonly credits: number
+  /** Requests of the last 24 hours. */
+  readonly day: number
+  /** Credits of the last 24 hours. */
+  readonly day_credits: number
+  /**
+   * Requests for points in the busiest minute of the last 24 hours, repeats included. Their pace is what the configuration
+   * sets; metadata and listings have their own.
+   */
+  readonly busiest_minute: number
+}
+
+/** Counts requests and credits in all and in the 24 hours before `now`. */
+export function requestTotals(index: Index, now: Micros): RequestTotals {
   const rows = index.statement(
     `SELECT count(*) + ?1 AS total, coalesce(sum(credits), 0) + ?2 AS credits, count(*) FILTER (WHERE asked_at >= ?3) AS day,
        coalesce(sum(credits) FILTER (WHERE asked_at >= ?3), 0) AS day_credits,
@@ -151,8 +219,18 @@ export function requestTotals(index: Index, now: Micros): ReturnType<typeof tota
 
 const byOutcomeOf = rowOf({ api: text, outcome: text, requests: count })
 
-/** How the requests on record ended, those that were repeated once. */
-export function requestsByOutcome(index: Index): ReturnType<typeof byOutcomeOf>[] {
+/** Requests to one API that ended in the same way. */
+export interface OutcomeCount {
+  /** `metrics` or `registry`. */
+  readonly api: string
+  /** The kind of outcome, such as `body` or `refused`. */
+  readonly outcome: string
+  /** How many; a repeated request counts once. */
+  readonly requests: number
+}
+
+/** Counts the requests on record by API and outcome. */
+export function requestsByOutcome(index: Index): OutcomeCount[] {
   const rows = index.statement(
     'SELECT api, outcome, count(*) AS requests FROM requests GROUP BY api, outcome ORDER BY api, outcome',
   )
@@ -169,11 +247,20 @@ export function heldVerified(index: Index): Map<string, Verified[]> {
 
 const verifiedTotalsOf = rowOf({ windows: count, differing: count, refused: count, last_at: orNull(real) })
 
-/**
- * How many windows were asked again and compared, of how many series one differed, and when the last was (microseconds);
- * `refused`: series whose last request for stored history the provider refused.
- */
-export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf> {
+/** Counts of what `verify` has compared. */
+export interface VerifiedTotals {
+  /** Windows that were requested again and compared. */
+  readonly windows: number
+  /** Series of which at least one window differed. */
+  readonly differing: number
+  /** Series whose last request for stored history the provider refused. */
+  readonly refused: number
+  /** When the last window was compared, microseconds; null if none was. */
+  readonly last_at: Micros | null
+}
+
+/** Counts the windows that were requested again and compared. */
+export function verifiedTotals(index: Index): VerifiedTotals {
   const rows = index.statement(
     `SELECT count(*) AS windows, max(at) AS last_at,
        (SELECT count(*) FROM (SELECT result, max(at) FROM verified GROUP BY series) WHERE result = 'refused') AS refused,
@@ -187,23 +274,48 @@ const change = shape({ files: count, rows: count, bytes: count })
 
 const changesOf = rowOf({
   version: count,
-  /** Microseconds. */
   committed_at: count,
   job: text,
   run: orNull(text),
   points_added: real,
   added: change,
-  /** Left the view: other files of the same version hold their rows. */
   replaced: change,
-  /** Their bytes were taken away by a vacuum. */
   removed: change,
   violations: count,
   stamps: count,
   rules: count,
 })
 
-/** What one commit changed; `rules`: whether availability rules came into force with it. */
-type VersionChange = Omit<ReturnType<typeof changesOf>, 'rules'> & { readonly rules: boolean }
+/** Size of a set of files. */
+interface FileTotals {
+  readonly files: number
+  readonly rows: number
+  readonly bytes: number
+}
+
+/** What one commit changed. */
+export interface VersionChange {
+  readonly version: number
+  /** Microseconds. */
+  readonly committed_at: Micros
+  readonly job: string
+  /** Name of the run that made it; null for entries that name none. */
+  readonly run: string | null
+  /** Points that it added; negative if it lost more than it added. */
+  readonly points_added: number
+  /** Files that entered the view. */
+  readonly added: FileTotals
+  /** Files that left the view: other files of the same version contain their rows. */
+  readonly replaced: FileTotals
+  /** Files whose bytes a vacuum removed. */
+  readonly removed: FileTotals
+  /** Violations that it recorded. */
+  readonly violations: number
+  /** Stamps that it recorded. */
+  readonly stamps: number
+  /** Whether availability rules came into force with it. */
+  readonly rules: boolean
+}
 
 /** What every commit added, replaced and removed, oldest first. */
 export function versionChanges(index: Index): VersionChange[] {
@@ -248,7 +360,7 @@ const markFields = {
   held: flag,
 }
 
-/** What a run notes of its plan: by the selections it can be told again, in few bytes. */
+/** The selections of a run, as it notes them in its plan: a later run can plan them again. */
 export function selectionMarks(selections: readonly Selection[]) {
   const named = selections.filter(({ held }) => held !== true)
   return {

@@ -11,12 +11,15 @@ import { windowAnswerOf } from './apply.ts'
 import { acceptedToo, passedToo } from './differences.ts'
 import {
   type CoverageRow,
+  type FileEntry,
   fileFields,
   type Json,
+  type Provider,
   providerFields,
   ruleFields,
   type Rules,
   seriesFields,
+  type SeriesRow,
   type Stamp,
   stampFields,
   type ValueType,
@@ -26,7 +29,7 @@ import {
 } from './entry.ts'
 import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
 import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
-import { fromState } from './archive.ts'
+import { type ArchivedState, fromState } from './archive.ts'
 
 const heldFile = rowOf({
   ...fileFields,
@@ -35,8 +38,15 @@ const heldFile = rowOf({
   dropped_version: orNull(count),
 })
 
-/** A file with the versions between which it is in the view. */
-export type HeldFile = ReturnType<typeof heldFile>
+/** A file that the journal lists, with the versions at which it entered and left the view. */
+export interface HeldFile extends FileEntry {
+  /** The version whose commit added it to the view. */
+  readonly added_version: number
+  /** The version whose commit took it out of the view; null while it is in the view. */
+  readonly removed_version: number | null
+  /** The version whose commit gave up its bytes (vacuum); null while they are on disk. */
+  readonly dropped_version: number | null
+}
 
 /** The files of the view, of a table if one is named, in a fixed order; with a version as that one listed them. */
 export function liveFiles(
@@ -84,8 +94,14 @@ const ofFile = '*, tbl AS "table"'
 
 const seriesOf = rowOf({ ...seriesFields, points: count, first_t: orNull(real), last_t: orNull(real) })
 
-/** A series with what is stored of it. */
-export type HeldSeries = ReturnType<typeof seriesOf>
+/** A series with the count and the bounds of its stored points. */
+export interface HeldSeries extends SeriesRow {
+  readonly points: number
+  /** The first stored `t`, in seconds; null if no point is stored. */
+  readonly first_t: number | null
+  /** The last stored `t`, in seconds; null if no point is stored. */
+  readonly last_t: number | null
+}
 
 /** The interval under which the points of a series stand. */
 export function storedInterval({ interval, settled }: Pick<HeldSeries, 'interval' | 'settled'>): Interval {
@@ -106,8 +122,14 @@ export function heldSeries(index: Index, ids?: readonly string[]): Map<string, H
 
 const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
 
-/** The live coverage of one series, as planning wants it, and the interval under which its points stand. */
-interface HeldAnswers extends Omit<ReturnType<typeof plannedOf>, 'id'> {
+/** What planning reads of one series: its live coverage and the interval under which its points are stored. */
+interface HeldAnswers {
+  readonly metric: string
+  /** Stored points. */
+  readonly points: number
+  /** The interval under which the points are stored; null while none shows it. */
+  readonly settled: Interval | null
+  /** The live coverage ranges, sorted and disjoint. */
   readonly answers: WindowAnswer[]
 }
 
@@ -155,11 +177,38 @@ const violationOf = rowOf({
   points: count,
 })
 
-/**
- * A violation on record, with when a person accepted it and why (null where nobody has), and since when answers no longer
- * show it; of a window (half-open, seconds) whose points were all missing `until` and how many.
- */
-export type HeldViolation = ReturnType<typeof violationOf>
+/** A violation on record: a value of the provider that contradicts the stored one, and what became of it. */
+export interface HeldViolation {
+  /** Id of the series. */
+  readonly series: string
+  /** The point's `t`, or the start of a window whose points were all missing; seconds. */
+  readonly t: number
+  readonly kind: string
+  /** The stored value as JSON text; null if none is named. */
+  readonly stored: string | null
+  /** The provider's value as JSON text; null if it sent none. */
+  readonly offered: string | null
+  /** When the stored value was received, microseconds; null if unknown. */
+  readonly stored_at: Micros | null
+  /** When the contradicting answer was received, microseconds. */
+  readonly offered_at: Micros
+  /** Id of the request that showed it; null for imported data. */
+  readonly request: string | null
+  /** The version whose commit recorded it. */
+  readonly added_version: number
+  /** When a person acknowledged it, microseconds; null if nobody has. */
+  readonly accepted_at: Micros | null
+  /** The reason that the person gave; null if nobody has acknowledged it. */
+  readonly why: string | null
+  /** When it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
+  readonly passed_at: Micros | null
+  /** Id of the incident to which it belongs; null for a single violation. */
+  readonly incident: string | null
+  /** The end of a half-open window whose points were all missing, in seconds; null for a single point. */
+  readonly until: number | null
+  /** Points that it concerns. */
+  readonly points: number
+}
 
 /** The violations on record, in the order of their commits. */
 export function heldViolations(index: Index, series?: string): HeldViolation[] {
@@ -210,7 +259,7 @@ export function heldWeekStart(index: Index): Weekday {
 }
 
 /** How far the ledger's rows have gone into files. */
-export function archivedState(index: Index): NonNullable<ReturnType<typeof fromState>> {
+export function archivedState(index: Index): ArchivedState {
   return fromState((key) => heldState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
 }
 
@@ -256,7 +305,28 @@ const versionOf = rowOf({
 })
 
 /** One commit as `versions` shows it. */
-export type HeldVersion = ReturnType<typeof versionOf>
+export interface HeldVersion {
+  readonly version: number
+  /** Microseconds. */
+  readonly committed_at: Micros
+  /** The command that made it, such as `fetch` or `import`. */
+  readonly job: string
+  /** Name of the run that made it; null for entries that name none. */
+  readonly run: string | null
+  /** Name and version of the program that wrote it. */
+  readonly program: string
+  /** SHA-256 of its journal entry. */
+  readonly digest: string
+  readonly provider: Provider
+  /** Files that it added to the view. */
+  readonly files_added: number
+  /** Files that it took out of the view. */
+  readonly files_removed: number
+  /** Files whose bytes it gave up. */
+  readonly files_dropped: number
+  /** Points that it added; negative if it lost more than it added. */
+  readonly points_added: number
+}
 
 /** Every commit, oldest first. */
 export function heldVersions(index: Index): HeldVersion[] {
@@ -285,19 +355,53 @@ const summaryOf = rowOf({
   windows: shape({ covered: count, empty: count, unsupported: count, failed: count, not_asked: count }),
   gaps: count,
   awaiting: count,
-  /** Those that nobody has accepted, an incident as one, and how many incidents that are. */
   violations: count,
   incidents: count,
-  /** Those that somebody has accepted, and those that a later answer no longer shows. */
   accepted: count,
   passed: count,
   findings: count,
-  /** The largest stored `t`, in seconds. */
   newest: orNull(real),
 })
 
+/** Counts of the newest version in the index. */
+export interface LakeSummary {
+  /** The newest version; 0 before the first commit. */
+  readonly version: number
+  readonly series: number
+  /** Stored points of all series. */
+  readonly points: number
+  /** Files in the view, each path once. */
+  readonly files: number
+  /** Bytes of these files. */
+  readonly bytes: number
+  /** Live coverage ranges by state; `not_asked` counts the state `not asked`. */
+  readonly windows: {
+    readonly covered: number
+    readonly empty: number
+    readonly unsupported: number
+    readonly failed: number
+    readonly not_asked: number
+  }
+  /** Coverage ranges with missing points, and refused ones of series that have points. */
+  readonly gaps: number
+  /** Coverage ranges whose points the provider has not published yet. */
+  readonly awaiting: number
+  /** Open violations; an incident counts as one. */
+  readonly violations: number
+  /** Incidents among the open violations. */
+  readonly incidents: number
+  /** Acknowledged violations. */
+  readonly accepted: number
+  /** Violations that were reverted upstream before anybody acknowledged them. */
+  readonly passed: number
+  /** Contradictions of clocks. */
+  readonly findings: number
+  /** The largest stored `t`, in seconds; null if no point is stored. */
+  readonly newest: number | null
+}
+
 /** The counts of the newest version in the index. */
-export function summary(index: Index): ReturnType<typeof summaryOf> {
+export function summary(index: Index): LakeSummary {
   const rows = index.statement(
     `SELECT (SELECT coalesce(max(version), 0) FROM versions) AS version, series.*, files.*, windows.*, violations.*,
        (SELECT count(*) FROM clock_findings) AS findings
@@ -322,7 +426,7 @@ export function summary(index: Index): ReturnType<typeof summaryOf> {
 
 const typeOf = rowOf(valueTypeFields)
 
-/** What is said of the types of these metrics' values. */
+/** Reads the recorded types of the values of these metrics. */
 export function heldValueTypes(index: Index, metrics: readonly string[]): ValueType[] {
   const one = index.statement(
     `SELECT metric, path, parent, type, nullif(after_type, '') AS after, available_at, ruled_at FROM value_types

@@ -7,7 +7,7 @@ export type IndexCell = null | number | bigint | string | Uint8Array
 export type IndexRow = Record<string, IndexCell>
 
 /** A prepared statement of the index. */
-interface Statement {
+export interface Statement {
   run(...values: IndexCell[]): unknown
   get(...values: IndexCell[]): IndexRow | undefined
   all(...values: IndexCell[]): IndexRow[]

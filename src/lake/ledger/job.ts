@@ -20,7 +20,7 @@ export interface RunEnd {
   readonly requests: number
 }
 
-/** What a job needs of the world. */
+/** The dependencies of a job. */
 export interface JobDeps extends CommitDeps {
   /**
    * Runs once after the last commit, also after an early stop, while the job's lock is held and the ledger is open: the
@@ -30,11 +30,12 @@ export interface JobDeps extends CommitDeps {
 }
 
 /** A job on the lake in a folder, whatever it does there. */
-interface Job {
+export interface Job {
+  /** The lake's folder. */
   readonly root: string
-  /** As `runs` tells it: `registry sync`. */
+  /** Its name in `runs`, such as `registry sync`. */
   readonly name: string
-  /** The lock that it holds; without one it works beside all others. */
+  /** The lock that it takes; without one it works alongside all others. */
   readonly lock?: string
 }
 

@@ -10,8 +10,8 @@ export interface Sealed {
   readonly digest: string
 }
 
-/** The versions that the journal's folder holds. */
-export async function listJournal(root: string) {
+/** Lists the versions of which the journal's folder has files. */
+export async function listJournal(root: string): Promise<Listing> {
   const entries = await entriesIn(inLake(root, places.journal))
   // A folder of such a name is nobody's entry.
   return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))
@@ -40,11 +40,20 @@ export async function onJournal<T>(root: string, work: (listing: Listing) => Pro
   }
 }
 
-/**
- * What the names in a journal's folder tell, up to a version: versions, ascending, the newest that has a file, and the newest
- * that a checkpoint holds; 0 for none.
- */
-export function listingOf(names: readonly string[], until: number = Number.POSITIVE_INFINITY) {
+/** The versions of which a journal's folder has files. */
+export interface Listing {
+  /** Versions with an entry, ascending. */
+  readonly entries: readonly number[]
+  /** Versions with a checkpoint, ascending. */
+  readonly checkpoints: readonly number[]
+  /** The newest version with an entry or a checkpoint; 0 if there is none. */
+  readonly newest: number
+  /** The newest version with a checkpoint; 0 if there is none. */
+  readonly folded: number
+}
+
+/** Reads the names in a journal's folder, up to a version. */
+export function listingOf(names: readonly string[], until: number = Number.POSITIVE_INFINITY): Listing {
   const found: Record<'entry' | 'checkpoint', number[]> = { entry: [], checkpoint: [] }
   for (const name of names) {
     const parsed = parseJournalName(name)
@@ -55,9 +64,6 @@ export function listingOf(names: readonly string[], until: number = Number.POSIT
   const folded = checkpoints.at(-1) ?? 0
   return { entries, checkpoints, newest: Math.max(entries.at(-1) ?? 0, folded), folded }
 }
-
-/** What the journal's folder holds. */
-export type Listing = ReturnType<typeof listingOf>
 
 /** Reads one entry and checks its bytes and its number. */
 export async function readEntry(root: string, version: number): Promise<Sealed> {

@@ -1,3 +1,4 @@
+import type { Micros } from '../../base/time.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { isThere } from '../store/files.ts'
@@ -17,25 +18,36 @@ import {
   unfinished,
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
-import { decodeEntry, providerFields } from './entry.ts'
+import { decodeEntry, type Provider, providerFields } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { writeLiveDigest } from './live-digest.ts'
 import { heldRoot, tellTree } from './state-tree.ts'
-import { type Index, type IndexRow, parsed, proven } from './index-rows.ts'
+import { type Index, type IndexRow, parsed, proven, type Statement } from './index-rows.ts'
 import { real, shape, text, type ValueCheck, whole } from '../../base/value-checks.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { takeStamps } from './stamps.ts'
 
-type Statement = ReturnType<Index['statement']>
-
 /** Raised with every change of src/lake/ledger/sql: an index of another shape is made anew from the journal. */
 const indexSchema = 9
 const tables = new URL('sql/', import.meta.url)
 
-/** The newest version that the index holds; `lake` is null until the first commit. */
-export type Head = ReturnType<Ledger['head']>
+/** The newest version in the index. */
+export interface Head {
+  /** Identity of the lake; null until the first commit. */
+  readonly lake: string | null
+  /** 0 until the first commit. */
+  readonly version: number
+  /** The schema of the journal's newest entry; 1 if none is recorded. */
+  readonly schema: number
+  /** SHA-256 of the newest entry; null until the first commit. */
+  readonly digest: string | null
+  /** Microseconds; 0 until the first commit. */
+  readonly committed_at: Micros
+  /** Who answered; null until the first commit. */
+  readonly provider: Provider | null
+}
 
 /** The index over the journal. Everything in it can be made again from `journal/`, `runs/` and `stamps/`. */
 export class Ledger implements Index {
@@ -183,12 +195,11 @@ export class Ledger implements Index {
   }
 
   /** The newest version in the index. */
-  head() {
+  head(): Head {
     const told = this.#told()
     return {
       lake: told('lake', text) ?? null,
       version: told('version', whole) ?? 0,
-      /** The schema of the journal's newest entry; 1 where nothing says more. */
       schema: told('journal_schema', whole) ?? 1,
       digest: told('digest', text) ?? null,
       committed_at: told('committed_at', whole) ?? 0,

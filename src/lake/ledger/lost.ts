@@ -5,11 +5,15 @@ import { type Index, rowOf } from './index-rows.ts'
 import { count, orNull, real, text, whole } from '../../base/value-checks.ts'
 import { formatMillis, type Micros } from '../../base/time.ts'
 
-/** A value that a violation has on record as stored, JSON text; `computed`: in its place, as seconds, its `computed_at`. */
-interface Recorded {
+/** A stored value that a violation has on record. */
+export interface RecordedValue {
+  /** Seconds. */
   readonly t: number
+  /** JSON text; null if only its `computed_at` is on record. */
   readonly value: string | null
+  /** Its `computed_at` as JSON text, seconds; null if it is not on record. */
   readonly computed: string | null
+  /** When the value was received, microseconds. */
   readonly stored_at: Micros
 }
 
@@ -18,15 +22,19 @@ interface Seen extends Window {
   readonly observed: Micros
 }
 
-/** What went with files of one series and has not come again, and what is still known of it. */
+/** A month of a series with lost points; `digest` is that of the lost points, null if none was stored. */
+type LostRange = Pick<Forgotten, 'month' | 'since' | 'until' | 'digest'>
+
+/** The points of one series that were lost with files and not received again, and what is still known of them. */
 export interface Lost {
-  /** Disjoint; `digest` is null where none was kept. */
-  readonly months: readonly Pick<Forgotten, 'month' | 'since' | 'until' | 'digest'>[]
+  /** Disjoint. */
+  readonly months: readonly LostRange[]
   /** Disjoint. */
   readonly seen: readonly Seen[]
   /** Every answer about its windows. */
   readonly asked: readonly (Seen & { readonly asked_at: number })[]
-  readonly recorded: readonly Recorded[]
+  /** Lost values that violations have on record. */
+  readonly recorded: readonly RecordedValue[]
 }
 
 /** Writes down what went with a file, and what of it came again. */
@@ -52,7 +60,13 @@ export function applyLost(
 const { month, since, until, points, digest } = forgottenFields
 const forgottenOf = rowOf({ month, since, until, points, digest, added_version: count })
 
-/** What these series lost and did not get again, by id; only of those that lost something. */
+/** Points of one month that one commit lost with a file and that have not been received again. */
+interface LostMonth extends Pick<Forgotten, 'month' | 'since' | 'until' | 'points' | 'digest'> {
+  /** The version whose commit recorded the loss. */
+  readonly added_version: number
+}
+
+/** What these series lost and did not get again, by id; only series that lost something. */
 export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost> {
   const found = new Map<string, Lost>()
   const rows = index.statement(
@@ -69,7 +83,7 @@ export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost
 }
 
 /** What went in several steps of one month comes again together. */
-function byMonth(lost: readonly ReturnType<typeof forgottenOf>[]): Lost['months'] {
+function byMonth(lost: readonly LostMonth[]): LostRange[] {
   return [...Map.groupBy(lost, (one) => one.month)].map(([name, parts]) => ({
     month: name,
     since: Math.min(...parts.map((one) => one.since)),
@@ -112,12 +126,12 @@ function knownThen(index: Index, id: string, before: number): Pick<Lost, 'seen' 
 const recordOf = rowOf({ t: real, kind: text, stored: orNull(text), stored_at: orNull(real) })
 
 /** What violations, open or accepted, say that is stored; the latest has the word. */
-function recordedOf(index: Index, id: string): Recorded[] {
+function recordedOf(index: Index, id: string): RecordedValue[] {
   const rows = index.statement(
     `SELECT v.t, v.kind, v.stored, v.stored_at FROM violations v JOIN series s ON s.n = v.series
      WHERE s.id = ? ORDER BY v.offered_at, v.added_version`,
   )
-  const found = new Map<number, Recorded>()
+  const found = new Map<number, RecordedValue>()
   for (const { t, kind, stored, stored_at } of rows.all(id).map(recordOf)) {
     if (stored === null || stored_at === null) continue
     const { value, computed } = found.get(t) ?? { value: null, computed: null }
@@ -129,11 +143,21 @@ function recordedOf(index: Index, id: string): Recorded[] {
 
 const againOf = rowOf({ id: text, month, since: whole, until: whole, points: orNull(count), at: orNull(real) })
 
-/**
- * A month of a series of which points were lost with their file: observed again `at` (microseconds) and known from then
- * on, or (null) not come again.
- */
-export type ObservedAgain = Omit<ReturnType<typeof againOf>, 'id'> & { readonly series: string }
+/** A month of a series of which points were lost with their file. */
+export interface ObservedAgain {
+  /** Id of the series. */
+  readonly series: string
+  /** `2024-06`. */
+  readonly month: string
+  /** Start of the hull of the lost windows, seconds. */
+  readonly since: number
+  /** End of that hull, half-open, seconds. */
+  readonly until: number
+  /** Points that were lost, or received again if they were; null if unknown. */
+  readonly points: number | null
+  /** When they were observed again, from which on they are known, microseconds; null if they were not received again. */
+  readonly at: Micros | null
+}
 
 /** Every such month; those that came again as they were are none. */
 export function observedAgain(index: Index): ObservedAgain[] {
@@ -148,7 +172,7 @@ export function observedAgain(index: Index): ObservedAgain[] {
   })
 }
 
-/** The same in words, one line a month. */
+/** Describes a month that lost points, in one line. */
 export function againInWords({ series, month: name, points: lost, at }: ObservedAgain): string {
   const what = `${series} ${name}: ${lost === null ? 'points' : `${lost} points`} lost with a file`
   if (at === null) return `${what}, not come again`

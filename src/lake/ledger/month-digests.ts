@@ -23,7 +23,7 @@ export function digestOfSum(sum: bigint | string): string {
   return BigInt.asUintN(64, BigInt(sum)).toString(16).padStart(16, '0')
 }
 
-/** Both together, or (`sign` -1) the first without the second. */
+/** Adds two digests, or (`sign` -1) takes the second from the first. */
 export function addDigests(a: MonthDigest, b: MonthDigest, sign: 1 | -1 = 1): MonthDigest {
   const sum = BigInt(`0x${a.digest}`) + BigInt(sign) * BigInt(`0x${b.digest}`)
   return { points: a.points + sign * b.points, digest: digestOfSum(sum) }
@@ -39,7 +39,7 @@ export function monthsBetween(from: Months, to: Months): Map<string, MonthDigest
   return found
 }
 
-/** The same as progress of a series tells it; nothing where there is nothing to tell. */
+/** Puts months in the form of the progress of a series; empty if there are none. */
 export function asDigests(months: Months): { readonly digests?: Readonly<Record<string, string>> } {
   if (months.size === 0) return {}
   return { digests: Object.fromEntries([...months].map(([month, one]) => [month, `${one.points} ${one.digest}`])) }

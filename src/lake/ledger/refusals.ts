@@ -1,12 +1,6 @@
 import { day, formatInstant, parseInstant, type Instant } from '../../base/time.ts'
 import type { WindowAnswer } from './entry.ts'
 
-/**
- * What a refusal is about: 403 and 404 the whole path, unless it answers others, 400 one series (a refused currency says
- * nothing of another), or only a range of a series that is answered elsewhere.
- */
-type RefusalScope = 'path' | 'series' | 'range'
-
 /** How long a series that has points may be refused before it counts as withdrawn. */
 export const alarmPatience = 30 * day
 
@@ -44,11 +38,24 @@ export function standingWords(reason: string): string {
 }
 
 /**
- * Reads the refusal out of the reason of a window; null where it tells of none. `words` are the status and the provider's,
- * `since` is from when on a series that has points is refused, null for one that never had any; nobody waits for what is
- * `withdrawn`: it was refused for 30 days, or a person took note.
+ * The subject of a refusal: after 403 and 404 the whole path, unless it answers others; after 400 one series (a refused
+ * currency says nothing of a different one), or only a range of a series that is answered elsewhere.
  */
-export function readRefusal(reason: string | null) {
+export type RefusalScope = 'path' | 'range' | 'series'
+
+/** A refusal of the provider as the reason of a coverage range records it. */
+export interface Refusal {
+  readonly scope: RefusalScope
+  /** The status and the words of the provider. */
+  readonly words: string
+  /** Since when a series that has points is refused, in seconds; null if it never had any. */
+  readonly since: Instant | null
+  /** Whether pitlake no longer waits for it: refused for 30 days, or acknowledged by a person. */
+  readonly withdrawn: boolean
+}
+
+/** Reads the refusal out of the reason of a coverage range; null if it names none. */
+export function readRefusal(reason: string | null): Refusal | null {
   if (reason === null) return null
   const standing = /^(withdrawn, )?refused since (\S+): (.*)$/s.exec(reason)
   const words = standing?.[3] ?? reason
@@ -63,7 +70,7 @@ export function isOfHeld(reason: string | null): boolean {
   return (readRefusal(reason)?.since ?? null) !== null
 }
 
-/** The same of a row of coverage, withdrawn ones too, as a condition. */
+/** SQL condition: a row of coverage records the refusal of a series that has points, also a withdrawn one. */
 export const refusedOfHeld = `state IN ('failed', 'unsupported')
   AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
 
@@ -74,15 +81,22 @@ const dailyPatience = 22 * 3600
 export const refusalPatience = 30 * day
 
 /** A refusal that no later answer has overtaken. */
-export interface StandingRefusal extends NonNullable<ReturnType<typeof readRefusal>> {
+export interface StandingRefusal extends Refusal {
+  /** The state of the coverage range that records it. */
   readonly state: 'unsupported' | 'failed'
+  /** The reason of that range, from which the other fields were read. */
   readonly reason: string
+  /** When the provider was last requested, seconds. */
   readonly asked_at: Instant
+  /** Id of that request; null if none is recorded. */
   readonly request: string | null
 }
 
+/** What coverage records of an answer, without its range. */
+export type RecordedAnswer = Omit<WindowAnswer, 'since' | 'until'>
+
 /** The newest refusal of a series or path among its answers, unless the provider has answered since. */
-export function standingRefusal(answers: readonly Omit<WindowAnswer, 'since' | 'until'>[]): StandingRefusal | null {
+export function standingRefusal(answers: readonly RecordedAnswer[]): StandingRefusal | null {
   let newest: StandingRefusal | null = null
   let answered = Number.NEGATIVE_INFINITY
   for (const { state, reason, asked_at, request } of answers) {

@@ -24,8 +24,8 @@ export interface RunFacts {
   readonly actual?: Json
 }
 
-/** One line of it: what a run learnt without making a version. */
-interface FactLine {
+/** One line of a run's file: what the run learnt without making a version. */
+export interface FactLine {
   /** The newest version when the line was written: on rebuilding it is applied right after that one. */
   readonly after: number
   readonly run?: RunFacts
@@ -104,18 +104,25 @@ function parseLine(text: string): FactLine | undefined {
   return isObject(line) && typeof line['after'] === 'number' ? { ...line, after: line['after'] } : undefined
 }
 
-/** What a log is opened with. */
+/** What opening a run's log needs. */
 interface Logging {
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** Texts that must not reach the log. */
   readonly secrets: readonly string[]
+}
+
+/** The log of one run, `runs/<run>.log`, for people. Disposing of it waits until all lines are written. */
+export interface RunLog extends AsyncDisposable {
+  /** Adds a line: the event and its facts, as one JSON object. */
+  readonly note: (event: string, facts: object) => void
 }
 
 /**
  * Opens `runs/<run>.log`: a JSON object a line, `at` and `event` first. The log is for people: what cannot be written is dropped, because the commit that meets the
  * same disk says so with an error. No secret reaches it.
  */
-export function openRunLog(root: string, run: string, { now, secrets }: Logging) {
+export function openRunLog(root: string, run: string, { now, secrets }: Logging): RunLog {
   const path = inLake(root, runLog(run))
   let pending = ''
   let writing: Promise<void> | null = null

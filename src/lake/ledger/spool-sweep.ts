@@ -22,10 +22,21 @@ import { closePrivate, makeLakeFolder } from '../store/private.ts'
 import type { Micros } from '../../base/time.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
-export type Spool = Awaited<ReturnType<typeof openSpool>>
+export interface Spool extends AsyncDisposable {
+  /** The path of a file in it, relative to the lake. */
+  readonly path: (file: string) => string
+  /** The absolute path of a file in it. */
+  readonly file: (file: string) => string
+  /** Removes the folder with everything in it. */
+  readonly close: () => Promise<void>
+}
 
 /** Opens the spool of a run; run names are unique. */
-export async function openSpool(root: string, run: string, deps: Pick<CommitDeps, 'holder' | 'nowMicros' | 'disk'>) {
+export async function openSpool(
+  root: string,
+  run: string,
+  deps: Pick<CommitDeps, 'holder' | 'nowMicros' | 'disk'>,
+): Promise<Spool> {
   const disk = deps.disk ?? realDisk
   const name = spoolLock(run)
   const lock = await tryLock(root, name, { ...deps.holder, since: deps.nowMicros() })
@@ -46,11 +57,8 @@ export async function openSpool(root: string, run: string, deps: Pick<CommitDeps
     await realDisk.remove(inLake(root, lockFile(name)))
   }
   return {
-    /** The path of a file in it, relative to the lake. */
     path: (file: string) => `${folder}/${file}`,
-    /** The same, absolute. */
     file: (file: string) => inLake(root, `${folder}/${file}`),
-    /** Removes the folder with everything in it. */
     close,
     [Symbol.asyncDispose]: close,
   }

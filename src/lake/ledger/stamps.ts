@@ -15,7 +15,7 @@ export interface StampedFile {
 }
 
 /** What pins a stamped result. It stands beside the journal and makes no version: the data are as they were. */
-interface StampFile extends Stamp {
+export interface StampFile extends Stamp {
   readonly schema_version: number
   readonly lake: string
   readonly program: string

@@ -1,11 +1,11 @@
 import { entryLeaf, type Named, treeValue } from '../../base/merkle/state.ts'
-import { canonical, type Entry, sha256 } from './entry.ts'
+import { canonical, type Entry, type NamedState, type Progress, sha256 } from './entry.ts'
 import { type Index, parsed } from './index-rows.ts'
 
-/** What of an entry the state tells. */
+/** The parts of an entry that change the signed state of the log. */
 type StateChange = Partial<Pick<Entry, 'rules' | 'tables' | 'days'>> & {
-  readonly state: Entry['state']
-  readonly progress: readonly Pick<Entry['progress'][number], 'series' | 'digests'>[]
+  readonly state: NamedState
+  readonly progress: readonly Pick<Progress, 'series' | 'digests'>[]
 }
 
 /** What of the state an entry changes goes into its tree; the caller has applied the rest of it. */

@@ -2,8 +2,16 @@ import { LakeError } from '../../base/errors.ts'
 import type { Micros } from '../../base/time.ts'
 import type { Index } from './index-rows.ts'
 
-/** Since when what was asked counts as done: a round of a job over one scope goes on until one of its runs came to its end; then the next begins. */
-export function roundOf(index: Index, job: string, about: unknown, now: Micros) {
+/** A round of a job over one scope: it goes on until one of its runs comes to its end; then the next begins. */
+export type Round = {
+  /** The scope as JSON text. */
+  readonly scope: string
+  /** When the round began, microseconds: what was requested since then counts as done. */
+  readonly begun: Micros
+}
+
+/** The round of a job over one scope that is under way; else a new one. */
+export function roundOf(index: Index, job: string, about: unknown, now: Micros): Round {
   const scope = JSON.stringify(about)
   const runs = index.statement(
     `SELECT plan ->> '$.begun' AS begun, ended_at IS NOT NULL AND stopped_by IS NULL AS ended FROM runs
@@ -16,10 +24,10 @@ export function roundOf(index: Index, job: string, about: unknown, now: Micros) 
 /** How windows or records that were chosen ended. */
 export type Counts = Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
 
-/** The same of windows of points; `refused`: as before, so that it is no failure of this run. */
+/** How windows of points that were chosen ended; `refused` as before the run, so that it is no failure of it. */
 export type WindowCounts = Counts & { readonly refused: number }
 
-/** None of each of these results yet. */
+/** A count of 0 for each of these results. */
 export function noneOf<T extends string>(results: readonly T[]): Record<T, number> {
   return Object.fromEntries(results.map((name) => [name, 0])) as Record<T, number>
 }

@@ -11,26 +11,48 @@ import { isOfHeld, readRefusal, standingWords, withdrawnBegin } from './refusals
 import { rowOf } from './index-rows.ts'
 import { orNull, real, text } from '../../base/value-checks.ts'
 
-/** Something upstream that a person has to look at: a value that differs, very many at once, or a series that is refused. */
-type Listed = {
+/** Something upstream that a person has to look at: a value that differs, an incident, or a series that is refused. */
+export type ListedViolation = {
+  /** Name of the violation, the refusal or the incident, for `violations acknowledge`. */
   readonly id: string
+  /** Id of the series; of an incident the first one. */
   readonly series: string
+  /** The point's `t`, or the start of what is refused; seconds. */
   readonly t: number
   /** As in the view `violations`, or `refused`, or `incident`. */
   readonly kind: string
+  /** The stored value as JSON text; null for an incident, a refusal, and if none is named. */
   readonly stored: string | null
+  /** The provider's value as JSON text, or its words of refusal; null for an incident, and if it sent none. */
   readonly offered: string | null
-  /** When it was seen first. */
+  /** When it was seen first, microseconds. */
   readonly found_at: Micros
+  /** When a person acknowledged it, microseconds; null if nobody has. */
   readonly accepted_at: Micros | null
+  /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
-  /** Since when answers no longer show it. */
+  /** When it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
   readonly passed_at: Micros | null
-  /** What an incident is about; null for what stands by itself. */
-  readonly incident: ReturnType<typeof factsOf> | null
+  /** What an incident is about; null for a single violation or refusal. */
+  readonly incident: IncidentFacts | null
 }
 
-/** Which of them are meant; null for all. An incident is where one of its series is, `whole`: all of them. */
+/** Many differences of one day. */
+export type IncidentFacts = {
+  readonly api: 'metrics'
+  /** Paths of its series, sorted. */
+  readonly endpoints: readonly string[]
+  /** Ids of its series. */
+  readonly series: readonly string[]
+  /** Points that differed when it was found. */
+  readonly points: number
+  /** Points that the last answers still showed. */
+  readonly open: number
+  /** Points by kind of violation when it was found. */
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** Which violations to list; null for all. An incident matches if one of its series does, with `whole` if all of them do. */
 interface ListedFilter {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null
@@ -38,7 +60,7 @@ interface ListedFilter {
 }
 
 /** Everything that differs upstream, in the order of its commits, then what is refused. */
-export function listViolations(ledger: Ledger, { paths, assets, whole = false }: ListedFilter): Listed[] {
+export function listViolations(ledger: Ledger, { paths, assets, whole = false }: ListedFilter): ListedViolation[] {
   const path = tests(paths)
   const asset = tests(assets)
   const fits = (series: string): boolean => {
@@ -52,14 +74,17 @@ export function listViolations(ledger: Ledger, { paths, assets, whole = false }:
   })
 }
 
-/** Whether there is something to look at. */
-export function isOpenViolation({ accepted_at, passed_at }: Pick<Listed, 'accepted_at' | 'passed_at'>): boolean {
+/** When a violation ended: acknowledged by a person or reverted upstream; null if neither. */
+type ViolationEnd = Pick<ListedViolation, 'accepted_at' | 'passed_at'>
+
+/** Whether a violation is open: neither acknowledged nor reverted upstream. */
+export function isOpenViolation({ accepted_at, passed_at }: ViolationEnd): boolean {
   return accepted_at === null && passed_at === null
 }
 
 const unitOf = (one: HeldViolation): string => one.incident ?? violationId(one)
 
-function listed(rows: readonly HeldViolation[]): Listed {
+function listed(rows: readonly HeldViolation[]): ListedViolation {
   const [first] = rows as [HeldViolation]
   const { series, t, kind, stored, offered, offered_at: found_at, accepted_at, why, passed_at, incident: id } = first
   const alone = { id: violationId(first), series, t, kind, stored, offered, found_at, accepted_at, why, passed_at }
@@ -70,8 +95,8 @@ function listed(rows: readonly HeldViolation[]): Listed {
   return { ...alone, ...many, incident: factsOf(rows, open) }
 }
 
-/** Many differences of one day: where, and how many points of each kind. `open`: those that the last answers still showed. */
-function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[]) {
+/** Counts the differences of an incident; `open` are the rows that the last answers still showed. */
+function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[]): IncidentFacts {
   const began = new Map<number, number>()
   for (const { offered_at, added_version } of rows)
     began.set(offered_at, Math.min(began.get(offered_at) ?? Infinity, added_version))
@@ -91,11 +116,21 @@ function tests(globs: readonly string[] | null): (text: string) => boolean {
   return (text) => all.some((test) => test(text))
 }
 
-/**
- * Series that have points and are refused, or were for so long that nobody waits for them any more; all windows of one
- * refusal are one thing to look at, under one id in both. `words` are the provider's.
- */
-export function refusals(ledger: Ledger) {
+/** A refusal of a series that has points; all its windows are one thing to look at. */
+export interface ListedRefusal {
+  readonly listed: ListedViolation
+  /** The coverage ranges that record it. */
+  readonly rows: readonly CoverageRow[]
+  /** Since when the series is refused, seconds. */
+  readonly since: number
+  /** The status and the words of the provider. */
+  readonly words: string
+  /** Whether pitlake no longer waits for the series. */
+  readonly withdrawn: boolean
+}
+
+/** Lists the series that have points and are refused, those that pitlake no longer waits for included. */
+export function refusals(ledger: Ledger): ListedRefusal[] {
   const noted = ledger.statement('SELECT at AS accepted_at, why FROM accepted WHERE id = ?')
   return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
     const refused = rows.filter(
@@ -108,7 +143,7 @@ export function refusals(ledger: Ledger) {
       const { since, words } = readRefusal(offered) ?? { since: null, words: offered }
       const withdrawn = own.every(({ state }) => state === 'unsupported')
       const about = { found_at: (since ?? t) * 1_000_000, accepted_at, why, passed_at: null, incident: null }
-      const one: Listed = { id, series, t, kind: 'refused', stored: null, offered, ...about }
+      const one: ListedViolation = { id, series, t, kind: 'refused', stored: null, offered, ...about }
       return { listed: one, rows: own, since: since ?? t, words, withdrawn }
     })
   })
@@ -116,10 +151,24 @@ export function refusals(ledger: Ledger) {
 
 const notedOf = rowOf({ accepted_at: orNull(real), why: orNull(text) })
 
-/** What else a person may take note of: where the state keeps that, and since when somebody has; null: nobody yet. */
+/** Something other than a violation that a person may acknowledge, such as a finding of the registry. */
 interface Elsewhere {
+  /** The key of the state that records the acknowledgement. */
   readonly state: string
+  /** When a person acknowledged it, microseconds; null if nobody has. */
   readonly accepted_at: Micros | null
+}
+
+/** The result of acknowledging violations. */
+export interface Acknowledgement {
+  /** The newest version. */
+  readonly version: number
+  /** Whether a version was made. */
+  readonly made: boolean
+  /** Ids that were acknowledged now. */
+  readonly accepted: readonly string[]
+  /** Ids that were acknowledged before. */
+  readonly known: readonly string[]
 }
 
 /**
@@ -131,9 +180,8 @@ export async function acceptViolations(
   { ids, why }: { readonly ids: readonly string[]; readonly why: string },
   deps: RewriteDeps,
   elsewhere: ReadonlyMap<string, Elsewhere> = new Map(),
-) {
+): Promise<Acknowledgement> {
   let accepted: string[] = []
-  /** Those of the named that somebody had accepted before. */
   let known: string[] = []
   const version = await commit(
     ledger,

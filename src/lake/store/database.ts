@@ -23,8 +23,14 @@ export const busyMilliseconds = 60_000
 /** Keeps the holds from being collected, which would give them back. */
 const held = new Set<DatabaseSync>()
 
+/** A file that this process has to itself. */
+export interface FileHold {
+  /** Gives the file back; once is enough. */
+  readonly release: () => void
+}
+
 /** Takes the file for this process alone; undefined while another holds it, for as long as is waited (nothing else goes on then). */
-export function holdFile(path: string, timeout = 0) {
+export function holdFile(path: string, timeout = 0): FileHold | undefined {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout })

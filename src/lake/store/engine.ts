@@ -72,6 +72,13 @@ interface Column {
   readonly type: DuckDBType
 }
 
+/** The result of one statement as DuckDB's own vectors. */
+export interface VectorStream {
+  readonly columns: readonly Column[]
+  /** The rows; each chunk is valid until the next one is read. */
+  readonly chunks: AsyncGenerator<DuckDBDataChunk>
+}
+
 /** What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where its parameters decide. */
 export interface Prepared {
   readonly kind: string
@@ -148,7 +155,7 @@ export class Engine {
     return result.rowsChanged
   }
 
-  /** The same for all sessions of a database, as long as that is open. */
+  /** Identifies the database: one object for all its sessions, as long as it is open. */
   get database(): object {
     return this.#instance
   }
@@ -196,7 +203,7 @@ export class Engine {
    * Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for.
    * Whoever makes few values of its cells may let more of them lie (`cells`) until all is collected.
    */
-  async vectors(sql: string, parameters?: Parameters, cells = heldCells) {
+  async vectors(sql: string, parameters?: Parameters, cells = heldCells): Promise<VectorStream> {
     const { result, chunks } = await this.#streamed(sql, parameters, cells)
     const types = result.columnTypes()
     return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks }
@@ -296,7 +303,7 @@ export class Engine {
   }
 
   /** Adds the rows of a stream to a temporary table whose columns are of the same types. */
-  async append(table: string, { chunks }: Awaited<ReturnType<Engine['vectors']>>): Promise<number> {
+  async append(table: string, { chunks }: VectorStream): Promise<number> {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
     let held = 0

@@ -107,8 +107,14 @@ export function writeStream(path: string, flags: 'w' | 'a' = 'w'): WriteStream {
   return createWriteStream(path, { ...ownerOnly, flags })
 }
 
+/** An open file to which blocks are written at once. */
+export interface BlockWriter {
+  readonly write: (bytes: Buffer) => void
+  readonly close: () => void
+}
+
 /** Opens a new file for the owner alone. */
-export function openBlocks(path: string) {
+export function openBlocks(path: string): BlockWriter {
   const handle = openSync(path, 'w', ownerOnly.mode)
   return {
     write: (bytes: Buffer): void => {

@@ -6,13 +6,16 @@ import { diskError, namesIn, realDisk } from './disk.ts'
 import { textOf } from './files.ts'
 import type { Micros } from '../../base/time.ts'
 import { decodeSegment, holderFile, inLake, lockFile, places } from './layout.ts'
-import { holdFile } from './database.ts'
+import { type FileHold, holdFile } from './database.ts'
 
 /** Who holds a lock, for people; the lock itself is the operating system's and dies with its process. */
-interface Holder {
+export interface Holder {
   readonly pid: number
+  /** Name of the machine. */
   readonly host: string
+  /** What the process does, such as `pitlake fetch`. */
   readonly command: string
+  /** When the lock was taken, microseconds. */
   readonly since: Micros
 }
 
@@ -129,7 +132,7 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${holder.pid} on ${holder.host} (${holder.command}) since ${since}`
 }
 
-function take(root: string, name: string, within = 0): NonNullable<ReturnType<typeof holdFile>> | undefined {
+function take(root: string, name: string, within = 0): FileHold | undefined {
   try {
     mkdirSync(inLake(root, places.locks), { recursive: true })
   } catch (error) {

@@ -75,8 +75,18 @@ export async function dataFooters(root: string): Promise<Footer[]> {
   return one.flat()
 }
 
+/** Data files in a folder whose journal and ledger do not explain them. */
+export interface StrayDataFiles {
+  readonly files: number
+  readonly bytes: number
+  /** The lakes that their footers name, sorted; more than one if folders were mixed. */
+  readonly lakes: readonly string[]
+  /** The newest version that they name; 0 if none does. */
+  readonly version: number
+}
+
 /** Counts the data files in a folder whose journal and ledger do not explain them. */
-export async function countStrayDataFiles(root: string) {
+export async function countStrayDataFiles(root: string): Promise<StrayDataFiles> {
   const paths: string[] = []
   for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
@@ -86,9 +96,7 @@ export async function countStrayDataFiles(root: string) {
   return {
     files: paths.length,
     bytes: sizes.reduce((sum, size) => sum + size, 0),
-    /** The lakes that their footers name; more than one where folders were mixed. */
     lakes: [...new Set(named)].toSorted(),
-    /** The newest version that they speak of. */
     version: Math.max(
       ...paths.map((path) => dataVersion(path) ?? 0),
       ...footers.map((one) => Number(one.version ?? 0)),
@@ -109,18 +117,21 @@ export interface Identity {
 /** Its columns, in the order in which files are sorted. */
 export const identityColumns = ['asset', 'currency', 'exchange', 'network', 'params'] as const
 
-/** What the points files hold of one series; `t` in seconds. */
-interface Counted extends Identity {
+/** The stored points of one series, counted in the files. */
+export interface SeriesCount extends Identity {
   readonly metric: string
+  /** The interval under which the points are stored. */
   readonly interval: string
   readonly points: number
+  /** The first `t`, seconds. */
   readonly first: number
+  /** The last `t`, seconds. */
   readonly last: number
 }
 
 /** Counts the points of every series in a relation over points files. */
-export async function countSeries(engine: Engine, points: string): Promise<Counted[]> {
-  return await engine.rows<{ [K in keyof Counted]: Counted[K] }>(
+export async function countSeries(engine: Engine, points: string): Promise<SeriesCount[]> {
+  return await engine.rows<{ [K in keyof SeriesCount]: SeriesCount[K] }>(
     `SELECT metric, "interval", ${identityColumns.join(', ')}, count(*)::DOUBLE AS points,
        (epoch_us(min(t)) // 1000000)::DOUBLE AS first, (epoch_us(max(t)) // 1000000)::DOUBLE AS last
      FROM ${points} GROUP BY ALL`,

@@ -16,7 +16,7 @@ export const venueTypes = ['cex', 'perp-dex', 'rwa-exchange'] as const
 export const laterVenueType = 'otc-desk'
 
 /** A chain as the registry writes it: one chain may stand under several ids. */
-type Chain = (typeof chains)[number]
+export type Chain = (typeof chains)[number]
 
 /** The chains of the world, the most used first. */
 export const { chains } = tables
@@ -132,30 +132,37 @@ const documentHash = (source: Chance): string => `sha256:${source.text(hexDigits
 const ticker = (source: Chance): string => source.text(letters, 3 + source.int(3))
 
 /** A deterministic source of choices; the same seed and keys give the same sequence on every machine. */
-type Chance = ReturnType<typeof chance>
+export interface Chance {
+  /** The next number in `[0, 1)`. */
+  readonly next: () => number
+  /** A whole number in `[0, below)`. */
+  readonly int: (below: number) => number
+  /** Whether something of this probability happens. */
+  readonly yes: (probability: number) => boolean
+  /** One of the items; the list must not be empty. */
+  readonly pick: <T>(items: readonly T[]) => T
+  /** How often something happens that is expected `mean` times (Poisson). */
+  readonly times: (mean: number) => number
+  /** A text of this length over the alphabet. */
+  readonly text: (alphabet: string, length: number) => string
+}
 
 /** Starts the sequence that belongs to these keys. */
-export function chance(...keys: readonly (string | number)[]) {
+export function chance(...keys: readonly (string | number)[]): Chance {
   let state = hashText(keys.join('|'))
-  /** The next number in `[0, 1)`. */
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0
     let z = Math.imul(state ^ (state >>> 15), state | 1)
     z ^= z + Math.imul(z ^ (z >>> 7), z | 61)
     return unit((z ^ (z >>> 14)) >>> 0)
   }
-  /** A whole number in `[0, below)`. */
   const int = (below: number): number => Math.floor(next() * below)
   return {
     next,
     int,
-    /** Whether something of this probability happens. */
     yes: (probability: number): boolean => next() < probability,
-    /** One of the items; the list must not be empty. */
     pick: <T>(items: readonly T[]): T => items[int(items.length)] as T,
-    /** How often something happens that is expected `mean` times (Poisson). */
     times: (mean: number): number => poisson(mean, next),
-    /** A text of this length over the alphabet. */
     text: (alphabet: string, length: number): string =>
       Array.from({ length }, () => alphabet[int(alphabet.length)]).join(''),
   }

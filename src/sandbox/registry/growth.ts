@@ -6,7 +6,8 @@ import {
   assetName,
   assetRow,
   chains,
-  type chance,
+  type Chain,
+  type Chance,
   disclosure,
   disclosures,
   isin,
@@ -18,16 +19,17 @@ import {
   venueTypes,
   wordPair,
 } from './entities.ts'
-import { createdSeq, type createStore, type EntityRow, type EntityType, rowNow, write } from './store.ts'
+import { createdSeq, type EntityRow, type EntityType, rowNow, write } from './store.ts'
+import type { Ref, RowChange, Store } from './store.ts'
 import { dateAt } from '../world/assets.ts'
 
-type Chain = (typeof chains)[number]
-
-/** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
-interface RegistryDraft {
-  readonly store: ReturnType<typeof createStore>
+/** The registry while it is being written. */
+export interface RegistryDraft {
+  readonly store: Store
+  /** The ids to choose from, by type. */
   readonly pools: ReadonlyMap<EntityType, string[]>
-  source: ReturnType<typeof chance>
+  source: Chance
+  /** When the next entry is written, Unix seconds. */
   at: number
 }
 
@@ -39,12 +41,7 @@ export function freshId(draft: RegistryDraft, type: EntityType, wanted: string):
 }
 
 /** Writes a new entity and makes it one to choose from. */
-export function create(
-  draft: RegistryDraft,
-  type: EntityType,
-  row: EntityRow,
-  also: NonNullable<Parameters<typeof write>[3]> = [],
-): string {
+export function create(draft: RegistryDraft, type: EntityType, row: EntityRow, also: readonly Ref[] = []): string {
   const id = row['id'] as string
   write(draft.store, draft.at, [{ type, id, row }], also)
   draft.pools.get(type)?.push(id)
@@ -176,7 +173,7 @@ export function newDeployment(draft: RegistryDraft, product: string, fixed: { ch
   })
 }
 
-function chainByUse(source: ReturnType<typeof chance>): Chain {
+function chainByUse(source: Chance): Chain {
   return chains[Math.floor(source.next() ** 1.7 * chains.length)] as Chain
 }
 
@@ -199,7 +196,7 @@ function initials(name: string): string {
 }
 
 /** Something that the ingestion may find on a morning. */
-type Happening = (draft: RegistryDraft) => void
+export type Happening = (draft: RegistryDraft) => void
 
 const any = (): boolean => true
 
@@ -250,11 +247,13 @@ const readSources = on('deployment', isActive, (draft, row) => {
 /** A duplicate is removed: the product and each of its deployments, in one entry of the log. */
 const removeProduct = on('product', any, (draft, product) => {
   const id = product['id'] as string
-  const gone = liveDeployments(draft, id).map((row): Parameters<typeof write>[2][number] => ({
-    type: 'deployment',
-    id: row['id'] as string,
-    row: null,
-  }))
+  const gone = liveDeployments(draft, id).map(
+    (row): RowChange => ({
+      type: 'deployment',
+      id: row['id'] as string,
+      row: null,
+    }),
+  )
   write(draft.store, draft.at, [...gone, { type: 'product', id, row: null }])
 })
 

@@ -1,14 +1,14 @@
-import { type Fault, pick } from '../faults.ts'
+import { type Fault, type FaultKind, pick } from '../faults.ts'
 import { textStream } from '../metrics-body.ts'
 import { invalidParameter, notFound, readLimit, readQuery, RefusedRequest } from '../refusal.ts'
 import { recordOf, recordsOf, shownRow, tables, viewAt } from './state.ts'
-import { createdSeq, type createStore, type EntityRow, type EntityType, firstFrom, idsOf, lastRow } from './store.ts'
+import type { RegistryScale, RegistryView } from './state.ts'
+import { createdSeq, type EntityRow, type EntityType, firstFrom, idsOf, lastRow, type LogEntry } from './store.ts'
 import { assetClasses, laterVenueType, venueTypes } from './entities.ts'
 import { formatInstant } from '../../base/time.ts'
 import { hashText } from '../world/noise.ts'
 
-type RegistryView = ReturnType<typeof viewAt>
-
+/** A table of the registry; derived, because `tables` lists them once. */
 type EntityTable = keyof typeof tables
 
 /** How a filter compares a field, that of its name unless it says another: exactly, without regard to case, or as addresses do. */
@@ -138,14 +138,36 @@ interface FeedSettings {
 /** How many entries of the log a feed that repeats itself goes back. */
 const repeatedRows = 4
 
-/** The opaque text of what a feed cursor stands for; `pause` marks one that followed a page without events. */
-function writeCursor({ seed, epoch, seq, pause }: ReturnType<typeof readCursor>): string {
+/** A place in the feed. */
+interface FeedCursor {
+  readonly seed: number
+  readonly epoch: number
+  /** The entry of the log that the page before ended with, from 1; 0 for none. */
+  readonly seq: number
+  /** Whether the page before was one without events. */
+  readonly pause: boolean
+}
+
+/** One event of the feed, in the keys of the document. */
+interface FeedEvent {
+  readonly entity_type: EntityType
+  readonly entity_id: string
+  readonly op: 'created' | 'updated' | 'deleted'
+  /** The entity's record; of a removed one the fields that it last had, or null if they are forgotten. */
+  readonly record: EntityRow | null
+  readonly cursor: string
+  /** ISO text. */
+  readonly at: string
+}
+
+/** The opaque text of a feed cursor. */
+function writeCursor({ seed, epoch, seq, pause }: FeedCursor): string {
   const body = `${epoch}.${seq}.${pause ? 1 : 0}`
   return Buffer.from(`${body}.${sign(seed, body)}`).toString('base64url')
 }
 
-/** The sequence number and the pause of a cursor of this epoch that is not beyond the head. */
-function readCursor(text: string, settings: FeedSettings, head: number) {
+/** Reads a cursor of this epoch that is not beyond the head. */
+function readCursor(text: string, settings: FeedSettings, head: number): FeedCursor {
   const plain = Buffer.from(text, 'base64url').toString()
   const match = /^((\d+)\.(\d+)\.([01]))\.([0-9a-z]+)$/.exec(plain)
   const [, body = '', epoch, seq, pause, signature] = match ?? []
@@ -167,7 +189,7 @@ function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSett
   const { seq: since, pause } = readCursor(text, settings, view.seq)
   const cursor = (seq: number, paused: boolean): string =>
     writeCursor({ seed: settings.seed, epoch: settings.epoch, seq, pause: paused })
-  const has = (kind: Fault['kind']): boolean => pick(settings.faults, kind) !== undefined
+  const has = (kind: FaultKind): boolean => pick(settings.faults, kind) !== undefined
   const repeats = has('repeated-events')
   if (has('empty-pages') && !pause && since < view.seq) {
     return { events: [], next_cursor: cursor(since, true), has_more: true }
@@ -184,11 +206,11 @@ function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSett
 
 function eventsOf(
   view: RegistryView,
-  rows: ReturnType<typeof createStore>['audit'],
+  rows: readonly LogEntry[],
   embed: boolean,
   cursor: (seq: number) => string,
-) {
-  const events = new Map<string, ReturnType<typeof eventOf>>()
+): FeedEvent[] {
+  const events = new Map<string, FeedEvent>()
   for (const row of rows) {
     for (const [type, id] of row.touched) {
       const key = `${type}/${id}`
@@ -207,7 +229,7 @@ function eventOf(
   firstSeq: number,
   embed: boolean,
   place: { cursor: string; at: number },
-) {
+): FeedEvent {
   const record = recordOf(view, type, id, embed)
   const isNew = (createdSeq(view.store, type, id) ?? 0) >= firstSeq
   return {
@@ -235,10 +257,10 @@ interface RegistryEnv {
   key: string
   /** Unix seconds. */
   now: () => number
-  scale: Parameters<typeof viewAt>[0]['scale']
+  scale: RegistryScale
   /** Unix seconds at which a new epoch of the feed starts. */
   epochStarts?: readonly number[]
-  /** Those that strike this request. */
+  /** The faults that strike this request. */
   faults?: readonly Fault[]
   requestId: string
 }
@@ -357,7 +379,7 @@ function liedTo(view: RegistryView, faults: readonly Fault[], told: boolean): Re
 }
 
 /** Whether one of the faults is of this kind and about this entity. */
-function isLied(faults: readonly Fault[], kind: Fault['kind'], type: EntityType, id: string): boolean {
+function isLied(faults: readonly Fault[], kind: FaultKind, type: EntityType, id: string): boolean {
   return faults.some((lie) => lie.kind === kind && isAbout(lie, type, id))
 }
 

@@ -14,17 +14,15 @@ import {
   rates,
 } from './growth.ts'
 import { createStore, type EntityRow, type EntityType, entityTypes, idsOf, rowAt, rowNow, seqAt } from './store.ts'
+import type { Store } from './store.ts'
+import type { Happening, RegistryDraft } from './growth.ts'
 import { day, floor, hour } from '../../base/time.ts'
 import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
 import { assetRow, chance, slug } from './entities.ts'
 
-type RegistryDraft = Parameters<typeof create>[0]
-
-type Happening = (typeof rates)[number][1]
-
 /** The registry as a reader sees it: the log up to an entry, at an instant. */
-interface RegistryView {
-  readonly store: ReturnType<typeof createStore>
+export interface RegistryView {
+  readonly store: Store
   /** The last visible entry of the log. */
   readonly seq: number
   readonly at: number
@@ -41,7 +39,15 @@ export const tables = {
   venues: 'venue',
   derivatives: 'derivative',
 } as const satisfies Readonly<Record<string, EntityType>>
-const worlds = new Map<string, ReturnType<typeof startWorld>>()
+
+/** A registry that is written as time goes on. */
+interface RegistryWorld {
+  readonly draft: RegistryDraft
+  /** Up to when it is written, Unix seconds. */
+  nextMidnight: number
+}
+
+const worlds = new Map<string, RegistryWorld>()
 const worldsKept = 6
 const horizon = dateAt('2100-01-01')
 
@@ -97,7 +103,7 @@ function deploymentsOf(view: RegistryView, product: string): EntityRow[] {
   return ids.map((id) => recordOf(view, 'deployment', id)).filter((record) => record !== undefined)
 }
 
-function startWorld(env: { seed: number; scale: RegistryScale }) {
+function startWorld(env: { seed: number; scale: RegistryScale }): RegistryWorld {
   const draft: RegistryDraft = {
     store: createStore(),
     pools: new Map(entityTypes.map((type) => [type, []])),
@@ -114,7 +120,7 @@ function lei(id: string): string | null {
 }
 
 /** How large the registry is: about 400 products in late 2026, or 5,800. */
-type RegistryScale = 'demo' | 'full'
+export type RegistryScale = 'demo' | 'full'
 
 /** The instant of the first population, a Monday. */
 const registryStart = dateAt('2024-01-01')

@@ -6,36 +6,47 @@ export type EntityType = (typeof entityTypes)[number]
 export type EntityRow = Readonly<Record<string, unknown>>
 
 /** Names one entity: its type and its id. */
-type Ref = readonly [type: EntityType, id: string]
+export type Ref = readonly [type: EntityType, id: string]
 
 /** One change of an audit row: the new row, or null for a removal. */
-interface RowChange {
+export interface RowChange {
   readonly type: EntityType
   readonly id: string
   readonly row: EntityRow | null
 }
 
+/** One version of an entity. */
 interface Version {
+  /** The entry of the log that wrote it, from 1. */
   readonly seq: number
+  /** Null after a removal. */
   readonly row: EntityRow | null
 }
 
 /** One entry of the audit log: when, and which entities a reader must be told of (none: an internal entry). */
-interface LogEntry {
+export interface LogEntry {
   readonly seq: number
   readonly at: number
   readonly touched: readonly Ref[]
 }
 
 /** The audit log and every version of every entity; readable as of any entry of the log. */
-type Store = ReturnType<typeof createStore>
+export interface Store {
+  /** In the order of writing. */
+  readonly audit: LogEntry[]
+  /** The versions of each entity, by type and id, oldest first. */
+  readonly entities: Map<EntityType, Map<string, Version[]>>
+  /** Ids of the deployments that a product ever had, in id order. */
+  readonly deploymentsOf: Map<string, string[]>
+  /** Ids of each type, in order; of a type to which one was added since, out of date. */
+  readonly sorted: Map<EntityType, readonly string[]>
+}
 
 /** An empty registry. */
-export function createStore() {
+export function createStore(): Store {
   return {
-    audit: [] as LogEntry[],
+    audit: [],
     entities: new Map(entityTypes.map((type) => [type, new Map<string, Version[]>()])),
-    /** Ids of the deployments that a product ever had, in id order. */
     deploymentsOf: new Map<string, string[]>(),
     sorted: new Map<EntityType, readonly string[]>(),
   }

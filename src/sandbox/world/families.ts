@@ -8,14 +8,14 @@ import type { AssetFamily } from './assets.ts'
  * and `high`, `ratio` around `level`, `price` a multiple of the price, `difference` of the two metrics in
  * `of`; the others stand for themselves.
  */
-type Kind =
+export type FamilyKind =
   | ('flow' | 'stock' | 'coins' | 'coinFlow' | 'each' | 'transfer' | 'band' | 'ratio' | 'binary' | 'price' | 'supply')
   | ('cumulative' | 'dominance' | 'altcoinCap' | 'blockHeight' | 'blockCount' | 'blockInterval' | 'blockBytes')
   | ('goldilocks' | 'difference' | 'heatmap' | 'quantiles')
 
 /** How one family of metrics looks. */
-interface Family {
-  readonly kind: Kind
+export interface Family {
+  readonly kind: FamilyKind
   /** At the size of BTC around 2024; the lower end of a band. */
   readonly level: number
   /** The upper end of a band. */
@@ -41,11 +41,11 @@ interface Family {
   /** The path whose noise it shares, and which component of it. */
   readonly key?: string
   readonly part?: string
-  /** Of a difference: from the first of these paths, less the second. */
+  /** For a difference: the first of these paths less the second. */
   readonly of?: readonly [string, string]
 }
 
-type Row = [rest: string, kind: Kind, level: number, more?: object]
+type Row = [rest: string, kind: FamilyKind, level: number, more?: object]
 
 /** What a row says, with the lists that it names. */
 function told(more: object): object {

@@ -2,13 +2,13 @@ import world from './world.json' with { type: 'json' }
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import { ceil, day, end, floor, hour, type Interval, minute } from '../../base/time.ts'
 import { dateAt, type WorldAsset } from './assets.ts'
-import { bodiesOf, nullBody } from './values.ts'
+import { type Bodies, bodiesOf, nullBody, type PointBody } from './values.ts'
 import { familyOf } from './families.ts'
 import { type AssetMarket, marketOf } from './market.ts'
 import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
 
 /** What identifies a series of the sandbox; dimensions that the endpoint does not take are null. */
-interface WorldSeries {
+export interface WorldSeries {
   readonly endpoint: Endpoint
   readonly asset: string
   readonly interval: Interval | null
@@ -21,15 +21,26 @@ interface WorldSeries {
 /** One point of the truth: `body` are the keys beside `t`, in order; instants are whole Unix seconds. */
 interface WorldPoint {
   readonly t: number
-  readonly body: ReturnType<typeof nullBody>
+  readonly body: PointBody
   readonly computedAt: number
   /** From when the API shows it. */
   readonly visibleAt: number
-  /** Of an estimate, which may change: then the API tells no `computed_at`. */
+  /** Set for an estimate, which may change: then the API shows no `computed_at`. */
   readonly revised?: true
 }
 
-type Source = NonNullable<ReturnType<typeof makeSource>>
+/** What the points of one series are made from. */
+interface SeriesSource {
+  readonly interval: Interval
+  /** The first interval start of its history, Unix seconds. */
+  readonly start: number
+  readonly bodies: Bodies
+  readonly publication: Publication
+  /** The seed of its points' hashes. */
+  readonly points: number
+  /** Whether its values are estimates, which are revised. */
+  readonly revised: boolean
+}
 
 /** About 0.2 % of the points are missing for good, about 0.3 % are null. */
 const gapShare = 0.002
@@ -67,7 +78,7 @@ export function assetHas(path: string, asset: WorldAsset): boolean {
   return !families || families.includes(asset.family)
 }
 
-function pointAt(source: Source, t: number, close: number, now: number): WorldPoint | undefined {
+function pointAt(source: SeriesSource, t: number, close: number, now: number): WorldPoint | undefined {
   const hash = hashAt(source.points, t)
   const luck = unit(hash)
   if (luck < gapShare) return undefined
@@ -88,7 +99,7 @@ const estimates = [
 ] as const
 
 /** What is told of a number so many seconds after it was first told: to a tenth, low at first more often than high. */
-function estimateAt(body: WorldPoint['body'], hash: number, age: number): WorldPoint['body'] {
+function estimateAt(body: PointBody, hash: number, age: number): PointBody {
   const { v } = body
   if (typeof v !== 'number') return body
   const stage = estimates.filter(({ from, to }, k) => age >= (from + (to - from) * unit(mix(hash ^ (k + 11)))) * day)
@@ -97,9 +108,9 @@ function estimateAt(body: WorldPoint['body'], hash: number, age: number): WorldP
   return { v: Math.round((v + off) * 10) / 10 }
 }
 
-const sources = new WeakMap<WorldSeries, Source | 'none'>()
+const sources = new WeakMap<WorldSeries, SeriesSource | 'none'>()
 
-function sourceOf(series: WorldSeries): Source | undefined {
+function sourceOf(series: WorldSeries): SeriesSource | undefined {
   let source = sources.get(series)
   if (source === undefined) {
     source = makeSource(series) ?? 'none'
@@ -108,7 +119,7 @@ function sourceOf(series: WorldSeries): Source | undefined {
   return source === 'none' ? undefined : source
 }
 
-function makeSource(series: WorldSeries) {
+function makeSource(series: WorldSeries): SeriesSource | undefined {
   const { endpoint, seed } = series
   const market = marketOf(series.asset, seed)
   if (!market || !assetHas(endpoint.ask, market.asset)) return undefined
@@ -134,7 +145,6 @@ function makeSource(series: WorldSeries) {
   const starts = [market.born, dateAt(family.since ?? '1970-01-01'), placeStart(series)]
   return {
     interval,
-    /** The first interval start of its history. */
     start: ceil(Math.max(...starts), interval),
     bodies: bodiesOf(ground),
     publication: publicationOf(endpoint.ask, interval, identity),

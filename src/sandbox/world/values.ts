@@ -1,10 +1,8 @@
 import { day, hour } from '../../base/time.ts'
 import { dateAt } from './assets.ts'
-import { familyOf } from './families.ts'
+import { type Family, type FamilyKind, familyOf } from './families.ts'
 import { type AssetMarket, chainHeight } from './market.ts'
 import { type Curve, hashAt, hashText, octaves, unit } from './noise.ts'
-
-type Family = ReturnType<typeof familyOf>
 
 /** A number, or null where it cannot be said, for the interval `[t, close)`. */
 type Scalar = (t: number, close: number) => number | null
@@ -62,8 +60,40 @@ function lengthFactor(power: number): (length: number) => number {
   }
 }
 
-/** What the kinds are made from, all of them functions of Unix seconds. */
-function partsOf(ground: Ground) {
+/** The curves of which the kinds of values are made, all of them functions of Unix seconds. */
+interface Parts extends AssetMarket {
+  /** The family's level: at the size of BTC around 2024, or the lower end of a band. */
+  readonly level: number
+  /** The width of a band. */
+  readonly width: number
+  /** Rounds a value. */
+  readonly finish: (x: number) => number
+  /** First day of the family's history, Unix seconds. */
+  readonly since: number
+  /** The noise of the family. */
+  readonly z: Curve
+  /** The share of an exchange, a network or a component in amounts. */
+  readonly share: Curve
+  /** Blocks of the chain. */
+  readonly height: Curve
+  /** The factor by which the noise moves a level. */
+  readonly wave: (at: number) => number
+  /** Noise that moves slowly. */
+  readonly lead: Curve
+  /** Blocks in an interval `[t, close)`. */
+  readonly blocks: (t: number, close: number) => number
+  /** The factor for an interval of so many seconds, 1 for a day. */
+  readonly ofLength: (length: number) => number
+  /** The place of a value in a band whose ends are 0 and 1. */
+  readonly inBand: (at: number) => number
+  /** The leading asset's share of the whole market, 0.36 to 0.78. */
+  readonly dominance: (at: number) => number
+  /** Coins that were worth one of the leading asset around 2024. */
+  readonly scale: number
+}
+
+/** Makes the curves of a family for one asset. */
+function partsOf(ground: Ground): Parts {
   const { family, market, seed, key, share } = ground
   const { level, high = 1, swing: amplitude = 0.2, whole = false, since = market.asset.born } = family
   const z = swing(ground)
@@ -76,21 +106,18 @@ function partsOf(ground: Ground) {
     z,
     share,
     height,
-    /** What the swing makes of a level. */
     wave: (at: number) => Math.exp(amplitude * z(at)),
     lead: octaves(hashText(key, seed), [[40 * day, 0.3]]),
     blocks: (t: number, close: number) => height(close) - height(t),
     ofLength: lengthFactor(family.unique ?? 1),
-    /** The part of what moves in a band whose ends are 0 and 1. */
     inBand: (at: number) => logistic(2.4 * z(at)),
-    /** The leading asset's share of the whole market, 0.36 to 0.78. */
     dominance: (at: number) => 0.36 + 0.42 * logistic(1.6 * noise(at) - 0.6 * market.mood(at)),
     scale: leadingRecent / market.asset.prices[1],
   }
 }
 
-type Parts = ReturnType<typeof partsOf>
-type Made = (parts: Parts, t: number, close: number) => number | null
+/** The value of a kind for the interval `[t, close)`; null if it has none. */
+type KindValue = (parts: Parts, t: number, close: number) => number | null
 
 /** What a coin of the leading asset cost around 2024, in USD. */
 const leadingRecent = 62_000
@@ -104,7 +131,7 @@ function flowOf(size: Curve, { level, share, wave, ofLength }: Parts, t: number,
 }
 
 /** The kinds that are amounts of the native coin. */
-const coinKinds: { readonly [K in Family['kind']]?: Made } = {
+const coinKinds: { readonly [K in FamilyKind]?: KindValue } = {
   supply: ({ supply, share }, _, close) => supply(close) * share(close),
   coins: ({ supply, level, share, wave }, _, close) => supply(close) * level * share(close) * wave(close),
   coinFlow: (parts, t, close) => flowOf(parts.supply, parts, t, close),
@@ -115,7 +142,7 @@ const coinKinds: { readonly [K in Family['kind']]?: Made } = {
 }
 
 /** The others: counts and USD, blocks, and what stays between two values. */
-const plainKinds: { readonly [K in Family['kind']]?: Made } = {
+const plainKinds: { readonly [K in FamilyKind]?: KindValue } = {
   stock: ({ finish, level, size, share, wave }, _, close) => finish(level * size(close) * share(close) * wave(close)),
   flow: (parts, t, close) => parts.finish(flowOf(parts.size, parts, t, close)),
   price: ({ price, level, wave }, _, close) => usdDigits(price(close) * level * wave(close)),
@@ -178,10 +205,10 @@ function usdDigits(amount: number): number {
 }
 
 /** The keys of a point beside `t`, in order. */
-type PointBody = Readonly<Record<string, unknown>>
+export type PointBody = Readonly<Record<string, unknown>>
 
 /** The body of the interval `[t, close)`. */
-type Bodies = (t: number, close: number) => PointBody
+export type Bodies = (t: number, close: number) => PointBody
 
 const noShare = (): number => 1
 /** About 0.4 % of the leaves of nested values are null. */

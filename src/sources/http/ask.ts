@@ -1,17 +1,14 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { currentRate, governor, newGovernor, nextSlot, parked } from './governor.ts'
-import type { Http, Reply } from './http.ts'
+import type { ConfiguredRate, Governor, GovernorEvent } from './governor.ts'
+import type { Http, HttpRequest, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
 import { newReach, type Reach } from './reach.ts'
 import { type During, unwatched } from '../../base/stopwatch.ts'
-import { afterTry, noTries, type RetryPolicy } from './retry.ts'
+import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
 
-type Governor = Parameters<typeof nextSlot>[0]
-
-type GovernorEvent = Parameters<typeof governor>[1]
-
-/** One thing to ask: where, into which file, and what a refusal may name. */
-interface AskRequest extends Omit<Parameters<Http['get']>[0], 'signal' | 'firstByteMs'> {
+/** One request to an API: its address, the file for the body, and the parameters that a refusal may name. */
+export interface AskRequest extends Omit<HttpRequest, 'signal' | 'firstByteMs'> {
   /** The caller's name for it, repeated in events. */
   readonly id: string
   /** Requests of different buckets have limits of their own; all are in `data` unless said. */
@@ -20,7 +17,7 @@ interface AskRequest extends Omit<Parameters<Http['get']>[0], 'signal' | 'firstB
   readonly attempts?: number | undefined
 }
 
-/** What happens on the way, for progress and the ledger; `at` in milliseconds since 1970, `attempt` from 1. */
+/** A step of a request, for progress and the ledger; `at` in milliseconds since 1970, `attempt` from 1. */
 export type AskEvent =
   | { readonly kind: 'sent'; readonly id: string; readonly at: number; readonly attempt: number; readonly sent: number }
   | {
@@ -40,12 +37,12 @@ export type AskEvent =
       readonly why: 'slot' | 'retry'
     }
 
-/** What an asker is made of. */
-interface AskerDeps {
+/** What an asker needs. */
+export interface AskerDeps {
   readonly http: Pick<Http, 'get'>
-  readonly governor: Parameters<typeof newGovernor>[0]
+  readonly governor: ConfiguredRate
   readonly retry: RetryPolicy
-  /** Shared by all askers of one API; its own unless given. */
+  /** Shared by all askers of one API; a new one unless given. */
   readonly reach?: Reach | undefined
   /** Requests this asker may send in all, repeats included; null: any number. */
   readonly maxRequests: number | null
@@ -60,14 +57,23 @@ interface AskerDeps {
   readonly during?: During | undefined
 }
 
-/** Asks one API: shared by all its workers, one pace, one stop. */
-export type Asker = ReturnType<typeof createAsker>
+/** Sends requests to one API: shared by all its workers, one pace, one stop. */
+export interface Asker {
+  /** Sends one request until its final outcome: waits for its slot, repeats what is worth repeating. */
+  readonly ask: (request: AskRequest) => Promise<Outcome>
+  /** Sends no new request any more; those under way end. */
+  readonly drain: () => void
+  /** Requests sent so far, repeats included. */
+  readonly sent: () => number
+  /** The governor of a bucket (`data` unless named), for status. */
+  readonly state: (bucket?: string) => Governor
+}
 
 /** Waits below this are the ordinary pace and not worth an event. */
 const quietMs = 2_000
 
 /** A new asker; 401 ends it for good: every later ask gives that same outcome without a request. */
-export function createAsker(deps: AskerDeps) {
+export function createAsker(deps: AskerDeps): Asker {
   const run: Run = {
     deps,
     reach: deps.reach ?? newReach(),
@@ -78,13 +84,9 @@ export function createAsker(deps: AskerDeps) {
     ended: null,
   }
   return {
-    /** One request until its final outcome: waits for its slot, repeats what is worth repeating. */
     ask: async (request: AskRequest): Promise<Outcome> => await ask(run, request),
-    /** No new request is sent any more; what is under way ends. */
     drain: (): void => end(run, { kind: 'stopped', by: 'signal' }),
-    /** Requests sent so far. */
     sent: (): number => run.sent,
-    /** The governor's knowledge of a bucket, for status. */
     state: (bucket = 'data'): Governor => stateOf(run, bucket),
   }
 }
@@ -103,7 +105,7 @@ interface Run {
 async function ask(run: Run, request: AskRequest): Promise<Outcome> {
   const { deps } = run
   const policy = { ...deps.retry, attempts: Math.min(deps.retry.attempts, request.attempts ?? Infinity) }
-  let tries: Parameters<typeof afterTry>[1] = noTries
+  let tries: Tries = noTries
   let last: Outcome | null = null
   for (let attempt = 1; ; attempt++) {
     const turn = await inTurn(run, request)

@@ -5,9 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { createRedactor } from '../../base/secrets.ts'
 import { header, type Headers } from './governor.ts'
-import { type Outcome, startBytes } from './outcome.ts'
-
-type UselessReason = NonNullable<Extract<Outcome, { kind: 'body' }>['vain']>
+import { startBytes, type UselessReason } from './outcome.ts'
 
 /** Where a body goes and what may not go there. */
 interface Target {
@@ -64,7 +62,7 @@ export async function spoolBody(body: Readable, headers: Headers, target: Target
   }
 }
 
-/** What has come of a body so far. */
+/** The part of a body that has arrived so far. */
 interface Landed {
   /** Bytes as they were sent, where those are counted. */
   sent: number

@@ -2,36 +2,35 @@ import { join } from 'node:path'
 import { usage } from '../../base/errors.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { delayed, type Asker, type AskEvent } from './ask.ts'
-import { createHttp, type Http, type Reply } from './http.ts'
+import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from './http.ts'
 import { newReach, type Reach } from './reach.ts'
 import { type RetryPolicy, usualRetries } from './retry.ts'
-import { type describeSkew, watchSkew } from './skew.ts'
+import { type Skew, watchSkew } from './skew.ts'
 import type { Provider } from '../../lake/ledger/entry.ts'
 import type { JobDeps, Run } from '../../lake/ledger/job.ts'
 import { agreeProvider, providerAt } from '../../lake/ledger/provider.ts'
 import { type AskOne, createRowAsker } from './request-rows.ts'
-import { openRunLog } from '../../lake/ledger/run-facts.ts'
+import { openRunLog, type RunLog } from '../../lake/ledger/run-facts.ts'
 import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
 import { temporaryFolder } from '../../lake/store/files.ts'
 
 /** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */
 const interruptedMs = 6_000
 
-type HttpOptions = Parameters<typeof createHttp>[0]
+/** One of the provider's APIs. */
+export type ApiName = 'metrics' | 'registry'
 
-type RunLog = ReturnType<typeof openRunLog>
-
-/** Where one API is, and in what manner it is spoken to. */
+/** The address of one API, and how connections to it are made. */
 export interface Access {
-  readonly name: 'metrics' | 'registry'
+  readonly name: ApiName
   readonly settings: Settings
-  readonly keyHeader: HttpOptions['key']['name']
+  readonly keyHeader: KeyHeader
   readonly connections: number
   readonly maxBytes: number
 }
 
-/** How one API is asked. */
-interface Api extends Access {
+/** How one API is requested. */
+export interface Api extends Access {
   /** Until the provider's headers say otherwise. */
   readonly perMinute: number
   /** Requests in all, repeats included; null: any number. */
@@ -46,22 +45,22 @@ interface Api extends Access {
   readonly patient: boolean
 }
 
-/** What a job needs of the world that asks an API. */
+/** The dependencies of a job that requests an API. */
 export interface AskingDeps extends JobDeps {
   /** Milliseconds since 1970, from a clock that does not step back. */
   readonly now: () => number
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   /** Aborted by the first interrupt. */
   readonly signal: AbortSignal
-  readonly proxy: HttpOptions['proxy']
+  readonly proxy: ProxySettings
   /** Whether the run's log holds every step, not only requests, answers and commits. */
   readonly detailedLog?: boolean
 }
 
-/** Who is told of what happens on the way. */
-interface Listeners {
+/** Callbacks for what happens while a connection is open. */
+export interface Listeners {
   readonly onAsk: (event: AskEvent) => void
-  readonly onSkew: (skew: Parameters<typeof describeSkew>[0]) => void
+  readonly onSkew: (skew: Skew) => void
   readonly onReply?: (reply: Reply) => void
 }
 
@@ -78,14 +77,14 @@ export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
   /** What the first answer called its sandbox; undefined before it. */
   readonly sandbox: () => string | null | undefined
   /** Why nothing more is asked, in words; null while somebody may answer. */
-  readonly gaveUp: Reach['gaveUp']
+  readonly gaveUp: () => string | null
   /** Ends every request: nothing is tried again on what is being closed. */
   readonly hangUp: () => Promise<void>
 }
 
 /** Where and with which key to ask; what is not set is a mistake of the call. */
 export function accessTo(
-  name: Api['name'],
+  name: ApiName,
   settings: Settings,
   next?: string,
 ): { readonly url: string; readonly key: string } {

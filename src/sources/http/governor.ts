@@ -3,8 +3,19 @@ import { parseHeaderDate } from '../../base/time.ts'
 /** Response headers by lower-case name, as they came. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** What an answer says about limits; distances are milliseconds from the moment it was read, never negative. */
-type LimitSigns = ReturnType<typeof readLimits>
+/** Limits that the headers of an answer report; distances are milliseconds from when it was read, never negative. */
+interface LimitSigns {
+  /** Requests that the provider allows in a window; null if not reported. */
+  readonly limit: number | null
+  /** Requests left in the window; null if not reported. */
+  readonly remaining: number | null
+  /** Until the window is reset; null if not reported. */
+  readonly resetMs: number | null
+  /** `Retry-After`; null if not reported. */
+  readonly retryAfterMs: number | null
+  /** Requests left today; null if not reported. */
+  readonly dailyRemaining: number | null
+}
 
 /** Below this a bare number is a count of seconds left; from here to `unixSeconds` it still is, a long one. */
 const unixSeconds = 1_000_000_000
@@ -30,7 +41,7 @@ export function ageOf(headers: Headers): number {
 }
 
 /** Everything an answer says about limits, in all dialects; `now` in milliseconds since 1970. */
-export function readLimits(headers: Headers, now: number) {
+export function readLimits(headers: Headers, now: number): LimitSigns {
   // Clocks differ: an absolute instant is measured against the provider's own clock wherever it shows it.
   const clock = dateOf(headers) ?? now
   return {
@@ -80,8 +91,8 @@ function leading(text: string | null): number | null {
   return match ? Number(match[0]) : null
 }
 
-/** What happened. `at` is in milliseconds since 1970; `ticket` is the number of the request, as `sent` was after it. */
-type GovernorEvent =
+/** A step of a request that changes what the governor knows. `at` is in milliseconds since 1970; `ticket` is the number of the request, as `sent` was after it. */
+export type GovernorEvent =
   | { readonly kind: 'request-sent'; readonly at: number }
   | {
       readonly kind: 'response'
@@ -110,31 +121,72 @@ const mostWaits = 2
 /** Seconds in headers are rounded down: one more is waited. */
 const marginMs = 1_000
 
-/** All that one API's governor knows, nothing yet but the configured rate, which holds until headers say otherwise. */
-export function newGovernor({ perMinute }: { readonly perMinute: number }) {
+/** The pace of one API before its headers report a limit. */
+export interface ConfiguredRate {
+  /** Requests a minute. */
+  readonly perMinute: number
+}
+
+/** What is known about the pace of one API: a plain value, changed only by `governor`. Times in milliseconds since 1970. */
+export interface Governor extends ConfiguredRate {
+  /** Requests a `windowMs`, as headers report; null while none did. */
+  readonly limit: number | null
+  /** Length of the window of `limit`, milliseconds. */
+  readonly windowMs: number
+  /** Requests ever sent. */
+  readonly sent: number
+  /** Requests still under way. */
+  readonly inFlight: number
+  /** `sent` may not exceed this before `resetAt`, by the newest answer; null while none reported it. */
+  readonly allowance: number | null
+  /** The number of the newest request that was answered. */
+  readonly toldTicket: number
+  /** When the window is reset; null while no header reports it. */
+  readonly resetAt: number | null
+  /** Since when `resetAt` stands still. A fixed window's does; a sliding window's or a bucket's moves along. */
+  readonly resetSince: number
+  /** Whether the window is a fixed one; null while unknown. */
+  readonly fixed: boolean | null
+  /** The time for which the last request was due; null before the first. */
+  readonly slot: number | null
+  /** When the first request was sent; null before it. */
+  readonly firstAt: number | null
+  /** Requests left today, as headers report; null while none did. */
+  readonly dailyRemaining: number | null
+  /** No request is sent before; 0 if none is blocked. */
+  readonly blockedUntil: number
+  /** Until when the API is parked, a wait too long to sit out; null if it is not. */
+  readonly parkedUntil: number | null
+  /** Share of the rate in use after refusals, from 0.01 to 1. */
+  readonly factor: number
+  /** The share below which the pace recovers quickly: slightly less than the one last refused. */
+  readonly ceiling: number
+  /** When `factor` last changed. */
+  readonly changedAt: number
+  /** Refusals in a row. */
+  readonly refusals: number
+  /** `sent` at the last refusal: refusals of requests up to this number are not counted again. */
+  readonly refusedTicket: number
+}
+
+/** A governor that knows only the configured rate, which applies until headers report a limit. */
+export function newGovernor({ perMinute }: ConfiguredRate): Governor {
   return {
     perMinute,
-    /** Learned from headers: `limit` requests a `windowMs`; null while no header told. */
-    limit: null as number | null,
+    limit: null,
     windowMs: minuteMs,
-    /** Requests ever sent, and those still under way. */
     sent: 0,
     inFlight: 0,
-    /** `sent` may not pass this before `resetAt`, by the newest answer. */
-    allowance: null as number | null,
-    /** The number of the newest request that was answered. */
+    allowance: null,
     toldTicket: 0,
-    resetAt: null as number | null,
-    /** Since when `resetAt` stands still. A fixed window's does; a sliding window's or a bucket's moves along. */
+    resetAt: null,
     resetSince: 0,
-    fixed: null as boolean | null,
-    /** The instant for which the last request was due. */
-    slot: null as number | null,
-    firstAt: null as number | null,
-    dailyRemaining: null as number | null,
+    fixed: null,
+    slot: null,
+    firstAt: null,
+    dailyRemaining: null,
     blockedUntil: 0,
-    parkedUntil: null as number | null,
-    /** Share of the rate in use after refusals, the share that was last refused, and when it last changed. */
+    parkedUntil: null,
     factor: 1,
     ceiling: 1,
     changedAt: 0,
@@ -142,9 +194,6 @@ export function newGovernor({ perMinute }: { readonly perMinute: number }) {
     refusedTicket: 0,
   }
 }
-
-/** A plain value, changed only by `governor`. */
-type Governor = Readonly<ReturnType<typeof newGovernor>>
 
 /** The state after the event; nothing is changed in place. */
 export function governor(state: Governor, event: GovernorEvent): Governor {

@@ -9,7 +9,8 @@ import { LakeError } from '../../base/errors.ts'
 import { redact } from '../../base/secrets.ts'
 import { DecodingError, emptyCompressed, isDiskError, readStart, SlowError, spoolBody } from './body.ts'
 import type { Headers } from './governor.ts'
-import { type AgainReason, classify, type Outcome, type QueryParameter, wordsOf } from './outcome.ts'
+import { classify, wordsOf } from './outcome.ts'
+import type { AgainReason, AnswerContext, Outcome, QueryParameter } from './outcome.ts'
 
 // The whole package would bring its fetch, its WebSocket and its mocks, too: half of what it takes to load.
 const undici = createRequire(import.meta.resolve('undici'))
@@ -18,14 +19,17 @@ const errors = undici('./lib/core/errors') as typeof Errors
 Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).prototype, undici('./lib/api'))
 
 /** The values of the usual proxy variables, where they are set. */
-type ProxySettings = Readonly<Partial<Record<'http' | 'https' | 'all' | 'none', string | undefined>>>
+export type ProxySettings = Readonly<Partial<Record<'http' | 'https' | 'all' | 'none', string | undefined>>>
+
+/** The header that carries a provider's key. */
+export type KeyHeader = 'X-Api-Key' | 'Authorization'
 
 /** One provider's connection. */
 interface HttpOptions {
   /** Requests go to this origin and no other. */
   readonly base: string
-  /** The only way a key travels. */
-  readonly key: { readonly name: 'X-Api-Key' | 'Authorization'; readonly key: string }
+  /** The header with the key: the only way a key travels. */
+  readonly key: { readonly name: KeyHeader; readonly key: string }
   /** What else must not be written: the keys of this process for other providers, too. */
   readonly secrets: readonly string[]
   readonly userAgent: string
@@ -47,7 +51,7 @@ const usualTimeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000,
 type Timeouts = Readonly<typeof usualTimeouts>
 
 /** One GET. The body of a 200 goes to `file`, which exists afterwards only if the outcome is `body`. */
-interface HttpRequest {
+export interface HttpRequest {
   readonly url: string
   readonly file: string
   readonly etag?: string | undefined
@@ -65,11 +69,16 @@ export interface Reply {
   readonly headers: Headers
 }
 
-/** Sends single requests; must be closed. */
-export type Http = ReturnType<typeof createHttp>
+/** Sends single requests to one provider; must be closed. */
+export interface Http extends AsyncDisposable {
+  /** Sends one request, once. */
+  readonly get: (request: HttpRequest) => Promise<Reply>
+  /** Ends requests under way as stopped, and closes the connections. */
+  readonly close: () => Promise<void>
+}
 
 /** A pool of connections to one provider. What the provider does is an outcome; a disk that fails is thrown. */
-export function createHttp(options: HttpOptions) {
+export function createHttp(options: HttpOptions): Http {
   const origin = new URL(options.base).origin
   const all = [options.key.key, ...options.secrets, ...proxySecrets(options.proxy)]
   const secrets = [...new Set(all.filter((secret) => secret.length > 0))]
@@ -204,7 +213,7 @@ async function land(
   headers: Headers,
   at: number,
 ): Promise<Outcome> {
-  const context = (): Parameters<typeof classify>[3] => ({
+  const context = (): AnswerContext => ({
     at,
     requestMs: flight.options.now() - flight.started,
     secrets: flight.secrets,
@@ -290,7 +299,7 @@ interface FilePart {
 }
 
 /** One request whose head and body are the caller's own. */
-interface Exchange {
+export interface Exchange {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   /** With the query. */
   readonly path: string
@@ -301,18 +310,21 @@ interface Exchange {
 }
 
 /** What came of it: an answer of any status, or none. */
-type Exchanged =
+export type ExchangeReply =
   | { readonly kind: 'answer'; readonly status: number; readonly headers: Headers; readonly body: Buffer }
   | { readonly kind: 'fault'; readonly code: string; readonly words: string }
 
 /** What is read into memory of an answer. */
 const mostBytes = 1 << 28
 
-/** What sends requests to one origin. A disk that fails is thrown; whatever the other side does comes back. */
-export function exchangesWith(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>) {
+/** Sends one request. A disk that fails is thrown; whatever the other side does is returned. */
+export type SendExchange = (exchange: Exchange, signal: AbortSignal) => Promise<ExchangeReply>
+
+/** Connects to one origin. */
+export function exchangesWith(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>): SendExchange {
   const { origin } = new URL(options.base)
   const dispatcher = createDispatcher(options)
-  return async ({ headers, body, into, ...rest }: Exchange, signal: AbortSignal): Promise<Exchanged> => {
+  return async ({ headers, body, into, ...rest }: Exchange, signal: AbortSignal): Promise<ExchangeReply> => {
     const sent = body === undefined || Buffer.isBuffer(body) ? body : partOf(body)
     try {
       const asked = { ...rest, origin, headers: { ...headers }, body: sent ?? null, signal }

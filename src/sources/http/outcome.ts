@@ -3,7 +3,7 @@ import { redact, withoutHalfKey } from '../../base/secrets.ts'
 import { formatInstant, type Instant, instantOf } from '../../base/time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './governor.ts'
 
-/** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
+/** The facts of every answer: when it came, how long it took, and the few headers that later stages use. */
 type Answer = {
   readonly status: number
   /** When the answer's head was read, in milliseconds since 1970 by the local clock. */
@@ -29,14 +29,30 @@ type Words = {
 /** Why a request is worth repeating. */
 export type AgainReason = 'status' | 'connect' | 'reset' | 'timeout' | 'cut' | 'protocol'
 
-/** What a body is that holds nothing. */
-type UselessReason = 'a page' | 'nothing'
+/** Why a body is of no use: it begins as markup does, or is JSON without anything in it. */
+export type UselessReason = 'a page' | 'nothing'
+
+/** An answer whose body is stored in `file`; `bytes` after decompression. `vain` if the body is of no use. */
+export type BodyOutcome = {
+  readonly kind: 'body'
+  readonly file: string
+  readonly bytes: number
+  readonly vain?: UselessReason
+} & Answer
+
+/** 204. */
+export type NoContentOutcome = { readonly kind: 'no_content' } & Answer
+
+/** 403 (`forbidden`), or 404 and 410 (`gone`). */
+export type DeniedOutcome = { readonly kind: 'forbidden' | 'gone' } & Answer & Words
+
+/** Why an answer is too large: its status (413, 414, 504), the byte ceiling, or a compressed body that would fill the disk. */
+export type TooLargeReason = 'status' | 'ceiling' | 'bomb'
 
 /** How one request ended. Closed: whoever handles it must handle each kind. */
 export type Outcome =
-  /** `vain`: nobody can have a use for it, because it begins as markup does or is JSON without anything in it. */
-  | ({ readonly kind: 'body'; readonly file: string; readonly bytes: number; readonly vain?: UselessReason } & Answer)
-  | ({ readonly kind: 'no_content' } & Answer)
+  | BodyOutcome
+  | NoContentOutcome
   | ({ readonly kind: 'not_modified' } & Answer)
   | ({ readonly kind: 'unauthorised' } & Answer & Words)
   | ({ readonly kind: 'forbidden' } & Answer & Words)
@@ -44,7 +60,7 @@ export type Outcome =
   /** 400 or 422; `parameter` is the canonical name of the query parameter that the words name, if any. */
   | ({ readonly kind: 'refused'; readonly parameter: string | null } & Answer & Words)
   /** 413, 414, 504, or a body beyond the byte ceiling (`by`): ask for less; a bomb is no smaller then. */
-  | ({ readonly kind: 'too_large'; readonly by: 'status' | 'ceiling' | 'bomb' } & Answer & Words)
+  | ({ readonly kind: 'too_large'; readonly by: TooLargeReason } & Answer & Words)
   /** 429; `waitMs` is what the provider asks for, never shortened; null where it does not say. */
   | ({ readonly kind: 'limited'; readonly waitMs: number | null } & Answer & Words)
   /** A spent quota or a very long wait: nothing more is sent before `until` (milliseconds since 1970). */
@@ -72,11 +88,15 @@ export interface QueryParameter {
   readonly key: string
 }
 
-/** What `classify` needs besides the answer itself. */
-interface Context {
+/** What `classify` needs in addition to the answer itself. */
+export interface AnswerContext {
+  /** When the answer's head was read, milliseconds since 1970. */
   readonly at: number
+  /** Milliseconds since the request was sent. */
   readonly requestMs: number
+  /** Texts to replace in the provider's words. */
   readonly secrets: readonly string[]
+  /** Parameters that a refusal may name. */
   readonly parameters: readonly QueryParameter[]
 }
 
@@ -84,7 +104,7 @@ interface Context {
 type Verdict = Exclude<Outcome, { kind: 'body' }> | ({ readonly kind: 'body' } & Answer)
 
 /** Decides on the status alone; `start` is the beginning of the body and only supplies the words. */
-export function classify(status: number, headers: Headers, start: string, context: Context): Verdict {
+export function classify(status: number, headers: Headers, start: string, context: AnswerContext): Verdict {
   const answer = answerOf(status, headers, start, context)
   const words = { words: wordsOf(start, context.secrets), code: codeOf(start, context.secrets) }
   switch (status) {
@@ -122,7 +142,7 @@ export function classify(status: number, headers: Headers, start: string, contex
 }
 
 /** The part of an outcome that every answer carries; `start` is the beginning of its body. */
-function answerOf(status: number, headers: Headers, start: string, context: Context): Answer {
+function answerOf(status: number, headers: Headers, start: string, context: AnswerContext): Answer {
   const date = dateOf(headers)
   const clean = (name: string): string | null => {
     const value = header(headers, name)
@@ -203,7 +223,7 @@ function locationOf(headers: Headers): string | null {
   return elsewhere ? 'another address' : 'another path of the same host'
 }
 
-const largeWords: Partial<Record<Extract<Outcome, { kind: 'too_large' }>['by'], string>> = {
+const largeWords: Partial<Record<TooLargeReason, string>> = {
   ceiling: 'the body is larger than the ceiling',
   bomb: 'a compressed body that would fill the disk',
 }

@@ -9,11 +9,25 @@ const afterWaitMs = 60_000
 const unslowed = 2
 const slowestMs = 5_000
 
-/** What requests in a row teach of a whole API, whoever sent them: whether anybody is there, and how to spare it. */
-export type Reach = ReturnType<typeof newReach>
+/**
+ * Whether an API answers at all, learnt from the requests of all its connections, and how long to spare it. `now` is in
+ * milliseconds since 1970.
+ */
+export interface Reach {
+  /** Before a request is sent: milliseconds to wait, a landing to wait for, or why nothing is sent any more. */
+  readonly next: (now: number) => number | Promise<void> | { readonly words: string }
+  /** Milliseconds left in which the first useful answer has to come; null once one came. */
+  readonly leftMs: (now: number) => number | null
+  /** Records that a request was sent. */
+  readonly sent: () => void
+  /** Records how a request ended; null if this side failed. */
+  readonly landed: (outcome: Outcome | null, now: number) => void
+  /** Why nothing is sent any more; null while something may be. */
+  readonly gaveUp: () => string | null
+}
 
-/** Nothing known yet. */
-export function newReach() {
+/** A new reach: no answer is known yet. */
+export function newReach(): Reach {
   /** Whether anything useful ever came, faults since, until when they may go on, and until when nobody sends. */
   let [answered, vain, until, blocked, inFlight] = [false, 0, 0, 0, 0]
   let words = ''
@@ -28,7 +42,6 @@ export function newReach() {
     if (vain > unslowed) blocked = now + Math.min(slowestMs, 250 * 2 ** (vain - unslowed - 1))
   }
   return {
-    /** Before a request is sent: milliseconds to wait, a landing to wait for, or why nothing is sent any more. */
     next: (now: number): number | Promise<void> | { readonly words: string } => {
       const [many, long] = [vain >= mostVain, vain > 0 && now >= until]
       // Of one that has answered before some paths may fail for good: it gets both.
@@ -37,17 +50,14 @@ export function newReach() {
       if (!answered && vain + inFlight >= mostVain) return new Promise((resolve) => void waiting.push(resolve))
       return Math.max(0, Math.ceil(blocked - now))
     },
-    /** What is left of the time in which somebody has to show; null once somebody did. */
     leftMs: (now: number): number | null => (answered ? null : vain === 0 ? vainMs : Math.max(1_000, until - now)),
     sent: (): void => void inFlight++,
-    /** How it ended; null where this side failed. */
     landed: (outcome: Outcome | null, now: number): void => {
       inFlight--
       if (outcome !== null && isFault(outcome)) fault(outcome, now)
       else if (outcome !== null && isUseful(outcome)) [answered, vain, blocked] = [true, 0, 0]
       for (const wake of waiting.splice(0)) wake()
     },
-    /** Why nothing is sent any more; null while something may be. */
     gaveUp: (): string | null => (given ? words : null),
   }
 }

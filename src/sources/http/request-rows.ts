@@ -1,17 +1,17 @@
-import { type Asker, createAsker } from './ask.ts'
+import { type Asker, type AskerDeps, type AskRequest, createAsker } from './ask.ts'
 import { clockOf, describeFailure, resumeHint, type Outcome } from './outcome.ts'
 import type { RequestRow } from '../../lake/ledger/entry.ts'
 import { LakeError } from '../../base/errors.ts'
 
-/** What of a request's row its outcome does not tell. */
+/** The fields of a request's row that its outcome does not contain. */
 interface Requested extends Pick<RequestRow, 'id' | 'run' | 'api' | 'attempts'> {
   readonly url: string
   /** When the answer came, milliseconds since 1970. */
   readonly at: number
 }
 
-/** What a request was about; what is left out is null. */
-type About = Partial<Pick<RequestRow, 'series' | 'since' | 'until' | 'credits' | 'points'>>
+/** What a request was about; a field left out is null. */
+export type About = Partial<Pick<RequestRow, 'series' | 'since' | 'until' | 'credits' | 'points'>>
 
 /** The row of a request, as the ledger keeps it; no key is in an address. */
 export function requestRow({ url, at, ...requested }: Requested, outcome: Outcome, about: About): RequestRow {
@@ -36,20 +36,21 @@ export function requestRow({ url, at, ...requested }: Requested, outcome: Outcom
   }
 }
 
-/** One request with everything that came of it. */
-interface AnsweredRequest {
+/** A request that has its final outcome. */
+export interface AnsweredRequest {
   readonly outcome: Outcome
   /** When the answer came, milliseconds since 1970. */
   readonly at: number
+  /** The request as the ledger records it. */
   readonly row: RequestRow
 }
 
 /** Asks one thing until its final outcome. */
-export type AskOne = (request: Parameters<Asker['ask']>[0], about?: About) => Promise<AnsweredRequest>
+export type AskOne = (request: AskRequest, about?: About) => Promise<AnsweredRequest>
 
 /** An asker that gives each outcome with its row, which says how often it was asked. */
 export function createRowAsker(
-  deps: Parameters<typeof createAsker>[0],
+  deps: AskerDeps,
   whose: Pick<RequestRow, 'run' | 'api'>,
 ): Pick<Asker, 'drain' | 'sent'> & { readonly ask: AskOne } {
   const attempts = new Map<string, number>()
@@ -81,7 +82,7 @@ export interface Ended<By extends string = string> {
   readonly words: string | null
 }
 
-/** The same of what stopped it, and until when (Unix milliseconds). */
+/** Puts what stopped a run, and until when (Unix milliseconds), in the form for scripts. */
 export function endedBy<By extends string>(
   stop: { readonly by: By; readonly until: number | null; readonly words: string | null } | null,
 ): Ended<By> {

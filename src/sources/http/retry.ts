@@ -1,27 +1,43 @@
 import type { Outcome } from './outcome.ts'
 
-/** How often and how long one request may be repeated, where nobody says otherwise. */
-export const usualRetries = {
+/** How often and how long one request may be repeated. */
+export interface RetryPolicy {
   /** Tries that end in a fault of transport or server, the first one included. */
-  attempts: 5,
+  readonly attempts: number
   /** Tries that may end in 429; those are waited out, not failed, hence a budget of their own. */
+  readonly limitedAttempts: number
+  /** The first backoff is at most this, the next at most twice as much, and so on up to `capMs`; milliseconds. */
+  readonly baseMs: number
+  /** The longest backoff, milliseconds. */
+  readonly capMs: number
+  /** Tries and backoffs of one request together, milliseconds; waits that the provider dictates do not count. */
+  readonly totalMs: number
+  /** As `totalMs`, for a request that ends in faults: a provider that lets others wait is not requested for long. */
+  readonly faultMs: number
+}
+
+/** The policy unless a caller gives a different one. */
+export const usualRetries = {
+  attempts: 5,
   limitedAttempts: 12,
-  /** The first backoff is at most this, the next at most twice as much, and so on up to `capMs`. */
   baseMs: 500,
   capMs: 30_000,
-  /** Requests and own backoff of one request together; waits that the provider dictates do not count. */
   totalMs: 900_000,
-  /** The same of one that ends in faults: who lets others wait is not asked for long. */
   faultMs: 60_000,
 }
 
-export type RetryPolicy = Readonly<typeof usualRetries>
+/** What one request has cost so far. */
+export interface Tries {
+  /** Tries that ended in a fault of transport or server. */
+  readonly faults: number
+  /** Tries that ended in 429. */
+  readonly limited: number
+  /** Tries and backoffs together, milliseconds. */
+  readonly spentMs: number
+}
 
 /** Before the first try. */
 export const noTries = { faults: 0, limited: 0, spentMs: 0 }
-
-/** What one request has cost so far. */
-type Tries = Readonly<typeof noTries>
 
 /** What to do after a try. */
 type Next = { readonly kind: 'stop' } | { readonly kind: 'retry'; readonly waitMs: number; readonly tries: Tries }

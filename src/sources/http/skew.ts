@@ -1,10 +1,17 @@
 import { LakeError } from '../../base/errors.ts'
-import { formatInstant } from '../../base/time.ts'
+import { formatInstant, type Instant } from '../../base/time.ts'
 import type { Reply } from './http.ts'
 import { ageOf, dateOf } from './governor.ts'
 
-/** How far the local clock is from the provider's, in seconds; positive where the local one is ahead. */
-type Skew = NonNullable<ReturnType<typeof skewOf>>
+/** How far the local clock is from the provider's. */
+export interface Skew {
+  /** Seconds; positive if the local clock is ahead. */
+  readonly seconds: number
+  /** The local clock when the answer's head was read. */
+  readonly local: Instant
+  /** The provider's clock at the same moment (`Date` and `Age`). */
+  readonly provider: Instant
+}
 
 /** Clocks that differ by more are told. */
 const toldSeconds = 600
@@ -20,7 +27,7 @@ interface SkewWatch {
   readonly now: () => number
   /** Whether the lake is synthetic by its ledger; undefined while that says nothing: then the answer tells. */
   readonly synthetic: () => boolean | undefined
-  /** Told once a run. */
+  /** Called once a run at most. */
   readonly onSkew: (skew: Skew) => void
 }
 
@@ -52,7 +59,7 @@ export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T 
 const callsItselfSandbox = ({ outcome }: Replied): boolean => 'sandbox' in outcome && outcome.sandbox !== null
 
 /** The clocks in an answer's head against the local one; null where it shows none. */
-function skewOf({ headers, outcome }: Replied, wallAhead: number) {
+function skewOf({ headers, outcome }: Replied, wallAhead: number): Skew | null {
   const date = dateOf(headers)
   // The head was read before the body, which may have taken long.
   if (date === null || !('at' in outcome)) return null

@@ -1,8 +1,11 @@
-import type { Outcome } from '../http/outcome.ts'
+import type { BodyOutcome } from '../http/outcome.ts'
 import type { Version } from '../../lake/ledger/commit.ts'
 import type { CoverageRow, RequestRow, Verified, Violation } from '../../lake/ledger/entry.ts'
 import type { Body } from '../points/conversion.ts'
 import type { Ask } from './plan.ts'
+
+/** The stored body of an answer; `lexed` if its bytes were read already. */
+export type AnswerBody = BodyOutcome & Pick<Body, 'lexed'>
 
 /** One answered request that waits for the next commit. */
 export interface Answered {
@@ -10,8 +13,8 @@ export interface Answered {
   /** Null where nothing was asked. */
   readonly request: RequestRow | null
   /** The body to convert; null where the outcome alone settles the window. */
-  readonly body: (Extract<Outcome, { kind: 'body' }> & Pick<Body, 'lexed'>) | null
-  /** What the outcome alone says. */
+  readonly body: AnswerBody | null
+  /** The coverage that follows from the outcome alone. */
   readonly coverage: readonly CoverageRow[]
   /** Whether a body of this window was undecodable before. */
   readonly again: boolean
@@ -20,14 +23,14 @@ export interface Answered {
 }
 
 /** An answered request that returned a body. */
-export type AnswerWithBody = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
+export type AnswerWithBody = Answered & { readonly request: RequestRow; readonly body: AnswerBody }
 
 /** Whether there is a body. */
 export function hasBody(answered: Answered): answered is AnswerWithBody {
   return answered.body !== null && answered.request !== null
 }
 
-/** What came of a batch. */
+/** The result of committing a batch of answers. */
 export interface BatchResult {
   readonly version: Version
   readonly coverage: readonly CoverageRow[]
@@ -55,7 +58,7 @@ export interface Retry {
   readonly doubted: AnswerWithBody | null
 }
 
-/** What is told of a window that has no answer of its own. */
-export function withoutAnswer(ask: Ask, coverage: Answered['coverage'], request: RequestRow | null = null): Answered {
+/** An answer for a window that has none of its own. */
+export function withoutAnswer(ask: Ask, coverage: readonly CoverageRow[], request: RequestRow | null = null): Answered {
   return { ask, request, body: null, coverage, again: false }
 }

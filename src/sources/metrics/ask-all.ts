@@ -6,11 +6,13 @@ import { lexBody } from '../points/lexer.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answers.ts'
 
-/** Where the answers go. */
-interface AnswerSink {
+/** The receiver of answers. */
+export interface AnswerSink {
+  /** Requests under way at a time. */
   readonly concurrency: number
   /** Commits a batch; returns the windows that are to be asked once more. */
   readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Retry[]>
+  /** Called when a window of the plan is resolved. */
   readonly onSettled: (ask: Ask) => void
 }
 
@@ -109,7 +111,7 @@ function batching(asking: Asking, { commitNow }: AnswerSink) {
   }
 }
 
-/** The same with what their bodies are made of: there is time for that while others are asked. */
+/** Lexes the bodies of answers: there is time for that while others are requested. */
 async function lexed({ deps }: Asking, answers: readonly Answered[]): Promise<Answered[]> {
   const { during = unwatched } = deps
   const lex = async ({ body, ...one }: Answered): Promise<Answered> =>

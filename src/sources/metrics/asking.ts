@@ -1,24 +1,22 @@
 import { writePrivate } from '../../lake/store/files.ts'
 import { LakeError } from '../../base/errors.ts'
 import { type AgainReason, describeOutcome, type Outcome } from '../http/outcome.ts'
+import type { DeniedOutcome, NoContentOutcome, TooLargeReason } from '../http/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
 import { type Ask, horizonOf } from './plan.ts'
+import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
 import { refusalWords, standingRefusal } from '../../lake/ledger/refusals.ts'
-import { type AskOne, requestRow } from '../http/request-rows.ts'
-import { type Answered, withoutAnswer } from './answers.ts'
-import type { newAskingState, RefusedAsk } from './run-summary.ts'
+import { requestRow } from '../http/request-rows.ts'
+import type { About, AnsweredRequest } from '../http/request-rows.ts'
+import { type Answered, type AnswerBody, withoutAnswer } from './answers.ts'
+import type { AskingState, RefusedAsk, StoppedBy } from './run-summary.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
 import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
+import type { SeriesRecord } from './settle.ts'
 import { day, end, type Instant, longestSeconds, step, type Weekday } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
-
-type AnsweredRequest = Awaited<ReturnType<AskOne>>
-
-type AskingState = ReturnType<typeof newAskingState>
-
-type StoppedBy = NonNullable<AskingState['stopped']>['by']
 
 /** A run that asks the windows of its plan, and what it has learned. */
 export interface Asking extends OpenRun {
@@ -85,7 +83,7 @@ const nextId = ({ id, state }: Asking): string => `${id}-${String(++state.asked)
 const comparesNothing = ({ purpose }: Asking): boolean => purpose.name === 'verify'
 
 /** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
-function knownOf({ ledger }: Asking, { series: { id } }: Ask): Parameters<typeof settleRefusal>[2] {
+function knownOf({ ledger }: Asking, { series: { id } }: Ask): SeriesRecord {
   const coverage = heldCoverage(ledger, [id]).get(id) ?? []
   const points = heldSeries(ledger, [id]).get(id)?.points ?? 0
   return { points, coverage, standing: standingRefusal(coverage) }
@@ -97,7 +95,7 @@ interface Reply extends AnsweredRequest {
   readonly depth: number
 }
 
-function aboutOf({ series, window, credits }: Ask): Parameters<typeof requestRow>[2] {
+function aboutOf({ series, window, credits }: Ask): About {
   return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, credits }
 }
 
@@ -137,16 +135,12 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
 const pointBytes = 1_000_000
 
 /** Whether asking for less would bring as much again: one such body is enough to judge. */
-function isAbsurd(ask: Ask, by: Extract<Outcome, { kind: 'too_large' }>['by']): boolean {
+function isAbsurd(ask: Ask, by: TooLargeReason): boolean {
   return by === 'bomb' || (by === 'ceiling' && ask.points * pointBytes < maxBodyBytes)
 }
 
 /** An answer without content as the list without points that it stands for. */
-async function emptyBody(
-  { connection }: Asking,
-  { row }: Reply,
-  outcome: Extract<Outcome, { kind: 'no_content' }>,
-): Promise<NonNullable<Answered['body']>> {
+async function emptyBody({ connection }: Asking, { row }: Reply, outcome: NoContentOutcome): Promise<AnswerBody> {
   const file = connection.spool.file(`${row.id}.json`)
   await writePrivate(file, '[]')
   return { ...outcome, kind: 'body', file, bytes: 0 }
@@ -166,7 +160,7 @@ function pathKey(asking: Asking, ask: Ask): string {
 function closing(
   asking: Asking,
   ask: Ask,
-  { kind, words }: Extract<Outcome, { kind: 'forbidden' | 'gone' }>,
+  { kind, words }: DeniedOutcome,
 ): { readonly key: string; readonly refused: RefusedAsk } {
   const { id } = ask.series
   const answersOthers = [...asking.state.answering].some((one) => one !== id && one.startsWith(`${ask.endpoint.path}|`))
@@ -248,7 +242,7 @@ function isOfSize({ purpose, state }: Asking, { ask, depth }: Reply, reason: Aga
   return reason === 'status' || reason === 'timeout' || reason === 'cut'
 }
 
-/** Both halves, each asked once: where neither is answered the size was not to blame. */
+/** Requests both halves of a window, each once: if neither is answered the size was not to blame. */
 async function halvesOnce(asking: Asking, reply: Reply): Promise<Answered[] | null> {
   const two = halve(reply.ask)
   if (two === null) return null
@@ -343,7 +337,7 @@ function endsOf({ window, interval }: Ask): Window | null {
   return window && { since: end(window.since, interval), until: end(window.until, interval) }
 }
 
-function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['body'] = null): Answered {
+function answered(reply: Reply, coverage: readonly CoverageRow[], body: AnswerBody | null = null): Answered {
   return { ask: reply.ask, request: reply.row, body, coverage, again: reply.again }
 }
 

@@ -2,7 +2,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { Selection } from '../../catalog/series.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { isObject, jsonOf } from '../../base/json.ts'
-import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
+import { commit, type CommitDeps, type Version } from '../../lake/ledger/commit.ts'
 import type { Connection } from '../http/connection.ts'
 import { withoutPoints } from '../../lake/ledger/draft.ts'
 import { canonical } from '../../lake/ledger/entry.ts'
@@ -11,7 +11,7 @@ import type { Run } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 import type { AskOne } from '../http/request-rows.ts'
-import { describeOutcome } from '../http/outcome.ts'
+import { describeOutcome, type Outcome } from '../http/outcome.ts'
 import { isBegun } from '../../lake/store/begin.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { Engine, quote, quoteList } from '../../lake/store/engine.ts'
@@ -42,8 +42,19 @@ export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
   return asked === undefined || Math.abs(nowMicros - asked.at) >= day * 1_000_000
 }
 
-/** Asks the listing of assets once and stores what is new or changed in it; no answer of it is a failure. `assets`: how many it names, where it could be had and read. */
-export async function refreshAssets({ run, connection, engine, ask }: Listing) {
+/** The answer to a request for the listing of assets. */
+export interface ListingAnswer {
+  readonly outcome: Outcome
+  /** Assets that the listing names; null if there was none or it could not be read. */
+  readonly assets: number | null
+  /** Assets that are new or changed, and stored. */
+  readonly fresh: number
+  /** The commit that recorded the request; null if there was no answer to record. */
+  readonly version: Version | null
+}
+
+/** Requests the listing of assets once and stores what is new or changed in it; no answer of it is a failure. */
+export async function refreshAssets({ run, connection, engine, ask }: Listing): Promise<ListingAnswer> {
   const { ledger, input } = run
   const { spool } = connection
   const url = assetsUrl(connection.base, input.catalogue.wire)

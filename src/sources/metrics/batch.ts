@@ -2,9 +2,9 @@ import { commit, type Ticket } from '../../lake/ledger/commit.ts'
 import { type BodyResult, type ConflictStatus, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
-  type Entry,
   type Progress,
   type RequestRow,
+  type RevertedViolations,
   type SeriesRow,
   type Violation,
   violationId,
@@ -24,14 +24,11 @@ import { unwatched } from '../../base/stopwatch.ts'
 import { formatMillis, type Interval, type Micros, step, unshownInterval } from '../../base/time.ts'
 import { type Answered, type BatchResult, hasBody } from './answers.ts'
 import { type BatchContext, compareAll, inferIntervals, manyAtOnce } from './convert-batch.ts'
+import type { BatchDifferences, StagedConversion } from './convert-batch.ts'
 import { quarantineBody } from '../../lake/store/private.ts'
 import { knownAt, coverageFromBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
-
-type Passed = NonNullable<Entry['passed']>[number]
-
-type Made = Awaited<ReturnType<typeof compareAll>>['made']
 
 /** BatchContext of a judgement: `recorded` is how many the run put on record before. */
 interface Judging {
@@ -43,7 +40,7 @@ interface Judging {
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
 export function judge(
   ledger: Ledger,
-  { fresh, noted, heard }: Awaited<ReturnType<typeof compareAll>>['differing'],
+  { fresh, noted, heard }: BatchDifferences,
   { recorded, at, intervalOf }: Judging,
 ) {
   const about = [...Map.groupBy(heard, ({ standing }) => standing)]
@@ -88,9 +85,9 @@ function leftOf(one: Standing, points: readonly ConflictStatus[]): Violation[] {
 }
 
 /** What passed, as short as it can be said: where nothing of an incident is open any more in a series, that. */
-function passedOf(ledger: Ledger, over: readonly Standing[]): Passed[] {
+function passedOf(ledger: Ledger, over: readonly Standing[]): RevertedViolations[] {
   const groups = Map.groupBy(over, ({ series, incident }) => JSON.stringify([series, incident]))
-  return [...groups.values()].map((group): Passed => {
+  return [...groups.values()].map((group): RevertedViolations => {
     const [{ series, incident }] = group as [Standing]
     const own = standingDifferences(ledger, [series]).filter((one) => one.incident === incident)
     if (incident !== undefined && own.length === group.length) return { series, incident }
@@ -126,7 +123,7 @@ function inWindows(found: readonly Violation[], intervalOf: Judging['intervalOf'
 
 /** Converts every body of the batch and commits all of it as one version. */
 export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
-  let done: (Omit<BatchResult, 'version'> & { readonly made: Made }) | undefined
+  let done: (Omit<BatchResult, 'version'> & { readonly made: StagedConversion }) | undefined
   const { purpose, ledger, engine, tally, id: run, provider, input } = context
   const { weekStart } = input.settings.metrics
   const { during = unwatched } = context.deps
@@ -179,7 +176,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
   return { version, ...told }
 }
 
-function tellBeyond({ tell }: BatchContext, { bodies: all }: Made): void {
+function tellBeyond({ tell }: BatchContext, { bodies: all }: StagedConversion): void {
   for (const [series, bodies] of Map.groupBy(all, (body) => body.series)) {
     const points = bodies.reduce((sum, { beyond }) => sum + beyond, 0)
     if (points > 0) tell({ kind: 'beyond', series, points })
@@ -241,7 +238,7 @@ function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], s
 export async function learntFrom(
   { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
   batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
-  { bodies, files }: Pick<Made, 'bodies' | 'files'>,
+  { bodies, files }: Pick<StagedConversion, 'bodies' | 'files'>,
   { committed_at: at }: Pick<Ticket, 'committed_at'>,
 ) {
   const value_types = await freshValueTypes(ledger, await engine(), files)

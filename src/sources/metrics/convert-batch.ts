@@ -5,6 +5,7 @@ import type { Spool } from '../../lake/ledger/spool-sweep.ts'
 import {
   type Body,
   type BodyResult,
+  type ConflictStatus,
   type ConversionContext,
   type ConvertPart,
   type ConvertResult,
@@ -34,21 +35,27 @@ export const manyAtOnce = 100
 /** So many windows of a run at most are asked a second time before what they show is believed. */
 const mostAskedTwice = 200
 
-/** What answers show that is not on record yet, or no longer was, and what they say of what is. */
-type Differing = Readonly<ReturnType<typeof differingIn>>
+/** The differences of a batch against those on record. */
+export interface BatchDifferences {
+  /** Violations that are not on record as standing. */
+  readonly fresh: readonly Violation[]
+  /** Such violations that a person acknowledged while they were open. */
+  readonly noted: readonly Violation[]
+  /** What the answers show of differences on record. */
+  readonly heard: readonly ConflictStatus[]
+}
 
-/** Holds what a conversion found against what is on record. */
+/** Compares what a conversion found with what is on record. */
 export function differingIn(
   ledger: Ledger,
   standing: ReadonlyMap<string, readonly Standing[]>,
   { violations, heard }: Pick<ConvertResult, 'violations' | 'heard'>,
-) {
+): BatchDifferences {
   const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
   const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
   const { true: noted = [], false: fresh = [] } = Object.groupBy(found, (one) => `${isAccepted(ledger, one)}`)
   return {
     fresh,
-    /** Those of them of which a person took note while they were open. */
     noted,
     heard,
   }
@@ -70,7 +77,7 @@ function knownBy(standing: readonly Standing[]): (one: Violation) => boolean {
 /** The answers that are not believed yet: of a run in which very much differed those that were asked only once. */
 export function doubted(
   answers: readonly Answered[],
-  { fresh }: Differing,
+  { fresh }: BatchDifferences,
   { recorded, twice }: { readonly recorded: number; readonly twice: number },
 ): AnswerWithBody[] {
   if (twice === 0 && fresh.length + recorded <= manyAtOnce) return []
@@ -86,21 +93,34 @@ export interface BatchContext extends OpenRun {
   readonly provider: Provider
 }
 
-/** What a batch brought, as it was converted. */
-type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
+/** The result of a conversion, with its new points as files of the coming commit. */
+export interface StagedConversion extends Omit<ConvertResult, 'files' | 'recent'> {
+  /** Files in the spool, relative to the lake. */
+  readonly files: readonly StagedFile[]
+}
+
+/** A batch, converted and compared with what is on record. */
+export interface BatchComparison {
+  readonly made: StagedConversion
+  /** The answers that were converted: without those in `doubts`. */
+  readonly batch: readonly Answered[]
+  readonly differing: BatchDifferences
+  /** Windows to request a second time before their first answer is believed. */
+  readonly doubts: readonly Retry[]
+}
 
 /** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
 export async function compareAll(
   context: BatchContext,
   ticket: Ticket,
-  { batch, refused }: Pick<Awaited<ReturnType<typeof inferIntervals>>, 'batch' | 'refused'>,
-): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Retry[] }> {
+  { batch, refused }: Pick<InferredIntervals, 'batch' | 'refused'>,
+): Promise<BatchComparison> {
   const { ledger, tally } = context
   const standing = standingBySeries(
     ledger,
     batch.map(({ ask }) => ask.series.id),
   )
-  const convertThese = async (these: readonly Answered[]): Promise<{ made: Made; differing: Differing }> => {
+  const convertThese = async (these: readonly Answered[]): Promise<Pick<BatchComparison, 'made' | 'differing'>> => {
     const made = await convertAll(context, ticket, partitions(these, refused), standing)
     const bodies = [...refusals(these, refused), ...made.bodies]
     return { made: { ...made, bodies }, differing: differingIn(ledger, standing, made) }
@@ -137,7 +157,7 @@ async function convertAll(
   ticket: Ticket,
   answers: readonly (readonly AnswerWithBody[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
-): Promise<Made> {
+): Promise<StagedConversion> {
   const { ledger, connection, input, id: run } = context
   const { timestamp, weekStart } = input.settings.metrics
   const parts = partsOf(context, answers, standing)
@@ -147,21 +167,27 @@ async function convertAll(
   return { ...made, bodies: await withWeekday(context, answers.flat(), made.bodies) }
 }
 
-interface Beside {
+/** Where a conversion reads stored points and writes new ones. */
+export interface ConversionDeps {
   readonly ledger: Ledger
   readonly spool: Spool
   readonly engine: Engine
+  /** Name of the run. */
   readonly run: string
+  /** The coming commit. */
   readonly ticket: Ticket
 }
 
+/** A partition to convert, before its stored files and its output are known. */
+export type PartToConvert = Omit<ConvertPart, 'existing' | 'out'>
+
 /** Converts parts beside what the lake holds of those that have begun, and stages what is new as files of the commit. */
 export async function convertBeside(
-  { ledger, spool, engine, run, ticket }: Beside,
-  parts: readonly Omit<ConvertPart, 'existing' | 'out'>[],
+  { ledger, spool, engine, run, ticket }: ConversionDeps,
+  parts: readonly PartToConvert[],
   begun: readonly PartName[],
   how: Pick<ConversionContext, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
-): Promise<Made> {
+): Promise<StagedConversion> {
   const held = holding(liveFiles(ledger, { table: 'points' }), begun)
   const own = partitionsOf(held.filter((file) => !isRecent(file)))
   const whole = parts.map((part, p): ConvertPart => {
@@ -229,7 +255,7 @@ function partsOf(
   const names = input.settings.metrics.paths
   const lost = heldLost(ledger, ids)
   const known = new Set(heldRevisable(ledger))
-  return answers.flatMap((part): Parameters<typeof convertBeside>[1] => {
+  return answers.flatMap((part): PartToConvert[] => {
     const [first] = part
     if (!first) return []
     const { interval, endpoint } = first.ask
@@ -304,6 +330,16 @@ function bodyOf({ ask, body, request }: AnswerWithBody, coverage: readonly Cover
   }
 }
 
+/** Answers with the intervals that their points show. */
+export interface InferredIntervals {
+  /** All answers, each with its interval. */
+  readonly batch: readonly Answered[]
+  /** Why the interval of a body contradicts that of its series, by id of the request. */
+  readonly refused: ReadonlyMap<string, string>
+  /** Intervals that are shown for the first time, by id of the series. */
+  readonly shown: ReadonlyMap<string, Interval>
+}
+
 /**
  * Gives the answers of endpoints that take no interval the smallest spacing of their points. What is on record, or
  * stands in the lake under the provisional 24h already, stays: a body with wider points is then no part of the series.
@@ -313,7 +349,7 @@ export async function inferIntervals(
   batch: readonly Answered[],
   held: ReadonlyMap<string, HeldSeries>,
   weekStart: Weekday,
-) {
+): Promise<InferredIntervals> {
   const refused = new Map<string, string>()
   const shown = new Map<string, Interval>()
   const placed: Answered[] = []
@@ -355,7 +391,7 @@ async function spacingsIn(
   return new Map(open.map((one, i) => [one, spacings[i] ?? null]))
 }
 
-/** The same request in terms of another interval. */
+/** Expresses a request on the grid of a different interval. */
 function onGridOf(ask: Ask, interval: Interval, known: Instant, weekStart: Weekday): Ask {
   if (interval === ask.interval) return ask
   const { final } = horizonOf(ask.endpoint, interval, known, weekStart)

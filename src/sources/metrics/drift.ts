@@ -1,5 +1,5 @@
 import { readText } from '../../lake/store/files.ts'
-import { compareListing } from '../../catalog/drift.ts'
+import { type CatalogueDrift, compareListing } from '../../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../../catalog/listing.ts'
 import { LakeError } from '../../base/errors.ts'
 import { assetsUrl, metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
@@ -7,7 +7,7 @@ import { describeOutcome, resumeHint, type Outcome } from '../http/outcome.ts'
 import { isLoopback } from '../../catalog/settings.ts'
 import { askBeside, type BesideDeps } from '../http/connection.ts'
 
-/** What is compared with what. */
+/** The catalogue's provider and the listing to compare with. */
 interface DriftInput extends MetricsProvider {
   /** The text of a listing and its name; null: ask the provider. */
   readonly file: { readonly name: string; readonly text: string } | null
@@ -17,8 +17,8 @@ interface DriftInput extends MetricsProvider {
   readonly all: boolean
 }
 
-/** The catalogue against the provider's own listing. */
-export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<ReturnType<typeof compareListing>> {
+/** Compares the catalogue with the provider's own listing. */
+export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<CatalogueDrift> {
   const { settings, catalogue, all } = input
   const { url, paths, exchanges } = settings.metrics
   const listing = input.file ? readListing(input.file.name, input.file.text) : await askListing(input, deps)

@@ -5,17 +5,15 @@ import type { Json } from '../../lake/ledger/entry.ts'
 import { describeOutcome } from '../http/outcome.ts'
 import { day } from '../../base/time.ts'
 import { type Retry, type Answered, withoutAnswer } from './answers.ts'
-import { askAll } from './ask-all.ts'
+import { type AnswerSink, askAll } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { commitBatch } from './batch.ts'
-import type { Ask, Plan } from './plan.ts'
+import type { Ask, BlockedWindow, Plan } from './plan.ts'
 import { notAsked, pendingAsks } from './prepare.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
 import { settleWhole } from './settle.ts'
-import { newAskingState, windowsOf } from './run-summary.ts'
+import { type AskingState, newAskingState, windowsOf } from './run-summary.ts'
 import { unmapped } from './unmapped.ts'
-
-type AskingState = ReturnType<typeof newAskingState>
 
 /** Does what the plan says; the plan is written down first, with further facts beside it. */
 export async function execute(run: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {
@@ -33,7 +31,7 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
   tell({ kind: 'planned', plan })
   const asking: Asking = { ...open, state }
   const committing = committer(open)
-  const to: Parameters<typeof askAll>[2] = {
+  const to: AnswerSink = {
     concurrency: input.settings.metrics.concurrency,
     commitNow: committing.commitNow,
     onSettled: (ask) => tell({ kind: 'settled', ask }),
@@ -109,10 +107,16 @@ async function listIfDue(open: OpenRun, state: AskingState, unsure: boolean): Pr
     state.stopped = { by: 'unreachable', until: null, words: describeOutcome(outcome) }
 }
 
-type Committer = ReturnType<typeof committer>
+/** Commits the answers of a run in batches. */
+interface Committer {
+  /** Commits these together with all that waits; returns the windows to request once more. */
+  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Retry[]>
+  /** Whether answers wait because it is not known yet which provider answers. */
+  readonly holdsBack: () => boolean
+}
 
 /** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
-function committer(open: OpenRun) {
+function committer(open: OpenRun): Committer {
   let waiting: Answered[] = []
   const commitNow = async (batch: readonly Answered[]): Promise<readonly Retry[]> => {
     const all = [...waiting, ...batch]
@@ -130,19 +134,17 @@ function committer(open: OpenRun) {
     return done.again
   }
   return {
-    /** Commits these together with all that waits. */
     commitNow,
-    /** Whether answers wait because nobody has said yet who answers. */
     holdsBack: (): boolean => waiting.length > 0,
   }
 }
 
-function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Plan['blocked'][number] {
+function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): BlockedWindow {
   return { series, endpoint, interval, window: settles, reason: reason ?? '', told: null }
 }
 
-/** What is recorded of windows that are not asked: what was told before keeps the instant at which it was told. */
-function unasked({ id, deps, input }: MetricsRun, blocked: Plan['blocked']): Answered[] {
+/** Records windows that are not requested; what was recorded of them before keeps its time. */
+function unasked({ id, deps, input }: MetricsRun, blocked: readonly BlockedWindow[]): Answered[] {
   const at = Math.floor(deps.now() / 1000)
   const { weekStart } = input.settings.metrics
   return blocked.map(({ series, endpoint, interval, window, reason, told }, i) => {

@@ -3,11 +3,12 @@ import { isListingDue, wantsListing } from './assets.ts'
 import { selectionMarks } from '../../lake/ledger/held-runs.ts'
 import { metadataDue } from './metadata.ts'
 import { type PlanInput, planOn } from './prepare.ts'
-import { connected, type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from './run.ts'
+import { connected, type IngestDeps, type MetricsInput, withMetrics } from './run.ts'
+import type { Purpose } from './run.ts'
 import { type IngestSummary, verdict } from './run-summary.ts'
 import { selectedPlaceholders } from './unmapped.ts'
 
-/** What a fetch is told. */
+/** The input of a fetch. */
 interface IngestInput extends PlanInput, MetricsInput {
   /** The most credits that windows may cost; as many as the plan says where none is given. */
   readonly budget?: number | null
@@ -18,7 +19,7 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
   // A slip of the call leaves nothing in a folder that is no lake.
   checkSelections(input.catalogue, input.selections)
   const { budget = null, eager: polls = false } = input
-  const purpose: MetricsRun['purpose'] = { name: 'fetch', budget, polls, onBatch: () => undefined }
+  const purpose: Purpose = { name: 'fetch', budget, polls, onBatch: () => undefined }
   return await withMetrics(input, deps, purpose, async (run) => {
     const listing = wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros())
     const due = metadataDue(input, run.ledger, deps.nowMicros())

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { dimensions, type Endpoint } from '../../catalog/catalogue.ts'
 import type { Series } from '../../catalog/series.ts'
-import type { Wire } from '../../catalog/wire.ts'
-import type { Settings } from '../../catalog/settings.ts'
+import type { MetadataWire, QueryKey, Wire } from '../../catalog/wire.ts'
+import type { MetricsSettings } from '../../catalog/settings.ts'
 import { jsonOf } from '../../base/json.ts'
 import { formatDate, type Instant, parseInstant } from '../../base/time.ts'
-import type { standingRefusal } from '../../lake/ledger/refusals.ts'
-
-type RefusalAnswer = Parameters<typeof standingRefusal>[0][number]
+import type { RecordedAnswer } from '../../lake/ledger/refusals.ts'
 
 const value = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 /** A text or a list; in any other shape a parameter says nothing. */
@@ -24,11 +22,16 @@ const instant = z
   .nullish()
   .catch(null)
 
-/**
- * What a provider says of a path: the values that each parameter takes, by query key, and where history begins; null for what
- * is of another shape. What changes from day to day is left out.
- */
-export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>) {
+/** A provider's metadata of one path, without what changes from day to day. */
+export interface PathMetadata {
+  /** The values that each parameter takes, sorted, by query key. */
+  readonly parameters: Readonly<Record<string, readonly string[]>>
+  /** Where history begins; null if the metadata do not say. */
+  readonly min: Instant | null
+}
+
+/** Reads the metadata of a path; null for a text of a different shape. */
+export function readMetadata(text: string, keys: MetadataWire): PathMetadata | null {
   const body = z.looseObject({
     [keys.parameters]: z.record(z.string(), values),
     [keys.timerange]: z
@@ -49,8 +52,20 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>) 
   }
 }
 
-/** Metadata with the instant at which they were first read as they are. */
-type DatedMetadata = Readonly<NonNullable<ReturnType<typeof readMetadata>>> & { readonly at: Instant }
+/** Metadata with the time at which they were first read as they are. */
+export interface DatedMetadata extends PathMetadata {
+  readonly at: Instant
+}
+
+/** What metadata say of one series. */
+export interface SeriesMetadata {
+  /** Whether they list all its parameters. */
+  readonly listed: boolean
+  /** Where its history begins; null if they do not say. */
+  readonly start: Instant | null
+  /** When they were first read as they are. */
+  readonly at: Instant
+}
 
 /**
  * What metadata say of a series, with its exchange as the provider spells it. An empty list says nothing; nor does one
@@ -60,10 +75,10 @@ export function saidOf(
   { parameters, min, at }: DatedMetadata,
   { queryKeys }: Wire,
   { series, endpoint }: { readonly series: Series; readonly endpoint: Endpoint },
-  { exchanges, timestamp }: Pick<Settings['metrics'], 'exchanges' | 'timestamp'>,
-) {
+  { exchanges, timestamp }: Pick<MetricsSettings, 'exchanges' | 'timestamp'>,
+): SeriesMetadata {
   const spelt = (name: string): string => exchanges[name] ?? name
-  const names = (name: keyof Wire['queryKeys'], own: string | null, known: readonly string[]): boolean => {
+  const names = (name: QueryKey, own: string | null, known: readonly string[]): boolean => {
     const key = queryKeys[name]
     const list = Object.hasOwn(parameters, key) ? (parameters[key] ?? []) : []
     const says = known.length === 0 ? list.length > 0 : known.some((one) => list.includes(one))
@@ -82,33 +97,42 @@ const unlistedReason = 'not in the metadata of '
 export const beforeStart = "before the provider's start"
 
 /** Whether an answer rests on metadata that leave the series out. */
-export function isUnlisted({ state, reason }: Pick<RefusalAnswer, 'state' | 'reason'>): boolean {
+export function isUnlisted({ state, reason }: Pick<RecordedAnswer, 'state' | 'reason'>): boolean {
   return state === 'unsupported' && reason?.startsWith(unlistedReason) === true
 }
 
 /** Whether nobody was asked, because of what metadata say. */
-export function isOfMetadata(answer: Pick<RefusalAnswer, 'state' | 'reason'>): boolean {
+export function isOfMetadata(answer: Pick<RecordedAnswer, 'state' | 'reason'>): boolean {
   return isUnlisted(answer) || answer.reason === beforeStart
+}
+
+/** How metadata bear on a plan for one series. */
+export interface MetadataStanding {
+  /** The answer to record for the whole range; null if the series may be requested. */
+  readonly unlisted: (RecordedAnswer & { readonly reason: string }) | null
+  /** Nothing is requested before this time; -Infinity for no bound. */
+  readonly begins: Instant
+  /** What was recorded as before the start stays so up to here; -Infinity for no bound. */
+  readonly noted: Instant
+  /** When the metadata were first read as they are; 0 without metadata. */
+  readonly at: Instant
 }
 
 /** A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date. */
 export function standingOf(
-  said: ReturnType<typeof saidOf> | null,
-  answers: readonly RefusalAnswer[],
+  said: SeriesMetadata | null,
+  answers: readonly RecordedAnswer[],
   asked: 'new' | 'held' | 'exact',
   floor: (at: Instant) => Instant,
-) {
+): MetadataStanding {
   const { listed = true, start = null, at = 0 } = said ?? {}
   const never = Number.NEGATIVE_INFINITY
   const noted = start === null || asked === 'exact' ? never : floor(start)
   const told = answers.find(isUnlisted) ?? { state: 'unsupported' as const, reason: null, asked_at: at, request: null }
   const isNew = asked === 'new'
   return {
-    /** The answer that stands for all of it; null where it may be asked. */
     unlisted: listed || !isNew ? null : { ...told, reason: told.reason ?? `${unlistedReason}${formatDate(at)}` },
-    /** Nothing is asked before this instant. */
     begins: isNew ? noted : never,
-    /** What was noted as before the start stays so up to here. */
     noted,
     at,
   }

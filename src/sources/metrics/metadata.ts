@@ -1,22 +1,23 @@
+import type { Outcome } from '../http/outcome.ts'
 import { readText, sizeOf } from '../../lake/store/files.ts'
 import pLimit from 'p-limit'
 import { type Endpoint, isNameless } from '../../catalog/catalogue.ts'
 import type { Wire } from '../../catalog/wire.ts'
 import { askedPaths, type Selection } from '../../catalog/series.ts'
 import type { AskOne } from '../http/request-rows.ts'
-import { readMetadata, type saidOf } from './metadata-readings.ts'
+import { type DatedMetadata, type PathMetadata, readMetadata } from './metadata-readings.ts'
 import { metadataUrl, type MetricsProvider } from './api.ts'
 import { type RetryPolicy, usualRetries } from '../http/retry.ts'
 import { commit, type CommitDeps, type Draft, type Version } from '../../lake/ledger/commit.ts'
-import { canonical } from '../../lake/ledger/entry.ts'
+import { canonical, type RequestRow } from '../../lake/ledger/entry.ts'
 import { heldPassing, heldPassingFrom, heldStates } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listOf, mapOf, orNull, real, shape, text } from '../../base/value-checks.ts'
-import type { Settings } from '../../catalog/settings.ts'
+import type { MetricsSettings } from '../../catalog/settings.ts'
 import { day } from '../../base/time.ts'
 
-/** What is known of each path, by its name on the wire. */
-type Metadata = ReadonlyMap<string, Parameters<typeof saidOf>[0]>
+/** The metadata of each path, by its name on the wire. */
+export type Metadata = ReadonlyMap<string, DatedMetadata>
 
 /** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
 export const metadataPerMinute = 1_200
@@ -34,16 +35,16 @@ const fewPaths = 3
 const largest = 10_000_000
 
 /** The name of an endpoint's path as the provider knows it. */
-export const wirePathOf = ({ paths }: Settings['metrics'], { path, ask }: Endpoint): string => paths[path] ?? ask
+export const wirePathOf = ({ paths }: MetricsSettings, { path, ask }: Endpoint): string => paths[path] ?? ask
 
 const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: real })
 
-/** What the lake holds, whether or not it still counts. */
+/** The stored metadata, whether or not they still count. */
 export function heldMetadata(ledger: Ledger): Metadata {
   return new Map(heldStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
 }
 
-/** What counts of it: nothing of a path, or of a provider, that had no metadata when it was asked last. */
+/** The stored metadata that count: none of a path, or of a provider, that had no metadata when last requested. */
 export function standingMetadata(ledger: Ledger): Metadata {
   const without = heldPassing(ledger, absent)?.at ?? Number.NEGATIVE_INFINITY
   const notes = heldPassingFrom(ledger, prefix)
@@ -63,12 +64,20 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
   return !others.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
 }
 
-/** The selected paths whose metadata were not asked for within seven days; those with unmapped names apart. */
+/** Paths whose metadata are to be requested, by their names on the wire. */
+export interface MetadataDue {
+  /** Paths with real names. */
+  readonly plain: readonly string[]
+  /** Paths with placeholder names, which are requested from a sandbox only. */
+  readonly guarded: readonly string[]
+}
+
+/** The selected paths whose metadata were not requested within seven days. */
 export function metadataDue(
   { settings, catalogue, selections }: MetadataInput,
   ledger: Ledger | null,
   nowMicros: number,
-) {
+): MetadataDue {
   const provider = ledger?.head().provider ?? null
   const isOld = (key: string): boolean => {
     const asked = ledger === null ? undefined : heldPassing(ledger, key)
@@ -86,12 +95,12 @@ export function metadataDue(
   return { plain: due(false), guarded: provider?.metrics === undefined || provider.synthetic ? due(true) : [] }
 }
 
-/** What is selected, of whom. */
-interface MetadataInput extends MetricsProvider {
+/** A provider and what is selected of it. */
+export interface MetadataInput extends MetricsProvider {
   readonly selections: readonly Selection[]
 }
 
-/** What metadata are asked with. */
+/** The dependencies of requests for metadata. */
 interface MetadataAsking {
   readonly ask: AskOne
   readonly base: string
@@ -102,8 +111,16 @@ interface MetadataAsking {
   readonly file: (name: string) => string
 }
 
-/** What came of one path; `read` null: no metadata. */
-type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
+/** The answer to a request for the metadata of one path. */
+export interface MetadataAnswer {
+  /** The path's name on the wire. */
+  readonly path: string
+  readonly outcome: Outcome
+  /** Null if the path has no metadata. */
+  readonly read: PathMetadata | null
+  /** The request as the ledger records it. */
+  readonly row: RequestRow
+}
 
 /**
  * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks for
@@ -111,7 +128,7 @@ type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
  */
 export async function askMetadata(
   asking: MetadataAsking,
-  { plain, guarded }: Readonly<Record<'plain' | 'guarded', readonly string[]>>,
+  { plain, guarded }: MetadataDue,
   isSandbox: (answers: readonly MetadataAnswer[]) => boolean,
 ): Promise<MetadataAnswer[]> {
   const limit = pLimit(asking.concurrency)
@@ -129,7 +146,7 @@ export async function askMetadata(
   return answers
 }
 
-async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string) {
+async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string): Promise<MetadataAnswer> {
   const keys = wire.metadata
   if (keys === null) throw new Error('metadata are not asked for')
   const id = `${run}-metadata-${path.replaceAll(/[^\w]/g, '-')}`

@@ -1,5 +1,5 @@
 import { availableAt, type Rule } from '../../catalog/availability.ts'
-import type { Endpoint } from '../../catalog/catalogue.ts'
+import type { Endpoint, EndpointRules } from '../../catalog/catalogue.ts'
 import type { Series, Wanted } from '../../catalog/series.ts'
 import { isOfHeld, readRefusal, refusalPatience } from '../../lake/ledger/refusals.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
@@ -18,9 +18,10 @@ import {
 } from '../../base/time.ts'
 import { bridge, intersect, minus, union, type Window } from '../../base/windows.ts'
 import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
-import { beforeStart, isOfMetadata, isUnlisted, type saidOf, standingOf } from './metadata-readings.ts'
+import { beforeStart, isOfMetadata, isUnlisted, standingOf } from './metadata-readings.ts'
+import type { MetadataStanding, SeriesMetadata } from './metadata-readings.ts'
 
-/** What the lake already knows of a series. */
+/** The stored data of a series, as planning needs them. */
 export interface Held {
   readonly metric: string
   readonly points: number
@@ -31,8 +32,8 @@ export interface Held {
   readonly incident?: Window | undefined
 }
 
-/** What bounds and prices a plan. */
-interface PlanLimits {
+/** The bounds and prices of a plan. */
+export interface PlanLimits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>
@@ -45,7 +46,7 @@ interface PlanLimits {
   /** Why a series must not be asked of this provider; null when it may. */
   readonly blocked: (series: Series, endpoint: Endpoint) => string | null
   /** What the provider's metadata say of a series, and since when; null where there are none. */
-  readonly said?: (series: Series, endpoint: Endpoint) => ReturnType<typeof saidOf> | null
+  readonly said?: (series: Series, endpoint: Endpoint) => SeriesMetadata | null
 }
 
 /** One request: a window of a series, or the whole series where the endpoint takes no range. */
@@ -63,19 +64,42 @@ export interface Ask {
   readonly refused?: 'held' | 'new'
 }
 
-/** A series that is not asked, with the reason. */
-interface Blocked extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
+/** The state that the lake has recorded for a window, and the answer that it follows from. */
+export type RecordedStanding = Pick<WindowAnswer, 'state' | 'asked_at' | 'request'>
+
+/** A window of a series that is not requested, with the reason. */
+export interface BlockedWindow extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
   readonly window: Window
+  /** Why it is not requested. */
   readonly reason: string
-  /** What was said of it before, by a refusal that stands or by metadata; null where a name is not mapped. */
-  readonly told: Pick<WindowAnswer, 'state' | 'asked_at' | 'request'> | null
+  /** What is recorded of it, from a standing refusal or from metadata; null if a name is not mapped. */
+  readonly told: RecordedStanding | null
+}
+
+/** Size and cost of a plan. */
+export type PlanTotals = {
+  /** Wanted series. */
+  readonly series: number
+  /** Missing windows; neighbouring ones may share a request. */
+  readonly windows: number
+  readonly requests: number
+  readonly credits: number
+  /** New points that the requests should return. */
+  readonly points: number
+  /** Estimated size of the bodies. */
+  readonly bytes: number
+  /** Estimated duration at the configured pace. */
+  readonly seconds: number
 }
 
 /** The very object that `fetch` executes and `plan` prints. */
 export interface Plan {
+  /** Requests in the order of the wanted series. */
   readonly asks: readonly Ask[]
-  readonly blocked: readonly Blocked[]
-  readonly totals: ReturnType<typeof totalsOf>
+  /** Wanted windows that are not requested. */
+  readonly blocked: readonly BlockedWindow[]
+  readonly totals: PlanTotals
+  /** What the user should know before fetching. */
   readonly notes: readonly string[]
 }
 
@@ -105,10 +129,10 @@ export function plan(
   now: Instant,
 ): Plan {
   const asks: Ask[] = []
-  const blocked: Blocked[] = []
+  const blocked: BlockedWindow[] = []
   let windows = 0
   let expected = 0
-  const horizons = new Map<string, ReturnType<typeof horizonOf>>()
+  const horizons = new Map<string, Horizon>()
   const paths = refusedPaths(held)
   /** Series that are not requested for a name that nobody mapped, and of which that is on record already. */
   const silent = new Map<string, number>()
@@ -136,7 +160,7 @@ export function plan(
     const doubtful = doubtfulOf(line, range, wanted.length > 0)
     if (unmapped !== null && wanted.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
     if (wanted.length + doubtful.length === 0) continue
-    const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
+    const block = (parts: readonly Window[], reason: string, told: RecordedStanding | null): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
     const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
     if (unmapped !== null || why !== null) {
@@ -170,7 +194,7 @@ interface Line {
   readonly want: Wanted
   readonly known: Held | undefined
   readonly interval: Interval
-  readonly horizon: ReturnType<typeof horizonOf>
+  readonly horizon: Horizon
   readonly limits: PlanLimits
   readonly now: Instant
 }
@@ -185,11 +209,21 @@ function expectedOf({ settles, interval }: Ask, known: Held | undefined): number
   return points
 }
 
-/**
- * Up to where answers can be expected now, on the grid of the interval: the end of the newest interval whose availability
- * instant has passed (`final`), and of the newest that has ended.
- */
-export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval, now: Instant, weekStart?: Weekday) {
+/** Up to where answers can be expected, on the grid of an interval. */
+export interface Horizon {
+  /** End of the newest interval whose availability time has passed. */
+  readonly final: Instant
+  /** End of the newest interval that has ended. */
+  readonly complete: Instant
+}
+
+/** Up to where answers can be expected now, by the availability rules of an endpoint. */
+export function horizonOf(
+  endpoint: Pick<Endpoint, 'rules'>,
+  interval: Interval,
+  now: Instant,
+  weekStart?: Weekday,
+): Horizon {
   const rules = endpoint.rules[interval]
   const complete = floor(now, interval, weekStart)
   let final = complete
@@ -197,13 +231,13 @@ export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval,
   return { final, complete }
 }
 
-/** The same with no lag but a stated one. */
+/** The rules of an endpoint without assumed lags. */
 function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> {
   const own = Object.entries(rules).map(([interval, list]) => [
     interval,
     list.map((rule): Rule => (rule.basis === 'stated' ? rule : { ...rule, kind: 'lag', seconds: 0 })),
   ])
-  return { rules: Object.fromEntries(own) as Endpoint['rules'] }
+  return { rules: Object.fromEntries(own) as EndpointRules }
 }
 
 /** How long after its availability instant a missing point is still awaited, in seconds. */
@@ -211,8 +245,8 @@ export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Int
   return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
 }
 
-/** What is known of a series beside its answers. */
-interface Marks extends Pick<ReturnType<typeof standingOf>, 'unlisted' | 'noted'> {
+/** What is known of a series in addition to its answers. */
+interface Marks extends Pick<MetadataStanding, 'unlisted' | 'noted'> {
   /** Whether a name of the series is not mapped. */
   readonly placeholder: boolean
   /** Whether its refused path is tried again now. */
@@ -283,7 +317,7 @@ function isStale({ reason }: WindowAnswer): boolean {
 export const placeholderReason = 'placeholder'
 
 /** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
-export function priceOf(credits: PlanLimits['credits'], asset: string): number {
+export function priceOf(credits: Readonly<Record<string, number>>, asset: string): number {
   return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
 }
 
@@ -327,13 +361,13 @@ function widen({ want, known, interval, horizon, limits }: Line, settles: Window
   return { since, until: Math.max(settles.until, ceil(until, interval, limits.weekStart)) }
 }
 
-/** What a plan of these requests costs. */
+/** Adds up the size and the cost of requests. */
 export function totalsOf(
   series: number,
   windows: number,
   asks: readonly Ask[],
   limits: Pick<PlanLimits, 'requestsPerMinute'>,
-) {
+): PlanTotals {
   let credits = 0
   let points = 0
   for (const ask of asks) {

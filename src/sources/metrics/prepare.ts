@@ -1,3 +1,4 @@
+import type { UnmappedName } from './unmapped.ts'
 import { type Catalogue, type Dimension, dimensions, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
 import { checkSelections, expand, askedPaths, type Selection, type Series } from '../../catalog/series.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
@@ -12,7 +13,7 @@ import { isWritable } from '../../lake/store/disk.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { providerAt } from '../../lake/ledger/provider.ts'
-import { type Ask, type Held, plan, type Plan } from './plan.ts'
+import { type Ask, type Held, plan, type Plan, type PlanLimits } from './plan.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import type { Instant } from '../../base/time.ts'
 import { intersect, minus, union, type Window } from '../../base/windows.ts'
@@ -31,27 +32,37 @@ import {
   standingMetadata,
   wirePathOf,
 } from './metadata.ts'
+import type { Metadata, MetadataAnswer, MetadataInput } from './metadata.ts'
 import { saidOf } from './metadata-readings.ts'
 import { blockedFor, selectedPlaceholders } from './unmapped.ts'
 
-type MetadataInput = Parameters<typeof metadataDue>[0]
-
-/** What a plan is made of beside the ledger. */
+/** What a plan depends on in addition to the ledger. */
 export interface PlanInput extends MetadataInput {
   readonly gapsOnly: boolean
   /** As in the limits of a plan. */
   readonly eager?: boolean
-  /** Of what is selected only these series, by id. */
+  /** Ids of the selected series to plan for; all unless given. */
   readonly only?: ReadonlySet<string>
   readonly now: Instant
 }
 
+/** A plan, with what it is based on. */
+export interface PreparedPlan {
+  readonly plan: Plan
+  /** Selected placeholders that the configuration does not map. */
+  readonly unmapped: readonly UnmappedName[]
+  /** Selected paths that have metadata, and paths whose metadata were requested now. */
+  readonly metadata: { readonly paths: number; readonly asked: number }
+}
+
 /**
- * The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. Metadata
- * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must
- * do. Beside it: of how many selected paths there are metadata, and how many were asked for now.
+ * Plans against the stored data; a lake that does not exist yet stores nothing, and is not created. Old metadata are
+ * requested first, and stored if the lake may be written to. With `asking` null the stored ones are used.
  */
-export async function preparePlan(input: PlanInput, asking: (BesideDeps & CommitDeps) | null = null) {
+export async function preparePlan(
+  input: PlanInput,
+  asking: (BesideDeps & CommitDeps) | null = null,
+): Promise<PreparedPlan> {
   const { settings, catalogue, selections } = input
   checkSelections(catalogue, selections)
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
@@ -67,10 +78,10 @@ export async function preparePlan(input: PlanInput, asking: (BesideDeps & Commit
   return { plan, unmapped, metadata: { paths: known.length, asked: answers.length } }
 }
 
-/** What came of asking for metadata. */
+/** The answers to requests for metadata. */
 interface AskedMetadata {
-  readonly answers: Awaited<ReturnType<typeof askMetadata>>
-  /** Who answered; null where nobody showed it. */
+  readonly answers: readonly MetadataAnswer[]
+  /** The provider that answered; null if no answer showed it. */
   readonly provider: Provider | null
 }
 
@@ -112,12 +123,12 @@ const mayKeep = async (root: string): Promise<boolean> => isWritable(root) && (a
 export async function planOn(
   input: PlanInput,
   ledger: Ledger | null,
-  metadata: ReturnType<typeof standingMetadata> = ledger === null ? new Map() : standingMetadata(ledger),
+  metadata: Metadata = ledger === null ? new Map() : standingMetadata(ledger),
   provider: Provider | null = ledger?.head().provider ?? null,
 ): Promise<Plan> {
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
-  const limits: Parameters<typeof plan>[2] = {
+  const limits: PlanLimits = {
     requestsPerMinute: settings.metrics.requestsPerMinute,
     credits: settings.metrics.credits,
     weekStart: settings.metrics.weekStart,

@@ -3,7 +3,7 @@ import type { WindowAnswer } from '../../lake/ledger/entry.ts'
 import { isTriedAgain, type StandingRefusal, standingRefusal } from '../../lake/ledger/refusals.ts'
 import type { Instant } from '../../base/time.ts'
 
-/** What of a series says whether it is refused. */
+/** The facts of a series that decide whether it is refused. */
 interface Known {
   readonly metric: string
   readonly points: number
@@ -15,11 +15,16 @@ export function wasHeld(known: Known | undefined): boolean {
   return known !== undefined && (known.points > 0 || known.answers.some(isLost))
 }
 
-/**
- * Which paths are refused, by what is known of every series: to those without points by what any such series was told, to
- * those that have some by the newest.
- */
-export function refusedPaths(held: ReadonlyMap<string, Known>) {
+/** Standing refusals by path. */
+export interface RefusedPaths {
+  /** Refusals to series without points: any such series shows them. */
+  readonly fresh: ReadonlyMap<string, StandingRefusal>
+  /** Refusals to series with points: the newest of a path. */
+  readonly held: ReadonlyMap<string, StandingRefusal>
+}
+
+/** Which paths are refused, by what is known of every series. */
+export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
   const told = [...held.values()].filter(({ answers }) => answers.length > 0)
   const byPath = (series: readonly Known[], standing: (own: readonly Known[]) => StandingRefusal | null) =>
     new Map(
@@ -52,7 +57,7 @@ export function refusedPaths(held: ReadonlyMap<string, Known>) {
 export function refusalOf(
   path: string,
   known: Known | undefined,
-  paths: ReturnType<typeof refusedPaths>,
+  paths: RefusedPaths,
   now: Instant,
 ): { readonly refusal: StandingRefusal | null; readonly suspect: boolean } {
   const shared = wasHeld(known) ? undefined : paths.fresh.get(path)

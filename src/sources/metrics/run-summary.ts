@@ -5,67 +5,120 @@ import { type Ended, endedBy, endedEarly } from '../http/request-rows.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../../lake/ledger/entry.ts'
 import { type Ask, historyStart } from './plan.ts'
 import { notAskedKey } from '../../lake/ledger/held-runs.ts'
-import { isOfHeld, type StandingRefusal } from '../../lake/ledger/refusals.ts'
+import { isOfHeld, type RefusalScope } from '../../lake/ledger/refusals.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { day, formatDate } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 import type { BatchResult } from './answers.ts'
+import type { Version } from '../../lake/ledger/draft.ts'
 import { unmappedError, type UnmappedName } from './unmapped.ts'
 
-/** Why asking ended before the plan did. */
-type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
+/** Why a run ended before its plan did. */
+export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
 
 /** A refusal, and what it is about. */
 export interface RefusedAsk {
-  readonly scope: StandingRefusal['scope']
+  readonly scope: RefusalScope
   readonly words: string
 }
 
-/** What the requests so far have taught: nothing yet. */
-export function newAskingState() {
+/** The early end of a run. */
+export interface EarlyStop {
+  readonly by: StoppedBy
+  /** When a spent quota comes back, milliseconds since 1970; null if it was no quota. */
+  readonly until: number | null
+  /** What the provider said; null if nothing. */
+  readonly words: string | null
+}
+
+/** What the requests of a run so far have shown; each answer updates it. */
+export interface AskingState {
+  /** Requests sent so far. */
+  asked: number
+  /**
+   * What is not requested any more: a path (403, 404) to series without points, a path to those with points, or one series
+   * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
+   */
+  readonly closed: Map<string, RefusedAsk>
+  /** The first request of a refused path, by path: all others wait for its answer. */
+  readonly probes: Map<string, Promise<unknown>>
+  /** Ids of series that were answered in this run. */
+  readonly answering: Set<string>
+  /** Up to where (seconds) short windows of a series were refused, although others are answered. */
+  readonly refusedBefore: Map<string, { readonly until: number; readonly words: string }>
+  /** The windows that were answered, whatever the answers resolve, by series. */
+  readonly settled: Map<string, Window[]>
+  /** Failures to connect in a row. */
+  unreachable: number
+  /** Whether anything at all has been answered. */
+  reached: boolean
+  /** Credits of the windows requested so far, by their plan. */
+  priced: number
+  /** First answers, and how many of them were 403 on how many paths. */
+  readonly first: { answers: number; forbidden: number; readonly paths: Set<string> }
+  /** The early end of the run; null while it goes on. */
+  stopped: EarlyStop | null
+}
+
+/** The state of a run before its first answer. */
+export function newAskingState(): AskingState {
   return {
     asked: 0,
-    /**
-     * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
-     * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
-     */
     closed: new Map<string, RefusedAsk>(),
-    /** The first request of a refused path, by path: all others wait for what it is told. */
     probes: new Map<string, Promise<unknown>>(),
-    /** Series that were answered in this run. */
     answering: new Set<string>(),
-    /** Up to where short windows of a series were refused, although others are answered. */
     refusedBefore: new Map<string, { readonly until: number; readonly words: string }>(),
-    /** The windows that were answered, whatever the answers settle, by series. */
     settled: new Map<string, Window[]>(),
-    /** Failures to connect in a row. */
     unreachable: 0,
-    /** Whether anything at all has been answered. */
     reached: false,
-    /** What the windows asked so far cost by their plan. */
     priced: 0,
-    /** First answers, and how many of them were 403 on how many paths. */
     first: { answers: 0, forbidden: 0, paths: new Set<string>() },
-    stopped: null as { by: StoppedBy; until: number | null; words: string | null } | null,
+    stopped: null,
   }
 }
 
-type AskingState = ReturnType<typeof newAskingState>
+/** The result of a fetch for scripts; they rely on the names. */
+export interface IngestSummary extends Ended<StoppedBy> {
+  /** Name of the run. */
+  readonly run: string
+  /** The newest version after the run. */
+  readonly version: number
+  /** Requests sent, repeats included. */
+  readonly requests: number
+  /** New points. */
+  readonly points_added: number
+  /** New vintages: values that differ from the last one of their point, of series whose values may be revised. */
+  readonly vintages_added: number
+  readonly files_added: number
+  /** Coverage ranges that the answers resolved, by state. */
+  readonly windows: WindowCounts
+  /** Resolved ranges in which points are missing for good. */
+  readonly gaps: number
+  /** Points whose new value differs from the stored one and that nobody has acknowledged; an incident counts as one. */
+  readonly violations: number
+  /** How many of `violations` are incidents: very many points at once. */
+  readonly incidents: number
+  /** Acknowledged violations that were seen again. */
+  readonly accepted: number
+  /** Series that have points and are refused now. */
+  readonly refused: number
+  /** Series whose first point is later than the start of the requested range. */
+  readonly begins_later: readonly BeginsLater[]
+  /** Selected series that are never requested, by the name that the configuration does not map. */
+  readonly unmapped: readonly UnmappedName[]
+}
 
-/** What scripts read; names are relied on. */
-export type IngestSummary = ReturnType<RunTally['summary']>
+/** Coverage ranges by state; `not_asked` counts ranges that the run planned and did not request. */
+export type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
 
-/** How many windows of each state; `not_asked`: ranges of series that the run planned and did not ask. */
-type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
-
-/** How many windows of each state the rows tell of. */
+/** Counts coverage ranges by state. */
 export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
   const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0, not_asked: 0 }
   for (const { state } of rows) windows[state === 'not asked' ? 'not_asked' : state]++
   return windows
 }
 
-/** What has come of a run so far. */
+/** The results of a run so far. */
 export class RunTally {
   /** How many points that differ or lack were put on record, and how many windows are asked a second time for them. */
   readonly differing = { recorded: 0, twice: 0 }
@@ -75,7 +128,7 @@ export class RunTally {
   readonly #later: BeginsLater[] = []
   readonly #cost = { requests: 0, credits: 0, bytes: 0 }
   #windows = windowsOf([])
-  #stopped: AskingState['stopped'] = null
+  #stopped: EarlyStop | null = null
   #accounted = false
   #unmapped: readonly UnmappedName[] = []
 
@@ -83,7 +136,7 @@ export class RunTally {
     this.#made = { version, points_added: 0, vintages_added: 0, files_added: 0, gaps: 0 }
   }
 
-  version({ version, points_added, vintages_added, files_added }: BatchResult['version']): void {
+  version({ version, points_added, vintages_added, files_added }: Version): void {
     this.#made.version = version
     this.#made.points_added += points_added - vintages_added
     this.#made.vintages_added += vintages_added
@@ -133,7 +186,7 @@ export class RunTally {
     return this.#accounted ? { ...cost, [notAskedKey]: this.#windows.not_asked } : cost
   }
 
-  summary(run: string) {
+  summary(run: string): IngestSummary {
     const { version, points_added, vintages_added, files_added, gaps } = this.#made
     const { requests } = this.#cost
     return {
@@ -141,33 +194,26 @@ export class RunTally {
       version,
       requests,
       points_added,
-      /** Values that differ from the last one of their point, of series whose values may be revised. */
       vintages_added,
       files_added,
       windows: this.#windows,
-      /** Windows, of those settled, in which points are missing for good. */
       gaps,
-      /** Points of which another value came than the stored one, and that nobody has accepted; an incident counts as one. */
       violations: this.#seen.violations.size + this.#seen.incidents.size,
-      /** How many of them are incidents: of very many points at once. */
       incidents: this.#seen.incidents.size,
-      /** Accepted ones that were seen again. */
       accepted: this.#seen.accepted.size,
-      /** Series that have points and are refused now. */
       refused: this.#refused.size,
-      /** Series whose first point lies behind where they were asked from. */
       begins_later: this.#later,
-      /** Selected series that are never requested, by the name that the configuration does not map. */
       unmapped: this.#unmapped,
       ...endedBy(this.#stopped),
     }
   }
 }
 
-/** A series whose first point lies behind where it was asked from. */
-type BeginsLater = Pick<SeriesName, 'metric' | 'asset' | 'interval'> & {
-  /** Dates. */
+/** A series whose first point is later than the start of the requested range. */
+export type BeginsLater = Pick<SeriesName, 'metric' | 'asset' | 'interval'> & {
+  /** Date of the first point. */
   readonly begins: string
+  /** Date from which it was requested. */
   readonly asked_from: string
 }
 
@@ -183,7 +229,7 @@ export function beginsLater(rows: readonly CoverageRow[]): BeginsLater[] {
   })
 }
 
-/** One of them in words. */
+/** Describes a series that begins later than requested. */
 export function beginsInWords({ metric, asset, begins, asked_from }: BeginsLater): string {
   return `${metric} ${asset} begins ${begins}, asked from ${asked_from}`
 }

@@ -5,35 +5,34 @@ import type { AskEvent } from '../http/ask.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { newReach, type Reach } from '../http/reach.ts'
 import { type RetryPolicy, usualRetries } from '../http/retry.ts'
-import type { describeSkew } from '../http/skew.ts'
+import type { Skew } from '../http/skew.ts'
 import { Engine } from '../../lake/store/engine.ts'
 import type { BatchResult } from './answers.ts'
 import { metricsAccess } from './api.ts'
-import { refreshAssets } from './assets.ts'
+import { type ListingAnswer, refreshAssets } from './assets.ts'
 import { askMetadata, keepMetadata, metadataPerMinute, metadataRetries } from './metadata.ts'
+import type { MetadataDue } from './metadata.ts'
 import type { Ask, Plan } from './plan.ts'
 import type { PlanInput } from './prepare.ts'
-import { RunTally, type windowsOf } from './run-summary.ts'
-
-type Due = Parameters<typeof askMetadata>[1]
+import { RunTally, type WindowCounts } from './run-summary.ts'
 
 /** The largest body that is kept; a larger one is asked for in halves. */
 export const maxBodyBytes = 1_000_000_000
 const pollRetries: RetryPolicy = { ...usualRetries, attempts: 3 }
 
-/** What every job is told that asks for points. */
+/** The input of every job that requests points. */
 export interface MetricsInput extends Pick<PlanInput, 'settings' | 'catalogue' | 'now'> {
   readonly maxRequests: number | null
   readonly providerMoved: boolean
 }
 
-/** What such a job needs of the world. */
+/** The dependencies of a job that requests points. */
 export interface IngestDeps extends AskingDeps {
   readonly onEvent: (event: IngestEvent) => void
 }
 
-/** What sets a fetch apart from a verify. */
-interface Purpose {
+/** The purpose of a run that requests points: a fetch or a verify. */
+export interface Purpose {
   readonly name: 'fetch' | 'verify'
   /** The most credits that windows may cost; null: as many as the plan says. */
   readonly budget: number | null
@@ -52,7 +51,7 @@ export interface MetricsRun extends Run {
   readonly reach: Reach
 }
 
-/** The same while the API can be asked, with what converting needs. */
+/** A run that can send requests to the API, with what converting needs. */
 export interface OpenRun extends MetricsRun {
   readonly connection: Connection
   /** Opened by the first who needs it: what was asked in vain needs none. */
@@ -60,9 +59,9 @@ export interface OpenRun extends MetricsRun {
   /** Tells the world and the run's log. */
   readonly tell: (event: IngestEvent) => void
   /** Asks for the listing of assets, by its own limit. */
-  readonly list: () => ReturnType<typeof refreshAssets>
+  readonly list: () => Promise<ListingAnswer>
   /** Asks for the metadata that are due, by the same limit. */
-  readonly describe: (due: Due) => Promise<void>
+  readonly describe: (due: MetadataDue) => Promise<void>
 }
 
 /** Opens the lake for a job that asks for points; no second one of its kind works beside it. */
@@ -98,8 +97,8 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
   }
   const { onEvent } = deps
   const listeners = {
-    onAsk: (event: Extract<IngestEvent, { kind: 'asking' }>['event']) => onEvent({ kind: 'asking', event }),
-    onSkew: (skew: Extract<IngestEvent, { kind: 'skew' }>['skew']) => onEvent({ kind: 'skew', skew }),
+    onAsk: (event: AskEvent) => onEvent({ kind: 'asking', event }),
+    onSkew: (skew: Skew) => onEvent({ kind: 'skew', skew }),
   }
   await withConnection(run, api, deps, listeners, async (connection) => {
     let opened: Promise<Engine> | undefined
@@ -111,13 +110,14 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
       onEvent(event)
     }
     const beside = connection.beside(metadataPerMinute, metadataRetries)
-    const list = async (): ReturnType<typeof refreshAssets> => {
+    const list = async (): Promise<ListingAnswer> => {
       const listed = await refreshAssets({ run, engine, connection, ask: beside })
       tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
       if (listed.version) run.tally.version(listed.version)
       return listed
     }
-    const describe = async (due: Due): Promise<void> => await refreshMetadata({ run, connection, tell }, beside, due)
+    const describe = async (due: MetadataDue): Promise<void> =>
+      await refreshMetadata({ run, connection, tell }, beside, due)
     try {
       await use({ ...run, connection, engine, tell, list, describe })
     } finally {
@@ -131,7 +131,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
 async function refreshMetadata(
   { run, connection, tell }: Pick<OpenRun, 'connection' | 'tell'> & { readonly run: MetricsRun },
   ask: AskOne,
-  due: Due,
+  due: MetadataDue,
 ): Promise<void> {
   const { input, deps, ledger, id } = run
   const { base, spool, sandbox } = connection
@@ -146,8 +146,8 @@ async function refreshMetadata(
   if (version) run.tally.version(version)
 }
 
-/** What happens while a fetch runs, for progress and the run's log. */
-type IngestEvent =
+/** A step of a run that requests points, for progress and the run's log. */
+export type IngestEvent =
   | { readonly kind: 'planned'; readonly plan: Plan }
   /** A request is about to be asked, under this id. */
   | { readonly kind: 'request'; readonly id: string; readonly ask: Ask }
@@ -161,11 +161,11 @@ type IngestEvent =
       readonly version: number
       readonly points: number
       readonly files: number
-      readonly windows: ReturnType<typeof windowsOf>
+      readonly windows: WindowCounts
       readonly violations: number
     }
   /** The clocks of this machine and of the provider differ by more than ten minutes. */
-  | { readonly kind: 'skew'; readonly skew: Parameters<typeof describeSkew>[0] }
+  | { readonly kind: 'skew'; readonly skew: Skew }
   /** The listing of assets was asked: how many it names, and how many of them are new or changed. */
   | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }
   /** Metadata were asked for: of how many paths, and how many of them have any. */

@@ -62,11 +62,13 @@ export function settleFailure(ask: Ask, reason: string, covered: readonly Window
   return minus([dueOf(ask, asked)], union(covered)).map((window) => row(ask, window, 'failed', reason, asked))
 }
 
-/** What is known of a series before it is asked. */
-interface Known {
+/** What the ledger knows of a series before it is requested. */
+export interface SeriesRecord {
+  /** Stored points. */
   readonly points: number
+  /** Its live coverage ranges. */
   readonly coverage: readonly CoverageRow[]
-  /** The refusal that stands against it. */
+  /** The refusal that stands against it; null if none does. */
   readonly standing: StandingRefusal | null
 }
 
@@ -74,7 +76,12 @@ interface Known {
  * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
  * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
  */
-export function settleRefusal(ask: Ask, refusal: RefusedAsk, { points, coverage, standing }: Known, asked: AskedAt) {
+export function settleRefusal(
+  ask: Ask,
+  refusal: RefusedAsk,
+  { points, coverage, standing }: SeriesRecord,
+  asked: AskedAt,
+) {
   const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
   const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
     settleWhole(ask, state, reason, asked).flatMap((row) =>

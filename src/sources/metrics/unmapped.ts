@@ -27,10 +27,10 @@ export interface UnmappedName extends Pick<Placeholder, 'setting' | 'name'> {
   readonly series: readonly string[]
 }
 
-/** What is selected, of whom. */
+/** A provider and what is selected of it. */
 interface UnmappedInput extends MetricsProvider {
   readonly selections: readonly Selection[]
-  /** Of what is selected only these series, by id. */
+  /** Ids of the selected series to look at; all unless given. */
   readonly only?: ReadonlySet<string>
 }
 
@@ -107,7 +107,7 @@ export async function selectedPlaceholders(
   return [...found.values()].map((one) => ({ ...one, series: [...one.series] }))
 }
 
-/** The same of a lake that may not be there yet. */
+/** Lists the selected placeholders for a lake that may not exist yet. */
 export async function selectedPlaceholdersNow(input: UnmappedInput): Promise<readonly UnmappedName[]> {
   const { data } = input.settings
   using ledger = isBegun(data) ? await Ledger.openToRead(data) : null

@@ -1,3 +1,4 @@
+import type { SeriesName } from '../../catalog/series.ts'
 import type { BodyResult } from '../points/conversion.ts'
 import {
   type CoverageRow,
@@ -21,13 +22,13 @@ import { inLake } from '../../lake/store/layout.ts'
 import type { Ask } from './plan.ts'
 import { formatInstant, formatMillis } from '../../base/time.ts'
 
-/** What can come of a window that is asked again, the gravest first. */
+/** The results of a window that is requested again, the gravest first. */
 const verifyResults = [
   ...(['changed', 'vanished', 'null filled', 'computed_at changed', 'revised'] as const),
   ...(['appended', 'identical'] as const),
 ] as const
 
-/** What came of a window that was asked again. */
+/** The result of a window that was requested again. */
 type VerifyResult = (typeof verifyResults)[number]
 
 /**
@@ -121,7 +122,28 @@ export function unusedOf(answers: readonly Answered[], bodies: readonly BodyResu
 }
 
 /** One stored value that the provider no longer gives, with everything that it needs to find out why. */
-export type Difference = ReturnType<Findings['differences']>[number]
+export interface Difference extends SeriesName {
+  /** ISO text. */
+  readonly t: string
+  /** The way in which it differs. */
+  readonly result: VerifyResult
+  /** The stored value as JSON text; null if there is none. */
+  readonly stored: string | null
+  /** The provider's value as JSON text; null if it sent none. */
+  readonly offered: string | null
+  /** When the stored value was received, ISO text; null if unknown. */
+  readonly stored_at: string | null
+  /** When the provider's value was received, ISO text. */
+  readonly offered_at: string
+  /** Id of the request that returned the stored value; null if it is not on record. */
+  readonly stored_request: string | null
+  /** Id of the request that returned the provider's value; null for imported data. */
+  readonly offered_request: string | null
+  /** The provider's own id of that request; null if it gave none. */
+  readonly provider_request: string | null
+  /** The address of that request, without secrets; null if it was not sent by this run. */
+  readonly address: string | null
+}
 
 /** A window without a usable answer. */
 interface Unanswered {
@@ -144,12 +166,22 @@ interface WindowEnds {
 
 const earlierOf = rowOf({ id: text, series: text, since: orNull(real), until: orNull(real), asked_at: real })
 
-/** A request that was answered before. */
-type Earlier = ReturnType<typeof earlierOf>
+/** A request of an earlier run that returned a body. */
+interface EarlierRequest {
+  readonly id: string
+  /** Id of the series. */
+  readonly series: string
+  /** Start of the requested range, seconds; null for none. */
+  readonly since: number | null
+  /** End of that range, half-open, seconds; null for none. */
+  readonly until: number | null
+  /** Microseconds. */
+  readonly asked_at: number
+}
 
 type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'asked'>
 
-/** What the batches of a verify have brought so far. */
+/** The results of the batches of a verify so far. */
 export class Findings {
   readonly #violations = new Map<string, Violation>()
   readonly #verified: Verified[] = []
@@ -158,7 +190,7 @@ export class Findings {
   readonly #unused = new Map<string, string>()
   readonly #asked = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
   /** Requests by series whose rows stand in files of the lake. */
-  #archived = new Map<string, Earlier[]>()
+  #archived = new Map<string, EarlierRequest[]>()
 
   readonly add = ({ violations, verified, unused, asked }: Compared): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
@@ -176,7 +208,7 @@ export class Findings {
     const files = liveFiles(ledger, { table: 'requests' })
     if (series.length === 0 || files.length === 0) return
     using engine = await Engine.open(':memory:', { threads: 1 })
-    const rows = await engine.rows<Earlier & Row>(
+    const rows = await engine.rows<EarlierRequest & Row>(
       `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at)::DOUBLE AS asked_at
          FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
          WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
@@ -217,8 +249,11 @@ export class Findings {
   }
 
   /** Every difference in full. */
-  differences(ledger: Ledger, { base, secrets }: { readonly base: string; readonly secrets: readonly string[] }) {
-    const before = new Map<string, Earlier[]>()
+  differences(
+    ledger: Ledger,
+    { base, secrets }: { readonly base: string; readonly secrets: readonly string[] },
+  ): Difference[] {
+    const before = new Map<string, EarlierRequest[]>()
     return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
       const asked = this.#asked.get(request ?? '')
@@ -228,15 +263,12 @@ export class Findings {
         ...readableSeries(series),
         t: formatInstant(t),
         result: resultOfKind(kind),
-        /** Both values as JSON text; null where there is none. */
         stored,
         offered,
         stored_at: stored_at === null ? null : formatMillis(stored_at),
         offered_at: formatMillis(asked?.request.asked_at ?? offered_at),
-        /** The request that brought the stored value, and the one that brought the other. */
         stored_request: broughtBy(requests, t, stored_at),
         offered_request: request,
-        /** The provider's own id of the second request, where it gave one. */
         provider_request: asked?.provider ?? null,
         address: asked === undefined ? null : addressOf(base, asked.request, secrets),
       }
@@ -245,13 +277,13 @@ export class Findings {
 }
 
 /** The requests of a series that were answered, the latest first. */
-function earlierRequests(ledger: Ledger, series: string, archived: readonly Earlier[]): Earlier[] {
+function earlierRequests(ledger: Ledger, series: string, archived: readonly EarlierRequest[]): EarlierRequest[] {
   const held = ledger.statement("SELECT * FROM requests WHERE series = ? AND outcome = 'body'").all(series)
   return [...held.map(earlierOf), ...archived].toSorted((a, b) => b.asked_at - a.asked_at)
 }
 
 /** The last request before the value was stored whose range holds it. */
-function broughtBy(requests: readonly Earlier[], t: number, stored_at: number | null): string | null {
+function broughtBy(requests: readonly EarlierRequest[], t: number, stored_at: number | null): string | null {
   const found = requests.find(
     ({ since, until, asked_at }) =>
       asked_at <= (stored_at ?? 0) && (since === null || since <= t) && (until === null || until > t),

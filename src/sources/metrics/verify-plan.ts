@@ -18,14 +18,14 @@ import { refusals } from '../../lake/ledger/violations.ts'
 import { whole } from '../../base/figures.ts'
 
 /** Which part of what the lake holds is to be asked again. */
-interface VerifyScope {
+export interface VerifyScope {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null
   readonly since: Instant | null
   readonly until: Instant | null
 }
 
-/** What windows are chosen by. */
+/** The criteria by which windows are chosen. */
 interface Choice {
   readonly settings: Settings
   readonly catalogue: Catalogue
@@ -52,7 +52,7 @@ export interface ChosenWindows {
   readonly plan: Plan
   /** How many windows the lake holds, those that were done before in this round too. */
   readonly windows: number
-  /** Those of the plan whose refusal is on record. */
+  /** Requests of the plan whose refusal is on record. */
   readonly refused: ReadonlySet<Ask>
 }
 

@@ -1,3 +1,4 @@
+import type { Months } from '../../lake/ledger/month-digests.ts'
 import { seriesNumber } from '../../lake/ledger/apply.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 import { type Progress, sha256 } from '../../lake/ledger/entry.ts'
@@ -9,7 +10,7 @@ import type { Micros } from '../../base/time.ts'
 import { identityOf } from './conversion.ts'
 import { sharesOf } from './files.ts'
 import { monthsIn, type PointsFile, seriesKey } from './month-sums.ts'
-import type { MonthSum } from './records.ts'
+import type { MonthStep, MonthSum } from './records.ts'
 
 /*
  * The chain of a month: what each commit brought to it, in the order of commits, hashed one after the other. It follows
@@ -18,7 +19,7 @@ import type { MonthSum } from './records.ts'
 
 /** The chain that goes on with what a month is made of; `''` begins one. */
 function linked({ steps }: Pick<MonthSum, 'steps'>, from = ''): string {
-  const link = (chain: string, { seen, points, digest }: MonthSum['steps'][number]): string =>
+  const link = (chain: string, { seen, points, digest }: MonthStep): string =>
     `b${sha256(`${chain}\n${seen} ${points} ${digest}`)}`
   return steps.reduce(link, from)
 }
@@ -27,7 +28,7 @@ function linked({ steps }: Pick<MonthSum, 'steps'>, from = ''): string {
 export function chained(
   one: Progress,
   all: ReadonlyMap<string, MonthSum> = new Map(),
-  held: ReturnType<typeof heldMonths> = new Map(),
+  held: Months = new Map(),
 ): Progress {
   const unknown = [...all].filter(([month]) => held.get(month)?.chain === undefined)
   const none = unknown.map(([month, sum]) => [month, addDigests(sum, sum, -1)] as const)

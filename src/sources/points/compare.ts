@@ -11,7 +11,7 @@ import { identityColumns } from '../../lake/store/parquet.ts'
 import { computedSql, namedSql } from './files.ts'
 import { monthSums } from './month-sums.ts'
 import type { Standing } from '../../lake/ledger/differences.ts'
-import type { Lost } from '../../lake/ledger/lost.ts'
+import type { RecordedValue } from '../../lake/ledger/lost.ts'
 
 /**
  * For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. `dated`: the
@@ -19,13 +19,33 @@ import type { Lost } from '../../lake/ledger/lost.ts'
  */
 const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, dated BOOLEAN'
 
-/**
- * Compares what is staged with the files that are there and with the other bodies of the batch: what is new (then in `fresh`; in
- * the order in which it was read, all of it: `asRead`; the table `late` names points that came late) and what contradicts, what
- * is said now of differences that are on record (`heard`), what answers no longer hold of series whose values may be revised
- * (`gone`), and what came again of months that had lost points with a file (`regained`).
- */
-export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded) {
+/** The staged points of a batch against the stored ones and each other. New points are in the session's `fresh`. */
+export interface Comparison {
+  /** Whether the table `late` names points that came late. */
+  readonly late: boolean
+  /** Whether a value may be -0.0. */
+  readonly minusZero: boolean
+  /** What each body added, by position; a body that added nothing has no entry. */
+  readonly tallies: Map<number, Tally>
+  readonly contradictions: Contradiction[]
+  /** Stored points of revisable series that answers no longer contain. */
+  readonly gone: VanishedPoints[]
+  /** What the answers show of differences on record, point by point. */
+  readonly heard: ConflictStatus[]
+  /** Months that had lost points with a file, of which points were received again. */
+  readonly regained: Regained[]
+  /** Stored points that bodies lack whose absence means nothing. */
+  readonly lacking: number
+  /** New points of user files that are late: known only from now on. */
+  readonly latePoints: number
+  /** Whether `fresh` is all that was read, in the order in which it was read. */
+  readonly asRead: boolean
+  /** Whether, in addition, all is of one partition with one rule, requested at once. */
+  readonly alike: boolean
+}
+
+/** Compares the staged points of a batch with the stored ones and with each other. */
+export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded): Promise<Comparison> {
   const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
   const revised = hasRevisable(good)
@@ -75,7 +95,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
   const latePoints = late && reader !== undefined ? await countLate(session, revised) : 0
   const tallies = await tally(session, talliesSql(bare && apart, revised))
-  const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
+  const gone = revised ? await numbered<VanishedPoints>(session, statement('vintages_gone')) : []
   return {
     late,
     minusZero: lost || minusZero(loaded),
@@ -127,7 +147,7 @@ const nothingHeld =
 
 /** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
 function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
-  const meets = ({ from, to }: ReturnType<typeof rangeOf>, { min_t, max_t }: Existing): boolean =>
+  const meets = ({ from, to }: PointRange, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
   const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
     const range = rangeOf(bodies, loaded)
@@ -153,8 +173,14 @@ function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): strin
 
 const held = 'asset, currency, exchange, network, params, t, v, o, extra, basis, available_at, computed_at, observed_at'
 
-/** The first and the last t that bodies were asked for or brought. */
-function rangeOf(bodies: readonly Good[], { staged }: Loaded) {
+/** The first and the last `t` of a range, both included; infinite if it has no bound. */
+interface PointRange {
+  readonly from: Instant
+  readonly to: Instant
+}
+
+/** The range that bodies were requested for or contain. */
+function rangeOf(bodies: readonly Good[], { staged }: Loaded): PointRange {
   const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
   const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
   return { from: Math.min(...first), to: Math.max(...last) }
@@ -257,7 +283,7 @@ async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
   await session.run(statement('restored'))
 }
 
-function recordRow({ t, value, computed, stored_at }: Lost['recorded'][number]): object {
+function recordRow({ t, value, computed, stored_at }: RecordedValue): object {
   const nested = value !== null && /^[{[]/.test(value)
   const number = value === null || nested || value === 'null' ? null : value
   return {
@@ -320,10 +346,13 @@ const provenKey = (
   { month, digest }: { readonly month: string; readonly digest: string | null },
 ): string => `${rank} ${month} ${digest}`
 
-/** Points that a body of a revisable series lacks: how many, and the first and last t. */
-interface Gone {
+/** Stored points that a body of a revisable series lacks. */
+export interface VanishedPoints {
+  /** Position of the body in the batch. */
   readonly body: number
+  /** The first `t`. */
   readonly t: Instant
+  /** The last `t`. */
   readonly last: Instant
   readonly points: number
 }
@@ -338,14 +367,17 @@ function talliesSql(allFresh: boolean, revised: boolean): string {
   return statement('tallies', { vintages: revised ? 'count(*) FILTER (vintage)' : '0' })
 }
 
-/** A contradiction, by position of the body that brought it. */
-interface Contradiction {
+/** A value of a body that contradicts the stored one. */
+export interface Contradiction {
+  /** Position of the body in the batch. */
   readonly body: number
   readonly t: Instant
   readonly kind: string
+  /** The stored value as JSON text. */
   readonly stored: string
+  /** The body's value as JSON text; null if it has none. */
   readonly offered: string | null
-  /** Microseconds. */
+  /** When the stored value was received, microseconds. */
   readonly stored_at: number
 }
 

@@ -196,7 +196,7 @@ export interface WrittenFile {
 }
 
 /** The written recent file. */
-interface WrittenRecent extends WrittenFile {
+export interface WrittenRecent extends WrittenFile {
   readonly shares: readonly Share[]
 }
 

@@ -2,6 +2,7 @@ import { fewRows } from '../../lake/store/parquet.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { tellAsked } from './asked.ts'
 import { compare } from './compare.ts'
+import type { Comparison, Contradiction, VanishedPoints } from './compare.ts'
 import {
   type Body,
   bodyAt,
@@ -15,6 +16,7 @@ import {
   type PartJob,
   type Tally,
   type WrittenFile,
+  type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
 import { intervalSql, numbered, statement } from './sql.ts'
@@ -27,8 +29,6 @@ import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../
 import { clocksSql } from './stage.ts'
 import { availableAt, ruleFor } from '../../catalog/availability.ts'
 import { minus, type Window } from '../../base/windows.ts'
-
-type Comparison = Awaited<ReturnType<typeof compare>>
 
 /**
  * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
@@ -127,7 +127,7 @@ async function writeFresh(
   })
   const held = await during('proving', async () => await readBack(session, targets))
   const files = job.parts.map((): WrittenFile | null => null)
-  let recent: ConvertResult['recent'] = null
+  let recent: WrittenRecent | null = null
   for (const { own, chosen, rows, out, shares } of held) {
     const file = describe(shares)
     if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
@@ -186,7 +186,7 @@ function bodyResults(
   return results.toSorted((a, b) => a.p - b.p || a.ord - b.ord).map(({ result }) => result)
 }
 
-function violation(found: Comparison['contradictions'][number], ordered: readonly Ordered[]): Violation {
+function violation(found: Contradiction, ordered: readonly Ordered[]): Violation {
   const { body, part } = bodyAt(ordered, found.body)
   return {
     series: body.series.id,
@@ -201,10 +201,7 @@ function violation(found: Comparison['contradictions'][number], ordered: readonl
 }
 
 /** What a revisable series lost upstream stays, and is told; what it says of the rest still counts. */
-function goneFrom(
-  { body: position, t, points, last }: Comparison['gone'][number],
-  ordered: readonly Ordered[],
-): Finding {
+function goneFrom({ body: position, t, points, last }: VanishedPoints, ordered: readonly Ordered[]): Finding {
   const { body, part } = bodyAt(ordered, position)
   return { series: body.series.id, t, kind: 'vanished', detail: { points, last }, at: Number(part.observedAt) }
 }

@@ -3,19 +3,27 @@ import { quote } from '../../lake/store/engine.ts'
 import { type FileEntry, type Json, type Rules, sha256 } from '../../lake/ledger/entry.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 
-/** The points of a partition as they were dated in the half-open span `[from, until)` of commit instants. */
-type EarlierDating = ReturnType<typeof earlierDatings>[number]
+/** The points of a partition as they were dated in the half-open span `[from, until)` of commits. */
+export interface EarlierDating {
+  readonly metric: string
+  readonly interval: Interval
+  /** The commit that dated them so, microseconds; null if they were dated so from the start. */
+  readonly from: Micros | null
+  /** The commit that dated them anew, microseconds. */
+  readonly until: Micros
+  /** Files with this dating, relative to the lake. */
+  readonly paths: readonly string[]
+}
 
 /** How files that keep an earlier dating are listed: table `redated`, labelled with the instant that ended it. */
 export function redatedLabel(until: Micros): string {
   return String(until).padStart(16, '0')
 }
 
-/**
- * Every earlier dating among the files of a version, by partition and time: `from` and `until` are the commits that dated them
- * so (null: from the start) and anew.
- */
-export function earlierDatings(files: readonly Pick<FileEntry, 'table' | 'label' | 'metric' | 'interval' | 'path'>[]) {
+/** Finds every earlier dating among the files of a version, sorted by partition and time. */
+export function earlierDatings(
+  files: readonly Pick<FileEntry, 'table' | 'label' | 'metric' | 'interval' | 'path'>[],
+): EarlierDating[] {
   const groups = new Map<string, { metric: string; interval: Interval; until: Micros; paths: string[] }>()
   for (const { table, metric, interval, label, path } of files) {
     if (table !== 'redated' || metric === null || interval === null) continue

@@ -6,8 +6,7 @@ import { fileOf, type Loaded } from './conversion.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
 import { bodySql, forget, gridOf, statsOf } from './stage.ts'
-
-type Loading = Parameters<typeof statsOf>[0]
+import type { Loading } from './stage.ts'
 
 /** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
 const beyondDouble = 2 ** 53

@@ -9,8 +9,15 @@ import { statement } from './sql.ts'
 /** The months of a series of a partition. */
 interface SeriesSums extends Identity {
   readonly metric: string
+  /** The interval under which the points are stored. */
   readonly interval: string
+  /** By month, `2024-06`. */
   readonly months: ReadonlyMap<string, MonthSum>
+}
+
+/** The months of a series while they are added up. */
+interface GrowingSums extends SeriesSums {
+  readonly months: Map<string, MonthSum>
 }
 
 /** So many cells may lie until all is collected: few texts are made of them. */
@@ -23,9 +30,9 @@ const cells = 2 ** 24
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
   const sql = statement('months', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
-  const found = new Map<string, ReturnType<typeof namedIn>>()
+  const found = new Map<string, GrowingSums>()
   const records = new MonthRecords()
-  let own: ReturnType<typeof namedIn> | undefined
+  let own: GrowingSums | undefined
   const close = (): boolean => {
     const month = records.month
     return own === undefined || (!own.months.has(month) && own.months.set(month, records.end()).size > 0)
@@ -50,7 +57,7 @@ const millis = Object.fromEntries(
 )
 
 /** A series without months, as `months` names it. */
-function namedIn(named: string) {
+function namedIn(named: string): GrowingSums {
   const [metric, interval, asset, ...rest] = JSON.parse(named) as [string, string, string, ...(string | null)[]]
   const [currency = null, exchange = null, network = null, params = null] = rest
   return { metric, interval, asset, currency, exchange, network, params, months: new Map<string, MonthSum>() }
@@ -73,8 +80,8 @@ export async function monthsIn(
   files: readonly PointsFile[],
   find: (key: string) => string | undefined,
   only = 'true',
-): Promise<Map<string, SeriesSums['months']>> {
-  const found = new Map<string, SeriesSums['months']>()
+): Promise<Map<string, ReadonlyMap<string, MonthSum>>> {
+  const found = new Map<string, ReadonlyMap<string, MonthSum>>()
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return found
   const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))

@@ -10,7 +10,7 @@ import { isBegun } from '../../lake/store/begin.ts'
 /** What the names of own data begin with, as metrics and as pieces of state. */
 export const ownPrefix = 'own/'
 
-/** The same of features, whose values are a query's. */
+/** The prefix of the metrics of features, whose values a query computes. */
 export const featurePrefix = 'feature/'
 
 /** How own data were mapped, by the metric that they are; features are own data, too. */
@@ -27,7 +27,7 @@ export function withOwn(catalogue: Catalogue, index: Index): Catalogue {
   return own.length === 0 ? catalogue : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...own]) }
 }
 
-/** The same for the lake in a folder, as its index stands; where none is, or it cannot be read, the catalogue itself. */
+/** The catalogue with the user data of the lake in a folder, as its index stands; the catalogue itself if there is none that can be read. */
 export function withOwnOf(catalogue: Catalogue, root: string): Catalogue {
   if (!isBegun(root)) return catalogue
   using ledger = Ledger.glance(root)

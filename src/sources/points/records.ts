@@ -7,19 +7,44 @@ import { digestOfSum, type MonthDigest } from '../../lake/ledger/month-digests.t
  * where there is more to tell of it. Rows come in vectors of the engine and are never made values of.
  */
 
-/** What a month holds, and what each commit brought to it: when (milliseconds, as published), rows, SHA-256 of their records. */
+/** The points that one commit added to a month of a series. */
+export interface MonthStep {
+  /** When the commit was made, milliseconds, as published. */
+  readonly seen: number
+  readonly points: number
+  /** SHA-256 of the records of these points. */
+  readonly digest: string
+}
+
+/** The points of a month of a series, with the steps in which commits added them. */
 export interface MonthSum extends MonthDigest {
-  readonly steps: readonly { readonly seen: number; readonly points: number; readonly digest: string }[]
+  /** In the order of commits. */
+  readonly steps: readonly MonthStep[]
 }
 
 const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'named'] as const
 type Place = (typeof places)[number]
 
-/** The columns of `months` as they lie in a chunk. */
-type ChunkColumns = ReturnType<typeof chunkColumns>
+/** The columns of `months` in a chunk. Whole numbers take two words a row, the lower one first. */
+export interface ChunkColumns {
+  readonly rows: number
+  /** The number of the series. */
+  readonly who: Int32Array
+  /** Microseconds, as the next two. */
+  readonly t: Int32Array
+  readonly available: Int32Array
+  /** When the commit was made that added the point. */
+  readonly seen: Int32Array
+  /** The value as a double. */
+  readonly v: Float64Array
+  /** The form of the value, and whether there is a text. */
+  readonly form: Float64Array
+  /** The text of a row in a column of texts; null if it has none. */
+  readonly text: (name: Place, row: number) => string | null
+}
 
-/** What lies in a chunk of `months`: of whole numbers two words a row, the lower one first. */
-export function chunkColumns(chunk: DuckDBDataChunk) {
+/** Reads the columns of `months` from a chunk, without making values of its rows. */
+export function chunkColumns(chunk: DuckDBDataChunk): ChunkColumns {
   const vector = (name: Place) => chunk.getColumnVector(places.indexOf(name))
   const numbers = (name: Place): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
   const words = (name: Place): Int32Array => {
@@ -143,7 +168,7 @@ export class MonthRecords {
     return { points, digest, steps }
   }
 
-  #steps(): MonthSum['steps'] {
+  #steps(): readonly MonthStep[] {
     const bytes = Buffer.from(this.#numbers.buffer, 0, this.#rows * width * 8).swap64()
     const [first = 0] = this.#seen
     if (this.#plain) {

@@ -1,3 +1,4 @@
+import type { SeriesCount } from '../../lake/store/parquet.ts'
 import { heldState } from '../../lake/ledger/index-queries.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
@@ -13,13 +14,16 @@ export function heldRevisable(index: Index): readonly string[] {
   return Array.isArray(held) ? held.map(String) : []
 }
 
-function stateOf(metrics: Iterable<string>): { readonly [key: string]: Json } {
+/** The piece of an entry's state that names the revisable metrics; empty if there are none. */
+export type RevisableState = { readonly [key: string]: Json }
+
+function stateOf(metrics: Iterable<string>): RevisableState {
   const all = [...new Set(metrics)].toSorted()
   return all.length === 0 ? {} : { [revisableKey]: all }
 }
 
-/** The state of a draft that brings points of these metrics as revisable ones. */
-export const revisableState = (index: Index, metrics: readonly string[]): ReturnType<typeof stateOf> =>
+/** The state of a draft that adds points of these metrics as revisable ones. */
+export const revisableState = (index: Index, metrics: readonly string[]): RevisableState =>
   stateOf([...heldRevisable(index), ...metrics])
 
 /** The metrics that a catalogue calls revisable. */
@@ -27,13 +31,13 @@ export function revisableIn({ endpoints }: Pick<Catalogue, 'endpoints'>): Readon
   return new Set([...endpoints.values()].flatMap(({ path, revisable }) => (revisable ? [path] : [])))
 }
 
-/** The state of a lake that is made anew from these files. */
-export function revisableAnew(names: ReadonlySet<string>, files: readonly FileEntry[]): ReturnType<typeof stateOf> {
+/** The state of a lake that is rebuilt from these files. */
+export function revisableAnew(names: ReadonlySet<string>, files: readonly FileEntry[]): RevisableState {
   return stateOf(files.flatMap(sharesOf).flatMap(({ metric }) => (names.has(metric) ? [metric] : [])))
 }
 
 /** How many points series have in a relation over points files, of those that may have several vintages of one. */
-export async function countStarts(engine: Engine, index: Index, points: string): ReturnType<typeof countSeries> {
+export async function countStarts(engine: Engine, index: Index, points: string): Promise<SeriesCount[]> {
   const names = heldRevisable(index).map(quote).join(', ')
   if (names === '') return []
   const series = `metric, "interval", ${identityColumns.join(', ')}`

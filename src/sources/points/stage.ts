@@ -5,7 +5,7 @@ import { numbered, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
-interface Loading {
+export interface Loading {
   readonly engine: Engine
   readonly circumstances: ConversionContext
   /** SQL of the interval of a row. */

@@ -16,7 +16,7 @@ interface Place extends Pick<ValueType, 'metric' | 'path' | 'parent' | 'type' | 
   readonly ruled: number | null
 }
 
-/** The same as some points show it, with the last instants. */
+/** A type at a place as some points show it, with the last timestamps. */
 interface Sight extends Place {
   readonly available: number
   readonly ruled: number
@@ -24,7 +24,7 @@ interface Sight extends Place {
   readonly latest_ruled: number
 }
 
-/** Of one metric no more places are learnt. */
+/** The most places that are learnt of one metric. */
 const mostPlaces = 2000
 
 const anywhere = (column: string): string => `regexp_replace(${column}, '\\[[0-9]+\\]', '[*]', 'g')`

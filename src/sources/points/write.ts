@@ -130,7 +130,7 @@ interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
 }
 
 /** What a relation with metric and interval holds of one partition, with its proof. */
-interface ShareRow extends Bounds {
+export interface ShareRow extends Bounds {
   readonly metric: string
   readonly interval: Interval
   readonly minus_zeros: number

@@ -5,7 +5,7 @@ import { type ErrorKind, gravestOf, LakeError } from '../../base/errors.ts'
 import { accessTo, type BesideDeps } from '../http/connection.ts'
 import { describeOutcome, type Outcome } from '../http/outcome.ts'
 import { redact } from '../../base/secrets.ts'
-import { type Judges, mergeYaml, unknown } from './finding.ts'
+import { type AssessmentVerdict, type Judges, mergeYaml, unknown } from './finding.ts'
 import type { Budget } from './answers.ts'
 import { hearMetrics } from './metrics.ts'
 import { metricsJudges } from './metrics-rows.ts'
@@ -13,14 +13,37 @@ import { hearRegistry, registryJudges, registryRequests } from './registry.ts'
 
 type Api = 'metrics' | 'registry'
 
-/** What is asked at most, over both APIs together. */
+/** The most requests, over both APIs together. */
 const mostRequests = 10
 
-/** Asks both APIs as far as they are set, and judges every assumption by what they say; stores nothing. */
+/** An assumption of docs/assumptions.md and what this provider shows of it. */
+export type CheckedAssumption = {
+  readonly api: Api
+  /** Its words in docs/assumptions.md. */
+  readonly assumption: string
+  readonly verdict: AssessmentVerdict
+  /** Why, in words. */
+  readonly evidence: string
+  /** What to put into `pitlake.yaml`; null if nothing helps, or nothing is wrong. */
+  readonly yaml: string | null
+}
+
+/** Every assumption, checked against one provider. */
+export interface ProviderCheck {
+  /** Requests that were sent. */
+  readonly requests: number
+  readonly rows: readonly CheckedAssumption[]
+  /** What to put into `pitlake.yaml`, of all assumptions together; null if nothing. */
+  readonly yaml: string | null
+  /** Why the rest could not be requested, gravest first; null if all was. */
+  readonly error: LakeError | null
+}
+
+/** Requests both APIs as far as they are set, and judges every assumption by their answers; stores nothing. */
 export async function checkProvider(
   provider: { readonly settings: Settings; readonly catalogue: Catalogue },
   deps: BesideDeps,
-) {
+): Promise<ProviderCheck> {
   const { settings } = provider
   const set = (api: Api): boolean => settings[api].url !== null
   if (!set('metrics') && !set('registry')) accessTo('metrics', settings)
@@ -34,16 +57,12 @@ export async function checkProvider(
   const show = (text: string): string => redact(text, settings.secrets)
   return {
     requests: mostRequests - budget.left,
-    /** Each assumption of docs/assumptions.md, and what this provider says of it. */
     rows: judged.map(({ yaml, evidence, ...row }) => ({
       ...row,
       evidence: show(evidence),
-      /** What to put into `pitlake.yaml`; null where nothing helps, or nothing is wrong. */
       yaml: yaml === null ? null : show(stringify(yaml)),
     })),
-    /** All of that together. */
     yaml: parts.length === 0 ? null : show(stringify(mergeYaml(parts))),
-    /** Why the rest could not be asked, gravest first; null where all was. */
     error: gravestOf([endOf('metrics', metrics?.ended ?? null), endOf('registry', registry?.ended ?? null)]),
   }
 }

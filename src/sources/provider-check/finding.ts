@@ -1,7 +1,12 @@
-/** What the answers say of one assumption; `yaml` is what to put into `pitlake.yaml` where that helps. */
+/** Whether an assumption holds; `unknown` if the answers show nothing of it. */
+export type AssessmentVerdict = 'holds' | 'contradicted' | 'unknown'
+
+/** The judgement of one assumption by a provider's answers. */
 export interface Assessment {
-  readonly verdict: 'holds' | 'contradicted' | 'unknown'
+  readonly verdict: AssessmentVerdict
+  /** Why, in words. */
   readonly evidence: string
+  /** What to put into `pitlake.yaml`; null if nothing helps, or nothing is wrong. */
   readonly yaml: Yaml | null
 }
 
@@ -16,12 +21,12 @@ export type Judges<Seen> = Readonly<Record<string, (seen: Seen) => Assessment>>
 /** The assumption holds, as far as these answers go. */
 export const holds = (evidence: string): Assessment => ({ verdict: 'holds', evidence, yaml: null })
 
-/** It does not hold; without `yaml` no setting mends it. */
+/** The assumption does not hold; without `yaml` no setting mends it. */
 export function speaksAgainst(evidence: string, yaml: Yaml | null = null): Assessment {
   return { verdict: 'contradicted', evidence: yaml === null ? `${evidence}; cannot be adapted` : evidence, yaml }
 }
 
-/** These answers do not tell, and why. */
+/** The answers show nothing of the assumption, and why. */
 export const unknown = (evidence: string): Assessment => ({ verdict: 'unknown', evidence, yaml: null })
 
 /** Parts of a config file as one. */

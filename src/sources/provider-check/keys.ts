@@ -1,10 +1,8 @@
 import { dimensions, type Endpoint } from '../../catalog/catalogue.ts'
 import { isObject } from '../../base/json.ts'
-import { type QueryKey, queryKeys, type Wire } from '../../catalog/wire.ts'
+import { type QueryKey, type QueryKeys, queryKeys, type Wire } from '../../catalog/wire.ts'
 import type { Window } from '../../base/windows.ts'
 import type { HeardAnswer } from './answers.ts'
-
-type Keys = Wire['queryKeys']
 
 /** Names that providers of this kind give their parameters; since and until go in pairs. */
 const spellings: Readonly<Partial<Record<QueryKey, readonly string[]>>> = {
@@ -40,7 +38,7 @@ function includes(list: unknown, value: string): boolean {
 }
 
 /** The keys as a provider's own lists name them: a list is known by a value that it must hold. */
-export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: Endpoint, asset: string, keys: Keys) {
+export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: Endpoint, asset: string, keys: QueryKeys) {
   const known: [QueryKey, readonly string[]][] = [['asset', [asset]]]
   for (const { one, many } of dimensions) if (endpoint[many].length > 0) known.push([one, endpoint[many]])
   const learnt = known.flatMap(([name, values]): [QueryKey, string][] => {
@@ -72,12 +70,17 @@ function timesOf(body: unknown): number[] {
 }
 
 /** Other names to try after an answer; those that the refusal itself speaks of come first. Null where none is left. */
-export function nextKeys(keys: Keys, heard: HeardAnswer, window: Window, tried: ReadonlySet<string>): Keys | null {
+export function nextKeys(
+  keys: QueryKeys,
+  heard: HeardAnswer,
+  window: Window,
+  tried: ReadonlySet<string>,
+): QueryKeys | null {
   const [wrong] = wrongKeys(heard, window)
   if (wrong === undefined) return null
   const words = 'words' in heard.outcome ? heard.outcome.words : ''
   const said = (name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(words)
-  const guesses: Keys[] =
+  const guesses: QueryKeys[] =
     wrong === 'since' || wrong === 'until'
       ? spans
           .toSorted(([a], [b]) => Number(said(b)) - Number(said(a)))
@@ -89,4 +92,4 @@ export function nextKeys(keys: Keys, heard: HeardAnswer, window: Window, tried: 
 }
 
 /** A text that is the same for the same keys. */
-export const spelling = (keys: Keys): string => queryKeys.map((name) => keys[name]).join(' ')
+export const spelling = (keys: QueryKeys): string => queryKeys.map((name) => keys[name]).join(' ')

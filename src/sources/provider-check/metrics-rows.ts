@@ -9,11 +9,8 @@ import { type Assessment, holds, type Judges, speaksAgainst, unknown, type Yaml 
 import { type HeardAnswer, whyNot } from './answers.ts'
 import { listsIn, wrongKeys } from './keys.ts'
 import { isComputed, meaningOf, pointsIn } from './timestamp.ts'
-import type { hearMetrics } from './metrics.ts'
-
-type MetricsSeen = Awaited<ReturnType<typeof hearMetrics>>
-
-type Point = NonNullable<ReturnType<typeof pointsIn>>[number]
+import type { Point } from './timestamp.ts'
+import type { MetricsSeen } from './metrics.ts'
 
 /** The judges of the metrics API. */
 export const metricsJudges: Judges<MetricsSeen> = {

@@ -1,3 +1,6 @@
+import type { QueryKeys, Wire } from '../../catalog/wire.ts'
+import type { MetricsSettings } from '../../catalog/settings.ts'
+import type { Outcome } from '../http/outcome.ts'
 import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
 import { seriesId } from '../../catalog/series.ts'
 import { usage } from '../../base/errors.ts'
@@ -16,10 +19,44 @@ import { type Budget, type HeardAnswer, type Listener, listening } from './answe
 import { keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
 import { pointsIn, isUnfinished } from './timestamp.ts'
 
-type Keys = Parameters<typeof spelling>[0]
+/** The answers to one question with different query keys. */
+interface KeyTrial {
+  /** The answer with the configured keys; null if none was requested. */
+  readonly first: HeardAnswer | null
+  /** The answer with the last keys that were tried; null if none was requested. */
+  readonly days: HeardAnswer | null
+  /** These keys. */
+  readonly keys: QueryKeys
+  /** Whether the provider takes them and they have effect. */
+  readonly taken: boolean
+}
 
-/** All that was heard of the metrics API. */
-type MetricsSeen = Awaited<ReturnType<typeof conversation>>
+/** The windows to request: beyond the present, so that the newest point comes, and whole days of hours. */
+interface ProbeWindows {
+  readonly days: Window
+  readonly hours: Window
+  readonly weeks: Window
+}
+
+/** The answers of the metrics API; null for each that was not requested. */
+export interface MetricsSeen extends KeyTrial {
+  readonly metadata: HeardAnswer | null
+  readonly weeks: HeardAnswer | null
+  readonly hours: HeardAnswer | null
+  readonly assets: HeardAnswer | null
+  /** The days once more, to see whether the newest one is finished. */
+  readonly again: HeardAnswer | null
+  readonly settings: MetricsSettings
+  readonly wire: Wire
+  /** The endpoint of the days and weeks. */
+  readonly endpoint: Endpoint
+  readonly asset: string
+  readonly windows: ProbeWindows
+  /** Endpoints that the configuration names by placeholders only. */
+  readonly placeholders: number
+  /** The answer that ended the listening; null if none did. */
+  readonly ended: Outcome | null
+}
 
 /** Asks the metrics API few cheap things, each for several judges. */
 export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, budget: Budget): Promise<MetricsSeen> {
@@ -27,7 +64,11 @@ export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, b
   return await listening(access, deps, budget, async (listener) => await conversation(provider, listener, deps.now()))
 }
 
-async function conversation({ settings: all, catalogue }: MetricsProvider, listener: Listener, now: number) {
+async function conversation(
+  { settings: all, catalogue }: MetricsProvider,
+  listener: Listener,
+  now: number,
+): Promise<MetricsSeen> {
   const { wire } = catalogue
   const { metrics: settings } = all
   const { base, hear } = listener
@@ -48,7 +89,7 @@ async function conversation({ settings: all, catalogue }: MetricsProvider, liste
   const metadata = template === undefined ? null : await hear(metadataUrl(base, template, real(plain)))
   const windows = windowsOf(metadata?.at ?? Math.floor(now / 1000))
   const lists = listsIn(metadata?.body, wire, asset)?.lists ?? {}
-  const asked = async (keys: Keys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
+  const asked = async (keys: QueryKeys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
   const found = await keysOf(asked, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
   const { days, keys, taken } = found
   // The dearest to be wrong about comes first.
@@ -65,10 +106,14 @@ async function conversation({ settings: all, catalogue }: MetricsProvider, liste
   return { settings, wire, endpoint: plain, asset, windows, placeholders, ended: listener.ended(), ...heard }
 }
 
-type AskPoints = (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys) => Promise<HeardAnswer | null>
+type AskPoints = (
+  endpoint: Endpoint,
+  interval: Interval,
+  window: Window,
+  keys: QueryKeys,
+) => Promise<HeardAnswer | null>
 
-/** What is asked for: a day beyond the present, so that the newest point comes, and whole days of hours. */
-function windowsOf(now: Instant) {
+function windowsOf(now: Instant): ProbeWindows {
   const today = floor(now, '24h')
   return {
     days: { since: today - 10 * day, until: today + day },
@@ -82,11 +127,11 @@ function windowsOf(now: Instant) {
  * last with its keys, and whether those were taken and had effect.
  */
 async function keysOf(
-  ask: (keys: Keys) => Promise<HeardAnswer | null>,
-  begun: Keys,
+  ask: (keys: QueryKeys) => Promise<HeardAnswer | null>,
+  begun: QueryKeys,
   window: Window,
   { left }: Listener,
-) {
+): Promise<KeyTrial> {
   const tried = new Set([spelling(begun)])
   const first = await ask(begun)
   let [days, keys] = [first, begun]

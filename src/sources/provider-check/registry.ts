@@ -17,6 +17,8 @@ import {
   snapshotAsk,
 } from '../registry/reading.ts'
 import { readHead, readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
+import type { Records } from '../registry/bodies.ts'
+import type { Outcome } from '../http/outcome.ts'
 import { registryState } from '../registry/staging.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { isThere } from '../../lake/store/files.ts'
@@ -95,8 +97,36 @@ function eventKeys(page: Fields, resources: Resources): Named[] {
   ]
 }
 
-/** All that was heard of the registry API. */
-type RegistrySeen = Awaited<ReturnType<typeof hearRegistry>>
+/** What the lake has stored of the registry of one provider. */
+interface RegistryStanding {
+  /** Where the feed goes on; null without a snapshot, or if the cursor cannot be sent back. */
+  readonly cursor: string | null
+  /** The date of the last snapshot; null without one. */
+  readonly held: string | null
+}
+
+/** The answers of the registry; null for each that was not requested. */
+interface RegistryAnswers {
+  /** The date of the lake's last snapshot; null without one. */
+  readonly held: string | null
+  readonly list: HeardAnswer | null
+  /** The same list, requested by its entity tag. */
+  readonly again: HeardAnswer | null
+  readonly snapshot: HeardAnswer | null
+  /** A page of the feed. */
+  readonly changes: HeardAnswer | null
+  /** The same page without a limit, requested if the provider refuses one. */
+  readonly unlimited: HeardAnswer | null
+  /** The answer that ended the listening; null if none did. */
+  readonly ended: Outcome | null
+}
+
+/** The answers of the registry, with what they are judged by. */
+export interface RegistrySeen extends RegistryAnswers {
+  readonly resources: Resources
+  /** Records a page that were requested. */
+  readonly pageLimit: number
+}
 
 /** How many requests listening to the registry may take. */
 export const registryRequests = 4
@@ -106,7 +136,7 @@ export async function hearRegistry(
   { settings, catalogue }: { readonly settings: Settings; readonly catalogue: Catalogue },
   deps: BesideDeps,
   budget: Budget,
-) {
+): Promise<RegistrySeen> {
   const access = {
     name: 'registry',
     settings,
@@ -125,8 +155,8 @@ export async function hearRegistry(
   }))
 }
 
-/** What the lake holds of the provider at the address, which calls itself this sandbox or none. */
-async function standingOf(root: string, url: string, sandbox: string | null) {
+/** Reads what the lake has stored of the provider at the address, which calls itself this sandbox or none. */
+async function standingOf(root: string, url: string, sandbox: string | null): Promise<RegistryStanding> {
   const nothing = { cursor: null, held: null }
   if (!isThere(inLake(root, places.journal))) return nothing
   using ledger = await Ledger.openToRead(root)
@@ -138,10 +168,10 @@ async function standingOf(root: string, url: string, sandbox: string | null) {
 
 async function conversation(
   { base, hear, ended, left }: Listener,
-  resources: Catalogue['resources'],
+  resources: Resources,
   pageLimit: number,
-  standing: (sandbox: string | null) => ReturnType<typeof standingOf>,
-) {
+  standing: (sandbox: string | null) => Promise<RegistryStanding>,
+): Promise<RegistryAnswers> {
   const ask = async (request: RegistryAsk, etag?: string): Promise<HeardAnswer | null> =>
     await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })
   const [first] = resources.values()
@@ -165,12 +195,12 @@ async function conversation(
   return { held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
-function cursorOf(snapshot: HeardAnswer | null, resources: Catalogue['resources']): string | null {
+function cursorOf(snapshot: HeardAnswer | null, resources: Resources): string | null {
   const read = snapshot?.bytes ? readSnapshot(snapshot.bytes, resources) : null
   return read?.ok ? read.value.cursor : null
 }
 
-function headOf(head: HeardAnswer | null, resources: Catalogue['resources']): string | null {
+function headOf(head: HeardAnswer | null, resources: Resources): string | null {
   const read = head?.bytes ? readHead(head.bytes, resources) : null
   return read?.ok ? read.value : null
 }
@@ -322,7 +352,7 @@ function referencesHold(seen: RegistrySeen): Assessment {
 }
 
 /** References that no record of the resource has, with the setting that mends each. */
-function lost(resource: Resource, all: Snapshot['records']): { words: string; yaml: Yaml | null }[] {
+function lost(resource: Resource, all: Records): { words: string; yaml: Yaml | null }[] {
   const { name, fields } = resource
   const records = [...(all.get(name)?.values() ?? [])].map(({ text }) => JSON.parse(text) as Fields)
   return Object.entries(fields).flatMap(([field, { keys, to }]) => {

@@ -1,8 +1,16 @@
 import { day, type Instant } from '../../base/time.ts'
 import { isObject } from '../../base/json.ts'
 
+/** The meaning of `t` in daily points, with the reason. */
+export interface TimestampMeaning {
+  /** Null if nothing shows it. */
+  readonly meaning: 'interval_start' | 'interval_end' | null
+  /** Why, in words. */
+  readonly evidence: string
+}
+
 /** One point as it was sent. */
-type Point = Readonly<Record<string, unknown>>
+export type Point = Readonly<Record<string, unknown>>
 
 /** The points of a body, where it is an array of objects. */
 export function pointsIn(body: unknown): readonly Point[] | null {
@@ -27,7 +35,7 @@ export function meaningOf(
   now: Instant,
   latest: number,
   again: readonly Point[] | null,
-): { readonly meaning: 'interval_start' | 'interval_end' | null; readonly evidence: string } {
+): TimestampMeaning {
   const past = points.filter((point) => timeOf(point) + day <= now)
   const deltas = past.flatMap((point) =>
     isComputed(point['computed_at']) ? [point['computed_at'] - timeOf(point)] : [],
@@ -53,7 +61,7 @@ export function meaningOf(
   return { meaning: 'interval_start', evidence: `${aged}; were \`t\` the end, a newer one would be there` }
 }
 
-function byComputed(deltas: readonly number[]): ReturnType<typeof meaningOf> {
+function byComputed(deltas: readonly number[]): TimestampMeaning {
   const [least, most] = [Math.min(...deltas), Math.max(...deltas)]
   const evidence = `computed_at is ${hours(least)} to ${hours(most)} after \`t\` of a day`
   if (least >= day && least < 2 * day) return { meaning: 'interval_start', evidence }

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../../catalog/catalogue.ts'
 import { cutBody, textStart } from './body-records.ts'
 import { BadBody, envelope, type Fields, isFields, recordJson, sortedText, usually, type Value } from './json.ts'
+import type { Envelope } from './json.ts'
 import { fieldText, type Incoming, readRecord, readRecordText, textHash, withHash } from './record.ts'
-
-type Envelope = Readonly<ReturnType<typeof envelope>>
+import type { RecordText } from './record.ts'
 
 /** A body that could be read, or why not. */
 export type BodyRead<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
@@ -21,7 +21,7 @@ export interface Snapshot extends Envelope {
 }
 
 /** A page of a list. */
-interface RegistryPage extends Envelope {
+export interface RegistryPage extends Envelope {
   readonly records: readonly Value[]
   readonly hasMore: boolean
 }
@@ -178,7 +178,7 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
 /** A deployment inside a product: one more, or another word on one that has a place of its own. */
 function unite(
   deployment: Resource,
-  read: ReturnType<typeof readRecordText>,
+  read: RecordText,
   own: ReadonlyMap<string, Incoming> | undefined,
   inside: Map<string, Incoming>,
   disagreeing: string[],
@@ -279,10 +279,22 @@ function eventsOf(body: Fields): readonly Value[] {
   return (full?.[1] ?? []) as readonly Value[]
 }
 
-/** One event of the feed; `incoming` is null where the entity is gone, `resource` where its type is not known. */
-export type RegistryChange = ReturnType<typeof readEvent>
+/** One event of the feed. */
+export interface RegistryChange {
+  /** The entity's type as sent. */
+  readonly type: string
+  /** The resource of that type; null if the type is not known. */
+  readonly resource: string | null
+  readonly id: string
+  /** What happened to the entity, such as `updated` or `deleted`. */
+  readonly op: string
+  /** Its record; null if the entity is gone. */
+  readonly incoming: Incoming | null
+  /** The event as received, JSON. */
+  readonly text: string
+}
 
-function readEvent(value: Value, resources: Resources) {
+function readEvent(value: Value, resources: Resources): RegistryChange {
   if (!isFields(value)) throw new BadBody('an event that is no object')
   const { entity_type: type, entity_id: given, op, record = null } = usually(value, resources)
   if (typeof type !== 'string' || type === '') throw new BadBody('an event without entity_type')

@@ -1,4 +1,5 @@
 import { commit, type CommitDeps, type Draft, type StagedFile, type Ticket } from '../../lake/ledger/commit.ts'
+import type { Version } from '../../lake/ledger/draft.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { day, formatDate, parseMicros } from '../../base/time.ts'
 import { columnsMark, recordTables, tableColumns } from './columns.ts'
@@ -10,15 +11,17 @@ import {
   observeState,
   type Poll,
   type RecordFinding,
+  type SchemaChange,
   suspects,
   unseen,
   withMissing,
 } from './history.ts'
 import { registryDays } from './digests.ts'
-import { datedColumns, type Layers, writeDated } from './dated-tables.ts'
+import { datedColumns, type LayerPlan, type Layers, writeDated } from './dated-tables.ts'
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './poll-lines.ts'
 import {
   committedCursor,
+  type Drafting,
   enginesOf,
   type FinishedPoll,
   listAgain,
@@ -38,10 +41,25 @@ import type { Spool } from '../../lake/ledger/spool-sweep.ts'
 import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
 import { cutApart } from './body-records.ts'
 
-type Drafting = Parameters<typeof rawFiles>[0]
+/** A poll that was folded into steps of history. */
+interface PollOutcome {
+  readonly memory: Memory
+  readonly change: PollChange
+  /** Contradictions that are not on record yet. */
+  readonly findings: readonly RecordFinding[]
+  /** Keys, values and types that were never seen before. */
+  readonly newKeys: readonly SchemaChange[]
+}
 
-/** Folds a poll into steps of history, upon what the lake holds. */
-async function foldPoll(finished: FinishedPoll) {
+/** A poll that was folded and committed. */
+export interface CommittedPoll extends PollOutcome {
+  readonly version: Version
+  /** The date of the snapshot; null for a feed, or if it added nothing. */
+  readonly date: string | null
+}
+
+/** Folds a poll into steps of history that continue the stored ones. */
+async function foldPoll(finished: FinishedPoll): Promise<PollOutcome> {
   const { ledger, withEngine, resources, poll, lines, whole } = finished
   const wanted = whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
   const memory: Memory = await withEngine(async (engine) => ({
@@ -60,9 +78,8 @@ async function foldPoll(finished: FinishedPoll) {
 const newChange = (): PollChange => ({ texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 })
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
-export async function commitPoll(finished: FinishedPoll) {
+export async function commitPoll(finished: FinishedPoll): Promise<CommittedPoll> {
   const folded = await foldPoll(finished)
-  /** The date of the snapshot; null for a feed, or where it added nothing. */
   let date: string | null = null
   const version = await commit(
     finished.ledger,
@@ -91,7 +108,7 @@ async function newFindings({ ledger, withEngine }: PollContext, found: readonly 
 /** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
 async function draftPoll(
   finished: FinishedPoll,
-  { memory, change }: Pick<Awaited<ReturnType<typeof foldPoll>>, 'memory' | 'change'>,
+  { memory, change }: Pick<PollOutcome, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<{ readonly draft: Draft; readonly date: string | null }> {
   const { job, run, provider, providerMoved, ledger, requests, passing, whole, lines, cursor, epoch, as_of } = finished
@@ -213,7 +230,7 @@ function layerName(path: string | null): string | null {
 async function layer(
   drafting: Drafting,
   engine: Engine,
-  plan: ReturnType<typeof writeDated>[number],
+  plan: LayerPlan,
   held: Layers | undefined,
 ): Promise<Layers | null> {
   const { table, kind, rows, lines } = plan

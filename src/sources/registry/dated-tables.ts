@@ -19,12 +19,16 @@ export const layersShape = shape({
 
 export type Layers = Proven<typeof layersShape>
 
-/** How the next date of one table comes about. */
-interface LayerPlan {
+/** How the next date of a dated table is written: as before, as a file of changes, or whole. */
+export type LayerKind = 'same' | 'delta' | 'base'
+
+/** The plan for the next date of one dated table. */
+export interface LayerPlan {
   readonly table: string
-  readonly kind: 'same' | 'delta' | 'base'
-  /** The lines to make it of; those of history, where the whole table is new. */
+  readonly kind: LayerKind
+  /** The name of the lines to make it of; those of history if the whole table is new. */
   readonly lines: string
+  /** Rows of the table; null if they were not counted. */
   readonly rows: number | null
 }
 
@@ -45,7 +49,7 @@ interface DatedInput {
 interface Dated {
   readonly table: string
   readonly parents: readonly Resource[]
-  readonly kind: LayerPlan['kind']
+  readonly kind: LayerKind
   /** Everything that it will hold is in the lines of history already. */
   readonly shared: boolean
   readonly ids: (parent: Resource) => readonly string[]
@@ -73,7 +77,7 @@ export function writeDated(lines: Lines, input: DatedInput): LayerPlan[] {
   return tables.flatMap((dated) => planOf(lines, input, view, dated, embedded.get(dated.table) ?? 0))
 }
 
-function planOf(lines: Lines, input: DatedInput, view: View, dated: Dated, embedded: number): LayerPlan[] {
+function planOf(lines: Lines, input: DatedInput, view: PollView, dated: Dated, embedded: number): LayerPlan[] {
   const { table, kind, shared, parents } = dated
   const [resource] = parents
   const plan = { table, kind, lines: shared ? `history.${table}` : `dated.${table}` }
@@ -117,7 +121,7 @@ export function datedColumns(table: string, resources: Resources): Readonly<Reco
   return { entity, removed: 'false' }
 }
 
-function tablesOf(input: DatedInput, view: View): Dated[] {
+function tablesOf(input: DatedInput, view: PollView): Dated[] {
   const resources = [...input.memory.resources.values()]
   const shown = resources.filter(
     (resource) => view.open(resource).length > 0 || input.layers[resource.name] || view.touched(resource, 0).size > 0,
@@ -143,7 +147,7 @@ function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
   return held?.some(({ open }) => open) === true
 }
 
-function kindOf(input: DatedInput, view: View, table: string, resources: readonly Resource[]): LayerPlan['kind'] {
+function kindOf(input: DatedInput, view: PollView, table: string, resources: readonly Resource[]): LayerKind {
   const held = input.layers[table]
   if (!held) return 'base'
   const since = (at: number): number => resources.reduce((sum, resource) => sum + view.touched(resource, at).size, 0)
@@ -152,10 +156,17 @@ function kindOf(input: DatedInput, view: View, table: string, resources: readonl
   return since(held.base_at) > deltaShare * all ? 'base' : 'delta'
 }
 
-type View = ReturnType<typeof currentView>
+/** The registry as it is at the end of a poll. */
+interface PollView {
+  /** The ids of open records, sorted. */
+  readonly open: (resource: Resource) => readonly string[]
+  /** The ids of records that changed after a time (microseconds), gone ones included. */
+  readonly touched: (resource: Resource, since: number) => ReadonlySet<string>
+  /** The text of a record; undefined if it is gone. */
+  readonly text: (resource: Resource, id: string) => string | undefined
+}
 
-/** The registry as it is by the end of the poll. */
-function currentView({ poll, change, memory }: DatedInput) {
+function currentView({ poll, change, memory }: DatedInput): PollView {
   const opened = new Map<string, readonly string[]>()
   return {
     open: ({ name }: Resource): readonly string[] => {
@@ -163,13 +174,11 @@ function currentView({ poll, change, memory }: DatedInput) {
       opened.set(name, ids)
       return ids
     },
-    /** Entities that changed after an instant, gone ones included. */
     touched: ({ name }: Resource, since: number): ReadonlySet<string> => {
       const ids = new Set(change.texts.get(name)?.keys())
       for (const entity of poll.held.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
       return ids
     },
-    /** The text of an entity; undefined for one that is gone. */
     text: ({ name }: Resource, id: string): string | undefined => {
       const now = change.texts.get(name)?.get(id)
       if (now !== undefined) return now ?? undefined

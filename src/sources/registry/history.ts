@@ -3,12 +3,13 @@ import { embedded, type Records, type RegistryChange, type Resources } from './b
 import { type Fields, recordJson, type Value } from './json.ts'
 import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
 import { childrenOf, fieldText, type Incoming, textHash, typedFields } from './record.ts'
+import type { EmbeddedRow, TypedFields } from './record.ts'
 
 /** What the lake knows of one entity: its newest version, or that it is gone. */
 export interface HeldEntity {
   readonly id: string
   readonly open: boolean
-  /** Of the text as last seen; null once it is gone. */
+  /** The hash of the text as last seen; null once the entity is gone. */
   readonly hash: string | null
   /** When that text was first seen, in microseconds. */
   readonly at: number
@@ -45,7 +46,7 @@ interface Outlook {
   readonly first: boolean
   /** Why it is gone. */
   readonly closedBy: string | null
-  /** It was gone for a moment of this poll. */
+  /** Whether it was gone for a moment of this poll. */
   readonly returned: boolean
 }
 
@@ -142,7 +143,7 @@ function cascade(poll: Poll, product: string): void {
 }
 
 /** An entity whose held text is wanted. */
-interface EntityName {
+export interface EntityName {
   readonly resource: string
   readonly id: string
 }
@@ -173,21 +174,27 @@ export function unseen(poll: Poll): EntityName[] {
   })
 }
 
-/** A version that begins (`op`) or ends (`closedBy`). */
-interface Step {
+/** A step of a record's history: a version that begins (`op`) or ends (`closedBy`). */
+export interface HistoryStep {
+  /** The resource, or the table of embedded rows. */
   readonly table: string
   readonly id: string
+  /** How the version begins, such as `created` or `updated`; null if one ends. */
   readonly op: string | null
+  /** How the version ends; null if one begins. */
   readonly closedBy: string | null
+  /** Whether the step follows from a whole state instead of an event. */
   readonly inferred: boolean
+  /** What showed it, such as `snapshot`. */
   readonly source: string
-  /** The record of a version that begins. */
+  /** The record of a version that begins, as JSON text; null if one ends. */
   readonly text: string | null
+  /** The hash of that text; null if a version ends. */
   readonly hash: string | null
-  /** The typed columns of the record. */
-  readonly fields: ReturnType<typeof typedFields> | null
-  /** For embedded tables: the row's key. */
-  readonly child: ReturnType<typeof childrenOf>[number] | null
+  /** The typed columns of the record; null if a version ends, and for embedded tables. */
+  readonly fields: TypedFields | null
+  /** The row and its key, for embedded tables; else null. */
+  readonly child: EmbeddedRow | null
 }
 
 /** Kinds of contradictions that a verify finds. */
@@ -199,36 +206,45 @@ export const verifyKinds = [
   'list_disagrees',
 ] as const
 
-/** Something that should not be. */
+/** A kind of contradiction that a verify finds. */
+export type VerifyKind = (typeof verifyKinds)[number]
+
+/** A contradiction about one record. */
 export interface RecordFinding {
-  readonly kind: 'returned' | 'embedded_disagrees' | (typeof verifyKinds)[number]
+  readonly kind: 'returned' | 'embedded_disagrees' | VerifyKind
   readonly resource: string
   readonly id: string
+  /** In words. */
   readonly detail: string
-  /** The records that contradict each other, JSON: the lake's, and the provider's; null where there is none. */
+  /** The stored record that is contradicted, as JSON text; null if there is none. */
   readonly held?: string | null
+  /** The provider's record that contradicts it, as JSON text; null if there is none. */
   readonly offered?: string | null
 }
 
-/** A key that was never seen before, a value that no document lists, or a member of another type than before. */
-type SchemaChange = {
+/** A key that was never seen before, a value that no document lists, or a member of a different type than before. */
+export type SchemaChange = {
   readonly resource: string
+  /** The key, or the member. */
   readonly path: string
+  /** Whether the first snapshot showed it. */
   readonly initial: boolean
   readonly kind: 'key' | 'value' | 'type'
   /** The value, or both types; null for a key. */
   readonly value: string | null
 }
 
-/** What a poll comes to beside its steps. */
-interface Folded {
-  /** Records that additive keys came to; no versions. */
-  readonly absorbed: readonly (EntityName & Pick<Incoming, 'text' | 'hash'>)[]
+/** A record to which keys were added; that makes no version. */
+export type AbsorbedRecord = EntityName & Pick<Incoming, 'text' | 'hash'>
+
+/** The results of a poll other than its steps. */
+export interface FoldedPoll {
+  readonly absorbed: readonly AbsorbedRecord[]
   readonly newKeys: readonly SchemaChange[]
   readonly findings: readonly RecordFinding[]
 }
 
-/** What settling looks things up in. */
+/** Stored texts and known keys, for folding a poll. */
 export interface Memory {
   readonly resources: Resources
   readonly texts: (resource: string, id: string) => HeldTexts | undefined
@@ -244,7 +260,7 @@ const latest = Number.POSITIVE_INFINITY
  * a record before what it embeds. Idempotent: the same poll upon its own
  * result gives nothing. Order of keys and additive keys make no versions.
  */
-export function fold(poll: Poll, memory: Memory, onStep: (step: Step) => void): Folded {
+export function fold(poll: Poll, memory: Memory, onStep: (step: HistoryStep) => void): FoldedPoll {
   const sink: Sink = { poll, memory, onStep, absorbed: [], newKeys: [], findings: [], ofProduct: null }
   for (const resource of memory.resources.values())
     for (const [id, outlook] of sorted(poll.outlook.get(resource.name))) foldOne(sink, resource, id, outlook)
@@ -256,10 +272,14 @@ function sorted<T>(byId: ReadonlyMap<string, T> | undefined): [string, T][] {
   return [...(byId ?? [])].toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
-type Sink = { -readonly [Key in keyof Folded]: Folded[Key][number][] } & {
+/** A poll that is being folded. */
+interface Sink extends FoldedPoll {
+  readonly absorbed: AbsorbedRecord[]
+  readonly newKeys: SchemaChange[]
+  readonly findings: RecordFinding[]
   readonly poll: Poll
   readonly memory: Memory
-  readonly onStep: (step: Step) => void
+  readonly onStep: (step: HistoryStep) => void
   /** Deployments by the end of the poll, by product; made when first needed. */
   ofProduct: ReadonlyMap<string, readonly Deployment[]> | null
 }
@@ -363,7 +383,7 @@ function deploymentsByProduct({ poll, memory }: Sink): ReadonlyMap<string, reado
 }
 
 /** The rows of embedded tables follow the versions of their parent. */
-function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | null, parent: Step): void {
+function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | null, parent: HistoryStep): void {
   const places = Object.keys(resource.embeds)
   if (places.length === 0) return
   const text = sink.memory.texts(resource.name, id)?.version

@@ -73,8 +73,16 @@ export function usually(object: Fields, of: Resource | ReadonlyMap<string, Resou
   return inner.length === 0 ? whole : { ...whole, ...Object.fromEntries(inner), ...whole }
 }
 
-/** The cursor, under the first of these names, and the instant that a body states, at its top or under `data`. */
-export function envelope(body: Fields, cursorKeys: readonly string[]) {
+/** What a body states about itself, at its top or under `data`. */
+export interface Envelope {
+  /** The timestamp as sent; null if it states none. */
+  readonly as_of: string | null
+  /** Where the feed or the list goes on; null if it states none. */
+  readonly cursor: string | null
+}
+
+/** Reads the timestamp that a body states, and its cursor, under the first of these names. */
+export function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
   const inner = isFields(body['data']) ? body['data'] : {}
   const find = (keys: readonly string[]): string | null => {
     for (const key of keys)

@@ -24,22 +24,36 @@ export interface RecordBeside {
   readonly offered: Fields | null
 }
 
-/** Reads what the lake holds of a resource, to lay it beside an answer, and lends it; nothing, where there is no lake. */
+/** The stored records of one resource, for comparing with an answer; none without a lake. */
+export interface StoredRecords {
+  readonly entities: ReadonlyMap<string, HeldEntity>
+  /** The ids of records that fit filters, as stored. */
+  readonly fitting: (filters: Filters) => ReadonlySet<string>
+  /** Compares records of an answer with the stored ones; null if the answer has none under that id. */
+  readonly beside: (records: ReadonlyMap<string, Fields | null>) => Promise<RecordBeside[]>
+}
+
+/** Reads the stored records of a resource and lends them, for comparing with an answer; none without a lake. */
 export async function withHeldSide<T>(
   ledger: Ledger | null,
   resource: Resource,
-  use: (side: Awaited<ReturnType<typeof heldSide>>) => Promise<T>,
+  use: (side: StoredRecords) => Promise<T>,
 ): Promise<T> {
   using engine = ledger && (await Engine.open(':memory:', { threads: 1 }))
   return await use(await heldSide(ledger && engine && { ledger, engine }, resource))
 }
 
-async function heldSide(lake: { readonly ledger: Ledger; readonly engine: Engine } | null, resource: Resource) {
+/** A lake to read from. */
+interface LakeReader {
+  readonly ledger: Ledger
+  readonly engine: Engine
+}
+
+async function heldSide(lake: LakeReader | null, resource: Resource): Promise<StoredRecords> {
   const { name } = resource
   const held = lake && (await readHeld(lake.ledger, lake.engine, [name], [resource])).get(name)
   const entities = held ?? new Map<string, HeldEntity>()
   const keys = lake ? (await readKeys(lake.ledger, lake.engine)).get(name) : undefined
-  /** Lays records beside what is held of them. */
   const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<RecordBeside[]> => {
     const wanted = [...records.keys()].map((id) => ({ resource: name, id }))
     const texts = lake && (await readTexts(lake.ledger, lake.engine, wanted))
@@ -52,7 +66,6 @@ async function heldSide(lake: { readonly ledger: Ledger; readonly engine: Engine
       return { id, mark: markOf(record, offered, differences), differences, held: record, offered }
     })
   }
-  /** The ids that fit filters, by what the lake holds. */
   const fitting = (filters: Filters): ReadonlySet<string> => {
     const shown = [...entities.values()].filter(
       ({ open, verified, fields }) => open && isShown(resource, filters, verified, (_, place) => fields?.[place]),

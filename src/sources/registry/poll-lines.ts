@@ -1,14 +1,12 @@
 import { footerOf, type Ticket } from '../../lake/ledger/draft.ts'
 import type { Spool } from '../../lake/ledger/spool-sweep.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { openBlocks } from '../../lake/store/files.ts'
+import { type BlockWriter, openBlocks } from '../../lake/store/files.ts'
 import { footerSql } from '../../lake/store/parquet.ts'
 import type { RegistryChange } from './bodies.ts'
 import { type RegistryColumn, registryStatement } from './columns.ts'
-import { type fold, observeEvent, type Poll } from './history.ts'
+import { type FoldedPoll, type HistoryStep, observeEvent, type Poll } from './history.ts'
 import { textHash } from './record.ts'
-
-type Step = Parameters<Parameters<typeof fold>[2]>[0]
 
 const newline = 0x0a
 
@@ -16,11 +14,15 @@ const newline = 0x0a
 const blockBytes = 1 << 18
 
 interface OpenFile {
+  /** Its absolute path. */
   readonly file: string
-  readonly handle: ReturnType<typeof openBlocks>
+  readonly handle: BlockWriter
+  /** Lines that are not written yet: its first `used` bytes. */
   readonly block: Buffer
   used: number
+  /** Lines added. */
   rows: number
+  /** Bytes added. */
   bytes: number
   /** Bytes of the longest line. */
   longest: number
@@ -145,7 +147,7 @@ export interface PollChange {
 }
 
 /** Writes one step as a line of its history; the names of the files are those of the tables. */
-export function writeStep(lines: Lines, change: PollChange, step: Step): void {
+export function writeStep(lines: Lines, change: PollChange, step: HistoryStep): void {
   const { table, id, op, text, child } = step
   lines.add(`history.${table}`, stepRow(step))
   change.growth[table] = (change.growth[table] ?? 0) + (op === null ? -1 : op === 'updated' ? 0 : 1)
@@ -156,12 +158,8 @@ export function writeStep(lines: Lines, change: PollChange, step: Step): void {
   else change.opened++
 }
 
-/** Writes what a poll came to beside its steps. */
-export function writeFolded(
-  lines: Lines,
-  change: PollChange,
-  { absorbed, newKeys, findings }: ReturnType<typeof fold>,
-): void {
+/** Writes the results of a poll other than its steps. */
+export function writeFolded(lines: Lines, change: PollChange, { absorbed, newKeys, findings }: FoldedPoll): void {
   for (const { resource, id, text, hash } of absorbed) {
     note(change, resource, id, text)
     lines.add('absorbed', { resource, id, hash, record: text })
@@ -176,7 +174,7 @@ function note({ texts }: PollChange, table: string, id: string, text: string | n
   else texts.set(table, new Map([[id, text]]))
 }
 
-function stepRow(step: Step): object {
+function stepRow(step: HistoryStep): object {
   const { id, op, closedBy, inferred, source, hash, text, child, fields } = step
   const head = { id, op, closed_by: closedBy, inferred, source, hash, record: text }
   if (!child) return { ...head, ...fields }

@@ -14,16 +14,16 @@ import {
   type Resources,
   type Snapshot,
 } from './bodies.ts'
+import type { RegistryPage } from './bodies.ts'
 import type { Value } from './json.ts'
 
-type RegistryPage = Extract<ReturnType<typeof readList>, { ok: true }>['value']
-
 /** The whole registry, from a snapshot or put together from the lists. */
-interface Whole extends Snapshot {
+export interface WholeRegistry extends Snapshot {
   readonly kind: 'whole'
   readonly source: 'snapshot' | 'lists'
+  /** The bodies that it was read from. */
   readonly raws: readonly RawBody[]
-  /** What the provider said when it refused the snapshot. */
+  /** What the provider said when it refused the snapshot; null if it did not. */
   readonly limited: string | null
 }
 
@@ -32,7 +32,7 @@ export async function readWhole(
   asking: RegistryAsking,
   resources: Resources,
   pageLimit: number,
-): Promise<Whole | Stopped> {
+): Promise<WholeRegistry | Stopped> {
   const got = await askRegistry(asking, snapshotAsk, (bytes) => readSnapshot(bytes, resources))
   if (got.kind === 'stopped') return got
   if (got.kind === 'snapshot_limit') return await readLists(asking, resources, pageLimit, got.words)
@@ -48,7 +48,7 @@ async function readLists(
   resources: Resources,
   pageLimit: number,
   limited: string,
-): Promise<Whole | Stopped> {
+): Promise<WholeRegistry | Stopped> {
   const head = await askRegistry(asking, headAsk, (body) => readHead(body, resources))
   if (head.kind === 'stopped') return head
   if (head.kind !== 'read') return stop('failed', head.words)
@@ -78,18 +78,37 @@ interface ListWanted {
   readonly pageLimit: number
 }
 
-/** How much and until when a list may be read: by itself as much as a whole registry may be. */
-export function roomOf(asking: Pick<RegistryAsking, 'now'>) {
+/** How much of a list may be read. */
+export interface ReadingLimit {
+  readonly bytes: number
+  /** Until when, milliseconds since 1970. */
+  readonly until: number
+}
+
+/** How much of a single list may be read: as much as of a whole registry. */
+export function roomOf(asking: Pick<RegistryAsking, 'now'>): ReadingLimit {
   return { bytes: mostListBytes, until: asking.now() + mostFeedMs }
 }
 
-/** Asks for one page of a list after another; `first` is one that was read before. */
+/** A list that was read to its end. */
+export interface ListReading {
+  readonly kind: 'pages'
+  readonly records: Value[]
+  /** The bodies that it was read from, one a page. */
+  readonly raws: RawBody[]
+  /** The timestamp that the last page to have one states; null if none does. */
+  readonly as_of: string | null
+  /** Bytes of the bodies. */
+  readonly bytes: number
+}
+
+/** Requests one page of a list after another; `first` is one that was read before. */
 export async function readPages(
   asking: RegistryAsking,
   { resource, filters, pageLimit }: ListWanted,
-  room: ReturnType<typeof roomOf>,
-  first: Extract<Got<RegistryPage>, { kind: 'read' }> | null = null,
-) {
+  room: ReadingLimit,
+  first: ReadAnswer<RegistryPage> | null = null,
+): Promise<ListReading | Stopped> {
   const records: Value[] = []
   const raws: RawBody[] = []
   const begun = new Set<string>()
@@ -127,6 +146,22 @@ const mostIdlePages = 1_000
 const mostFeedMs = 6 * 3_600_000
 const mostFeedBytes = 10_000_000_000
 
+/** A reading of the feed, up to its tail or to where it had to end. */
+export interface FeedReading {
+  /** Where to go on; the one begun with if the feed had nothing. */
+  readonly cursor: string
+  readonly pages: number
+  readonly events: number
+  /** The bodies that it was read from, one a page. */
+  readonly raws: readonly RawBody[]
+  /** The timestamp that the last page to have one states; null if none does. */
+  readonly as_of: string | null
+  /** Why it ended before the tail, null if it did not: the pages up to there count. */
+  readonly stopped: Stopped | null
+  /** Whether the cursor belongs to a different epoch of the feed. */
+  readonly invalid: boolean
+}
+
 /**
  * Reads the feed from a cursor until it says that there is no more; events are handed on in their order, and whoever
  * takes one says whether it was news.
@@ -137,7 +172,7 @@ export async function readFeed(
   since: string,
   pageLimit: number,
   onEvent: (event: RegistryChange) => boolean,
-) {
+): Promise<FeedReading> {
   const raws: RawBody[] = []
   const until = asking.now() + mostFeedMs
   let cursor = since
@@ -147,15 +182,12 @@ export async function readFeed(
   let bytes = 0
   let idle = 0
   const ended = (stopped: Stopped | null, invalid = false) => ({
-    /** Where to go on; the one begun with where the feed had nothing. */
     cursor,
     pages: raws.length,
     events,
     raws,
     as_of,
-    /** Why it ended before the tail: the pages up to there count. */
     stopped,
-    /** The cursor belongs to another epoch of the feed. */
     invalid,
   })
   while (idle < mostIdlePages) {
@@ -182,8 +214,8 @@ export async function readFeed(
   return ended(stop('failed', `/changes: has_more without an end, and nothing new on ${mostIdlePages} pages`))
 }
 
-/** Why asking ended before everything was there. */
-type RegistryStop =
+/** Why reading the registry ended early. */
+export type RegistryStop =
   | 'signal'
   | 'max_requests'
   | 'budget'
@@ -193,11 +225,19 @@ type RegistryStop =
   | 'failed'
   | 'undecodable'
 
-/** The end of asking: nothing that was not read by then is committed. */
-export type Stopped = ReturnType<typeof stop>
+/** The early end of reading the registry: what was not read by then is not committed. */
+export interface Stopped {
+  readonly kind: 'stopped'
+  /** `failed` if an answer is of no use. */
+  readonly by: RegistryStop
+  /** When a spent quota comes back, Unix milliseconds; null if it was no quota. */
+  readonly until: number | null
+  /** Why, in words. */
+  readonly words: string
+}
 
-/** Says so; `failed` where an answer is of no use. `until`: when a spent quota comes back, Unix milliseconds. */
-export function stop(by: RegistryStop, words: string, until: number | null = null) {
+/** Ends reading the registry early. */
+export function stop(by: RegistryStop, words: string, until: number | null = null): Stopped {
   return { kind: 'stopped' as const, by, until, words }
 }
 
@@ -212,9 +252,18 @@ export interface RawBody {
   readonly known: boolean
 }
 
-/** What came of one request of the registry. */
+/** A body of the registry that was read. */
+interface ReadAnswer<T> {
+  readonly kind: 'read'
+  readonly value: T
+  readonly raw: RawBody
+  /** Size of the body. */
+  readonly bytes: number
+}
+
+/** The outcome of one request to the registry. */
 type Got<T> =
-  | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody; readonly bytes: number }
+  | ReadAnswer<T>
   | { readonly kind: 'invalid_cursor'; readonly words: string }
   /** Nothing is at that address. */
   | { readonly kind: 'gone'; readonly words: string }

@@ -19,8 +19,28 @@ const longestId = 1000
 /** 32 hex digits of a text; equal texts have equal ones. */
 export const textHash = (text: string): string => hash('md5', text)
 
-/** A record as it came: its text is JSON from which each value comes back as sent. */
-export type Incoming = ReturnType<typeof withHash>
+/** A record as received. */
+export interface Incoming {
+  readonly id: string
+  /** JSON from which each value comes back as sent. */
+  readonly text: string
+  /** 32 hex digits; equal texts have equal ones. */
+  readonly hash: string
+  /** For deployments: the product that it belongs to, whose removal removes it, too; else null. */
+  readonly product: string | null
+  /** For deployments: whether the list of deployments would publish it; else false. */
+  readonly verified: boolean
+  /** For products: whether its deployments must still be put into it; else false. */
+  readonly bare: boolean
+}
+
+/** A record that was read but not hashed. */
+export interface RecordText {
+  readonly id: string
+  /** JSON from which each value comes back as sent. */
+  readonly text: string
+  readonly record: Fields
+}
 
 /** Reads one record. */
 export function readRecord(resource: Resource, value: Value): Incoming {
@@ -28,7 +48,7 @@ export function readRecord(resource: Resource, value: Value): Incoming {
 }
 
 /** The first half of reading a record: its id and its text. */
-export function readRecordText({ name }: Resource, value: Value) {
+export function readRecordText({ name }: Resource, value: Value): RecordText {
   if (!isFields(value)) throw new BadBody(`${name}: a record that is no object`)
   const { id } = value
   if (id === undefined || id === null || id === '') throw new BadBody(`${name}: a record without id`)
@@ -41,18 +61,15 @@ export function readRecordText({ name }: Resource, value: Value) {
   return { id, text, record: value }
 }
 
-/** The second half: what is known of a record besides. */
-export function withHash(resource: Resource, { id, text, record }: ReturnType<typeof readRecordText>) {
+/** The second half of reading a record: its hash, and what deployments and products need. */
+export function withHash(resource: Resource, { id, text, record }: RecordText): Incoming {
   const deployment = resource.name === 'deployments'
   return {
     id,
     text,
     hash: textHash(text),
-    /** For deployments: the product that it belongs to, whose removal removes it, too. */
     product: deployment ? fieldText(resource.fields['product_id'], record) : null,
-    /** For deployments: whether the list of deployments would publish it. */
     verified: deployment && record['verification_status'] === 'verified',
-    /** For products: whether its deployments must still be put into it. */
     bare: resource.holds['deployments'] !== undefined && record['deployments'] === undefined,
   }
 }
@@ -66,8 +83,11 @@ export function fieldText(field: Pick<RegistryField, 'keys'> | undefined, record
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** The typed columns of a record as text; null if the record does not have the field. */
+export type TypedFields = Readonly<Record<string, string | null>>
+
 /** Reads the typed columns of a record. */
-export function typedFields(resource: Resource, record: Fields): Readonly<Record<string, string | null>> {
+export function typedFields(resource: Resource, record: Fields): TypedFields {
   const columns: Record<string, string | null> = {}
   for (const [name, field] of Object.entries(resource.fields)) {
     const value = fieldText(field, record)
@@ -80,8 +100,25 @@ export function typedFields(resource: Resource, record: Fields): Readonly<Record
   return columns
 }
 
-/** Everything that a record embeds and that is a table of its own. */
-export function childrenOf(resource: Resource, record: Fields) {
+/** A row of a table that records of a resource embed. */
+export interface EmbeddedRow {
+  readonly table: string
+  /** Entity and id of its record, its place there and its hash, joined with `/`. */
+  readonly id: string
+  /** The entity of its record. */
+  readonly parent_type: string
+  /** The id of its record. */
+  readonly parent_id: string
+  /** Its place among the rows of the table in that record, from 0. */
+  readonly ordinal: number
+  /** 16 hex digits; equal contents have equal ones, whatever the order of keys. */
+  readonly content_hash: string
+  /** The row as JSON. */
+  readonly text: string
+}
+
+/** Reads everything that a record embeds and that is a table of its own. */
+export function childrenOf(resource: Resource, record: Fields): EmbeddedRow[] {
   const id = typeof record['id'] === 'string' ? record['id'] : ''
   const ordinals = new Map<string, number>()
   return Object.entries(resource.embeds).flatMap(([key, table]) => {

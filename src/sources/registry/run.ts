@@ -5,23 +5,26 @@ import type { AskEvent } from '../http/ask.ts'
 import type { Reply } from '../http/http.ts'
 import { header } from '../http/governor.ts'
 import type { Outcome } from '../http/outcome.ts'
-import { describeSkew } from '../http/skew.ts'
+import { describeSkew, type Skew } from '../http/skew.ts'
 import { commit } from '../../lake/ledger/commit.ts'
 import { type Ended, endedEarly } from '../http/request-rows.ts'
 import { accessTo, type AskingDeps, type Connection, withConnection } from '../http/connection.ts'
+import type { Api } from '../http/connection.ts'
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
-import { type Result, type Run, withLake } from '../../lake/ledger/job.ts'
+import { type Job, type Result, type Run, withLake } from '../../lake/ledger/job.ts'
 import { quarantineBody } from '../../lake/store/private.ts'
 import type { RegistryAsk, RegistryAsking } from './reading.ts'
 import { enginesOf, passingDraft, passingFacts, readRaw, type WithEngine } from './staging.ts'
 
-/** What a registry job is told. */
+/** The input of a registry job. */
 export interface RegistryInput {
   readonly settings: Settings
   readonly catalogue: Catalogue
-  /** A snapshot that loses much is applied all the same. */
+  /** Whether a snapshot that loses much is applied all the same. */
   readonly acceptShrink: boolean
+  /** The most requests, repeats included; null for any number. */
   readonly maxRequests: number | null
+  /** Whether the provider's address changed and the user said so. */
   readonly providerMoved: boolean
 }
 
@@ -30,8 +33,8 @@ export interface RegistryDeps extends AskingDeps {
   readonly onEvent: (event: RegistryEvent) => void
 }
 
-/** What happens on the way, for progress. */
-type RegistryEvent =
+/** A step of a registry job, for progress. */
+export type RegistryEvent =
   | { readonly kind: 'answered'; readonly ask: RegistryAsk; readonly outcome: Outcome }
   | { readonly kind: 'asking'; readonly event: AskEvent }
   | { readonly kind: 'note'; readonly text: string }
@@ -44,31 +47,31 @@ export interface RegistryRun extends Run {
   readonly withEngine: WithEngine
   readonly connection: Connection
   readonly asking: RegistryAsking
-  readonly tally: Tally
+  readonly tally: RegistryTally
   /** Tells the world and the run's log. */
   readonly tell: (event: RegistryEvent) => void
 }
 
-/** What the answers of a run said beside their bodies. */
+/** What the headers of a run's answers report. */
 interface Learnt {
   readonly limits: Record<string, string>
   notModified: number
   snapshotLimit: number | null
 }
 
-/** The API as a run, or a single look, asks it. */
+/** How the registry is requested, by a run or for a single look. */
 export function registryApi({
   settings,
   maxRequests,
   providerMoved,
-}: RegistryInput): Parameters<typeof withConnection>[1] {
+}: Pick<RegistryInput, 'settings' | 'maxRequests' | 'providerMoved'>): Api {
   const limits = { connections: 1, maxBytes: 400_000_000, perMinute: 120, maxRequests }
   return { name: 'registry', keyHeader: 'Authorization', settings, providerMoved, patient: false, ...limits }
 }
 
 /** Opens the lake for a job that asks the registry and connects it; what was learnt beside the data is kept. */
 export async function connectRegistry<T>(
-  { name, lock }: Required<Pick<Parameters<typeof withLake>[0], 'name' | 'lock'>>,
+  { name, lock }: Required<Pick<Job, 'name' | 'lock'>>,
   input: RegistryInput,
   deps: RegistryDeps,
   work: (run: RegistryRun) => Promise<Result<T>>,
@@ -79,7 +82,7 @@ export async function connectRegistry<T>(
     const learnt: Learnt = { limits: {}, notModified: 0, snapshotLimit: null }
     const listeners = {
       onAsk: (event: AskEvent) => deps.onEvent({ kind: 'asking', event }),
-      onSkew: (skew: Parameters<typeof describeSkew>[0]) => deps.onEvent({ kind: 'note', text: describeSkew(skew) }),
+      onSkew: (skew: Skew) => deps.onEvent({ kind: 'note', text: describeSkew(skew) }),
       onReply: (reply: Reply) => noteLimits(reply, learnt),
     }
     return await withConnection(run, api, deps, listeners, async (connection) => {
@@ -157,15 +160,41 @@ async function noteSoft({ id, job, ledger, deps, asking, connection }: RegistryR
   await commit(ledger, { job, run: id, provider, requests: asking.requests, passing }, deps)
 }
 
-/** What has come of a run so far, nothing yet; names are relied on. */
-function newTally(version: number) {
+/** The results of a registry run so far; scripts rely on the names. */
+export interface RegistryTally {
+  /** The newest version. */
+  version: number
+  /** What the snapshot of this run was put together from; null without one. */
+  source: 'snapshot' | 'lists' | null
+  /** The date of the snapshot that was added; null if it added nothing. */
+  snapshot_date: string | null
+  /** Events of types that this program does not know, by type. */
+  readonly unknown: Record<string, number>
+  /** Events of the feed that were read. */
+  events: number
+  /** Pages of the feed that were read. */
+  pages: number
+  /** Records that appeared. */
+  opened: number
+  /** Records with a new version. */
+  updated: number
+  /** Records that went. */
+  closed: number
+  files_added: number
+  /** Contradictions that were found. */
+  findings: number
+  /** Keys, values and types that were never seen before, without those of the first snapshot. */
+  schema_changes: number
+  /** Whether the feed has begun a new epoch. */
+  new_epoch: boolean
+}
+
+/** The tally of a run before its first answer. */
+function newTally(version: number): RegistryTally {
   return {
     version,
-    /** What the snapshot of this run was put together from; null without one. */
-    source: null as 'snapshot' | 'lists' | null,
-    /** The date of the snapshot that was added; null when it added nothing. */
-    snapshot_date: null as string | null,
-    /** Events of types that this program does not know, by type. */
+    source: null,
+    snapshot_date: null,
     unknown: Object.create(null) as Record<string, number>,
     events: 0,
     pages: 0,
@@ -179,13 +208,15 @@ function newTally(version: number) {
   }
 }
 
-type Tally = ReturnType<typeof newTally>
-
 /** What scripts read of a registry run; names are relied on. */
-export interface RegistrySummary extends Readonly<Tally>, Ended {
+export interface RegistrySummary extends Readonly<RegistryTally>, Ended {
+  /** Name of the run. */
   readonly run: string
+  /** Requests sent, repeats included. */
   readonly requests: number
+  /** The epoch of the feed, from 1; 0 before the first snapshot. */
   readonly epoch: number
+  /** Open records by table. */
   readonly records: Readonly<Record<string, number>>
 }
 

@@ -15,7 +15,8 @@ import {
   verdictOf,
 } from './run.ts'
 import { readFeed, readWhole, stop, type Stopped } from './reading.ts'
-import { commitPoll } from './commit.ts'
+import type { FeedReading, WholeRegistry } from './reading.ts'
+import { type CommittedPoll, commitPoll } from './commit.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 import { passingFacts, registryState } from './staging.ts'
 import { endedBy } from '../http/request-rows.ts'
@@ -57,10 +58,7 @@ export async function registrySync(input: RegistryInput, deps: RegistryDeps): Pr
   return await withRegistry('registry sync', input, deps, followFeed)
 }
 
-function add(
-  { tally, tell }: RegistryRun,
-  { version: made, date, change, findings, newKeys }: Awaited<ReturnType<typeof commitPoll>>,
-): void {
+function add({ tally, tell }: RegistryRun, { version: made, date, change, findings, newKeys }: CommittedPoll): void {
   tally.version = made.version
   tally.files_added += made.files_added
   if (!made.made) return
@@ -94,10 +92,7 @@ async function followFeed(run: RegistryRun): Promise<Stopped | null> {
   }
 }
 
-/** How far a reading of the feed came. */
-type FeedRead = Readonly<Awaited<ReturnType<typeof readFeed>>>
-
-async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedRead> {
+async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedReading> {
   const { ledger, withEngine, input, connection } = run
   const { resources } = input.catalogue
   const state = registryState(ledger)
@@ -116,7 +111,7 @@ async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedRead> {
 async function readEvents(
   run: RegistryRun,
   { poll, lines, cursor }: { poll: Poll; lines: Lines; cursor: string },
-): Promise<FeedRead> {
+): Promise<FeedReading> {
   const { ledger, withEngine, asking, input, tally } = run
   const last = await withEngine(async (engine) => await readLastEvents(ledger, engine))
   const take = eventTaker(poll, lines, last)
@@ -162,7 +157,7 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
   using lines = new Lines(connection.spool)
   const held = newEpoch ? null : state.cursor
   let cursor = held ?? whole.cursor
-  let feed: FeedRead | null = null
+  let feed: FeedReading | null = null
   if (whole.source === 'lists') {
     feed = await readEvents(run, { poll, lines, cursor: whole.cursor })
     if (feed.stopped) return feed.stopped
@@ -193,12 +188,7 @@ function contextOf(run: RegistryRun, job: string) {
 const alwaysAllowed = 10
 
 /** A snapshot that loses a resource, or too much of it, waits for a person: nothing of it is applied. */
-async function holdBack(
-  run: RegistryRun,
-  whole: Exclude<Awaited<ReturnType<typeof readWhole>>, Stopped>,
-  poll: Poll,
-  resources: Resources,
-): Promise<void> {
+async function holdBack(run: RegistryRun, whole: WholeRegistry, poll: Poll, resources: Resources): Promise<void> {
   const { shrinkLimit } = run.input.settings.registry
   if (run.input.acceptShrink) return
   const losses: string[] = []

@@ -7,7 +7,7 @@ import { heldPassing, heldState, liveFiles } from '../../lake/ledger/index-queri
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { proven } from '../../lake/ledger/index-rows.ts'
 import { mapOf, oneOf, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
-import { layersShape } from './dated-tables.ts'
+import { type Layers, layersShape } from './dated-tables.ts'
 import type { CommitDeps, StagedFile, Ticket } from '../../lake/ledger/commit.ts'
 import { listedAs, withoutPoints } from '../../lake/ledger/draft.ts'
 import type { Spool } from '../../lake/ledger/spool-sweep.ts'
@@ -42,26 +42,50 @@ function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string)
   return value === undefined || value === null ? null : proven(check, value, `registry.${key}`)
 }
 
-/** Where the registry stands, as the last commit said; the cursor is that of a later poll which brought no news, if any. */
-export function registryState(ledger: Ledger) {
+/** A snapshot of the registry on record. */
+export interface SnapshotMark {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly date: string
+  /** Microseconds. */
+  readonly observed_at: number
+  /** The timestamp that the provider states, as sent; null if it states none. */
+  readonly as_of: string | null
+  /** What the snapshot was put together from. */
+  readonly source: 'snapshot' | 'lists'
+}
+
+/** The committed state of the registry. */
+export interface RegistryState {
+  /** Where the feed goes on: from the last commit, or from a later poll without news; null before the first snapshot. */
+  readonly cursor: string | null
+  /** Counts the epochs of the feed that this lake has seen, from 1; 0 before the first snapshot. */
+  readonly epoch: number
+  /** The first snapshot; null before it. */
+  readonly first: SnapshotMark | null
+  /** The last snapshot; null before the first. */
+  readonly last: SnapshotMark | null
+  /** The files of the dated tables, by table. */
+  readonly layers: Readonly<Record<string, Layers>>
+  /** Open rows by table. */
+  readonly records: Readonly<Record<string, number>>
+}
+
+/** Reads the committed state of the registry. */
+export function registryState(ledger: Ledger): RegistryState {
   const read = stateOf(ledger)
   const committed = committedCursor(ledger)
   const { further } = passingFacts(ledger)
   return {
     cursor: further !== null && further.after === committed ? further.cursor : committed,
-    /** Counts the epochs of the feed that this lake has seen, from 1; 0 before the first snapshot. */
     epoch: Number(read('epoch', text) ?? 0),
     first: read('first_snapshot', snapshot),
     last: read('last_snapshot', snapshot),
     layers: read('layers', mapOf(layersShape)) ?? none,
-    /** Open rows of each table. */
     records: read('records', mapOf(real)) ?? none,
   }
 }
 
-type RegistryState = Readonly<ReturnType<typeof registryState>>
-
-/** The state as a commit names it. */
+/** Puts the state of the registry in the form for a commit. */
 export function stateDraft({ epoch, first, last, ...rest }: Partial<RegistryState>): { [key: string]: Json } {
   const counted = epoch === undefined ? undefined : String(epoch)
   return named({ ...rest, epoch: counted, first_snapshot: first, last_snapshot: last })
@@ -72,34 +96,56 @@ function named(facts: Readonly<Record<string, unknown>>): { [key: string]: Json 
   return Object.fromEntries(set.map(([key, value]) => [`registry.${key}`, value])) as { [key: string]: Json }
 }
 
+/** Where the feed goes on after polls without news. */
+export interface FurtherCursor {
+  /** The committed cursor that it goes on from; null if none was committed. */
+  readonly after: string | null
+  readonly cursor: string
+}
+
+/** The entity tag of an answer, and the raw file that contains its body, relative to the lake. */
+export interface EntityTag {
+  readonly etag: string
+  readonly raw: string
+}
+
+/** Entity tags by path and query of their answers. */
+export type EntityTags = Readonly<Record<string, EntityTag>>
+
+/** Facts about the registry that make no version. */
+export interface PassingFacts {
+  /** Where the feed goes on after polls without news since a commit; null if there were none. */
+  readonly further: FurtherCursor | null
+  readonly tags: EntityTags
+  /** The last complete poll of the feed, Unix milliseconds; null before the first. */
+  readonly polled: number | null
+  /** What the last answers reported about limits, by header. */
+  readonly limits: Readonly<Record<string, string>>
+  /** Until when the provider refuses snapshots, Unix milliseconds; null if it never did. */
+  readonly snapshotLimit: number | null
+  /** Answers of 304 so far. */
+  readonly notModified: number
+}
+
 /** Reads the facts that make no version. */
-export function passingFacts(ledger: Ledger) {
+export function passingFacts(ledger: Ledger): PassingFacts {
   const read: Reading = (key, check) => provenOr(check, heldPassing(ledger, `registry.${key}`)?.value, key)
   return {
-    /** Where the feed goes on after polls that brought no news since the commit of that cursor. */
     further: read('further', shape({ after: orNull(text), cursor: text })),
     tags: read('tags', mapOf(shape({ etag: text, raw: text }))) ?? none,
-    /** The last complete poll of the feed, Unix milliseconds. */
     polled: read('polled', real),
-    /** What the last answers said about limits, by header. */
     limits: read('limits', mapOf(text)) ?? none,
-    /** Until when the provider refuses snapshots, Unix milliseconds. */
     snapshotLimit: read('snapshot_limit', real),
     notModified: read('not_modified', real) ?? 0,
   }
 }
 
-type PassingFacts = Readonly<ReturnType<typeof passingFacts>>
-
-/** The entity tags of answers, by path and query, with the raw file that holds the body. */
-type Tags = PassingFacts['tags']
-
-/** The facts as a commit notes them. */
+/** Puts the facts that make no version in the form for a commit. */
 export function passingDraft({ snapshotLimit, notModified, ...rest }: Partial<PassingFacts>): { [key: string]: Json } {
   return named({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
 }
 
-/** What a poll, one reading of the registry, is committed with. */
+/** What committing a poll (one reading of the registry) needs. */
 export interface PollContext {
   readonly ledger: Ledger
   readonly withEngine: WithEngine
@@ -127,7 +173,7 @@ export interface FinishedPoll extends PollContext {
   readonly disagreeing: readonly string[]
   readonly requests: readonly RequestRow[]
   readonly passing: Partial<PassingFacts>
-  readonly tags: Tags
+  readonly tags: EntityTags
 }
 
 /** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
@@ -149,7 +195,7 @@ export function enginesOf(spool: Spool): WithEngine {
 }
 
 /** The draft of one poll in the making, under the commit lock. */
-interface Drafting extends FinishedPoll {
+export interface Drafting extends FinishedPoll {
   readonly memory: Memory
   readonly change: PollChange
   /** As it was before. */
@@ -182,7 +228,7 @@ export async function stageLines(drafting: Drafting, engine: Engine, file: Table
   return staged
 }
 
-/** The same of any lines; without resources the table must have the same columns whatever the resources. */
+/** Writes lines of any name as a file; without resources the table must have the same columns whatever the resources. */
 export async function stageTable(
   engine: Engine,
   from: Pick<Drafting, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
@@ -217,9 +263,9 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
 }
 
 /** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
-export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags> {
+export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<EntityTags> {
   const { ledger, raws, whole, tags, files, name } = drafting
-  const next: Record<string, Tags[string]> = { ...tags }
+  const next: Record<string, EntityTags[string]> = { ...tags }
   for (const { known, address } of raws) {
     if (!known) continue
     const held = tags[address]

@@ -4,7 +4,7 @@ import {
   type HeldEntity,
   type HeldTexts,
   type RecordFinding,
-  type suspects,
+  type EntityName,
   verifyKinds,
 } from './history.ts'
 import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
@@ -77,7 +77,7 @@ export async function readHeld(
 export async function readTexts(
   ledger: Ledger,
   engine: Engine,
-  wanted: ReturnType<typeof suspects>,
+  wanted: readonly EntityName[],
 ): Promise<(resource: string, id: string) => HeldTexts | undefined> {
   const texts = new Map<string, Map<string, HeldTexts>>()
   for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {
@@ -175,15 +175,23 @@ export function findingLine({ kind, resource, id, detail, held = null, offered =
 
 const countsFields = { resource: text, open: count, versions: count }
 
-/** Open records and versions of a table of records, given its steps for FROM. */
-export async function countRecords(engine: Engine, table: string, steps: string) {
+/** Counts of one table of records. */
+export interface RecordCounts {
+  /** Records that are not removed. */
+  readonly open: number
+  /** Versions of all records. */
+  readonly versions: number
+}
+
+/** Counts the records of a table, given its steps for FROM. */
+export async function countRecords(engine: Engine, table: string, steps: string): Promise<RecordCounts> {
   const [counts] = await rowsAs(engine, countsFields, registryStatement('counts', { resource: quote(table), steps }))
   return counts ?? { open: 0, versions: 0 }
 }
 
-/** The same of every table. */
+/** Counts the open records and the versions of every table. */
 async function readCounts(ledger: Ledger, engine: Engine, tables: readonly string[]) {
-  const counts: Record<string, { readonly open: number; readonly versions: number }> = {}
+  const counts: Record<string, RecordCounts> = {}
   for (const table of tables) counts[table] = await countRecords(engine, table, relationOf(ledger, `history.${table}`))
   return counts
 }
@@ -191,7 +199,7 @@ async function readCounts(ledger: Ledger, engine: Engine, tables: readonly strin
 const eventsFields = { type: text, known: flag, op: text, events: count }
 
 /** Stored events by type and operation; `known`: whether this program knows the type. */
-async function readEventCounts(ledger: Ledger, engine: Engine): Promise<Shaped<typeof eventsFields>[]> {
+async function readEventCounts(ledger: Ledger, engine: Engine): Promise<EventCount[]> {
   return await rowsAs(engine, eventsFields, registryStatement('event_counts', { events: relationOf(ledger, 'events') }))
 }
 
@@ -240,21 +248,78 @@ function universeSql(paths: readonly string[]): string {
     FROM change WINDOW w AS (ORDER BY "at") ORDER BY "at"`
 }
 
-/** Where the registry stands by what its jobs committed; instants are ISO text, UTC. Names are relied on by scripts. */
-export function registryFacts(ledger: Ledger) {
+/** The committed state of the registry, for scripts; they rely on the names. */
+export interface RegistryFacts {
+  /** The date of the first snapshot; null before it. */
+  readonly first_snapshot: string | null
+  /** The date of the last snapshot; null before the first. */
+  readonly last_snapshot: string | null
+  /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
+  readonly epoch: number
+  /** The last poll of the feed that came to its tail, ISO text, UTC; null before the first. */
+  readonly feed_at: string | null
+}
+
+/** Reads the committed state of the registry. */
+export function registryFacts(ledger: Ledger): RegistryFacts {
   const { first, last, epoch } = registryState(ledger)
   return {
     first_snapshot: first?.date ?? null,
     last_snapshot: last?.date ?? null,
-    /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
     epoch,
-    /** The last poll of the feed that came to its tail. */
     feed_at: iso(passingFacts(ledger).polled),
   }
 }
 
-/** Reads what the lake knows; `behind` is what the feed says after the held cursor, if it was asked. `now` in Unix milliseconds. */
-export async function registryStatus(ledger: Ledger, catalogue: Catalogue, now: number, behind: boolean | null) {
+/** Stored events of one type and operation. */
+export interface EventCount {
+  readonly type: string
+  /** Whether this program knows the type. */
+  readonly known: boolean
+  /** What happened to the entity, such as `updated`. */
+  readonly op: string
+  readonly events: number
+}
+
+/** The limits that the registry's last answers reported; null for each that none reported. */
+export interface RegistryLimits {
+  readonly per_minute: number | null
+  readonly per_minute_remaining: number | null
+  readonly daily: number | null
+  readonly daily_remaining: number | null
+  /** Until when the provider refuses snapshots, ISO text, UTC; null if it does not. */
+  readonly snapshots_from: string | null
+}
+
+/** The state of the registry in the lake, for scripts; they rely on the names. */
+export interface RegistryStatus extends RegistryFacts {
+  /** What the last snapshot was put together from; null before the first. */
+  readonly last_snapshot_source: 'snapshot' | 'lists' | null
+  /** Seconds since the poll of `feed_at`; null before the first. */
+  readonly cursor_age: number | null
+  /** Where the feed goes on; null before the first snapshot. */
+  readonly cursor: string | null
+  /** Whether the provider's feed has gone on since; null if it was not requested or does not answer. */
+  readonly behind: boolean | null
+  /** Open records by table. */
+  readonly records: Readonly<Record<string, number>>
+  /** Versions of records by table. */
+  readonly versions: Readonly<Record<string, number>>
+  readonly events: readonly EventCount[]
+  readonly limits: RegistryLimits
+  /** Changes of the schema on record (view `schema_changes`). */
+  readonly schema_changes: number
+  /** Answers 304 so far. */
+  readonly not_modified: number
+}
+
+/** Reads the state of the registry; `behind`: whether the feed has gone on since the stored cursor. `now` in Unix milliseconds. */
+export async function registryStatus(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  now: number,
+  behind: boolean | null,
+): Promise<RegistryStatus> {
   const state = registryState(ledger)
   const { polled, limits, snapshotLimit, notModified } = passingFacts(ledger)
   const tables = [...recordTables(catalogue.resources).keys()]
@@ -270,10 +335,8 @@ export async function registryStatus(ledger: Ledger, catalogue: Catalogue, now: 
   return {
     ...registryFacts(ledger),
     last_snapshot_source: state.last?.source ?? null,
-    /** Seconds since the poll of `feed_at`. */
     cursor_age: polled === null ? null : Math.max(0, Math.round((now - polled) / 1000)),
     cursor: state.cursor,
-    /** Whether the provider's feed has gone on since; null where it was not asked or does not answer. */
     behind,
     records: countsOf('open'),
     versions: countsOf('versions'),
@@ -283,12 +346,9 @@ export async function registryStatus(ledger: Ledger, catalogue: Catalogue, now: 
       per_minute_remaining: limit('x-ratelimit-remaining'),
       daily: limit('x-quota-daily-limit'),
       daily_remaining: limit('x-quota-daily-remaining'),
-      /** Until when the provider refuses snapshots. */
       snapshots_from: iso(snapshotLimit !== null && snapshotLimit > now ? snapshotLimit : null),
     },
-    /** Changes of the schema that were told (view `schema_changes`). */
     schema_changes: await countSchemaChanges(ledger, engine),
-    /** Answers 304 so far. */
     not_modified: notModified,
   }
 }

@@ -14,13 +14,12 @@ import { readDetail, readList } from './bodies.ts'
 import type { Fields } from './json.ts'
 import { fieldText, type Incoming, readRecord } from './record.ts'
 import { type Check, type Holding, isShown, listAddress, narrowestList, type Seen, stateOf } from './verify-plan.ts'
+import type { ListCheck, RecordCheck } from './verify-plan.ts'
 import { differingMembers, type KnownKeys, lifeOf } from './keys.ts'
 import { readTexts } from './status.ts'
 import type { HeldTexts, RecordFinding } from './history.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import type { WithEngine } from './staging.ts'
-
-type ListCheck = Extract<Check, { kind: 'list' }>
 
 /** What an address says now; `unchanged` where that is what it said when it was last found as held. */
 interface SaidNow<T> {
@@ -104,17 +103,28 @@ export async function askList(
   return { kind: 'said', value: new Map(shown.map((incoming) => [incoming.id, incoming])), etag }
 }
 
-/** A contradiction that a check found, and what the lake held of the record then. */
-interface Suspect extends RecordFinding {
+/** A contradiction that a check found, and the state of the stored record then. */
+export interface Suspect extends RecordFinding {
   readonly check: Check
+  /** The address whose answer contradicts the lake. */
   readonly address: string
+  /** Stands for the stored record: equal as long as that does not change. */
   readonly state: string
 }
 
-type Compared = ReturnType<typeof comparedTo>
+/** The result of a check that was answered. */
+export interface CheckResult {
+  readonly kind: 'compared'
+  /** What the answer contradicts. */
+  readonly suspects: readonly Suspect[]
+  /** The entity tag of an answer that contradicts nothing; null if it has none, or contradicts something. */
+  readonly etag: string | null
+  /** Whether the answer decides nothing: it is none where one need not be. */
+  readonly untold: boolean
+}
 
 /** What checks are compared with. */
-interface Comparing {
+export interface Comparing {
   readonly ledger: Ledger
   readonly withEngine: WithEngine
   readonly asking: RegistryAsking
@@ -137,11 +147,11 @@ interface Shown {
 const mostOfList = 50
 
 /** Asks one address again and compares. */
-export async function compareCheck(comparing: Comparing, check: Check): Promise<Compared | Stopped> {
+export async function compareCheck(comparing: Comparing, check: Check): Promise<CheckResult | Stopped> {
   return check.kind === 'record' ? await compareRecord(comparing, check) : await compareList(comparing, check)
 }
 
-async function compareRecord(comparing: Comparing, check: Extract<Check, { kind: 'record' }>) {
+async function compareRecord(comparing: Comparing, check: RecordCheck): Promise<CheckResult | Stopped> {
   const { asking, holding } = comparing
   const told = await askOwn(asking, check, { seen: holding.seen, check })
   if (told.kind === 'stopped') return told
@@ -163,15 +173,11 @@ async function compareRecord(comparing: Comparing, check: Extract<Check, { kind:
   return comparedTo([{ ...suspect, kind: 'address_disagrees', detail, offered: still.text }])
 }
 
-const untold: Compared = { kind: 'compared', suspects: [], etag: null, untold: true }
+const untold: CheckResult = { kind: 'compared', suspects: [], etag: null, untold: true }
 
 type Judged = RecordFinding & { readonly state: string }
 
-/**
- * What a check came to: what its answer contradicts, and the entity tag of an answer that contradicts nothing. `untold`:
- * nobody can say, the answer is none where one need not be.
- */
-function comparedTo(suspects: readonly Suspect[], etag: string | null = null) {
+function comparedTo(suspects: readonly Suspect[], etag: string | null = null): CheckResult {
   return { kind: 'compared' as const, suspects, etag: suspects.length === 0 ? etag : null, untold: false }
 }
 
@@ -212,7 +218,7 @@ async function textsOf({ ledger, withEngine }: Comparing, { resource, id }: Show
   return texts(resource.name, id)
 }
 
-async function compareList(comparing: Comparing, check: ListCheck): Promise<Compared | Stopped> {
+async function compareList(comparing: Comparing, check: ListCheck): Promise<CheckResult | Stopped> {
   const { asking, holding } = comparing
   const { resource, filters } = check
   const names = Object.keys(filters).map((filter) => `${resource.name}?${filter}`)
@@ -243,7 +249,7 @@ function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListChe
   return expected.has(incoming.id) || fits(resource, filters, incoming)
 }
 
-function fits(resource: Resource, filters: ListCheck['filters'], incoming: Incoming): boolean {
+function fits(resource: Resource, filters: Filters, incoming: Incoming): boolean {
   return meets(resource, filters, incoming, incoming.verified)
 }
 

@@ -6,7 +6,7 @@ import { canBeAsked } from './json.ts'
 import type { HeldEntities, HeldEntity } from './history.ts'
 import { textHash } from './record.ts'
 
-/** What of the registry is asked again: one record by its own address, or one list. */
+/** A check of the registry: a request for one record by its own address, or for one list. */
 export type Check = RecordCheck | ListCheck
 
 interface Common {
@@ -20,13 +20,13 @@ interface Common {
 }
 
 /** A record by its own address; one that is gone has to be gone there, too. */
-interface RecordCheck extends Common {
+export interface RecordCheck extends Common {
   readonly kind: 'record'
   readonly id: string
 }
 
 /** A list, by one filter or by none. */
-interface ListCheck extends Common {
+export interface ListCheck extends Common {
   readonly kind: 'list'
   readonly filters: Filters
   /** What it has to show, by what the lake holds. */

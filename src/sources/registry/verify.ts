@@ -6,7 +6,7 @@ import type { Micros } from '../../base/time.ts'
 import { Engine } from '../../lake/store/engine.ts'
 import { acceptedPrefix } from './columns.ts'
 import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tableFiles } from './status.ts'
-import { type RecordFinding, verifyKinds } from './history.ts'
+import { type RecordFinding, type VerifyKind, verifyKinds } from './history.ts'
 import { gravestOf, type LakeError } from '../../base/errors.ts'
 import { type Ended, endedBy } from '../http/request-rows.ts'
 import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../../lake/ledger/verifying.ts'
@@ -21,20 +21,37 @@ import { registryDays } from './digests.ts'
 import { Lines } from './poll-lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
 import { registryState, stageTable } from './staging.ts'
-import { compareCheck } from './verify-compare.ts'
+import { type Comparing, compareCheck, type Suspect } from './verify-compare.ts'
 import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
 
-type Suspect = Extract<Awaited<ReturnType<typeof compareCheck>>, { kind: 'compared' }>['suspects'][number]
-
-type Comparing = Parameters<typeof compareCheck>[0]
-
-/** A contradiction that a verify found, and who took note of it. */
-export type ListedFinding = Awaited<ReturnType<typeof listFindings>>[number]
+/** A contradiction that a verify found and that is on record. */
+export interface ListedFinding {
+  /** Its name for `violations acknowledge`. */
+  readonly id: string
+  readonly kind: VerifyKind
+  readonly resource: string
+  /** The registry's id of the record. */
+  readonly record: string
+  /** In words. */
+  readonly detail: string
+  /** The stored record that is contradicted, as JSON text; null if there is none. */
+  readonly held: string | null
+  /** The provider's record that contradicts it, as JSON text; null if there is none. */
+  readonly offered: string | null
+  /** When it was found, microseconds. */
+  readonly found_at: Micros
+  /** When a person acknowledged it, microseconds; null if nobody has. */
+  readonly accepted_at: Micros | null
+  /** The reason that the person gave; null if nobody has acknowledged it. */
+  readonly why: string | null
+  /** Whether the lake has stored a different state of the record since: nothing is left to look at. */
+  readonly settled: boolean
+}
 
 /** The name of a finding for people: another one for each offered record. */
 const findingId = (finding: RecordFinding): string => sha256(findingLine(finding)).slice(0, 12)
 
-/** Of which findings a person took note, by their ids. */
+/** The acknowledgements of findings, by ids of the findings. */
 function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
   const rows = heldStates(ledger, acceptedPrefix, shape({ why: text }))
   return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
@@ -48,11 +65,8 @@ export function isOpenFinding({ accepted_at, settled }: Pick<ListedFinding, 'acc
 /** Kinds that a later state of the record in the lake settles. */
 const settling: ReadonlySet<string> = new Set(['lost_event', 'wrong_retirement', 'silent_change'])
 
-/**
- * What verifies found in these resources (null: all), the oldest first. `record` is the registry's id of the record; `settled`:
- * the lake has taken over another state of it since, nothing is left to look at.
- */
-export async function listFindings(ledger: Ledger, resources: readonly string[] | null) {
+/** Lists what verifies found in these resources (null: all), the oldest first. */
+export async function listFindings(ledger: Ledger, resources: readonly string[] | null): Promise<ListedFinding[]> {
   if (tableFiles(ledger, 'registry_findings').length === 0) return []
   using engine = await Engine.open(':memory:', { threads: 1 })
   const rows = await readVerifyFindings(ledger, engine)
@@ -71,6 +85,9 @@ export async function listFindings(ledger: Ledger, resources: readonly string[] 
 /** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
 const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const
 
+/** The result of one check. */
+type RegistryResult = (typeof registryResults)[number]
+
 /** A finding as scripts read it, with the address that said so. */
 interface RegistryFinding extends Required<RecordFinding> {
   readonly address: string
@@ -84,7 +101,7 @@ export interface RegistryVerified extends Ended {
   readonly budget: number | null
   /** Addresses that could be asked, those that were chosen, and what became of them. */
   readonly checks: Counts
-  readonly results: Readonly<Record<(typeof registryResults)[number], number>>
+  readonly results: Readonly<Record<RegistryResult, number>>
   /** Filters of lists that the provider does not heed (`issuers?country`): lists by them say nothing. */
   readonly ignored: readonly string[]
   readonly findings: readonly RegistryFinding[]
@@ -161,28 +178,47 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
   })
 }
 
-/** What has come of a verify so far: nothing yet. */
-function newCourse(cursor: string) {
+/** An address without a usable answer. */
+interface FailedAddress {
+  readonly address: string
+  readonly reason: string
+}
+
+/** The results of a verify so far. */
+interface VerifyCourse {
+  /** Checks by result. */
+  readonly results: Record<RegistryResult, number>
+  readonly findings: Map<string, RegistryFinding>
+  /** Acknowledged findings that were found again, by their lines. */
+  readonly accepted: Set<string>
+  readonly failures: FailedAddress[]
+  /** How far the feed was read on, and the records (`resource id`) of which it has news. */
+  readonly feed: { cursor: string; readonly news: Set<string> }
+  /** Checks that were answered. */
+  verified: number
+  /** Addresses without a usable answer, in a row. */
+  failedInRow: number
+}
+
+/** The course of a verify before its first answer. */
+function newCourse(cursor: string): VerifyCourse {
   return {
     results: noneOf(registryResults),
     findings: new Map<string, RegistryFinding>(),
-    /** Found again, by their lines, though a person had taken note. */
     accepted: new Set<string>(),
-    failures: [] as { readonly address: string; readonly reason: string }[],
+    failures: [],
     feed: { cursor, news: new Set<string>() },
     verified: 0,
     failedInRow: 0,
   }
 }
 
-type Course = ReturnType<typeof newCourse>
-
 const seenKey = 'registry.seen.'
 /** Where the state keeps when an address was requested whose answer was not what the lake holds. */
 const triedKey = 'registry.tried.'
 const seenShape = shape({ etag: orNull(text), digest: text })
 
-async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent: Comparing['isSpent']) {
+async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent: () => boolean): Promise<Comparing> {
   const { ledger, withEngine, asking } = run
   const chosen = ({ name }: Resource): boolean => input.names?.includes(name) ?? true
   const resources = [...input.catalogue.resources.values()].filter(chosen)
@@ -204,7 +240,7 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent
 interface Verifying {
   readonly run: RegistryRun
   readonly comparing: Comparing
-  readonly course: Course
+  readonly course: VerifyCourse
 }
 
 async function askInPortions(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
@@ -219,13 +255,23 @@ async function askInPortions(verifying: Verifying, checks: readonly Check[]): Pr
 
 const needsSync = (why: string): Stopped => stop('failed', `${why}: run pitlake registry sync first`)
 
-/** What the checks of one portion came to. */
+/** A check whose answer is as stored, or decides nothing. */
+interface SoundCheck {
+  readonly check: Check
+  /** The entity tag of its answer; null if it has none. */
+  readonly etag: string | null
+}
+
+/** The results of the checks of one portion. */
 interface Asked {
   /** Every check that got an answer, or none that could be used. */
   readonly tried: Check[]
-  readonly sound: { readonly check: Check; readonly etag: string | null }[]
+  /** Answered as stored. */
+  readonly sound: SoundCheck[]
   readonly suspects: Suspect[]
-  readonly untold: Asked['sound']
+  /** Answered without deciding anything. */
+  readonly untold: SoundCheck[]
+  /** Why the portion ended early; null if it did not. */
   stopped: Stopped | null
 }
 
@@ -286,7 +332,7 @@ async function judge(verifying: Verifying, suspects: readonly Suspect[]): Promis
   const failures = course.failures.length
   let rest = await withoutNews(verifying, suspects)
   if ('kind' in rest) return rest
-  let sound: Asked['sound'] = []
+  let sound: SoundCheck[] = []
   if (rest.length > 0 && run.ledger.head().provider?.synthetic !== true) {
     const text = `${rest.length} records differ: asked again when the feed had time to tell of them`
     run.tell({ kind: 'note', text })
@@ -352,7 +398,7 @@ async function keep(
     const line = findingLine(suspect)
     if (course.findings.has(line) || course.accepted.has(line)) continue
     const { kind, resource, id: own, detail, address } = suspect
-    course.results[kind as keyof Course['results']]++
+    course.results[kind as RegistryResult]++
     if (known.has(findingId(suspect))) {
       course.accepted.add(line)
       continue

@@ -43,7 +43,7 @@ const nested = /^(?:STRUCT|MAP|JSON)|\]$/
 export const rawOf = ({ column, json }: Source): Sql =>
   json ? `json_extract(json, ${quote(`$.${JSON.stringify(column)}`)})` : quoteName(column)
 
-/** The same as a text, where that is how files have it. */
+/** SQL of a column as text; null if the files have no texts in it. */
 const textOf = (source: Source): Sql | null =>
   source.json ? `(${rawOf(source)} ->> '$')` : source.type === 'VARCHAR' ? rawOf(source) : null
 

@@ -3,15 +3,15 @@ import { ownEndpoint } from '../../catalog/own-endpoint.ts'
 import { seriesId } from '../../catalog/series.ts'
 import { exportRule, type OwnRow, type SourceMapping } from '../../catalog/sources.ts'
 import { stepSql } from '../../base/intervals-sql.ts'
-import { commit, type Draft, type Ticket } from '../../lake/ledger/commit.ts'
+import { commit, type Draft, type Ticket, type Version } from '../../lake/ledger/commit.ts'
 import { rulesOf } from '../points/datings.ts'
-import type { CoverageRow, Json } from '../../lake/ledger/entry.ts'
+import type { CoverageRow, Json, Violation } from '../../lake/ledger/entry.ts'
 import { heldCoverage, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { JobDeps, Run } from '../../lake/ledger/job.ts'
 import { heldLost } from '../../lake/ledger/lost.ts'
 import { openSpool } from '../../lake/ledger/spool-sweep.ts'
 import { judge, learntFrom } from '../metrics/batch.ts'
-import { convertBeside, differingIn, standingBySeries } from '../metrics/convert-batch.ts'
+import { type ConversionDeps, convertBeside, differingIn, standingBySeries } from '../metrics/convert-batch.ts'
 import { keepingProven } from '../metrics/verify-findings.ts'
 import type { Body, BodyResult, Reader, Staged } from '../points/conversion.ts'
 import { ownPrefix, ownRows, withOwn } from '../points/own-rows.ts'
@@ -20,7 +20,7 @@ import { numbered, rowsSql, statement } from '../points/sql.ts'
 import { Engine, quote } from '../../lake/store/engine.ts'
 import { count, day, end, floor, type Instant, type Interval, step } from '../../base/time.ts'
 import { minus, type Window } from '../../base/windows.ts'
-import { refuseRow, stagedSql, type TakenRows, type Word, mappedWords } from './rows.ts'
+import { refuseRow, stagedSql, type ImportedRows, type Word, mappedWords } from './rows.ts'
 
 /** A run that takes rows of the user's own as the metric `path`. */
 interface Taking {
@@ -35,7 +35,7 @@ interface Taking {
 
 /** What was read, and what the lake is to keep of it. */
 interface Given {
-  readonly rows: TakenRows
+  readonly rows: ImportedRows
   readonly row: OwnRow
   /** Whether that is kept in any case, not only where points come. */
   readonly renewed?: boolean
@@ -51,18 +51,47 @@ interface Portion extends Readonly<Record<Word, string | null>> {
   readonly last: Instant
 }
 
+/** Rows of the user's, compared with the stored points. */
+export interface DraftedImport {
+  /** The commit: of a verify nothing but differences. */
+  readonly draft: Draft
+  /** Stored values that differ; an incident counts as one. */
+  readonly violations: number
+  /** The violations of single points. */
+  readonly differing: readonly Violation[]
+  readonly incidents: number
+  /** Points and vintages that are new. */
+  readonly added: number
+  /** Stored points between the first and the last row that the rows lack. */
+  readonly lacking: number
+  /** New points that are late: known only from this import on. */
+  readonly late: number
+  /** Points that might be stored, stored before or not. */
+  readonly kept: number
+  /** Rows that repeat a point. */
+  readonly doubled: number
+}
+
+/** The result of taking rows into the lake. */
+interface ImportOutcome {
+  readonly rows: ImportedRows
+  /** Undefined if nothing was drafted. */
+  readonly done: DraftedImport | undefined
+  readonly version: Version
+}
+
 /**
  * Has rows read in an engine of their own, compares them with what is held and commits what is new: of a verify nothing but
  * differences. What has nothing new makes no version.
  */
-export async function takeRows(taking: Taking, read: (engine: Engine) => Promise<Given>) {
+export async function takeRows(taking: Taking, read: (engine: Engine) => Promise<Given>): Promise<ImportOutcome> {
   const { run, deps, root, of } = taking
   await using spool = await openSpool(root, run.id, deps)
   using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
   const given = await read(engine)
   const portions = await portionsOf(engine, given.rows)
   const row = withDimensions(given.row, portions)
-  let done: Awaited<ReturnType<typeof drafted>> | undefined
+  let done: DraftedImport | undefined
   const draft = async (ticket: Ticket): Promise<Draft | null> => {
     if (of !== undefined && ticket.version !== of + 1) return null
     const beside = { ledger: run.ledger, spool, engine, run: run.id, ticket }
@@ -83,7 +112,7 @@ function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
 }
 
 /** The series that the rows are, and from where to where each goes. */
-async function portionsOf(engine: Engine, rows: TakenRows): Promise<Portion[]> {
+async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]> {
   const { keys, columns, constants, interval, mapping } = rows
   const start = startOf(mapping, interval)
   const own = [...mappedWords, 'day' as const].map((name) => {
@@ -113,11 +142,11 @@ function startOf({ timestamp }: SourceMapping, interval: Interval): string {
 }
 
 interface Drafting extends Taking, Given {
-  readonly beside: Parameters<typeof convertBeside>[0]
+  readonly beside: ConversionDeps
 }
 
-/** Compares the rows with what is held: the draft of the commit, and what is told of it. */
-async function drafted(drafting: Drafting, portions: readonly Portion[]) {
+/** Compares the rows with the stored points and drafts their commit. */
+async function drafted(drafting: Drafting, portions: readonly Portion[]): Promise<DraftedImport> {
   const { run, deps, path, row, rows, beside } = drafting
   const { ledger, engine, ticket } = beside
   const { interval } = rows
@@ -161,7 +190,6 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]) {
   return {
     draft: run.job === 'verify' ? { ...told, violations: judged.violations, passed: judged.passed } : whole,
     violations: differing.length + incidents.length,
-    /** Those of them that are of single points. */
     differing,
     incidents: incidents.length,
     added: made.bodies.reduce((sum, { added }) => sum + added, 0),
@@ -173,7 +201,7 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]) {
 }
 
 /** Whether the files date each value themselves. */
-const isDated = ({ keys, columns }: TakenRows): boolean => columns.has('computed') || keys.includes('day')
+const isDated = ({ keys, columns }: ImportedRows): boolean => columns.has('computed') || keys.includes('day')
 
 /** One body a series, and a day where each file is an export of one; the portions by the names of the bodies. */
 function bodiesOf({ beside, rows, row, path }: Drafting, portions: readonly Portion[]) {
@@ -207,7 +235,7 @@ function bodiesOf({ beside, rows, row, path }: Drafting, portions: readonly Port
 function coverageOf(
   asked: readonly Body[],
   bodies: readonly BodyResult[],
-  { interval, mapping }: TakenRows,
+  { interval, mapping }: ImportedRows,
 ): CoverageRow[] {
   const results = new Map(bodies.map((body) => [body.request, body]))
   return asked.flatMap(({ request, series, askedAt }) => {
@@ -233,7 +261,7 @@ function withoutWeekends(window: Window): Window[] {
 }
 
 /** Stages the user's rows, each under the number of its body; the portions are those of the bodies' requests. */
-function readerOf(rows: TakenRows, portions: ReadonlyMap<string, Portion>): Reader {
+function readerOf(rows: ImportedRows, portions: ReadonlyMap<string, Portion>): Reader {
   const { keys, mapping, interval } = rows
   const stage: Reader['stage'] = async (session, ordered) => {
     const bodies = ordered.map(({ body: { request } }, body) => ({ ...portions.get(request), body }))

@@ -20,8 +20,11 @@ const endings = {
   arrow: ['arrow', 'arrows', 'feather', 'ipc'],
 } as const
 
-/** `table`: one of the engine itself, which may be empty. */
-type Format = keyof typeof endings | 'query' | 'table'
+/** A format of files; derived, because `endings` lists them once. */
+type FileFormat = keyof typeof endings
+
+/** How rows are read; `table`: from a table of the engine itself, which may be empty. */
+type Format = FileFormat | 'query' | 'table'
 
 /** A file of the user's, as it stood before it was read. */
 interface Standing {
@@ -78,10 +81,10 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
   }
 }
 
-function formatOf(path: string): keyof typeof endings | undefined {
+function formatOf(path: string): FileFormat | undefined {
   const [, ending = ''] = /\.(\w+)(?:\.(?:gz|zst))?$/.exec(path.toLowerCase()) ?? []
   const found = Object.entries(endings).find(([, all]) => all.some((one) => one === ending))
-  return found?.[0] as ReturnType<typeof formatOf>
+  return found?.[0] as FileFormat | undefined
 }
 
 async function filesOf(engine: Engine, names: readonly string[], { cwd, maxBytes }: Reach): Promise<Standing[]> {

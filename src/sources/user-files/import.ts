@@ -1,3 +1,5 @@
+import type { LakeError } from '../../base/errors.ts'
+import type { Interval } from '../../base/time.ts'
 import { usage } from '../../base/errors.ts'
 import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
 import { exportRule, mappingRow, type OwnRow, ownName, ownRow, type SourceMapping } from '../../catalog/sources.ts'
@@ -20,7 +22,39 @@ export interface ImportInput {
   readonly maxBytes: number
 }
 
-/** What is imported under a name. */
+/** The result of importing one source, for scripts; they rely on the names. */
+export interface ImportSummary {
+  /** The name without `own/`. */
+  readonly name: string
+  /** Rows of the files. */
+  readonly rows: number
+  /** New points. */
+  readonly points_added: number
+  /** New vintages of points that had a value. */
+  readonly vintages_added: number
+  /** Rows that added nothing. */
+  readonly left: number
+  /** Why they added nothing: stored already, of an unfinished interval, or repeating a point. */
+  readonly left_because: { readonly held: number; readonly unfinished: number; readonly doubled: number }
+  /** Stored points between the first and the last `t` of the files that the files lack. */
+  readonly lacking: number
+  /** Points that an earlier import lacked although they were known by then: they are known from this import on. */
+  readonly late: number
+  /** Stored values that differ from the files; an incident counts as one. */
+  readonly violations: number
+  /** The newest version after the import. */
+  readonly version: number
+  /** What the user should know. */
+  readonly notes: readonly string[]
+}
+
+/** The result of importing one source, and the error with which the command ends; null if all is well. */
+export interface ImportResult {
+  readonly summary: ImportSummary
+  readonly error: LakeError | null
+}
+
+/** Files to import under a name. */
 interface Source {
   readonly name: string
   readonly files: readonly string[]
@@ -33,8 +67,8 @@ interface Source {
  * Takes files of the user's into the lake as series `own/NAME`, or what the catalogues map, all of it or what is named: one
  * after the other, each whole, or not where a row cannot be used.
  */
-export async function importOwn(input: ImportInput, deps: JobDeps) {
-  const ended: Awaited<ReturnType<typeof imported>>[] = []
+export async function importOwn(input: ImportInput, deps: JobDeps): Promise<ImportResult[]> {
+  const ended: ImportResult[] = []
   for (const source of sourcesOf(input)) ended.push(await imported({ ...input, ...source }, deps))
   return ended
 }
@@ -83,7 +117,7 @@ function checked(said: Readonly<Record<string, unknown>>): SourceMapping {
   })
 }
 
-async function imported(input: ImportInput & Source, deps: JobDeps) {
+async function imported(input: ImportInput & Source, deps: JobDeps): Promise<ImportResult> {
   const { root, name, catalogue } = input
   const path = `${ownPrefix}${name}`
   refuseName(input, path)
@@ -107,12 +141,9 @@ async function imported(input: ImportInput & Source, deps: JobDeps) {
       rows: rows.rows,
       points_added: brought - vintages_added,
       vintages_added,
-      /** Rows that brought nothing, and why. */
       left: rows.rows - brought,
       left_because: { held: kept - brought, unfinished: rows.rows - doubled - kept, doubled },
-      /** Points that the lake holds between the first and the last `t` of the files, and that they lack. */
       lacking,
-      /** Points that an earlier import lacked although they were known by then: they are known from this import on. */
       late,
       violations,
       version: version.version,
@@ -173,7 +204,7 @@ function mapped({ name, whole }: Source, given: OwnFiles & { mapping: SourceMapp
 const keptFiles = 200
 
 /** What the lake will keep of it: the mapping and all that there is, what came before included. */
-function keptOf(mapping: SourceMapping, interval: OwnRow['intervals'][number], input: ImportInput, held?: OwnRow) {
+function keptOf(mapping: SourceMapping, interval: Interval, input: ImportInput, held?: OwnRow) {
   const named = input.files.map((file) => (isQuery(file) || file.startsWith('/') ? file : `${input.cwd}/${file}`))
   const before = held ?? ownRow.parse({ mapping })
   const files = [...new Set([...before.files, ...named])].slice(-keptFiles)

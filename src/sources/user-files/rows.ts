@@ -30,7 +30,7 @@ const statement = statementsIn(new URL('sql/', import.meta.url))
 
 /** The dimensions of a series, as mappings name them. */
 export const mappedWords = ['asset', 'currency', 'exchange', 'network'] as const
-/** One of them. */
+/** A dimension of a series, as mappings name it. */
 export type Word = (typeof mappedWords)[number]
 
 /** Files, and the mapping by which they are read. */
@@ -39,8 +39,27 @@ interface Reading {
   readonly mapping: SourceMapping
 }
 
-/** The user's rows in the table `own_rows`, and what they are keyed by. */
-export type TakenRows = Awaited<ReturnType<typeof readRows>>
+/** What keys a row: a dimension, or `day` if each file is the export of a day. */
+export type RowKey = Word | 'day'
+
+/** The user's rows in the table `own_rows`. */
+export interface ImportedRows extends Reading {
+  /** The interval of all rows. */
+  readonly interval: Interval
+  /** Columns of the table that key a row, in addition to its time. */
+  readonly keys: readonly RowKey[]
+  /** Keys whose names are numbered, as the enum `own_asset` …. */
+  readonly typed: readonly Word[]
+  /** Names of the table's columns. */
+  readonly columns: ReadonlySet<string>
+  /** Dimensions that the mapping states for all rows. */
+  readonly constants: Readonly<Partial<Record<Word, string>>>
+  readonly rows: number
+  /** Rows that repeat a point. */
+  readonly doubled: number
+  /** What the mapping leaves open, and how that is read. */
+  readonly notes: readonly string[]
+}
 
 /**
  * Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. Where one
@@ -52,7 +71,7 @@ export async function readRows(
   mapping: SourceMapping,
   weekStart: Weekday,
   [known, ...others]: readonly Interval[] = [],
-) {
+): Promise<ImportedRows> {
   const reading = { given, mapping }
   const { readings, keys, constants, notes, used } = readingsOf(reading)
   await given.load?.(used)
@@ -86,7 +105,6 @@ export async function readRows(
   const interval = mapping.interval ?? usual ?? (await intervalOf(engine, least))
   await refuseOffGrid(engine, reading, interval, weekStart)
   const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
-  /** `typed`: keys whose names are numbered, as the type `own_asset` …; `doubled`: so many rows tell a point again. */
   return { given, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
 
@@ -318,7 +336,7 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
 }
 
 /** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
-export function stagedSql({ keys, typed, columns, mapping }: TakenRows, start: string) {
+export function stagedSql({ keys, typed, columns, mapping }: ImportedRows, start: string) {
   // Bodies and the names of one enum are numbered alike.
   const [key = '', ...others] = keys
   const joins = others.length > 0 || keys.length !== typed.length

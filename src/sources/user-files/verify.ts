@@ -4,16 +4,43 @@ import { LakeError } from '../../base/errors.ts'
 import { heldWeekStart, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { Findings } from '../metrics/verify-findings.ts'
+import { type Difference, Findings } from '../metrics/verify-findings.ts'
 import { partitionsOf } from '../points/files.ts'
 import { ownRows } from '../points/own-rows.ts'
 import { statOf } from '../../lake/store/disk.ts'
-import { takeRows } from './draft.ts'
+import { type DraftedImport, takeRows } from './draft.ts'
 import { givenBy, isQuery } from './files.ts'
 import { readRows } from './rows.ts'
 
-/** What came of own data: their files, and each stored value that a file tells otherwise now. */
-export type OwnVerified = Awaited<ReturnType<typeof verifyOwn>>
+/** How a file compares with the lake; `gone`: it no longer exists; `unreadable`: it exists and cannot be used any more. */
+export type FileState = 'held' | 'differs' | 'gone' | 'unreadable'
+
+/** A file of user data, compared with the lake. */
+export interface FileComparison {
+  readonly metric: string
+  /** The file, glob or SELECT. */
+  readonly file: string
+  readonly state: FileState
+  /** Its rows; 0 if it was not read. */
+  readonly rows: number
+  /** Rows that an import would add. */
+  readonly news: number
+  /** Why it cannot be used; null if it can, or does not exist. */
+  readonly reason: string | null
+}
+
+/** User data, compared with the files from which they were imported. */
+export interface OwnVerified {
+  /** The newest version. */
+  readonly version: number
+  readonly files: readonly FileComparison[]
+  /** Files for the next time. */
+  readonly left: number
+  /** Stored values that differ from a file. */
+  readonly differences: readonly Difference[]
+  /** Incidents: very many differences at once. */
+  readonly incidents: number
+}
 
 interface VerifyOwn {
   readonly root: string
@@ -39,7 +66,7 @@ const day = 86_400_000_000
  * Compares own data with the files from which they were imported, where these are still there. A difference is put on
  * record and never applied, and nothing new is taken.
  */
-export async function verifyOwn(input: VerifyOwn, deps: JobDeps) {
+export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVerified> {
   return await withLake({ root: input.root, name: 'verify', lock: 'import' }, deps, async (run) => {
     const harmed = harmedMetrics(run.ledger, input.damaged)
     const all = [...ownRows(run.ledger)].flatMap(([metric, row]) =>
@@ -50,7 +77,7 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps) {
     const chosen = Array.from({ length: most }, (_, n) => all[(first + n) % all.length] as Source)
     await run.begin({ files: chosen.map(({ file }) => file) }, () => ({}))
     const findings = new Findings()
-    const files: Awaited<ReturnType<typeof compared>>['told'][] = []
+    const files: FileComparison[] = []
     let incidents = 0
     for (const one of chosen) {
       const { told, done } = await compared(input, run, deps, one)
@@ -59,7 +86,6 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps) {
       findings.add({ violations: done?.differing ?? [], verified: [], unused: new Map(), asked: [] })
     }
     const differences = findings.differences(run.ledger, { base: '', secrets: [] })
-    /** `left`: files for the next time. */
     const value = { version: run.ledger.head().version, files, left: all.length - most, differences, incidents }
     return { value, stopped_by: null, error: null }
   })
@@ -71,10 +97,20 @@ function harmedMetrics(ledger: Ledger, damaged: ReadonlySet<string>): ReadonlySe
   return new Set([...partitionsOf(files).values()].map(({ metric }) => metric))
 }
 
+/** A compared file, with the draft of its differences; without one if it was not read. */
+interface ComparedFile {
+  readonly told: FileComparison
+  readonly done?: DraftedImport | undefined
+}
+
 /** Compares the rows of a file as an import does. */
-async function compared({ root, catalogue, cwd }: VerifyOwn, run: Run, deps: JobDeps, { metric, row, file }: Source) {
-  /** `gone`: it is no longer there; `unreadable`: it is, and cannot be used any more. `news`: rows that an import would bring. */
-  const found = (state: 'held' | 'differs' | 'gone' | 'unreadable', reason: string | null, rows = 0, news = 0) => {
+async function compared(
+  { root, catalogue, cwd }: VerifyOwn,
+  run: Run,
+  deps: JobDeps,
+  { metric, row, file }: Source,
+): Promise<ComparedFile> {
+  const found = (state: FileState, reason: string | null, rows = 0, news = 0): FileComparison => {
     return { metric, file, state, rows, news, reason }
   }
   if (!isQuery(file) && !/[*?[]/.test(file) && (await statOf(file)) === undefined) return { told: found('gone', null) }
