@@ -1,5 +1,5 @@
 import { intervals } from '../base/time.ts'
-import type { calendarOf } from './panel-calendar.ts'
+import type { CalendarGrid } from './panel-calendar.ts'
 
 /** A moment: an ISO date or date-time (zone-less means UTC), or a Date. */
 export type Moment = string | Date
@@ -27,7 +27,7 @@ interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 's
   readonly span: number
   readonly list: readonly string[]
   readonly metrics: readonly PanelColumn[]
-  readonly grid: ReturnType<typeof calendarOf>
+  readonly grid: CalendarGrid
 }
 
 /** An instant at which something is decided; its further fields come back beside the answer. */

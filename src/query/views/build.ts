@@ -15,8 +15,8 @@ import { atOneInstant } from '../../lake/ledger/index-rows.ts'
 import { heldRevisable } from '../../sources/points/revisable.ts'
 import { earlierDatings } from '../../sources/points/datings.ts'
 import { withOwn } from '../../sources/points/own-rows.ts'
-import { compile, type Compiled } from './compile.ts'
-import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
+import { compile, type Compiled, type CompiledViews } from './compile.ts'
+import { type ExportDeps, exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
 import {
   catalogueDigest,
   isMadeBy,
@@ -178,7 +178,7 @@ export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock
 async function exportAll(
   ledger: Ledger,
   catalogue: Catalogue,
-  tools: Parameters<typeof exportTable>[3],
+  tools: ExportDeps,
 ): Promise<{ paths: Map<string, string>; written: number }> {
   const paths = new Map<string, string>()
   let written = 0
@@ -233,7 +233,7 @@ interface Replacing {
 /** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
 async function replaceAll(
   root: string,
-  statements: ReturnType<typeof compile>,
+  statements: CompiledViews,
   { script, earlier, deps, mark, engine, makers }: Replacing,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk

@@ -6,7 +6,7 @@ import { archivable, type Archived } from '../../lake/ledger/archive.ts'
 import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
 import { archivedState } from '../../lake/ledger/index-queries.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
-import { declared } from './relations.ts'
+import { declared, type TypedColumns } from './relations.ts'
 import { footerSql } from '../../lake/store/parquet.ts'
 import { writeStream } from '../../lake/store/files.ts'
 import { sha256File } from '../../lake/ledger/commit.ts'
@@ -15,9 +15,10 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 
-/** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
+/** A table of the ledger or the catalogue that the views read from an exported file. */
 interface Exported {
-  readonly columns: ReturnType<typeof declared>
+  readonly columns: TypedColumns
+  /** Rows, each as one JSON object in one line. */
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 
@@ -249,13 +250,21 @@ function linksOf(catalogue: Catalogue): Exported {
 /** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
 export const exportsFolder = places.exports
 
-/** What writing exports needs. */
-interface ExportDeps {
-  /** Opened with the first table that is written. */
+/** Resources for writing exports. */
+export interface ExportDeps {
+  /** Returns the engine; it is opened with the first table that is written. */
   readonly engine: () => Promise<Engine>
   readonly disk: Disk
-  /** Different for every builder at work. */
+  /** Part of the names of temporary files, different for every running builder. */
   readonly mark: string
+}
+
+/** The Parquet file of an exported table. */
+export interface ExportedFile {
+  /** Absolute path. */
+  readonly path: string
+  /** Whether the file was written now; false if an earlier one has the same rows. */
+  readonly written: boolean
 }
 
 /**
@@ -267,7 +276,7 @@ export async function exportTable(
   table: string,
   { columns, lines }: Exported,
   { engine, disk, mark }: ExportDeps,
-) {
+): Promise<ExportedFile> {
   const folder = inLake(ledger.root, exportsFolder)
   await makeFolder(disk, folder)
   const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
@@ -286,8 +295,8 @@ export async function exportTable(
   }
 }
 
-/** What rows with these columns are known by; most tables are as they were, and writing them out would be for nothing. */
-function digestOf(lines: Iterable<string>, columns: Exported['columns']): string {
+/** Digest of columns and rows, by which an earlier file is found; most tables are as they were, and writing them out would be for nothing. */
+function digestOf(lines: Iterable<string>, columns: TypedColumns): string {
   const hash = createHash('sha256').update(JSON.stringify(columns))
   for (const block of blocksOf(lines)) hash.update(block)
   return hash.digest('hex').slice(0, 16)
@@ -363,7 +372,7 @@ function* blocksOf(lines: Iterable<string>): Generator<string> {
 export function copySql(
   { path, longest }: WrittenLines,
   to: string,
-  columns: Exported['columns'],
+  columns: TypedColumns,
   footer: Readonly<Record<string, string>> = {},
 ): string {
   const raw = columns.map(([name, type]) => `${quote(name)}: ${quote(type === 'TIMESTAMPTZ' ? 'BIGINT' : type)}`)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { statOf, codeOf, type Disk, isReadable } from '../../lake/store/disk.ts'
 import { textOf, linkAbove, readText } from '../../lake/store/files.ts'
-import type { compile } from './compile.ts'
+import type { CompiledViews } from './compile.ts'
 import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
 import { jsonOf } from '../../base/json.ts'
@@ -67,7 +67,7 @@ export interface Makers {
 
 /** The manifest of views with these digests of their script and database. */
 export function manifestOf(
-  { root, lake, version, objects, tables }: ReturnType<typeof compile>,
+  { root, lake, version, objects, tables }: CompiledViews,
   makers: Makers,
   script: string,
   database: string,
