@@ -29,8 +29,9 @@ import { hint } from '../../base/suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../../base/time.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { arguedOf, bringGrid, featuresIn, namedFeatures, plannedOver } from './grid.ts'
-import { type Due, selectOf, unrequestedBy, valuesOf, waitsFor } from './values.ts'
+import { type Due, type DueValues, selectOf, unrequestedBy, valuesOf, waitsFor } from './values.ts'
 
+/** A feature as the lake stores it. Derived from its zod shape, which reads it. */
 type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
 
 /** What features are brought up to date with. */
@@ -326,7 +327,7 @@ async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Pro
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
 
 /** Computes and commits; undefined where the lake went on meanwhile. */
-async function computed(job: Job, known: Known, session: Engine, due: Parameters<typeof valuesOf>[1]) {
+async function computed(job: Job, known: Known, session: Engine, due: DueValues) {
   const { kept, feature, at, path } = known
   const of = await versionOf(session)
   const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })
