@@ -38,7 +38,12 @@ interface Held {
  * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
  * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
  */
-export async function stageJournal(from: Destination, source: Listing, root: string, held?: Held) {
+export async function stageJournal(
+  from: Destination,
+  source: Listing,
+  root: string,
+  held?: Held,
+): Promise<StagedJournal> {
   if (held && goesOn(source, held.listing)) {
     const { newest } = held.listing
     const near = inForce(held.listing).filter(
@@ -81,8 +86,20 @@ function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
   return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
 }
 
-/** A journal that was brought to this machine and read: its newest checkpoint, null where every entry is there, and what follows it. */
-async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held) {
+/** A journal that was copied to this machine and read. */
+export interface StagedJournal extends Disposable {
+  /** Folder of the copy. */
+  readonly root: string
+  /** The index, in memory; it is closed when the journal is disposed of. */
+  readonly index: Ledger
+  /** Version of the newest checkpoint; null if every entry is there. */
+  readonly checkpoint: number | null
+  /** Versions of the entries after the checkpoint, ascending. */
+  readonly entries: readonly number[]
+}
+
+/** Copies the files of a journal to this machine and reads them. */
+async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held): Promise<StagedJournal> {
   await makeFolder(realDisk, inLake(root, places.journal))
   await stageRuns(root, from, held)
   for (const { version, entry, place } of files) {

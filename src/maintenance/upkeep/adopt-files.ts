@@ -43,8 +43,8 @@ export interface FoundFile extends Place {
   readonly datedAt: number
 }
 
-/** A file as the journal is to list it. */
-type TakenUp = {
+/** A file as the journal will list it. */
+export interface FileListing {
   readonly file: FoundFile
   readonly label: string
   readonly meta: { readonly [key: string]: Json }
@@ -105,7 +105,7 @@ export function writtenBy(path: string): { readonly at: number; readonly redate:
 }
 
 /** A file under a label as the journal keeps it. */
-export async function entryOf(root: string, { file, label, meta }: TakenUp): Promise<FileEntry> {
+export async function entryOf(root: string, { file, label, meta }: FileListing): Promise<FileEntry> {
   const { path, table, rows, digest } = file
   const full = inLake(root, path)
   const bytes = (await statOf(full))?.size ?? 0

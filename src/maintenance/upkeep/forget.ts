@@ -35,11 +35,36 @@ interface Gone {
   readonly months: { readonly left: Months; readonly held: Months }
 }
 
+/** Loss of a series. */
+export interface SeriesLoss {
+  /** Id of the series. */
+  readonly series: string
+  /** Number of lost points. */
+  readonly points: number
+  /** Windows that will be requested again, half-open, seconds. */
+  readonly windows: readonly Window[]
+}
+
+/** Damaged files that were taken out of a lake. */
+export interface ForgottenFiles {
+  /** Version without them. */
+  readonly version: number
+  /** Paths, relative to the lake. */
+  readonly files: readonly string[]
+  /** Number of lost points. */
+  readonly points: number
+  readonly series: readonly SeriesLoss[]
+}
+
 /**
  * Takes damaged files out of the lake in one commit that says the loss: their points are counted off, and the windows
  * that only they covered are failed, so that the next fetch asks for them again.
  */
-export async function forgetLost(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps) {
+export async function forgetLost(
+  ledger: Ledger,
+  damaged: readonly DamagedFile[],
+  deps: CommitDeps,
+): Promise<ForgottenFiles> {
   const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
   const paths = lost.map(({ file }) => file.path)
   const { provider } = ledger.head()

@@ -2,6 +2,7 @@ import { availableAt, ruleFor } from '../../catalog/availability.ts'
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import type { Wanted } from '../../catalog/series.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
+import type { WindowAnswer } from '../../lake/ledger/entry.ts'
 import { storedInterval } from '../../lake/ledger/index-queries.ts'
 import { isTriedAgain, standingRefusal } from '../../lake/ledger/refusals.ts'
 import type { Ask, Held } from '../../sources/metrics/plan.ts'
@@ -29,8 +30,8 @@ export interface Learnt {
   readonly told?: { readonly usual: number; readonly late: number }
 }
 
-/** Why a point is due when it is. */
-type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
+/** Reason for the instant at which a point is expected. */
+export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
 /** What comes next of one series. */
 export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
@@ -114,7 +115,7 @@ function firstOf(
     readonly asked: Instant
     readonly weekStart: Weekday | undefined
     readonly at: Instant
-    readonly answers: Held['answers']
+    readonly answers: readonly WindowAnswer[]
   },
 ): NextPoint {
   const { line, asked, weekStart, at, answers } = known
