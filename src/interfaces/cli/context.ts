@@ -36,6 +36,7 @@ export const boundingOptions = {
   '--gaps': 'ask only for known gaps',
 } as const
 
+/** Values of the options that select series. */
 type Selecting = OptionValues<typeof selectionOptions>
 
 /** What flags, environment and config file say together; from here on the process keeps to the memory that they name. */

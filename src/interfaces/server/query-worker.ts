@@ -1,7 +1,5 @@
 import { LakeError } from '../../base/errors.ts'
-import { thrownBy } from './refusal.ts'
-
-type ToldRefusal = Parameters<typeof thrownBy>[0]
+import { thrownBy, type ToldRefusal } from './refusal.ts'
 
 /** What a process is told: a question, or that nobody waits for its answer any more. */
 export type AnswererCall<Question> =
@@ -26,8 +24,8 @@ interface Process<Question> {
   readonly kill: () => void
 }
 
-/** Starts a process; `ended` tells how it ended, once nothing of it is left. */
-type Start<Question, Answer> = (
+/** Starts a process; `ended` is called with how it ended, once nothing of it is left. */
+export type StartWorker<Question, Answer> = (
   heard: (said: WorkerMessage<Answer>) => void,
   ended: (how: string) => void,
 ) => Process<Question>
@@ -40,7 +38,7 @@ interface TurnLimit {
 
 /** What reaches an answerer from the outside world. */
 interface AnswererDeps<Question, Answer> {
-  readonly start: Start<Question, Answer>
+  readonly start: StartWorker<Question, Answer>
   /** Ends early, without an error, when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Call that a process was lost, and why. */

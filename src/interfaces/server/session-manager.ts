@@ -21,7 +21,7 @@ export interface LakeFacts {
 }
 
 /** A session of its own on one version of the lake, which stays that version for as long as it is held. */
-interface Seat extends Disposable {
+export interface Seat extends Disposable {
   readonly engine: Engine
   readonly facts: LakeFacts
   /** How many times this desk had opened the lake when it opened this version: later versions have larger numbers. */
@@ -49,7 +49,7 @@ export interface DeskMeans {
 /** Settings of a question under which it is answered with facts that were known only later. */
 export const lateSettings = ['backfill', 'registry_backfill'] as const
 
-/** One of them. */
+/** One of these settings; derived, so that `lateSettings` is the one list of them. */
 export type LateSetting = (typeof lateSettings)[number]
 
 /** What reaches a desk from the outside world. */

@@ -44,11 +44,14 @@ interface CopyInput {
   readonly beforeJournal?: () => void
 }
 
-/** What copying needs of the world. */
+/** Shows how many files of a copy are done, out of how many. */
+export type FileProgress = (done: number, of: number) => void
+
+/** Resources for copying a lake. */
 export interface CopyDeps {
   readonly signal: AbortSignal
-  /** Told now and then how many of so many files have come. */
-  readonly onFile?: (done: number, of: number) => void
+  /** Called now and then. */
+  readonly onFile?: FileProgress
 }
 
 /** Result of copying a lake. */

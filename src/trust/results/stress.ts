@@ -31,10 +31,12 @@ export interface StressSource extends PinnedQuery {
   readonly vintages: readonly LakeVintage[]
 }
 
+/** Returns how late the points of these metrics were seen to arrive. */
+export type ReadLags = (metrics: readonly string[]) => Promise<readonly SeenLags[]>
+
 /** What is to be borne, and what is asked meanwhile. */
 export interface StressInput extends DelaySpec {
-  /** How late the points of these metrics were seen to come. */
-  readonly seen: (metrics: readonly string[]) => Promise<readonly SeenLags[]>
+  readonly seen: ReadLags
   readonly onRun?: ((done: number) => void) | undefined
 }
 
