@@ -186,7 +186,7 @@ interface Decided {
   readonly beyond: readonly Beyond[]
 }
 
-/** It reads nothing but the words. */
+/** Parsed scripts by their text; nothing else is read. */
 const askedBy = new Remembered<AskedSql | null>()
 
 /** What the words of a script ask. */

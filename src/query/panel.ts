@@ -17,6 +17,7 @@ import {
   type ReadOptions,
 } from './options.ts'
 import { type CalendarGrid, gridSql } from './panel-calendar.ts'
+import type { PanelField } from './options.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
 import { isOneExpression } from './parse-tree.ts'
@@ -38,7 +39,7 @@ interface CalendarDecisions extends CalendarGrid {
 /** What the caller of a program asks for; `decisions` are instants where there is a universe. */
 export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {
   readonly decisions?: readonly Decision[] | readonly Instant[] | CalendarDecisions
-  /** The same as `latency` and `maxAge`, in seconds. */
+  /** Latency and maximum age in seconds, in place of `latency` and `maxAge`. */
   readonly latencySeconds?: number | undefined
   readonly maxAgeSeconds?: number | undefined
 }
@@ -115,7 +116,7 @@ interface PanelCell {
   /** Path of the metric, with a `#/pointer` if one component is requested. */
   readonly metric: string
   /** The field of the point that the column contains. */
-  readonly field: NonNullable<PanelSpec['fields']>[number]
+  readonly field: PanelField
   /** Name of the column. */
   readonly name: string
 }

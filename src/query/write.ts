@@ -213,9 +213,10 @@ async function toParquet({ engine, ready, options }: ResultWriting, { path }: Ou
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-/** A stream that is looked at as it goes by. */
+/** A result of the engine, chunk by chunk. */
 type Stream = Awaited<ReturnType<Engine['stream']>>
 
+/** Returns the stream with a record of the columns that its rows fill. */
 export function watched(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
   const filled = new Filled(stream.names, by)
   async function* seen() {

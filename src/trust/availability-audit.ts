@@ -191,16 +191,19 @@ export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: re
   })
 }
 
-/** What the observed arrivals say about a rule. */
-type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
+/** Verdict of the observed arrivals on a rule. */
+export type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
 
-/** What an audit looks at beside the lake. */
+/** Overrides of availability rules in the configuration, by path. */
+type RuleOverrides = Readonly<Record<string, Override>>
+
+/** Input of an audit in addition to the lake. */
 interface AuditInput {
   readonly catalogue: Catalogue
   /** Globs; undefined means all. */
   readonly paths: readonly string[] | undefined
   /** The rows that the configuration holds already: a proposal keeps what they say of other intervals. */
-  readonly overrides: Readonly<Record<string, Override>>
+  readonly overrides: RuleOverrides
   readonly now: Instant
 }
 
@@ -412,7 +415,7 @@ function roundLag(seconds: number): number {
 const lagText = (seconds: number): string => (seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`)
 
 /** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval. */
-export function proposalOf(rows: readonly AuditedRule[], overrides: AuditInput['overrides']): string | null {
+export function proposalOf(rows: readonly AuditedRule[], overrides: RuleOverrides): string | null {
   const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
   if (proposed.length === 0) return null
   const lines = [...Map.groupBy(proposed, ({ metric }) => metric)].map(([metric, own]) => {

@@ -30,7 +30,7 @@ export const selectionOptions = {
   '--until TIME': 'end of the range of t, exclusive',
 } as const
 
-/** And those that bound what is asked of them. */
+/** Options that limit the requests for the selected series. */
 export const boundingOptions = {
   '--max-requests N': 'stop after so many requests',
   '--gaps': 'ask only for known gaps',

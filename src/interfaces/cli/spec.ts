@@ -13,7 +13,7 @@ export interface OptionSpec {
   readonly repeatable?: true
 }
 
-/** The same said shortly: what it is for, then its kind, its default, or both. */
+/** Short form of an option: its help, then its kind, its default, or both. */
 type ShortSpec = readonly [about: string, kindOrDefault: Kind | string, usual?: string]
 
 /**

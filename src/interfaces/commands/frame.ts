@@ -3,7 +3,7 @@ import { exitCode, LakeError } from '../../base/errors.ts'
 import { isBegun } from '../../lake/store/begin.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { readContext, settingsOf } from '../cli/context.ts'
-import type { SandboxWorld } from './sandbox.ts'
+import type { SandboxScale, SandboxWorld } from './sandbox.ts'
 import type { Deps, Typed } from '../cli/spec.ts'
 import { hookNames } from '../../catalog/health.ts'
 import type { Settings } from '../../catalog/settings.ts'
@@ -51,7 +51,7 @@ async function worldFor(call: Typed): Promise<SandboxWorld | undefined> {
 }
 
 /** Nobody wrote down how large the registry was that filled the lake, but the two sizes are far apart. */
-async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxWorld['scale']> {
+async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxScale> {
   if (ledger.head().provider?.registry === undefined) return 'demo'
   const { registryStatus } = await import('../../sources/registry/status.ts')
   const { records } = await registryStatus(ledger, loadCatalogue(), deps.now(), null)

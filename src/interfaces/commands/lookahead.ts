@@ -131,7 +131,7 @@ async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<
   return { text: query, set: Object.fromEntries(set) as SessionVariables }
 }
 
-/** So many reasons are told without being asked for. */
+/** Number of reasons that are shown without --explain. */
 const short = 6
 
 const sides: Readonly<Record<FutureKind, string>> = {

@@ -18,7 +18,7 @@ const apiKeys = { metricsKey: 'sandbox-metrics-key', registryKey: 'sandbox-regis
 const scales = ['demo', 'full'] as const
 
 /** Size of a sandbox's world; derived, so that `scales` is the one list of them. */
-type SandboxScale = (typeof scales)[number]
+export type SandboxScale = (typeof scales)[number]
 
 /** The synthetic world that a sandbox serves. */
 export interface SandboxWorld {

@@ -11,7 +11,7 @@ import { refuseMirror } from '../../lake/store/marker.ts'
 import { formatInstant, hour, type Instant, minute } from '../../base/time.ts'
 import type { NextPoint } from '../../maintenance/watch/due.ts'
 import { jobsOn, type PublishJob } from '../../maintenance/watch/jobs.ts'
-import { watch, type WatchDeps, type WatchEvent } from '../../maintenance/watch/watch.ts'
+import { watch, type WatchDeps, type WatchEvent, type WatchSleep } from '../../maintenance/watch/watch.ts'
 import { whole } from '../../base/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { followingFeatures } from './follow.ts'
@@ -87,7 +87,7 @@ function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
     look()
     hooks.done({ event: plainly(event) })
   }
-  const sleep: WatchDeps['sleep'] = async (ms, signal) => {
+  const sleep: WatchSleep = async (ms, signal) => {
     if (Math.abs(world.now() - looked) >= minute * 1000) look()
     await world.sleep(ms, signal)
   }

@@ -246,8 +246,11 @@ interface ProviderFacts {
   readonly synthetic: boolean
 }
 
-/** Counts of the newest version. */
-interface VersionFacts extends Omit<ReturnType<typeof summary>, 'findings' | 'newest'> {
+/** Counts of the newest version, as the ledger returns them. */
+type LedgerCounts = ReturnType<typeof summary>
+
+/** Counts of the newest version, as a status reports them. */
+interface VersionFacts extends Omit<LedgerCounts, 'findings' | 'newest'> {
   /** Rows of the ledger that a wrong clock has dated. */
   readonly clock_findings: number
   /** The largest stored `t`, RFC 3339; null if there are no points. */
@@ -488,7 +491,7 @@ function who({ provider }: Head): ProviderFacts {
   return { provider: metrics ?? registry, providers: { metrics, registry }, synthetic: provider?.synthetic ?? false }
 }
 
-function plain(counts: ReturnType<typeof summary>, head: Head): VersionFacts {
+function plain(counts: LedgerCounts, head: Head): VersionFacts {
   const { findings, newest, ...rest } = counts
   return {
     ...rest,

@@ -9,7 +9,7 @@ import { readText } from '../../lake/store/files.ts'
 import { longestQuestion } from './bounds.ts'
 import type { Tool } from './tools.ts'
 import { isObject } from '../../base/json.ts'
-import type { OptionFact, Options } from '../../query/options.ts'
+import type { OptionFact, OptionKind, Options } from '../../query/options.ts'
 
 /** What an agent finds behind the door. */
 interface McpInput {
@@ -127,7 +127,7 @@ const text = { type: 'string' }
 const texts = { type: 'array', items: text, minItems: 1 }
 const choice = ({ choices = [] }: OptionFact) => ({ type: 'string', enum: choices })
 
-const shapes: Readonly<Record<OptionFact['kind'], (fact: OptionFact) => object>> = {
+const shapes: Readonly<Record<OptionKind, (fact: OptionFact) => object>> = {
   instant: () => text,
   span: () => ({ type: ['string', 'number'], examples: ['15m', '2d', 0] }),
   text: () => ({ ...text, minLength: 1 }),

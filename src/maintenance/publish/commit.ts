@@ -187,7 +187,7 @@ function metaDataOf(name: string, schema: string, { metaData }: TableState, { la
   }
 }
 
-/** The same text gives the same UUID. */
+/** UUID of a text; equal texts have equal UUIDs. */
 function uuidOf(text: string): string {
   const hex = sha256(text)
   return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(

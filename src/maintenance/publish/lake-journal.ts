@@ -143,7 +143,7 @@ async function stageRuns(root: string, from: Destination, held: Held | undefined
   })
 }
 
-/** The same complaint, with the place whose file it is. */
+/** Returns an integrity error with the place of its file; any other error as it is. */
 export function inPlace(error: LakeError, from: Destination): LakeError {
   const [{ subject, expected, got } = { subject: error.message }] = error.complaints
   return error.kind === 'integrity' ? unsoundAt(from, subject, expected, got, error) : error

@@ -38,7 +38,7 @@ interface Unsigned {
   readonly payload: string
 }
 
-/** Of nothing. */
+/** Digest of an empty body. */
 export const emptyPayload = createHash('sha256').digest('hex')
 
 /** The query in the order in which it is signed and sent. */
@@ -80,7 +80,7 @@ const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Address of a bucket, and the key for it. */
-interface S3Settings {
+export interface S3Settings {
   readonly bucket: string
   /** Beginning of all keys; it ends with `/` unless it is empty. */
   readonly prefix: string

@@ -3,7 +3,7 @@ import { header } from '../../sources/http/governor.ts'
 import { sizeOf } from '../../lake/store/files.ts'
 import { parseMicros } from '../../base/time.ts'
 import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
-import type { S3Answer, S3Call, S3Requests } from './s3-ask.ts'
+import type { S3Answer, S3Call, S3Requests, S3Settings } from './s3-ask.ts'
 import { askS3, codeIn, lastingAnswer, parseS3, tag } from './s3-ask.ts'
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
@@ -117,7 +117,7 @@ async function listBelow({ ask, refuse, settings }: S3Requests, prefix: string, 
 /** A listing has no more pages than this: a hundred million objects. */
 const mostPages = 100_000
 
-async function endless(settings: S3Requests['settings'], pages: number): Promise<LakeError> {
+async function endless(settings: () => Promise<S3Settings>, pages: number): Promise<LakeError> {
   return new LakeError('incomplete', {
     subject: `listing s3://${(await settings()).bucket}`,
     expected: 'a list that ends',

@@ -29,7 +29,7 @@ export interface Portion {
   readonly rows: string
   readonly columns: readonly PublishedColumn[]
   readonly where: readonly string[]
-  /** Nothing: as the lake's files have them. */
+  /** Sort keys; empty: the order of the lake's files. */
   readonly order: readonly string[]
 }
 
@@ -101,7 +101,7 @@ type DeltaType = string | { readonly type: 'array'; readonly elementType: 'strin
 /** A column as the lake's views have it, as Parquet gets it, and as Delta's schema names it. */
 export interface PublishedColumn {
   readonly name: string
-  /** Of the relation's column, an expression that gives what is written. */
+  /** Expression over the relation's column that gives the written value. */
   readonly sql: string
   readonly type: DeltaType
 }

@@ -85,7 +85,7 @@ export async function mergeSmallFiles(
   return summary
 }
 
-/** The same as a job of its own. */
+/** Merges small files in a job of its own. */
 export async function mergeDue(root: string, deps: RewriteDeps & JobDeps): Promise<MergeSummary> {
   return await withLake({ root, name: 'merge' }, deps, async ({ id, ledger, begin }) => {
     const due = dueMerges(ledger)
@@ -145,7 +145,7 @@ async function dissolve(ledger: Ledger, deps: RewriteDeps, by: Pick<Choice, 'run
   return await mergeParts(ledger, deps, { ...by, measure: false, portion: 1, chosen }, outcome)
 }
 
-/** The same for a job that needs every point in its partition; hold the lock of merges. */
+/** Moves recent points to their partitions, for a job that needs every point there; hold the lock of merges. */
 export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: string, job: string): Promise<void> {
   const error = mergeVerdict(await dissolve(ledger, deps, { run, job }, newOutcome()))
   if (error !== null) throw error

@@ -175,7 +175,7 @@ export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean
   return damage.some(({ kind }) => !besideHistory.some((begins) => kind.startsWith(begins)))
 }
 
-/** The same with what the registry said. */
+/** Returns the summary of a verify with the answers of the registry. */
 export function withRegistryVerified(summary: VerifySummary, registry: RegistryVerified): VerifySummary {
   const whole = { ...summary, registry }
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }

@@ -20,8 +20,11 @@ export interface WatchState {
 /** A part of a watch that can fail by itself. */
 export type WatchPart = 'metrics' | 'registry' | 'tidy'
 
-/** Next action of a watch. */
-export type WatchAction = WatchRequest | { readonly kind: 'tidy' } | { readonly kind: 'wait'; readonly until: Instant }
+/** Next action of a watch: a step, or a wait. */
+export type WatchAction = WatchStep | { readonly kind: 'wait'; readonly until: Instant }
+
+/** A step of a watch: a request, or work on the lake (features, merges, views). */
+export type WatchStep = WatchRequest | { readonly kind: 'tidy' }
 
 /** An action that requests something from an API: points of some series, by id, or the feed of the registry. */
 export type WatchRequest =

@@ -3,7 +3,7 @@ import { day, hour, type Instant, minute, type Weekday } from '../../base/time.t
 import { paced } from './budget.ts'
 import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
 import type { LakeLook, WatchJobs } from './jobs.ts'
-import type { WatchAction, WatchPart, WatchRequest, WatchState } from './next.ts'
+import type { WatchPart, WatchRequest, WatchState, WatchStep } from './next.ts'
 import { nextAction, restAfter } from './next.ts'
 
 /** What a watch is told. */
@@ -14,11 +14,14 @@ interface WatchInput {
   readonly creditsPerDay: number | null
 }
 
+/** Waits so many milliseconds, or until the signal is aborted. */
+export type WatchSleep = (ms: number, signal: AbortSignal) => Promise<void>
+
 /** Resources of a watch; every wait goes through `sleep`. */
 export interface WatchDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly sleep: WatchSleep
   readonly signal: AbortSignal
   /** Reports an event. */
   readonly log: (event: WatchEvent) => void
@@ -186,7 +189,7 @@ interface Acting {
 }
 
 /** Has one job done; whatever becomes of it, the watch goes on, unless nobody but a person can help. */
-async function act(action: Exclude<WatchAction, { kind: 'wait' }>, acting: Acting): Promise<void> {
+async function act(action: WatchStep, acting: Acting): Promise<void> {
   const { look, memory, now } = acting
   let version = look.version
   try {

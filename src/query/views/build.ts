@@ -275,7 +275,7 @@ async function madeAlso(
   return manifest
 }
 
-/** That of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */
+/** Storage version of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */
 const storageVersion = 'v1.5.0'
 
 /** Every commit is then the file itself: there is no log beside it that would say all twice. */

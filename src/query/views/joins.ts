@@ -253,7 +253,7 @@ _pit_r AS (
 )`
 }
 
-/** Those of the rows `p` that were the newest when they arrived, one an instant. */
+/** QUALIFY clause that keeps the rows `p` that were the newest when they arrived, one an instant. */
 function frontierSql(keys: Sql, t: Sql): Sql {
   const { newest, following } = arrivalsSql(keys, t)
   return `QUALIFY ${t} >= ${newest}

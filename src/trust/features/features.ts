@@ -178,7 +178,10 @@ function chosen(
 }
 
 /** What a feature reads, and what that reads, each with the way there; itself, too, where a ring leads back to it. */
-function waysFrom(features: Catalogue['features'], name: string): ReadonlyMap<string, readonly string[]> {
+function waysFrom(
+  features: ReadonlyMap<string, Placed<DeclaredFeature>>,
+  name: string,
+): ReadonlyMap<string, readonly string[]> {
   const ways = new Map<string, readonly string[]>()
   const ends: (readonly string[])[] = [[name]]
   for (const way of ends)

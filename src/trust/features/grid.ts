@@ -66,7 +66,7 @@ export function namedFeatures(sql: string): ReadonlySet<string> {
   return new Set((sql.match(anyFeature) ?? []).map((path) => path.slice(featurePrefix.length)))
 }
 
-/** The same as far as the lake has them, with the version of each that joins take. */
+/** The features of the lake that a query names, with the version of each that joins read. */
 export function featuresIn(index: Index, sql: string): Readonly<Record<string, string>> {
   const named = namedFeatures(sql)
   const all = heldStates(index, featurePrefix, shape({})).filter(({ key }) => named.has(key))

@@ -22,7 +22,7 @@ export class Raised extends Error {
   }
 }
 
-/** The same world for a function, which may ask beyond `as_of`: what is cut is not there at all. */
+/** Returns a world for a function, which may query beyond `as_of`: points after the cut-off do not exist in it. */
 export function gone(world: World): World {
   const { as_of: at } = world
   return at === undefined ? world : { ...world, ...changedWorld(`[${microsOf(at)}]`, 'gone') }

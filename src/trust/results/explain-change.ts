@@ -18,11 +18,11 @@ import { fileReadIn } from '../../query/parse-tree.ts'
 /** Two results of one query, of which it is asked why they differ. */
 export interface ExplainInput {
   readonly root: string
-  /** A stamped result. */
+  /** Path of a stamped result. */
   readonly from: string
-  /** Another one; null: the same query on the lake as it stands. */
+  /** Path of a second stamped result; null: the query of the first on the lake as it stands. */
   readonly to: string | null
-  /** So many runs may narrow down what makes the first row. */
+  /** Most runs to find the causes of the first row (300). */
   readonly tries?: number
   /** Name and version of this program, if it is to be compared with that of the stamps. */
   readonly program?: string
@@ -119,7 +119,7 @@ async function stamped(ledger: Ledger, file: string): Promise<Result> {
   return { file, version: note.version, note, script: source.script }
 }
 
-/** The same query over the views as they stand. */
+/** The query of a result over the views as they stand. */
 async function today(ledger: Ledger, { note }: Result): Promise<Result> {
   const script = await ownScript(ledger.root)
   const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script) ?? []

@@ -67,7 +67,7 @@ export interface VersionPair {
   readonly guilty: Micros
   readonly after: KeptRun
   readonly row: FirstRow
-  /** So many runs at most. */
+  /** Most runs. */
   readonly tries: number
   readonly onTry: () => void
 }
@@ -77,9 +77,9 @@ interface Table {
   readonly name: string
   /** The relation over its files, as it stands in the text of the views. */
   readonly relation: string
-  /** By which its rows are told apart. */
+  /** Columns that identify a row. */
   readonly keys: readonly string[]
-  /** Those of them by which rows belong together, the widest first. */
+  /** Keys by which rows belong together, the widest first. */
   readonly within: readonly string[]
   /** When a row came. */
   readonly clock: string
@@ -277,7 +277,7 @@ async function madeBy(engine: Engine, part: readonly Item[]): Promise<RowCauses>
   return { ...none, points, records }
 }
 
-/** The same record without a name, as rows have it. */
+/** A record as a mapped type, as the engine's rows need it. */
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
 async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {

@@ -194,7 +194,7 @@ async function pinNow(
   }
 }
 
-/** The same result stamped again leaves the note as it is. */
+/** Records a stamped result. A result that is stamped again leaves the note as it is. */
 async function record(
   ledger: Ledger,
   spool: Spool,

@@ -29,11 +29,11 @@ const noteShape = z.object({
 
 /** The note of a stamped result, in the footer of its Parquet file. Derived from the zod shape that reads it. */
 export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
-  /** Where the rows are not those of the query: what was tried with a figure over them. */
+  /** The stress whose outcome the rows show; absent if they are the rows of the query. */
   readonly stress?: StressAgain
-  /** What its rows rest on beside what was known; missing where that is nothing. */
+  /** Assumptions that the rows depend on; absent if there are none. */
   readonly assumes?: readonly Assumed[]
-  /** What there was to note of its rows; missing where that is nothing. */
+  /** Notes about the rows; absent if there are none. */
   readonly noted?: readonly Note[]
 }
 

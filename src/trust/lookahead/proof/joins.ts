@@ -218,7 +218,7 @@ export function compared(reading: Reading, left: Relation, right: Relation): Rel
   return isObstacle(all.rows) ? lost(all.rows, all.columns) : all
 }
 
-/** The same rows, known together with those of their columns that are ever known. */
+/** Rows of a side, known together with those of their columns that are ever known. */
 function timely(reading: Reading, side: Relation): Relation {
   const bounds = side.columns.map((id) => boundOf(reading, [id])).filter((bound) => !isObstacle(bound))
   return { ...side, rows: allOf(side.rows, ...bounds) }
