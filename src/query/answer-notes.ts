@@ -41,7 +41,7 @@ interface AskedMember {
 }
 
 /** Decisions later than what is settled of a metric: how many, and the first of them. */
-interface Beyond {
+interface UnresolvedDecisions {
   readonly metric: string
   readonly decisions: number
   readonly since: string
@@ -64,7 +64,7 @@ export interface AskedNotes {
   /** Whether the answer has no rows, or one row of nothing but NULL. */
   readonly empty?: boolean
   /** Metrics of which decisions lie in an unresolved range. */
-  readonly beyond?: readonly Beyond[]
+  readonly beyond?: readonly UnresolvedDecisions[]
 }
 
 /** Notes of a query: those that are known before it runs, and those that depend on its answer. */
@@ -181,9 +181,9 @@ interface AskedJoin {
 }
 
 /** A join with what its decisions tell. */
-interface Decided {
+interface DecidedJoin {
   readonly metrics: readonly AskedMetric[]
-  readonly beyond: readonly Beyond[]
+  readonly beyond: readonly UnresolvedDecisions[]
 }
 
 /** Parsed scripts by their text; nothing else is read. */
@@ -208,25 +208,33 @@ async function askedInSql(engine: Engine, sql: string, parameters: Parameters = 
 }
 
 /** Asks the decisions of joins how far they reach, and where one may be late, how many are. */
-async function decidedBy(engine: Engine, joins: readonly AskedJoin[], mark: string | undefined): Promise<Decided[]> {
-  const found: Decided[] = []
+async function decidedBy(
+  engine: Engine,
+  joins: readonly AskedJoin[],
+  mark: string | undefined,
+): Promise<DecidedJoin[]> {
+  const found: DecidedJoin[] = []
   for (const join of joins)
     found.push((await aside(async () => decisionsOf(engine, join, mark))) ?? { metrics: join.metrics, beyond: [] })
   return found
 }
 
 /** What the decisions of a join tell; undefined where it is not found which they are. */
-async function decisionsOf(engine: Engine, join: AskedJoin, mark: string | undefined): Promise<Decided | undefined> {
+async function decisionsOf(
+  engine: Engine,
+  join: AskedJoin,
+  mark: string | undefined,
+): Promise<DecidedJoin | undefined> {
   if (join.decisions === null) return undefined
   // The one text of a caller: judged as a statement of its own it is one SELECT, so that nothing of it ends the brackets.
   const { kind, text } = await admit(engine, join.decisions, undefined, mark)
   if (kind !== 'SELECT') return undefined
   const names = JSON.stringify(join.metrics.map(({ name }) => name))
-  const [reach] = await askDecisions<Reach & Row>(engine, text, 'question_reach', [names, join.interval])
+  const [reach] = await askDecisions<DecisionReach & Row>(engine, text, 'question_reach', [names, join.interval])
   const { currency, exchange, network } = join
   const beyond =
     reach?.late === true && join.answers_unsettled
-      ? await askDecisions<Beyond & Row>(engine, text, 'question_unsettled', [
+      ? await askDecisions<UnresolvedDecisions & Row>(engine, text, 'question_unsettled', [
           names,
           join.interval,
           currency,
@@ -239,7 +247,7 @@ async function decisionsOf(engine: Engine, join: AskedJoin, mark: string | undef
 }
 
 /** How far the decisions of a join reach. */
-interface Reach {
+interface DecisionReach {
   /** The ts of the newest decision; null without one. */
   readonly last: string | null
   /** The assets that are asked for, as JSON. */

@@ -94,9 +94,10 @@ function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
   return { ...world, log, sleep }
 }
 
-type Budgeting = Readonly<Record<'creditsPerDay' | 'reserve', number | undefined>>
+/** Options of the budget, in credits. */
+type BudgetOptions = Readonly<Record<'creditsPerDay' | 'reserve', number | undefined>>
 
-function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | null {
+function budgetOf({ creditsPerDay: credits, reserve = 0 }: BudgetOptions): number | null {
   if (credits === undefined) {
     if (reserve > 0) throw usage('--reserve', { expected: '--credits-per-day with it', got: 'none' })
     return null

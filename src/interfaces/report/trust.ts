@@ -56,13 +56,13 @@ export interface LateCount {
 }
 
 /** What is judged beside the facts: what is still well, and how many series are late by it. */
-interface Judging {
+interface TrustLimits {
   readonly check: Check
   readonly late: LateCount
 }
 
 /** Why the lake should not be trusted blindly now, the weightiest first. */
-export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Judging): Reason[] {
+export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: TrustLimits): Reason[] {
   if (facts.version === 0)
     return [
       {

@@ -67,7 +67,8 @@ const atOnce = 3
 /** What each of them has that writes Parquet, of what the session leaves. */
 export const writerPart: number = 1 / 2 / atOnce
 
-interface Opened {
+/** A version of the lake that is open for questions. */
+interface OpenedVersion {
   readonly engine: Engine
   readonly facts: LakeFacts
   readonly stamp: string
@@ -88,7 +89,7 @@ export class Desk {
   readonly #mark: string
   readonly #turns = new Turns(atOnce)
   readonly #opening = pLimit(1)
-  #held: Opened | undefined
+  #held: OpenedVersion | undefined
   #openings = 0
 
   constructor(means: DeskMeans, deps: DeskDeps) {
@@ -137,7 +138,7 @@ export class Desk {
     return await openQuery(folder, { spillLimit: spill, threads, mark: this.#mark })
   }
 
-  async #newest(): Promise<Opened> {
+  async #newest(): Promise<OpenedVersion> {
     const { folder, wall } = this.means
     const stamp = await stampOf(folder)
     let held = this.#held
@@ -174,7 +175,7 @@ function behind(knowledge: Knowledge, wall: string | undefined): Knowledge {
   return { ...knowledge, asOf }
 }
 
-function release(opened: Opened): void {
+function release(opened: OpenedVersion): void {
   if (--opened.users === 0) opened.engine.close()
 }
 

@@ -29,7 +29,7 @@ export async function journalAt(place: Destination, until?: number): Promise<Lis
 }
 
 /** A place on this machine that an earlier copy was brought to. */
-interface Held {
+interface EarlierCopy {
   readonly place: Destination
   readonly listing: Listing
 }
@@ -42,7 +42,7 @@ export async function stageJournal(
   from: Destination,
   source: Listing,
   root: string,
-  held?: Held,
+  held?: EarlierCopy,
 ): Promise<StagedJournal> {
   if (held && goesOn(source, held.listing)) {
     const { newest } = held.listing
@@ -62,13 +62,14 @@ export async function stageJournal(
   return await staged(`${root}/all`, from, places, held)
 }
 
-interface Placed {
+/** A file of a journal: an entry or a checkpoint, and the place to copy it from. */
+interface JournalFile {
   readonly version: number
   readonly entry: boolean
   readonly place: Destination
 }
 
-const ofEntry = (version: number, place: Destination): Placed => ({ version, entry: true, place })
+const ofEntry = (version: number, place: Destination): JournalFile => ({ version, entry: true, place })
 
 const has = ({ entries }: Listing, version: number): boolean => entries.includes(version)
 
@@ -80,7 +81,7 @@ function goesOn(source: Listing, { newest }: Listing): boolean {
 }
 
 /** The newest checkpoint and the entries after it. */
-function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
+function inForce({ entries, checkpoints }: Listing): Omit<JournalFile, 'place'>[] {
   const checkpoint = checkpoints.at(-1) ?? 0
   const after = entries.filter((version) => version > checkpoint).map((version) => ({ version, entry: true }))
   return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
@@ -99,7 +100,12 @@ export interface StagedJournal extends Disposable {
 }
 
 /** Copies the files of a journal to this machine and reads them. */
-async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held): Promise<StagedJournal> {
+async function staged(
+  root: string,
+  from: Destination,
+  files: readonly JournalFile[],
+  held?: EarlierCopy,
+): Promise<StagedJournal> {
   await makeFolder(realDisk, inLake(root, places.journal))
   await stageRuns(root, from, held)
   for (const { version, entry, place } of files) {
@@ -130,7 +136,7 @@ const longestRun = 256_000_000
  * What runs wrote down is part of the index: each line counts right after the version that it follows. Such a file only
  * grows: one of the same size need not travel.
  */
-async function stageRuns(root: string, from: Destination, held: Held | undefined): Promise<void> {
+async function stageRuns(root: string, from: Destination, held: EarlierCopy | undefined): Promise<void> {
   await makeFolder(realDisk, inLake(root, places.runs))
   const here = new Map((await held?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
   const limit = pLimit(atOnce)

@@ -26,7 +26,7 @@ interface Credentials {
 }
 
 /** A request as it will be sent. */
-interface Unsigned {
+interface UnsignedRequest {
   readonly method: string
   readonly host: string
   /** Percent-encoded. */
@@ -50,7 +50,7 @@ function queryText(query: Readonly<Record<string, string>> = {}): string {
 
 /** The headers of a request to S3 with its signature (AWS Signature Version 4); `at` in milliseconds since 1970. */
 export function signed(
-  { method, host, path, query, headers = {}, payload }: Unsigned,
+  { method, host, path, query, headers = {}, payload }: UnsignedRequest,
   { id, secret, token }: Credentials,
   region: string,
   at: number,

@@ -243,7 +243,7 @@ async function ifSound<T>(work: () => Promise<T>): Promise<T | undefined> {
 }
 
 /** An open lake as it is looked at. */
-interface Seen {
+interface OpenLake {
   readonly ledger: Ledger
   /** Absolute. */
   readonly root: string
@@ -255,7 +255,7 @@ interface Seen {
 /** What is looked for in a lake whose index can be read, and (`writable`) only where what is found can be mended. */
 const looks: readonly {
   readonly writable?: true
-  readonly look: (seen: Seen) => readonly Damage[] | Promise<readonly Damage[]>
+  readonly look: (seen: OpenLake) => readonly Damage[] | Promise<readonly Damage[]>
 }[] = [
   { look: ({ damaged }) => onePerWay(damaged.map(({ damage }) => damage)) },
   { look: ({ ledger }) => checkMarker(ledger) },

@@ -26,7 +26,7 @@ import { text, orNull, count, real } from '../../base/value-checks.ts'
 import { rowsAs } from '../../lake/ledger/index-rows.ts'
 
 /** What a series lost with a file. */
-interface Gone {
+interface LossWithMonths {
   readonly series: string
   readonly points: number
   /** Half-open, in seconds. */
@@ -70,7 +70,7 @@ export async function forgetLost(
   const { provider } = ledger.head()
   if (paths.length === 0 || provider === null)
     return { version: ledger.head().version, files: [], points: 0, series: [] }
-  let parts: Gone[] = []
+  let parts: LossWithMonths[] = []
   const version = await commit(
     ledger,
     async (ticket) => {
@@ -109,11 +109,11 @@ async function lostOf(
   engine: Engine,
   lost: ReadonlySet<string>,
   { metric, interval }: Partition<HeldFile>,
-): Promise<Gone[]> {
+): Promise<LossWithMonths[]> {
   const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
   const kept = partitionsOf(rest).get(`${metric} ${interval}`)
   const left =
-    kept === undefined ? new Map<string, Left>() : await islands(engine, interval, partitionSql(ledger.root, kept))
+    kept === undefined ? new Map<string, Remnant>() : await islands(engine, interval, partitionSql(ledger.root, kept))
   const own = [...heldSeries(ledger).values()].filter(
     (series) => series.metric === metric && storedInterval(series) === interval,
   )
@@ -127,7 +127,7 @@ async function lostOf(
     ledger,
     own.map((series) => series.id),
   )
-  return own.flatMap((series): Gone[] => {
+  return own.flatMap((series): LossWithMonths[] => {
     const there = left.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
     const points = series.points - there.points
     if (points <= 0) return []
@@ -140,7 +140,8 @@ async function lostOf(
   })
 }
 
-interface Left {
+/** Points of a series in the remaining files, and the windows that they fill. */
+interface Remnant {
   readonly points: number
   readonly windows: Window[]
 }
@@ -158,8 +159,8 @@ const islandFields = {
 }
 
 /** The stored runs of every series: from their first point to the end of their last one. */
-async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Left>> {
-  const found = new Map<string, Left>()
+async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Remnant>> {
+  const found = new Map<string, Remnant>()
   const rows = await rowsAs(
     engine,
     islandFields,
@@ -185,7 +186,7 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
 
 const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
 
-function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
+function progressOf(ledger: Ledger, parts: readonly LossWithMonths[]): Progress[] {
   const held = heldSeries(ledger)
   return parts.flatMap(({ series, points, windows }) => {
     const known = held.get(series)
@@ -201,7 +202,7 @@ function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
  * What went of each month. The digests speak of it where they count every point that the series had; else it is only
  * known in which months points are missing.
  */
-function forgottenOf({ series, windows, months }: Gone, known: HeldSeries | undefined): Forgotten[] {
+function forgottenOf({ series, windows, months }: LossWithMonths, known: HeldSeries | undefined): Forgotten[] {
   const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === known?.points
   const gone = counted ? monthsBetween(months.left, months.held) : new Map<string, MonthDigest>()
   const names = counted ? [...gone.keys()] : monthsOf(windows)
@@ -229,7 +230,7 @@ function monthsOf(windows: readonly Window[]): string[] {
   return [...names]
 }
 
-function coverageOf(parts: readonly Gone[], asked_at: number): CoverageRow[] {
+function coverageOf(parts: readonly LossWithMonths[], asked_at: number): CoverageRow[] {
   return parts.flatMap(({ series, windows }) =>
     windows.map(
       ({ since, until }): CoverageRow => ({

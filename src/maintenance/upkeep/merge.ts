@@ -51,7 +51,7 @@ export async function refuseUnsound(engine: Engine, root: string, files: readonl
 }
 
 /** Files of one partition that are to be rewritten, for FROM, with their columns, and the file that takes their place. */
-interface Rewritten {
+interface PartitionRows {
   readonly session: Engine
   readonly source: string
   readonly columns: Columns
@@ -64,7 +64,7 @@ export async function rewriteFiles(
   rewriting: Rewriting,
   n: number,
   files: readonly HeldFile[],
-  write: (rewritten: Rewritten) => Promise<MergedFile | null>,
+  write: (rewritten: PartitionRows) => Promise<MergedFile | null>,
 ): Promise<StagedFile | null> {
   const { engine, ledger, spool } = rewriting
   const out = spool.file(`${n}.parquet`)

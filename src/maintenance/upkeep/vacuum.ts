@@ -265,7 +265,8 @@ export async function archiveRows(
   })
 }
 
-interface Archiving extends Pick<Rewriting, 'ledger' | 'spool' | 'engine' | 'run'> {
+/** A run that puts rows of the ledger from before an instant into files. */
+interface ArchiveRun extends Pick<Rewriting, 'ledger' | 'spool' | 'engine' | 'run'> {
   readonly ticket: Ticket
   readonly before: Micros
 }
@@ -281,7 +282,7 @@ function countOf(ledger: Ledger, table: Archived, before: Micros): number {
   return Number(row?.['n'] ?? 0)
 }
 
-async function draftOf(archiving: Archiving): Promise<Draft> {
+async function draftOf(archiving: ArchiveRun): Promise<Draft> {
   const { ledger, run, before } = archiving
   const held = archivedState(ledger)
   const add: StagedFile[] = []
@@ -301,7 +302,7 @@ async function draftOf(archiving: Archiving): Promise<Draft> {
 
 const partOf = rowOf({ label: text, rows: count, min_t: orNull(real), max_t: orNull(real) })
 
-async function filesOf(archiving: Archiving, table: Archived): Promise<StagedFile[]> {
+async function filesOf(archiving: ArchiveRun, table: Archived): Promise<StagedFile[]> {
   const { ledger, before } = archiving
   const condition = conditionOf(ledger, table, before)
   const instant = instants[table]
@@ -324,7 +325,7 @@ interface Part extends ReturnType<typeof partOf> {
   readonly condition: string
 }
 
-async function fileOf({ ledger, ticket, spool, engine }: Archiving, { table, label, condition, ...facts }: Part) {
+async function fileOf({ ledger, ticket, spool, engine }: ArchiveRun, { table, label, condition, ...facts }: Part) {
   const name = versioned(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]

@@ -84,7 +84,7 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   const askedOf = (rows: typeof answers): Instant => Math.max(memory, ...rows.map(({ asked_at }) => past(asked_at)))
   const last = askedOf(answers)
   const lately = Number.isFinite(last) ? last : null
-  const said: Said = { series, endpoint, interval, observations: own.observations, asked: lately }
+  const said: SeriesFacts = { series, endpoint, interval, observations: own.observations, asked: lately }
   const refusal = standingRefusal(answers)
   if (refusal !== null) {
     const due = triedAgainAt(refusal)
@@ -104,12 +104,13 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   return { ...said, t, due: dueAt(line, t), by: byOf(own), poll: pollAfter(line, t, asked) }
 }
 
-type Said = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
+/** Facts of a series that do not depend on its next point. */
+type SeriesFacts = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
 
 /** A series of which nothing is held: never asked, not begun yet, or one that answers nothing, asked once a day. */
 function firstOf(
   { since }: Wanted,
-  said: Said,
+  said: SeriesFacts,
   known: {
     readonly line: Line
     readonly asked: Instant

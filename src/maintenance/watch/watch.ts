@@ -28,7 +28,7 @@ export interface WatchDeps {
 }
 
 /** What came of asking, as it is told: `brought` counts points or events, `error` is what a command would have ended with. */
-interface Polled {
+interface PollReport {
   readonly at: Instant
   readonly brought: number
   readonly requests: number
@@ -38,8 +38,8 @@ interface Polled {
 
 /** An event of a watch, with the instant at which it happened. Scripts rely on the names. */
 export type WatchEvent =
-  | (Polled & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
-  | (Polled & { readonly kind: 'registry' })
+  | (PollReport & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
+  | (PollReport & { readonly kind: 'registry' })
   | { readonly kind: 'views'; readonly at: Instant; readonly version: number }
   | {
       readonly kind: 'trouble'
@@ -179,7 +179,8 @@ async function waitUntil(until: Instant, from: Instant, now: () => Instant, deps
     await deps.sleep(Math.min(until - at, slice) * 1000, deps.signal)
 }
 
-interface Acting {
+/** State of the lake and resources for one step of a watch. */
+interface WatchContext {
   readonly input: WatchInput
   readonly look: LakeLook
   readonly memory: WatchMemory
@@ -189,7 +190,7 @@ interface Acting {
 }
 
 /** Has one job done; whatever becomes of it, the watch goes on, unless nobody but a person can help. */
-async function act(action: WatchStep, acting: Acting): Promise<void> {
+async function act(action: WatchStep, acting: WatchContext): Promise<void> {
   const { look, memory, now } = acting
   let version = look.version
   try {
@@ -203,7 +204,7 @@ async function act(action: WatchStep, acting: Acting): Promise<void> {
 
 const firstLine = ({ message }: LakeError): string => message.split('\n')[0] ?? ''
 
-async function tidy({ memory, jobs, deps, now }: Acting): Promise<number> {
+async function tidy({ memory, jobs, deps, now }: WatchContext): Promise<number> {
   const version = await jobs.tidy()
   memory.tidied = version
   well(memory, 'tidy')
@@ -211,7 +212,7 @@ async function tidy({ memory, jobs, deps, now }: Acting): Promise<number> {
   return version
 }
 
-async function ask(action: WatchRequest, acting: Acting): Promise<number> {
+async function ask(action: WatchRequest, acting: WatchContext): Promise<number> {
   const { input, look, memory, jobs, deps, now } = acting
   const begun = now()
   const left = budgetOf(input.creditsPerDay, look, begun)?.credits ?? null
@@ -227,7 +228,7 @@ async function ask(action: WatchRequest, acting: Acting): Promise<number> {
     return version
   }
   well(memory, action.kind)
-  const told: Polled = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
+  const told: PollReport = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
   if (action.kind === 'registry') {
     memory.registryAt = begun
     deps.log({ kind: 'registry', ...told })
@@ -247,7 +248,7 @@ function well(memory: WatchMemory, part: WatchPart): void {
 }
 
 /** When the next series is to be asked, by what the lake says. */
-function nextPollAfter({ input, look, memory }: Acting, at: Instant): Instant | null {
+function nextPollAfter({ input, look, memory }: WatchContext, at: Instant): Instant | null {
   const points = pointsOf(input, look, memory, at)
   const first = points.reduce((soonest, { poll }) => (poll > at ? Math.min(soonest, poll) : soonest), Infinity)
   return Number.isFinite(first) ? first : null
@@ -255,7 +256,7 @@ function nextPollAfter({ input, look, memory }: Acting, at: Instant): Instant | 
 
 /** Leaves a part alone for a while: until the provider says, else longer after each failure in a row. */
 function rest(
-  { memory, deps, now }: Acting,
+  { memory, deps, now }: WatchContext,
   part: WatchPart,
   { words, until }: { readonly words: string; readonly until: Instant | null },
 ): void {

@@ -63,13 +63,14 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals
  */
 
-interface Making {
+/** Resources for building views. */
+interface ViewsBuild {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
 }
 
 /** What the views are made from beside the ledger. */
-interface ViewsOptions extends Making {
+interface ViewsOptions extends ViewsBuild {
   /** Makes the files again even if nothing changed. */
   readonly force?: boolean
   /** The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's files and exports. */
@@ -114,7 +115,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
 }
 
 /** The text of the views as they are by now, and the list of what it names; nothing is written but exports that it names. */
-export async function tellViews(ledger: Ledger, options: Making): Promise<{ script: string; manifest: Manifest }> {
+export async function tellViews(ledger: Ledger, options: ViewsBuild): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForViews(ledger.root, options.deps)
   using engine = openedOnce()
   const { statements, makers } = await compiled(ledger, options, engine)
@@ -133,7 +134,7 @@ function openedOnce(): OpenEngine {
 }
 
 /** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
-async function compiled(ledger: Ledger, { catalogue: given, deps }: Making, engine: OpenEngine) {
+async function compiled(ledger: Ledger, { catalogue: given, deps }: ViewsBuild, engine: OpenEngine) {
   await ledger.catchUp()
   const catalogue = withOwn(given, ledger)
   await removeLeftovers(ledger.root, deps)
@@ -220,7 +221,8 @@ async function dropExports(root: string, wasNamed: (path: string) => boolean, de
 
 const temporaryPrefix = '.tmp-views-'
 
-interface Replacing {
+/** New views, and what they replace. */
+interface ViewsReplacement {
   readonly script: string
   /** The script that the database in place was made by; empty where that is not known, or not to be relied on. */
   readonly earlier: string
@@ -234,7 +236,7 @@ interface Replacing {
 async function replaceAll(
   root: string,
   statements: CompiledViews,
-  { script, earlier, deps, mark, engine, makers }: Replacing,
+  { script, earlier, deps, mark, engine, makers }: ViewsReplacement,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
   const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)

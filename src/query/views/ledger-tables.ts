@@ -16,14 +16,14 @@ import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 
 /** A table of the ledger or the catalogue that the views read from an exported file. */
-interface Exported {
+interface ExportTable {
   readonly columns: TypedColumns
   /** Rows, each as one JSON object in one line. */
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 
 /** One whose rows the ledger gives away in time; a condition chooses among them. */
-interface Chosen extends Exported {
+interface FilteredTable extends ExportTable {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
 
@@ -154,7 +154,7 @@ const versions = table(
 )
 
 /** Every table that the views read from an export, by the name that `{{ledger NAME}}` asks for. */
-export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Exported>> {
+export function exportedTables(catalogue: Catalogue): Readonly<Record<string, ExportTable>> {
   return {
     coverage,
     uncovered,
@@ -171,10 +171,10 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
 }
 
 /** The tables whose old rows go into files of the lake, with the same columns. */
-export const archivedTables: Readonly<Record<Archived, Chosen>> = { requests, coverage, runs, versions }
+export const archivedTables: Readonly<Record<Archived, FilteredTable>> = { requests, coverage, runs, versions }
 
 /** The rows that do not stand in files yet. */
-function recent(name: Archived): Exported {
+function recent(name: Archived): ExportTable {
   const { columns, lines } = archivedTables[name]
   return {
     columns,
@@ -183,7 +183,12 @@ function recent(name: Archived): Exported {
 }
 
 /** A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns that the ledger has under other names or in other units. */
-function table(from: string, order: string, columns: string, cells: Readonly<Record<string, string>> = {}): Chosen {
+function table(
+  from: string,
+  order: string,
+  columns: string,
+  cells: Readonly<Record<string, string>> = {},
+): FilteredTable {
   const told = declared(columns)
   const line = `json_object(${told.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
   return {
@@ -195,11 +200,11 @@ function table(from: string, order: string, columns: string, cells: Readonly<Rec
   }
 }
 
-function constant(columns: string, rows: readonly object[]): Exported {
+function constant(columns: string, rows: readonly object[]): ExportTable {
   return { columns: declared(columns), lines: () => rows.map((row) => JSON.stringify(row)) }
 }
 
-function endpointsOf(catalogue: Catalogue): Exported {
+function endpointsOf(catalogue: Catalogue): ExportTable {
   const rows = exportCatalogue(catalogue).map((endpoint) => {
     const own = catalogue.endpoints.get(endpoint.path) as Endpoint
     const { availability, default: defaults, ...rest } = endpoint
@@ -231,7 +236,7 @@ function endpointsOf(catalogue: Catalogue): Exported {
   )
 }
 
-function linksOf(catalogue: Catalogue): Exported {
+function linksOf(catalogue: Catalogue): ExportTable {
   const micros = (at: number | null): number | null => (at === null ? null : at * 1_000_000)
   const rows = catalogue.links.map((link) => ({
     metric_asset: link.metricAsset,
@@ -274,7 +279,7 @@ export interface ExportedFile {
 export async function exportTable(
   ledger: Ledger,
   table: string,
-  { columns, lines }: Exported,
+  { columns, lines }: ExportTable,
   { engine, disk, mark }: ExportDeps,
 ): Promise<ExportedFile> {
   const folder = inLake(ledger.root, exportsFolder)

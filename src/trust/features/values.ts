@@ -134,7 +134,7 @@ function finite(column: string, type: string): string {
 const patience = 2 * day
 
 /** What a feature waits for: a series that it reads and that is not resolved at an instant of the grid. */
-interface Waiting {
+interface WaitingPoint {
   readonly at: Instant
   readonly metric: string
   /** Null where nothing of the metric is resolved. */
@@ -180,7 +180,7 @@ export async function waitsFor(
   due: Due,
   now: Instant,
   dated: readonly string[],
-): Promise<Waiting | null> {
+): Promise<WaitingPoint | null> {
   const { feature, from, to, weekStart } = due
   const { grid } = feature
   const { named, isRead, isNamed } = await seriesRead(session, feature, dated)
@@ -191,8 +191,8 @@ export async function waitsFor(
   const unknown = named.find((metric) => !known.some((one) => one.metric === metric))
   if (unknown !== undefined) return { at: from, metric: unknown, asset: null }
   const enough = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
-  const open: Waiting[] = []
-  const wait = (since: Instant, until: Instant | null, { metric, asset }: Omit<Waiting, 'at'>): void => {
+  const open: WaitingPoint[] = []
+  const wait = (since: Instant, until: Instant | null, { metric, asset }: Omit<WaitingPoint, 'at'>): void => {
     const at = ceil(since, grid, weekStart)
     if (at <= to && (until === null || at < until)) open.push({ at, metric, asset })
   }

@@ -156,9 +156,10 @@ async function notesOf(later: Standpoint, given: readonly (Result | null)[], inp
   return [...new Set([...past, ...others])]
 }
 
-type Found = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof RowCauses>
+/** The parts of `Explained` that a search finds. */
+type SearchResult = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof RowCauses>
 
-async function searched(search: Search): Promise<Found> {
+async function searched(search: Search): Promise<SearchResult> {
   const { ledger, from, to } = search
   const versions = heldVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
   const [oldest, newest] = [versions.at(0), versions.at(-1)]

@@ -139,7 +139,8 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   }
 }
 
-interface Pinned {
+/** A pinned query with the files that are kept for it. */
+interface PinnedSource {
   readonly source: PinnedQuery
   /** What was copied for it, relative to the lake. */
   readonly kept: readonly string[]
@@ -147,7 +148,7 @@ interface Pinned {
 }
 
 /** What an earlier stamp pinned. */
-async function pinnedBefore(ledger: Ledger, path: string): Promise<Pinned> {
+async function pinnedBefore(ledger: Ledger, path: string): Promise<PinnedSource> {
   const { note, source } = await provedStamp(ledger, path)
   refuseOutcome(note, path)
   const { files } = await readStamp(ledger.root, (await sha256File(path)).slice(0, idLength))
@@ -162,7 +163,7 @@ async function pinNow(
   { root, catalogue, query, variables }: StampInput & { readonly query: string },
   deps: CommitDeps,
   spool: Spool,
-): Promise<Pinned> {
+): Promise<PinnedSource> {
   const { script: raw, manifest } = await tellViews(ledger, { catalogue, deps })
   const { version } = manifest
   const { lake } = ledger.head()
