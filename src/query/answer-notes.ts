@@ -9,9 +9,7 @@ import type { Parameters } from '../lake/store/sql.ts'
 import { admit } from './gate.ts'
 import { words } from './gate-lists.ts'
 import type { PanelSpec } from './panel.ts'
-import type { PointsFilter, standardsOf } from './points.ts'
-
-type Standard = Awaited<ReturnType<typeof standardsOf>>[number]
+import type { PointsFilter, Standard } from './points.ts'
 import { readsRegistry, Remembered, treeOf } from './parse-tree.ts'
 import { statementsOf } from './statements.ts'
 
@@ -43,27 +41,38 @@ interface AskedMember {
 }
 
 /** Decisions later than what is settled of a metric: how many, and the first of them. */
-interface Beyond {
+interface UnresolvedDecisions {
   readonly metric: string
   readonly decisions: number
   readonly since: string
 }
 
-/** What the lake is asked to note. */
-interface AskedNotes {
+/** Facts about a question from which the macro `question_notes` derives notes; each field is absent if there is none. */
+export interface AskedNotes {
+  /** The metrics that the question names. */
   readonly metrics?: readonly AskedMetric[]
-  /** The constants of a query, and the views and macros that it reads. */
+  /** Text constants of the query. */
   readonly texts?: readonly string[]
+  /** Names of the views and macros that the query reads. */
   readonly tables?: readonly string[]
-  /** The ends of calendars. */
-  readonly grids?: AskedSql['grids']
-  /** What columns of the registry are compared with. */
+  /** The ends of the calendars in the query. */
+  readonly grids?: readonly CalendarEnds[]
+  /** Texts with which the query compares columns of the registry. */
   readonly members?: readonly AskedMember[]
-  /** How many decisions have no ts. */
+  /** Number of decisions without a ts. */
   readonly without_instant?: number
-  /** Whether the answer is one to wonder about. */
+  /** Whether the answer has no rows, or one row of nothing but NULL. */
   readonly empty?: boolean
-  readonly beyond?: readonly Beyond[]
+  /** Metrics of which decisions lie in an unresolved range. */
+  readonly beyond?: readonly UnresolvedDecisions[]
+}
+
+/** Notes of a query: those that are known before it runs, and those that depend on its answer. */
+export interface QueryNotes {
+  /** Facts known before the query runs. */
+  readonly notes: AskedNotes
+  /** Returns further facts once rows and empty columns of the answer are known; an empty object if nothing is doubtful. */
+  readonly doubts: (answer: Extent) => Promise<AskedNotes>
 }
 
 /** What was asked of a metric, all of it where nothing else is said. */
@@ -141,12 +150,15 @@ function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
   }
 }
 
-/** What statements ask, as `question_asked` of the lake tells it. */
+/** First instant and end of a calendar in a query; null if an end is not a constant. */
+type CalendarEnds = readonly (string | null)[]
+
+/** What statements query, as the macro `question_asked` of the lake reports it. */
 interface AskedSql {
   readonly tables: readonly string[]
   readonly texts: readonly string[]
-  /** The ends of each calendar, as far as they are constants. */
-  readonly grids?: readonly (readonly (string | null)[])[]
+  /** The ends of each calendar in the query. */
+  readonly grids?: readonly CalendarEnds[]
   readonly members?: readonly AskedMember[]
   /** Whether the answer counts something. */
   readonly counts: boolean
@@ -169,12 +181,12 @@ interface AskedJoin {
 }
 
 /** A join with what its decisions tell. */
-interface Decided {
+interface DecidedJoin {
   readonly metrics: readonly AskedMetric[]
-  readonly beyond: readonly Beyond[]
+  readonly beyond: readonly UnresolvedDecisions[]
 }
 
-/** It reads nothing but the words. */
+/** Parsed scripts by their text; nothing else is read. */
 const askedBy = new Remembered<AskedSql | null>()
 
 /** What the words of a script ask. */
@@ -196,25 +208,33 @@ async function askedInSql(engine: Engine, sql: string, parameters: Parameters = 
 }
 
 /** Asks the decisions of joins how far they reach, and where one may be late, how many are. */
-async function decidedBy(engine: Engine, joins: readonly AskedJoin[], mark: string | undefined): Promise<Decided[]> {
-  const found: Decided[] = []
+async function decidedBy(
+  engine: Engine,
+  joins: readonly AskedJoin[],
+  mark: string | undefined,
+): Promise<DecidedJoin[]> {
+  const found: DecidedJoin[] = []
   for (const join of joins)
     found.push((await aside(async () => decisionsOf(engine, join, mark))) ?? { metrics: join.metrics, beyond: [] })
   return found
 }
 
 /** What the decisions of a join tell; undefined where it is not found which they are. */
-async function decisionsOf(engine: Engine, join: AskedJoin, mark: string | undefined): Promise<Decided | undefined> {
+async function decisionsOf(
+  engine: Engine,
+  join: AskedJoin,
+  mark: string | undefined,
+): Promise<DecidedJoin | undefined> {
   if (join.decisions === null) return undefined
   // The one text of a caller: judged as a statement of its own it is one SELECT, so that nothing of it ends the brackets.
   const { kind, text } = await admit(engine, join.decisions, undefined, mark)
   if (kind !== 'SELECT') return undefined
   const names = JSON.stringify(join.metrics.map(({ name }) => name))
-  const [reach] = await askDecisions<Reach & Row>(engine, text, 'question_reach', [names, join.interval])
+  const [reach] = await askDecisions<DecisionReach & Row>(engine, text, 'question_reach', [names, join.interval])
   const { currency, exchange, network } = join
   const beyond =
     reach?.late === true && join.answers_unsettled
-      ? await askDecisions<Beyond & Row>(engine, text, 'question_unsettled', [
+      ? await askDecisions<UnresolvedDecisions & Row>(engine, text, 'question_unsettled', [
           names,
           join.interval,
           currency,
@@ -227,7 +247,7 @@ async function decisionsOf(engine: Engine, join: AskedJoin, mark: string | undef
 }
 
 /** How far the decisions of a join reach. */
-interface Reach {
+interface DecisionReach {
   /** The ts of the newest decision; null without one. */
   readonly last: string | null
   /** The assets that are asked for, as JSON. */
@@ -259,7 +279,13 @@ const joins = /\bpit_(?:join|long|window)\b/i
  * What the lake is asked to note of a query with so many columns, 0 where it gives no rows: at once, and once it is known how much
  * its answer tells. What it asks is found out only where that may matter.
  */
-export async function noticingSql(engine: Engine, sql: string, columns: number, run: RunDeps, parameters?: Parameters) {
+export async function noticingSql(
+  engine: Engine,
+  sql: string,
+  columns: number,
+  run: RunDeps,
+  parameters?: Parameters,
+): Promise<QueryNotes> {
   return await guarded(engine, sql, run, async () => {
     const isJoin = joins.test(sql)
     const isEarly =

@@ -24,7 +24,7 @@ export async function refuseChanged(engine: Engine, folder: string): Promise<voi
   await refuseOthers(ledger, known, version)
 }
 
-/** The same of the files that the views of a version read, whose manifest is told where its exports count, too. */
+/** Refuses changed files among those that the views of a version read; with a manifest its exports count, too. */
 export async function refuseOthers(ledger: Ledger, manifest: Manifest | undefined, version: number): Promise<void> {
   const changed = await firstChanged(ledger.root, readByViews(ledger, manifest, version), mostRead)
   if (changed === undefined) return

@@ -62,7 +62,7 @@ export class Filled {
     )
   }
 
-  /** The same of cells, column by column. */
+  /** Adds a chunk of cells, column by column. */
   addCells(rows: number, columns: readonly (readonly (Cell | undefined)[])[]): void {
     this.#add(
       rows,
@@ -72,7 +72,7 @@ export class Filled {
     )
   }
 
-  /** The same chunks, looked at as they go by. */
+  /** Yields chunks unchanged, and adds each on the way. */
   async *over(chunks: AsyncIterable<DuckDBDataChunk>): AsyncGenerator<DuckDBDataChunk> {
     for await (const chunk of chunks) {
       this.addChunk(chunk)

@@ -1,6 +1,7 @@
 import { usage } from '../base/errors.ts'
 import { quote, quoteList, quoteName } from '../lake/store/engine.ts'
 import type { GivenOptions, joinOptions } from './options.ts'
+import type { DecisionsSql } from './panel.ts'
 import { key, optionsSql, type Panel, type PanelSpec, refuseAdded, specOf, tableSql } from './panel.ts'
 import { gridSql } from './panel-calendar.ts'
 
@@ -32,7 +33,7 @@ export function joinSpec({ metric, ...rest }: Join): PanelSpec {
 }
 
 /** The SQL of `pit_join`, or of `pit_window` where it is said how many points, over a table of that name. */
-export function joinSql(spec: PanelSpec, n: number | undefined, table: string) {
+export function joinSql(spec: PanelSpec, n: number | undefined, table: string): DecisionsSql {
   const { metrics, interval, decisions } = spec
   if (n !== undefined && (!Number.isInteger(n) || n < 1))
     throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })

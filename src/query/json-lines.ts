@@ -7,11 +7,25 @@ import { distinctNames, jsonForm } from './projection.ts'
 /** The engine makes the text of rows up to so wide: of wider ones it holds several beginnings at once, beside what it counts. */
 const widest = 32
 
+/** Rows of a result as JSON objects. */
+export interface ResultLines {
+  /** Names of the columns, each once. */
+  readonly names: readonly string[]
+  /** What the rows so far contain, by column. */
+  readonly filled: Filled
+  /** The rows of each chunk, a JSON text each. */
+  readonly lines: AsyncGenerator<readonly string[]>
+}
+
 /**
  * The rows of a statement as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. The engine makes the text of each row where it would be just that of
  * `jsonForm`, which takes half the time; rows and types of which that is not sure are made here, value by value.
  */
-export async function jsonLines(engine: Engine, { text: statement, kind, columns }: Ready, by: string | undefined) {
+export async function jsonLines(
+  engine: Engine,
+  { text: statement, kind, columns }: Ready,
+  by: string | undefined,
+): Promise<ResultLines> {
   const called = distinctNames(columns.map(({ name }) => name))
   const keys = called.map((name) => JSON.stringify(name))
   const filled = new Filled(called, by)

@@ -20,6 +20,9 @@ import { openingWords, statementsOf } from './statements.ts'
 /** The value of a session variable. */
 export type VariableValue = string | number | boolean | null
 
+/** Session variables by name. */
+export type SessionVariables = Readonly<Record<string, VariableValue>>
+
 /** The state of knowledge in which a lake is opened, and what its session may use. */
 export interface QueryOptions extends GivenOptions<typeof knowledgeOptions> {
   /** Further session variables. */

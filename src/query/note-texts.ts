@@ -10,7 +10,7 @@ export interface Note {
   readonly figures?: Readonly<Record<string, string | number>>
   /** Names that may have been meant, the nearest first. */
   readonly near?: readonly string[]
-  /** Where nothing is near, or a part has to be named: what there is. */
+  /** Possible names, if none is near or a component must be named. */
   readonly there?: readonly string[]
 }
 

@@ -1,5 +1,5 @@
 import { intervals } from '../base/time.ts'
-import type { calendarOf } from './panel-calendar.ts'
+import type { CalendarGrid } from './panel-calendar.ts'
 
 /** A moment: an ISO date or date-time (zone-less means UTC), or a Date. */
 export type Moment = string | Date
@@ -27,7 +27,7 @@ interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 's
   readonly span: number
   readonly list: readonly string[]
   readonly metrics: readonly PanelColumn[]
-  readonly grid: ReturnType<typeof calendarOf>
+  readonly grid: CalendarGrid
 }
 
 /** An instant at which something is decided; its further fields come back beside the answer. */
@@ -48,9 +48,12 @@ interface PanelColumn {
   readonly metric: string
 }
 
+/** Kind of an option's value; derived, so that `Given` is the one list of kinds. */
+export type OptionKind = keyof Given<string>
+
 /** One thing that may be said with a question. */
 export interface OptionFact {
-  readonly kind: keyof Given<string>
+  readonly kind: OptionKind
   readonly about: string
   /** The words that a choice lets through. */
   readonly choices?: readonly string[]
@@ -84,6 +87,8 @@ export const knowledgeOptions = {
 
 /** What can be told of the point behind a cell of a panel. */
 const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
+/** A field of a point in a panel; derived, so that `panelFields` is the one list of them. */
+export type PanelField = (typeof panelFields)[number]
 
 const intervalNames: readonly string[] = intervals
 
@@ -188,7 +193,7 @@ export type GivenOptions<Table extends Options> = {
   readonly [Name in RequiredIn<Table> & string as Camel<Name>]: Given<ChoiceOf<Table[Name]>>[Table[Name]['kind']]
 }
 
-/** The same once they were read. */
+/** Values of a table of options, as `readOptions` returns them. Derived, so that the table is the one list of options. */
 export type ReadOptions<Table extends Options> = {
   readonly [Name in keyof Table & string as Camel<Name>]?: Read<ChoiceOf<Table[Name]>>[Table[Name]['kind']] | undefined
 } & {

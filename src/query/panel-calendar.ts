@@ -3,11 +3,22 @@ import { quote } from '../lake/store/engine.ts'
 import { spanHint } from '../base/suggestion.ts'
 import { parseDuration, parseInstant, parseMicros } from '../base/time.ts'
 
+/** A grid of decisions: the instants from `since` until before `until`, one step apart. */
+export interface CalendarGrid {
+  readonly kind: 'calendar'
+  /** First instant, a date or an instant in UTC. */
+  readonly since: string
+  /** End of the grid, exclusive. */
+  readonly until: string
+  /** Distance of two instants, as DuckDB spells an interval: `900 seconds`, `3 months`. */
+  readonly step: string
+}
+
 /**
  * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or
  * `3months`, told as DuckDB spells an interval.
  */
-export function calendarOf(subject: string, given: readonly string[]) {
+export function calendarOf(subject: string, given: readonly string[]): CalendarGrid {
   const [since = '', until = '', step = '', ...more] = given.map((part) => part.trim())
   const [from, to] = [parseInstant(since), parseInstant(until)]
   const got = `"${given.join(',')}"`
@@ -23,7 +34,7 @@ export function calendarOf(subject: string, given: readonly string[]) {
 }
 
 /** The instants of a grid, for FROM; none lies in a reversed one, which is refused. */
-export function gridSql(subject: string, { since, until, step }: Omit<ReturnType<typeof calendarOf>, 'kind'>): string {
+export function gridSql(subject: string, { since, until, step }: Omit<CalendarGrid, 'kind'>): string {
   if ((parseMicros(since) ?? 0) > (parseMicros(until) ?? Infinity))
     throw usage(subject, { expected: 'since before until', got: `${since} and ${until}`, next: 'they are reversed' })
   return `calendar(${quote(since)}, ${quote(until)}, ${quote(step)})`

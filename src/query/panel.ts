@@ -16,7 +16,8 @@ import {
   panelOptions,
   type ReadOptions,
 } from './options.ts'
-import { type calendarOf, gridSql } from './panel-calendar.ts'
+import { type CalendarGrid, gridSql } from './panel-calendar.ts'
+import type { PanelField } from './options.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
 import { isOneExpression } from './parse-tree.ts'
@@ -27,13 +28,18 @@ type Decisions =
   | { readonly kind: 'file'; readonly path: string }
   /** A JSON array of objects, and the SQL type of each of their fields. */
   | { readonly kind: 'list'; readonly text: string; readonly types: Readonly<Record<string, string>> }
-  /** Without assets where a universe says of which there are decisions. */
-  | (ReturnType<typeof calendarOf> & { readonly assets?: readonly string[] })
+  | CalendarDecisions
+
+/** Decisions on a grid of instants. */
+interface CalendarDecisions extends CalendarGrid {
+  /** Assets for which there is a decision at each instant; absent if a universe names the assets. */
+  readonly assets?: readonly string[]
+}
 
 /** What the caller of a program asks for; `decisions` are instants where there is a universe. */
 export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {
-  readonly decisions?: readonly Decision[] | readonly Instant[] | Extract<Decisions, { kind: 'calendar' }>
-  /** The same as `latency` and `maxAge`, in seconds. */
+  readonly decisions?: readonly Decision[] | readonly Instant[] | CalendarDecisions
+  /** Latency and maximum age in seconds, in place of `latency` and `maxAge`. */
   readonly latencySeconds?: number | undefined
   readonly maxAgeSeconds?: number | undefined
 }
@@ -41,11 +47,19 @@ export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {
 /** A panel as it is asked, whoever asks. */
 export type PanelSpec = ReadOptions<typeof panelOptions> & { readonly decisions: Decisions; readonly interval: string }
 
+/** The two statements of a question about decisions. */
+export interface DecisionsSql {
+  /** Creates the table of the decisions. */
+  readonly decisions: string
+  /** Reads that table and gives the answer. */
+  readonly query: string
+}
+
 /** Numbers the decisions; names that begin like this are taken by the joins. */
 export const key = '_pit_decision'
 
 /** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
-export function panelSql(spec: PanelSpec, table = 'decisions') {
+export function panelSql(spec: PanelSpec, table = 'decisions'): DecisionsSql {
   if (spec.decisions.kind === 'list') checkNames('decisions', Object.keys(spec.decisions.types), spec)
   const decisions = quoteName(table)
   const query = [
@@ -97,8 +111,18 @@ function decidedSql({ universe }: Pick<PanelSpec, 'universe'>, moments: string):
   return universe === undefined ? moments : membersSql(moments, universe, key)
 }
 
+/** One column that a panel adds. */
+interface PanelCell {
+  /** Path of the metric, with a `#/pointer` if one component is requested. */
+  readonly metric: string
+  /** The field of the point that the column contains. */
+  readonly field: PanelField
+  /** Name of the column. */
+  readonly name: string
+}
+
 /** The columns that a panel adds. */
-function cellsOf({ metrics, fields = ['v'] }: PanelSpec) {
+function cellsOf({ metrics, fields = ['v'] }: PanelSpec): PanelCell[] {
   return metrics.flatMap(({ name, metric }) =>
     fields.map((field) => ({ metric, field, name: field === 'v' ? name : `${name}.${field}` })),
   )
@@ -272,7 +296,7 @@ const together = 8
  * The CTE `wide`, and what it needs: of answers, a row for each decision and metric, a row for each decision and a column
  * for each cell.
  */
-function wideSql(cells: ReturnType<typeof cellsOf>, metrics: readonly string[], answers: string, key: string): string {
+function wideSql(cells: readonly PanelCell[], metrics: readonly string[], answers: string, key: string): string {
   // A decision has one instant: with it among the keys the plan tells that nothing of a group is known later.
   if (metrics.length <= few)
     return table(

@@ -4,14 +4,14 @@ import { formOf, opening, statementsOf } from './statements.ts'
 /** A node of a parsed statement, as the engine tells it. */
 type Node = { readonly [name: string]: unknown }
 
-/** A parsed text: its statements, or why the engine does not show them. */
-type Parsed =
+/** A parsed text: the tree of each statement, or the reason why the engine returns none. */
+export type ParsedSql =
   | { readonly statements: readonly Node[] }
-  /** `parser` where it is no SQL; anything else where it is, but holds a statement that is no SELECT. */
+  /** `parser` if the text is not SQL; anything else if it contains a statement that is not a SELECT. */
   | { readonly error: string }
 
 /** Reads a text with the engine's own parser; nothing is bound and nothing runs. */
-export async function parsedSql(engine: Engine, sql: string): Promise<Parsed> {
+export async function parsedSql(engine: Engine, sql: string): Promise<ParsedSql> {
   // The engine reads a statement up to its first NUL, so that a literal with one has no end.
   if (sql.includes('\0')) return { error: 'a NUL sign' }
   // Qualified: a database from elsewhere may hold a macro of that name.

@@ -4,11 +4,12 @@ import { type Engine, quote, type Row } from '../lake/store/engine.ts'
 import { utcSql } from './views/template.ts'
 import type { GivenOptions, Moment, pointsOptions } from './options.ts'
 
-/** Which points. */
+/** Options of a query for points. Derived: the table of options lists them once, with their texts for `--help`. */
 export type PointsFilter = GivenOptions<typeof pointsOptions>
 
-/** What the catalogue takes for a metric where nothing is named. */
-interface Standard extends Defaults {
+/** The catalogue's defaults for one metric: they apply if a query names no interval, currency, exchange or network. */
+export interface Standard extends Defaults {
+  /** Path of the metric, or `price_usd`. */
   readonly metric: string
 }
 

@@ -45,7 +45,7 @@ function spreadsheetText(place: string): string {
   return `regexp_replace(${clean}, '^(\\s*[=+\\-@＝＋－＠\\t])', '''\\1')`
 }
 
-/** The same for the name of a column. */
+/** Name of a column that a spreadsheet shows and does not run: no control signs, `'` before the beginning of a formula. */
 function spreadsheetName(name: string): string {
   const clean = name.replaceAll(/\p{Cc}/gu, '')
   return /^\s*[=+\-@＝＋－＠]/.test(clean) ? `'${clean}` : clean

@@ -1,6 +1,7 @@
 import { usage } from '../base/errors.ts'
 import { type Engine, quoteName } from '../lake/store/engine.ts'
 import type { Parameters } from '../lake/store/sql.ts'
+import type { AskedNotes, QueryNotes } from './answer-notes.ts'
 import { asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, membersIn, notesOf, noticingSql } from './answer-notes.ts'
 import { Filled } from './filled-columns.ts'
 import type { Ready } from './gate.ts'
@@ -8,7 +9,7 @@ import { joinSql } from './join-queries.ts'
 import { distinctNotes, type Note } from './note-texts.ts'
 import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { inBlocks } from './panel-blocks.ts'
-import { bringDecisions, type PanelSpec, panelSql } from './panel.ts'
+import { bringDecisions, type DecisionsSql, type PanelSpec, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { lagOfViews } from './views/current.ts'
 import { type Lag, lagOfMirror } from '../lake/ledger/derived.ts'
@@ -17,28 +18,45 @@ import { guarded, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './parse-tree.ts'
 import { openingWords } from './statements.ts'
 
-type AskedNotes = ReturnType<typeof doubtsOfFilter>
-
 /** The state of knowledge in which something is asked. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>
 
 /** What somebody asks, as a plain value: the same at every door. */
-export type AskedQuestion =
-  | {
-      readonly sql: string
-      readonly parameters?: Parameters | undefined /** Written by the program. */
-      readonly generated?: boolean
-    }
-  | { readonly panel: PanelSpec }
-  /** One metric with the instants behind it, or its last `n` points. */
-  | { readonly join: PanelSpec; readonly n: number | undefined }
-  | { readonly points: PointsFilter }
+export type AskedQuestion = SqlQuestion | PanelQuestion | JoinQuestion | PointsQuestion
+
+/** A question in SQL. */
+export interface SqlQuestion {
+  /** One statement, or a script whose last statement is answered. */
+  readonly sql: string
+  /** Values of the placeholders in the SQL. */
+  readonly parameters?: Parameters | undefined
+  /** Whether the program wrote the SQL. */
+  readonly generated?: boolean
+}
+
+/** A question for a panel: decisions × metrics. */
+export interface PanelQuestion {
+  readonly panel: PanelSpec
+}
+
+/** A question for one metric at each decision. */
+export interface JoinQuestion {
+  /** A panel with one metric. */
+  readonly join: PanelSpec
+  /** Number of newest points for each decision; undefined: the newest point with its instants. */
+  readonly n: number | undefined
+}
+
+/** A question for stored points. */
+export interface PointsQuestion {
+  readonly points: PointsFilter
+}
 
 /** What is asked, and what may be known for the answer. */
 export type Question = AskedQuestion & { readonly knowledge: Knowledge }
 
-/** A question that was judged: it may run, and its answer is what its statement gives and what its notes tell. */
-interface JudgedQuestion {
+/** A question that passed the checks and may run; its answer consists of the rows of its statement and of its notes. */
+export interface JudgedQuestion {
   /** The SQL that runs: in any session on the lake it gives the same. */
   readonly sql: string
   readonly ready: Ready
@@ -106,8 +124,8 @@ export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, tabl
  * `found` is the column that tells whether a metric was found, where each has none of its own.
  */
 async function judgeDecided(
-  asked: Extract<AskedQuestion, { panel: PanelSpec } | { join: PanelSpec }>,
-  sqlOver: (table: string) => ReturnType<typeof panelSql>,
+  asked: PanelQuestion | JoinQuestion,
+  sqlOver: (table: string) => DecisionsSql,
   notices: Notices,
   found?: string,
 ): Promise<JudgedQuestion> {
@@ -153,7 +171,7 @@ async function judgeDecided(
 async function noticing(
   what: Pick<JudgedQuestion, 'sql' | 'ready' | 'parameters' | 'by'>,
   { engine, run, cut }: Notices,
-  { notes: early, doubts }: Awaited<ReturnType<typeof noticingSql>>,
+  { notes: early, doubts }: QueryNotes,
 ): Promise<JudgedQuestion> {
   const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
   // Of later versions nothing is told where an instant is mandatory.

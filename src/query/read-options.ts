@@ -4,6 +4,7 @@ import { didYouMean, hint, spanHint, suggestion } from '../base/suggestion.ts'
 import { isObject } from '../base/json.ts'
 import { parseDuration, parseMicros } from '../base/time.ts'
 import { type Door, optionAt } from './note-texts.ts'
+import type { OptionKind } from './options.ts'
 import { camel, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
 import type { Engine } from '../lake/store/engine.ts'
@@ -55,7 +56,7 @@ export function splitKnownOptions(table: Options, given: Readonly<Record<string,
 }
 
 /** What each kind wants, in words. */
-const expectedOf: Readonly<Record<OptionFact['kind'], (fact: OptionFact) => string>> = {
+const expectedOf: Readonly<Record<OptionKind, (fact: OptionFact) => string>> = {
   instant: () => 'an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC',
   span: () => 'a time such as 15m or 2d',
   text: () => 'a text',
@@ -69,6 +70,7 @@ const expectedOf: Readonly<Record<OptionFact['kind'], (fact: OptionFact) => stri
   records: () => 'records, each with an instant as its ts',
 }
 
+/** Reads a value of an option, or refuses it. */
 type Reader = (subject: string, value: unknown, fact: OptionFact, door: Door) => unknown
 
 /** A value that fits nothing is told as it was given. */
@@ -85,7 +87,7 @@ function said(value: unknown): string {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
 
-const readers: Readonly<Record<OptionFact['kind'], Reader>> = {
+const readers: Readonly<Record<OptionKind, Reader>> = {
   instant: (subject, value, fact) => {
     if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString()
     return isText(value) && isInstant(value) ? value.trim() : refuse(subject, value, fact)

@@ -37,7 +37,7 @@ export async function carry(from: Engine, sql: string, to: Engine, table: string
   return to.append(table, { ...stream, chunks: filled?.over(stream.chunks) ?? stream.chunks })
 }
 
-/** The same of a Parquet file, which may lie anywhere. */
+/** Copies the rows of a Parquet file, which may lie anywhere, into a table of a session. */
 export async function carryFile(file: string, to: Engine, table: string): Promise<void> {
   using reader = await Engine.open(':memory:', { threads: 1 })
   await carry(reader, `FROM ${fileSql(file)}`, to, table)

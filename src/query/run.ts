@@ -5,9 +5,7 @@ import { admit, type Ready } from './gate.ts'
 import { type Door, optionAt } from './note-texts.ts'
 import { metricsOf } from './points.ts'
 import { redactPaths, refusal, unknownMetricIn } from './refusal.ts'
-import { statementsOf } from './statements.ts'
-
-type ScriptStatement = ReturnType<typeof statementsOf>[number]
+import { type ScriptStatement, statementsOf } from './statements.ts'
 
 /** What a script is run with. */
 export interface RunDeps {

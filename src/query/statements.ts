@@ -1,11 +1,24 @@
-/** One statement of a script: its text without the closing `;`, and where that text begins. */
-type ScriptStatement = ReturnType<typeof piece>
+/** One statement of a script. */
+export interface ScriptStatement {
+  /** The statement without the closing `;` and without spaces around it. */
+  readonly text: string
+  /** Position in the script at which `text` begins, in UTF-16 code units. */
+  readonly offset: number
+}
+
+/** A script cut at its semicolons. */
+export interface CutScript {
+  /** Statements that end in a `;`. */
+  readonly statements: readonly ScriptStatement[]
+  /** The text after the last `;`; blank if there is none. */
+  readonly rest: ScriptStatement
+}
 
 /**
  * Cuts SQL at its semicolons into whole statements, and what follows the last `;` (blank when nothing does). Those in texts,
  * names and comments do not count. Comments alone are no statement.
  */
-export function cutScript(sql: string) {
+export function cutScript(sql: string): CutScript {
   const statements: ScriptStatement[] = []
   let begin = 0
   let filled = false
@@ -93,7 +106,7 @@ export function isOpen(sql: string): boolean {
   return false
 }
 
-function piece(sql: string, begin: number, end: number) {
+function piece(sql: string, begin: number, end: number): ScriptStatement {
   const raw = sql.slice(begin, end)
   return { text: raw.trim(), offset: begin + (raw.length - raw.trimStart().length) }
 }

@@ -48,6 +48,7 @@ const facts = {
   },
 } satisfies Readonly<Record<string, FormatFact>>
 
+/** Name of a form; derived, so that `facts` is the one list of them. */
 export type Format = keyof typeof facts
 
 /** What is known of a form. */
@@ -73,11 +74,11 @@ interface WriteOptions {
   readonly by?: string | undefined
 }
 
-/** Where text or bytes go; the promise holds back whoever writes faster than the reader reads. */
-type Sink = (data: string | Uint8Array) => Promise<void>
+/** Destination of text or bytes; its promise makes a writer wait that is faster than the reader. */
+export type Sink = (data: string | Uint8Array) => Promise<void>
 
-/** What was written. */
-interface WrittenResult {
+/** Extent of a written result. */
+export interface WrittenResult {
   /** Rows written; of a cut table those that are shown. */
   readonly rows: number
   /** Whether more rows follow that are not shown. */
@@ -157,7 +158,11 @@ async function toStream(
 }
 
 /** Writes an answer to a sink, chunk by chunk; Parquet needs a file. */
-export async function writeTo(answer: ResultWriting, sink: Sink, form: 'file' | 'stream' = 'stream') {
+export async function writeTo(
+  answer: ResultWriting,
+  sink: Sink,
+  form: 'file' | 'stream' = 'stream',
+): Promise<WrittenResult> {
   const { engine, ready, options, deps } = answer
   if (options.format !== 'table' && !givesRows(ready)) wrappable(ready)
   return guarded(engine, ready.text, deps, async () => {
@@ -208,9 +213,10 @@ async function toParquet({ engine, ready, options }: ResultWriting, { path }: Ou
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-/** A stream that is looked at as it goes by. */
+/** A result of the engine, chunk by chunk. */
 type Stream = Awaited<ReturnType<Engine['stream']>>
 
+/** Returns the stream with a record of the columns that its rows fill. */
 export function watched(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
   const filled = new Filled(stream.names, by)
   async function* seen() {

@@ -2,7 +2,7 @@ import { toldByRows } from '../catalog/own-endpoint.ts'
 import { heldRevisable } from '../sources/points/revisable.ts'
 import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
-import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { endSql, stepSql } from '../base/intervals-sql.ts'
 import {
   day,
@@ -26,6 +26,7 @@ import { count, listOf, orNull, real, shape, type Shaped, text } from '../base/v
 import { describeRule, lagOf } from '../catalog/rule-kinds.ts'
 import { globTest } from '../catalog/globs.ts'
 import type { Override } from '../catalog/config.ts'
+import type { SeenLags } from './results/stress-delays.ts'
 
 const arrivalsFields = {
   points: count,
@@ -57,11 +58,20 @@ const arrivalsFields = {
   bars: listOf(shape({ bar: real, points: count })),
 }
 
-/** How the points of one partition arrived, against a rule. Lags in seconds from the end of the interval. */
+/**
+ * Arrivals of the points of one partition, compared with a rule. Lags are seconds from the end of the interval. Derived:
+ * `arrivalsFields` explains each field and also checks the rows.
+ */
 type Arrivals = Shaped<typeof arrivalsFields>
 
-/** The arrivals of one endpoint and interval, and the rules that they are held against. */
-export type HeldArrivals = Awaited<ReturnType<typeof heldArrivals>>[number]
+/** Arrivals of one endpoint and interval, with the rules that they are compared with. */
+export interface HeldArrivals {
+  readonly endpoint: Endpoint
+  readonly interval: Interval
+  /** The rules in the order of their dates; the last is in force. */
+  readonly rules: readonly Rule[]
+  readonly arrivals: Arrivals
+}
 
 /** A point that comes later than this after its rule's instant is no matter of precision. */
 const soonSeconds = 300
@@ -74,7 +84,11 @@ const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, e
   ORDER BY available_at, observed_at) = 1`
 
 /** The arrivals of everything that is held of the wanted endpoints of the catalogue, where a rule dates it. */
-export async function heldArrivals(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
+export async function heldArrivals(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  wanted: (path: string) => boolean,
+): Promise<HeldArrivals[]> {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
     const rules = endpoint?.rules[part.interval] ?? []
@@ -170,23 +184,26 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
 }
 
 /** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
-export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]) {
+export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]): Promise<SeenLags[]> {
   const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
   return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
     return { metric: endpoint.path, interval, p50, p95, p99, max }
   })
 }
 
-/** What the observed arrivals say about a rule. */
-type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
+/** Verdict of the observed arrivals on a rule. */
+export type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
 
-/** What an audit looks at beside the lake. */
+/** Overrides of availability rules in the configuration, by path. */
+type RuleOverrides = Readonly<Record<string, Override>>
+
+/** Input of an audit in addition to the lake. */
 interface AuditInput {
   readonly catalogue: Catalogue
   /** Globs; undefined means all. */
   readonly paths: readonly string[] | undefined
   /** The rows that the configuration holds already: a proposal keeps what they say of other intervals. */
-  readonly overrides: Readonly<Record<string, Override>>
+  readonly overrides: RuleOverrides
   readonly now: Instant
 }
 
@@ -199,8 +216,29 @@ const longestLag = 366 * day
 /** A rule this many times longer than nearly all arrivals could be shorter. */
 const generous = 4
 
+/** Result of an audit of the availability rules. */
+export interface AvailabilityAudit {
+  /** One row for each endpoint and interval of which points are stored. */
+  readonly rows: readonly AuditedRule[]
+  /** Number of rules contradicted by arrivals. */
+  readonly disproved: number
+  /** Number of rules that more than two points in a hundred missed by less than five minutes. */
+  readonly imprecise: number
+  /** Number of rules without any known arrival. */
+  readonly unproven: number
+  /** Block for `pitlake.yaml` with a rule for each disproved or imprecise interval; null if no better rule is known. */
+  readonly proposal: string | null
+  /** Next step for disproved and imprecise rules; null if there are none. */
+  readonly next: string | null
+  /** Effects of the proposed rules. */
+  readonly changes: readonly RuleChange[]
+}
+
 /** Holds every availability rule against the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml` that mends it. */
-export async function auditAvailability(ledger: Ledger, { catalogue, paths, overrides, now }: AuditInput) {
+export async function auditAvailability(
+  ledger: Ledger,
+  { catalogue, paths, overrides, now }: AuditInput,
+): Promise<AvailabilityAudit> {
   const globs = paths?.map(globTest)
   const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
   const rows: AuditedRule[] = []
@@ -218,9 +256,7 @@ export async function auditAvailability(ledger: Ledger, { catalogue, paths, over
     disproved: count('disproved'),
     imprecise: count('imprecise'),
     unproven: count('unproven'),
-    /** One row for each disproved or imprecise endpoint, with a rule for each such interval. */
     proposal,
-    /** What to do about them; null where there are none. */
     next: broken.length === 0 ? null : proposal === null ? askMore : paste,
     changes,
   }
@@ -234,15 +270,58 @@ export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolea
   return verdict === 'disproved' || verdict === 'imprecise'
 }
 
-/** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
-type AuditedRule = ReturnType<typeof judgeRule>
+/** The rule of one endpoint and interval, with the verdict of the audit. Lags are seconds after the end of the interval. */
+export interface AuditedRule {
+  /** Path of the endpoint. */
+  readonly metric: string
+  readonly interval: Interval
+  /** The rule in words. */
+  readonly rule: string
+  /** Source of the rule: stated, assumed or overridden. */
+  readonly basis: Rule['basis']
+  readonly verdict: RuleVerdict
+  /** Number of stored points. */
+  readonly points: number
+  /** Number of points whose arrival is known, without backfilled ones. */
+  readonly observations: number
+  /** Number of backfilled points; they show no lag. */
+  readonly backfilled: number
+  /** Points without a known arrival that became due while the lake was watching their series: no delay of them was seen. */
+  readonly watched: number
+  /** Number of known arrivals after the rule's instant. */
+  readonly late: number
+  /** Late arrivals less than five minutes after the rule's instant. */
+  readonly soon: number
+  /** Number of points dated by the rule: if it is too early, they count as known too early. */
+  readonly ruled: number
+  /** Quantiles of the known lags; null if no arrival is known. */
+  readonly p50: number | null
+  readonly p95: number | null
+  readonly p99: number | null
+  readonly max: number | null
+  /** The point that arrived latest compared with the rule; null if none was late. */
+  readonly worst: WorstArrival | null
+  /** Lag for the configuration, such as `30m`; null if the rule may stay or the arrivals do not show a lag that would hold. */
+  readonly proposed_lag: string | null
+}
+
+/** A late point, as evidence. Instants are ISO text. */
+export interface WorstArrival {
+  readonly asset: string
+  /** Start of the interval of the point. */
+  readonly t: string
+  /** Instant at which the point arrived. */
+  readonly arrived_at: string
+  /** Instant at which the rule dates it. */
+  readonly rule_at: string
+}
 
 /**
  * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
  * less than five minutes after its instant, else disproved. Without any known arrival nothing is proved: the provider
  * tells no `computed_at`, and no top-up has caught a point being late.
  */
-export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals) {
+export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditedRule {
   const rule = rules.at(-1)
   if (!rule) throw new RangeError(`${metric} has no rule`)
   const { points, computed, seenLate, backfilled, watched, late, soon, ruled, supported, worst } = arrivals
@@ -264,28 +343,35 @@ export function judgeRule(metric: string, interval: Interval, rules: readonly Ru
     basis: rule.basis,
     verdict,
     points,
-    /** Points whose arrival is known. */
     observations: counted,
     backfilled,
-    /** Points without a known arrival that the lake was there to see: they came in time as far as anybody knows. */
     watched,
     late,
-    /** Those of the late ones that came less than five minutes after the rule's instant. */
     soon,
-    /** Points that the rule dates: where it is too early, they count as known too early. */
     ruled,
     p50,
     p95,
     p99,
     max,
     worst,
-    /** The lag to write into the configuration; null where the rule may stay, or nobody knows how late the points were. */
     proposed_lag: longer === null ? null : lagText(longer),
   }
 }
 
-/** What a pasted rule changes, now. */
-type RuleChange = ReturnType<typeof changeOf>[number]
+/** Effect that a proposed rule would have if it came into force now. */
+export interface RuleChange {
+  /** Path of the endpoint. */
+  readonly metric: string
+  readonly interval: Interval
+  /** The proposed lag, such as `30m`. */
+  readonly lag: string
+  /** Number of stored points that would count as known later; the others keep the instants of their arrival. */
+  readonly redated: number
+  /** Newest `t` that counts as published under the rule in force, ISO to the minute. */
+  readonly newest_before: string
+  /** Newest `t` that would count as published under the proposed rule, ISO to the minute. */
+  readonly newest_after: string
+}
 
 /** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
 function changeOf(
@@ -294,7 +380,7 @@ function changeOf(
   /** Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived at. */
   redated: number,
   at: Today,
-) {
+): RuleChange[] {
   const rule = rules.at(-1)
   if (lag === null || !rule) return []
   const proposed: Rule = { ...rule, kind: 'lag', seconds: parseDuration(lag) ?? 0, basis: 'override', until: null }
@@ -329,7 +415,7 @@ function roundLag(seconds: number): number {
 const lagText = (seconds: number): string => (seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`)
 
 /** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval. */
-export function proposalOf(rows: readonly AuditedRule[], overrides: AuditInput['overrides']): string | null {
+export function proposalOf(rows: readonly AuditedRule[], overrides: RuleOverrides): string | null {
   const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
   if (proposed.length === 0) return null
   const lines = [...Map.groupBy(proposed, ({ metric }) => metric)].map(([metric, own]) => {

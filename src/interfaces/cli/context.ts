@@ -30,16 +30,17 @@ export const selectionOptions = {
   '--until TIME': 'end of the range of t, exclusive',
 } as const
 
-/** And those that bound what is asked of them. */
+/** Options that limit the requests for the selected series. */
 export const boundingOptions = {
   '--max-requests N': 'stop after so many requests',
   '--gaps': 'ask only for known gaps',
 } as const
 
+/** Values of the options that select series. */
 type Selecting = OptionValues<typeof selectionOptions>
 
 /** What flags, environment and config file say together; from here on the process keeps to the memory that they name. */
-export function settingsOf({ options, env, cwd }: Placed): Settings {
+export function settingsOf({ options, env, cwd }: LocatedInput): Settings {
   const settings = endingAtOnce(() => resolveSettings({ flags: options, env, cwd }))
   const { memoryBytes, where } = settings
   keepMemory(memoryBytes ?? ownMemory(), options.memory === undefined ? where(['memory']) : '--memory')
@@ -47,7 +48,7 @@ export function settingsOf({ options, env, cwd }: Placed): Settings {
 }
 
 /** A command line where it was typed. */
-type Placed = Input & Pick<Deps, 'env' | 'cwd'>
+type LocatedInput = Input & Pick<Deps, 'env' | 'cwd'>
 
 /** Whether to say more. */
 export const isVerbose = ({ options, env }: Typed): boolean => options.verbose || env['PITLAKE_LOG'] === 'debug'
@@ -56,7 +57,7 @@ export const isVerbose = ({ options, env }: Typed): boolean => options.verbose |
 export const instantNow = ({ now }: Pick<Deps, 'now'>): Instant => Math.floor(now() / 1000)
 
 /** A call with its settings and catalogue. */
-export async function readContext<Own extends Placed>(call: Own): Promise<Own & CommandContext> {
+export async function readContext<Own extends LocatedInput>(call: Own): Promise<Own & CommandContext> {
   const settings = settingsOf(call)
   const catalogue = await checkedCatalogue(settings.catalogs, settings)
   return { ...call, settings, catalogue: endingAtOnce(() => applySettings(catalogue, settings)) }

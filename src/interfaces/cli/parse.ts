@@ -2,13 +2,15 @@ import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../../base/errors.ts'
 import { hint } from '../../base/suggestion.ts'
 import { wrapped } from '../../base/figures.ts'
+import type { CommandSpec, OptionRow } from './spec.ts'
 import { type Input, type ListedCommand, longOf, optionRows, optionsOf, type OptionTable } from './spec.ts'
 
-type Named = Parameters<typeof optionsOf>[0] & { readonly name: string }
+/** A command with its name. */
+type NamedCommand = CommandSpec & { readonly name: string }
 
 /** Parses the arguments of one command by its option table. */
 export function parseCommand<Table extends OptionTable>(
-  spec: Named & { readonly options?: Table },
+  spec: NamedCommand & { readonly options?: Table },
   argv: readonly string[],
 ): Input<Table> {
   const command = build(spec)
@@ -41,7 +43,7 @@ function folded(text: string): string {
     .join('\n\n')
 }
 
-function build(spec: Named): Command {
+function build(spec: NamedCommand): Command {
   const command = new Command(`pitlake ${spec.name}`)
     .exitOverride()
     .configureOutput({ writeErr: () => undefined, writeOut: () => undefined })
@@ -60,7 +62,7 @@ function build(spec: Named): Command {
 }
 
 /** `--port N` takes a value, `--json` does not. */
-function optionOf({ flags, kind, about, ...spec }: ReturnType<typeof optionsOf>[number]): Option {
+function optionOf({ flags, kind, about, ...spec }: OptionRow): Option {
   const option = new Option(flags.replace(/ ([A-Z][^\s]*)$/, ' <$1>'), about)
   const read = (value: string): unknown => kind.read(longOf(flags), value)
   const many = (value: unknown): unknown => (kind.name === 'list' ? value : [value])
@@ -71,7 +73,7 @@ function optionOf({ flags, kind, about, ...spec }: ReturnType<typeof optionsOf>[
   )
 }
 
-function complaint(spec: Named, error: CommanderError): Error {
+function complaint(spec: NamedCommand, error: CommanderError): Error {
   const subject = `pitlake ${spec.name}`
   const message = error.message.replace(/^error: /, '')
   if (error.code === 'commander.unknownOption') {

@@ -13,7 +13,7 @@ export interface OptionSpec {
   readonly repeatable?: true
 }
 
-/** The same said shortly: what it is for, then its kind, its default, or both. */
+/** Short form of an option: its help, then its kind, its default, or both. */
 type ShortSpec = readonly [about: string, kindOrDefault: Kind | string, usual?: string]
 
 /**
@@ -48,7 +48,10 @@ type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
       ? boolean
       : TakenBy<Flags, Spec> | undefined
 
-/** What a command line said of a table of options: by their names in camelCase, each value as its kind reads it. */
+/**
+ * Values of a table of options by their names in camelCase, each as its kind reads it. Derived, so that the table is the one
+ * list of options.
+ */
 export type OptionValues<Table> = { readonly [Flags in keyof Table as NameOf<Flags>]: ValueOf<Flags, Table[Flags]> }
 
 /** What reaches a command from the outside world; `main` gives the real ones. */
@@ -82,7 +85,7 @@ export type CommandContext = Readonly<{ settings: Settings; catalogue: Catalogue
 /** A command line in its world. */
 export type Typed<Table = unknown> = Input<Table> & Deps
 
-/** The same with what its settings say. */
+/** A command line in its world, with its settings and the catalogue. */
 export type Call<Table = unknown> = Typed<Table> & CommandContext
 
 /** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
@@ -161,8 +164,8 @@ const commonOptions = {
   '-v, --verbose': 'say more, on stderr',
 } as const
 
-/** An option or argument with all that is told of it. */
-type OptionRow = OptionSpec & { readonly flags: string; readonly kind: Kind }
+/** An option or argument with its flags and its kind. */
+export type OptionRow = OptionSpec & { readonly flags: string; readonly kind: Kind }
 
 /** All options of a command. */
 export function optionsOf(spec: CommandSpec): readonly OptionRow[] {

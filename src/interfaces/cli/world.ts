@@ -23,7 +23,7 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
   }
 }
 
-/** The same for a job that leaves the lake with its whole state. */
+/** Resources of a job that leaves the lake with its whole state. */
 export function completingWorld(call: Deps, command: string) {
   const deps = lakeWorld(call, command)
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {

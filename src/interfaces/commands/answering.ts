@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import type { AnswererCall, WorkerMessage } from '../server/query-worker.ts'
 import { Desk, type DeskMeans } from '../server/session-manager.ts'
 import { Pages } from '../server/result-pages.ts'
-import { pathsOf } from '../server/paths.ts'
+import { type PathAnswer, pathsOf } from '../server/paths.ts'
 import { toldRefusal } from '../server/refusal.ts'
 import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
@@ -31,8 +31,8 @@ export type DoorQuestion =
     }
   | { readonly tool: string; readonly args: unknown; readonly standing: object }
 
-/** What it answers: what a path shows, with a file where one was written, or what a tool gives. */
-export type MadeAnswer = Awaited<ReturnType<ReturnType<typeof pathsOf>[string]>> | Awaited<ReturnType<Tool['call']>>
+/** Answer of that process: of a path, with a file if one was written, or the JSON text of a tool. */
+export type MadeAnswer = PathAnswer | string
 
 const tell = (said: WorkerMessage<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
 

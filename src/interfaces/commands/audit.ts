@@ -1,11 +1,10 @@
 import { LakeError } from '../../base/errors.ts'
-import { auditAvailability, isBroken, type judgeRule } from '../../trust/availability-audit.ts'
+import type { AuditedRule, AvailabilityAudit, RuleChange } from '../../trust/availability-audit.ts'
+import { auditAvailability, isBroken } from '../../trust/availability-audit.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { span, table } from '../../base/figures.ts'
 import { instantNow } from '../cli/context.ts'
 import { answering } from '../cli/spec.ts'
-
-type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
 
 export const auditAvailabilityCommand = answering({
   options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
@@ -26,13 +25,13 @@ late points were only seen by a top-up long after: that they were late is known 
   },
 })
 
-function inWords(report: AuditReport, all: boolean): string {
+function inWords(report: AvailabilityAudit, all: boolean): string {
   const { rows, disproved, imprecise, unproven, proposal, changes, next } = report
   const order = ['disproved', 'imprecise', 'conservative', 'unproven', 'kept']
   const listed = rows
     .filter((row) => all || isBroken(row))
     .toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.metric.localeCompare(b.metric))
-  const named = ({ metric, interval }: ReturnType<typeof judgeRule>): string => `${metric} ${interval}`
+  const named = ({ metric, interval }: AuditedRule): string => `${metric} ${interval}`
   const latest = listed.flatMap((row) => {
     const { asset, t, arrived_at, rule_at } = row.worst ?? {}
     return t === undefined ? [] : [`${named(row)}: ${asset} ${t} arrived ${arrived_at}, rule ${rule_at}`]
@@ -58,7 +57,7 @@ function section(head: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : `\n${head}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-function effect(change: AuditReport['changes'][number]): string {
+function effect(change: RuleChange): string {
   const { metric, interval, lag, redated, newest_before: before, newest_after: after } = change
   const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
   const due =

@@ -24,6 +24,7 @@ import { findDrift } from '../../sources/metrics/drift.ts'
 import { endingAtOnce } from '../cli/process.ts'
 import { besideWorld } from '../cli/world.ts'
 
+/** Differences between the catalogue and the listing of a provider. */
 type Drift = ReturnType<typeof compareListing>
 
 const listOptions = {

@@ -206,7 +206,7 @@ export async function askCommand<Document>(line: readonly string[], asking: Aski
   return JSON.parse(said.join('')) as Document
 }
 
-/** The same about a query, which stands in a file while it is asked about. */
+/** Runs a command about a query and returns its document; the query stands in a temporary file meanwhile. */
 export async function askAbout<Document>(line: readonly string[], query: string, asking: Asking): Promise<Document> {
   const [name = '', ...options] = line
   await using folder = await temporaryFolder()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { publish } from '../../maintenance/publish/publish.ts'
+import { publish, type PublishSummary } from '../../maintenance/publish/publish.ts'
 import { destinationOf } from '../../maintenance/publish/s3.ts'
 import type { Destination, Web } from '../../maintenance/publish/destination.ts'
 import { vacuumPublished } from '../../maintenance/publish/vacuum.ts'
@@ -9,8 +9,8 @@ import { formatDuration } from '../../base/time.ts'
 import { answering, type Call, type Deps, showLive } from '../cli/spec.ts'
 import { besideWorld, lakeWorld, openedLake } from '../cli/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
-import { backup, pull } from '../../maintenance/publish/lake.ts'
-import type { CopyDeps } from '../../maintenance/publish/lake-copy.ts'
+import { backup, type BackupSummary, pull, type PullSummary } from '../../maintenance/publish/lake.ts'
+import type { FileProgress } from '../../maintenance/publish/lake-copy.ts'
 
 export const publishCommand = answering({
   viewsAfter: true,
@@ -50,7 +50,7 @@ export function destinationNamed(name = '', deps: Deps): Destination {
   return destinationOf(name, { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) })
 }
 
-function publishedInWords(published: Awaited<ReturnType<typeof publish>>): string {
+function publishedInWords(published: PublishSummary): string {
   const { lake_copy: copy, lost, destination, version, tables } = published
   const { missing, changed } = lost
   const found = [
@@ -94,11 +94,11 @@ async function brought(call: Call, how: { readonly own: boolean; readonly thorou
   return { document: pulled, words: () => `${data} ${pulledInWords(pulled, how.own)}\n` }
 }
 
-function fileProgress(deps: Deps): CopyDeps['onFile'] & object {
+function fileProgress(deps: Deps): FileProgress {
   return (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`)
 }
 
-function pulledInWords(pulled: Awaited<ReturnType<typeof pull>>, own: boolean): string {
+function pulledInWords(pulled: PullSummary, own: boolean): string {
   const { source, version, before, files, stamps, rewritten } = pulled
   const of = `${own ? 'is' : 'mirrors'} version ${version} of ${source}`
   if (own) return `${of}: ${filesInWords(pulled)} came, every file is as its journal says`
@@ -125,7 +125,7 @@ The configuration and the user's own catalogue are not part of a lake.`,
   },
 })
 
-function backedUp(done: Awaited<ReturnType<typeof backup>>): string {
+function backedUp(done: BackupSummary): string {
   const { destination, version, before, files, stamps, removed } = done
   const of = `${destination} holds version ${version}`
   if (version === before && files + stamps + removed === 0) return `${of} already\n`

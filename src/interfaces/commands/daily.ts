@@ -79,7 +79,8 @@ function absentIn({ settings }: Call): ReadonlyMap<Api, string> {
 /** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
 type Step = readonly [name: string, api: Api | null, would: string | null, work: () => Promise<StepEnd>]
 type Api = 'metrics' | 'registry'
-type Due = Readonly<{ dry: boolean; absent: ReadonlyMap<Api, string> }>
+/** Whether a run is dry, and the APIs that are absent with the variable that is missing. */
+type DailyPlan = Readonly<{ dry: boolean; absent: ReadonlyMap<Api, string> }>
 
 function steps(call: Call, dry: boolean): Step[] {
   const { settings } = call
@@ -122,7 +123,7 @@ function steps(call: Call, dry: boolean): Step[] {
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */
-async function take(call: Call, [, api, would, work]: Step, { dry, absent }: Due): Promise<StepEnd> {
+async function take(call: Call, [, api, would, work]: Step, { dry, absent }: DailyPlan): Promise<StepEnd> {
   const variable = api === null ? undefined : absent.get(api)
   if (variable !== undefined) return { code: 0, line: `skipped: ${variable} is not set`, report: null }
   if (dry && would !== null) return { code: 0, line: `would ${would}`, report: null }

@@ -4,11 +4,10 @@ import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Answerer, type WorkerMessage } from '../server/query-worker.ts'
+import { Answerer, type StartWorker, type WorkerMessage } from '../server/query-worker.ts'
 import { type DeskMeans, lateSettings } from '../server/session-manager.ts'
 import type { HttpResponse } from '../server/listen.ts'
 import { toldRefusal } from '../server/refusal.ts'
-import type { Tool } from '../server/tools.ts'
 import { kinds, mega } from '../../base/option-kinds.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { keptMemory, requireMemory } from '../../lake/store/memory.ts'
@@ -33,6 +32,9 @@ export const deskOptions = (timeout: string) =>
     '--ledger WHEN': [ledgerAbout, kinds.choice(['as_of', 'now']), 'as_of'],
   }) as const
 
+/** The table of these options. Derived, so that `deskOptions` is the one list of them. */
+type DeskOptions = ReturnType<typeof deskOptions>
+
 /** Whoever answers the questions of a command. */
 export type Answers = Answerer<DoorQuestion, DoorAnswer>
 
@@ -46,7 +48,7 @@ const leastOfBoth = 512 * mega
  * answers on their way lie.
  */
 export function openAnswers(
-  call: Call<ReturnType<typeof deskOptions>>,
+  call: Call<DeskOptions>,
   scratch: string,
   limit: Pick<DeskMeans, 'wall' | 'limited'>,
 ): Answers {
@@ -64,16 +66,18 @@ const { url } = import.meta
 /** Packed it is JavaScript. */
 const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : './answering.js', url))
 
-/** What is answered: as it is shown at a path, or what a tool gives. */
-type DoorAnswer = HttpResponse | Awaited<ReturnType<Tool['call']>>
-
-type StartAnswers = ConstructorParameters<typeof Answerer<DoorQuestion, DoorAnswer>>[1]['start']
+/** Answer of a path, or the JSON text of a tool. */
+type DoorAnswer = HttpResponse | string
 
 /**
  * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. Each has
  * a folder of its own in `scratch`, gone with it; what it hands over is brought up there.
  */
-function startingAnswers(means: DeskMeans, scratch: string, env: Readonly<Record<string, string>>): StartAnswers {
+function startingAnswers(
+  means: DeskMeans,
+  scratch: string,
+  env: Readonly<Record<string, string>>,
+): StartWorker<DoorQuestion, DoorAnswer> {
   return (heard, ended) => {
     const home = join(scratch, randomUUID())
     mkdirSync(home, { mode: 0o700 })

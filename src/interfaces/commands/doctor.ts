@@ -1,6 +1,6 @@
 import { parseSeriesId } from '../../catalog/series.ts'
 import { bringAgain, damageVerdict } from '../../maintenance/upkeep/findings.ts'
-import { type Diagnosis, examine } from '../../maintenance/upkeep/doctor.ts'
+import { type BuildViews, type Diagnosis, examine } from '../../maintenance/upkeep/doctor.ts'
 import { againInWords, type ObservedAgain } from '../../lake/ledger/lost.ts'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { gravestOf, LakeError, usage } from '../../base/errors.ts'
@@ -11,6 +11,7 @@ import { bytes, several, whole } from '../../base/figures.ts'
 import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
 
+/** Result of the check of a provider. */
 type Preflight = Awaited<ReturnType<typeof checkProvider>>
 
 export const doctorCommand = answering({
@@ -37,8 +38,7 @@ export const doctorCommand = answering({
     const means = adopt ? { catalogue, synthetic: madeUp(settings) } : null
     const how = { data: settings.data, thorough: !quick, rebuildLedger, repair, forgetLost, adopt: means }
     const deps = lakeWorld(call, 'doctor')
-    const views: Parameters<typeof examine>[1]['views'] = async (ledger) =>
-      await buildViews(ledger, { catalogue, deps, force: true })
+    const views: BuildViews = async (ledger) => await buildViews(ledger, { catalogue, deps, force: true })
     const diagnosis = await examine(how, { ...deps, resources: catalogue.resources, views, space: spaceAt })
     const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
     const document = { ok: damages.length === 0, ...diagnosis }

@@ -10,6 +10,7 @@ import { whole, labelled, bytes, span } from '../../base/figures.ts'
 import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
 
+/** Event of a fetch. */
 type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
 
 export const fetchCommand = answering({

@@ -5,6 +5,7 @@ import { hour } from '../../base/time.ts'
 import { instantNow } from '../cli/context.ts'
 import type { Call, CommandAnswer } from '../cli/spec.ts'
 import { completingWorld } from '../cli/world.ts'
+import type { FeatureTold } from '../../trust/features/features.ts'
 
 /**
  * What a command has to say that brought something, and then what became of the features that it makes due, as in the step
@@ -14,7 +15,7 @@ import { completingWorld } from '../cli/world.ts'
 export async function withFeatures<Document extends object>(
   call: Call,
   say: (version: number) => CommandAnswer<Document>,
-): Promise<CommandAnswer<Document & { readonly features?: Awaited<ReturnType<typeof broughtFeatures>>['told'] }>> {
+): Promise<CommandAnswer<Document & { readonly features?: readonly FeatureTold[] }>> {
   const names = await due(call)
   const brought = names.length === 0 ? null : await broughtFeatures(call, names)
   const said = say((await listJournal(call.settings.data)).newest)
@@ -62,8 +63,16 @@ async function due(call: Call): Promise<readonly string[]> {
   return await dueFeatures({ root: settings.data, catalogue }, instantNow(call))
 }
 
+/** Features after a run. */
+interface ComputedFeatures {
+  /** State of each feature. */
+  readonly told: readonly FeatureTold[]
+  /** The error of the run; null if there is none. */
+  readonly error: LakeError | null
+}
+
 /** What was brought is there: a mistake in a feature is none of a command that has finished its own work. */
-async function broughtFeatures(call: Call, names: readonly string[]) {
+async function broughtFeatures(call: Call, names: readonly string[]): Promise<ComputedFeatures> {
   const { settings, catalogue, signal, sleep } = call
   const { bringFeatures } = await import('../../trust/features/features.ts')
   const input = { root: settings.data, catalogue, names, within: { signal, sleep } }

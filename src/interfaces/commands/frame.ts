@@ -3,16 +3,14 @@ import { exitCode, LakeError } from '../../base/errors.ts'
 import { isBegun } from '../../lake/store/begin.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { readContext, settingsOf } from '../cli/context.ts'
-import type { withSandbox } from './sandbox.ts'
+import type { SandboxScale, SandboxWorld } from './sandbox.ts'
 import type { Deps, Typed } from '../cli/spec.ts'
 import { hookNames } from '../../catalog/health.ts'
 import type { Settings } from '../../catalog/settings.ts'
-import type { openHooks } from './hooks.ts'
+import type { JobHooks } from './hooks.ts'
 import { damageBehind } from '../../query/changed-files.ts'
 import { NotWhereNamed } from '../../query/refusal.ts'
 import { diskError } from '../../lake/store/disk.ts'
-
-type SandboxWorld = Parameters<typeof withSandbox>[0]
 
 /** Whatever of these is set, the user has a provider in mind. */
 const ofProviders = /^PITLAKE_(?:METRICS|REGISTRY)_(?:URL|KEY|KEY_FILE)$/
@@ -53,7 +51,7 @@ async function worldFor(call: Typed): Promise<SandboxWorld | undefined> {
 }
 
 /** Nobody wrote down how large the registry was that filled the lake, but the two sizes are far apart. */
-async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxWorld['scale']> {
+async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxScale> {
   if (ledger.head().provider?.registry === undefined) return 'demo'
   const { registryStatus } = await import('../../sources/registry/status.ts')
   const { records } = await registryStatus(ledger, loadCatalogue(), deps.now(), null)
@@ -86,7 +84,7 @@ export async function withHooks<T>(
 }
 
 /** A mistake of the configuration is told by the command itself. */
-async function hooksOf(command: string, call: Typed): Promise<Awaited<ReturnType<typeof openHooks>> | null> {
+async function hooksOf(command: string, call: Typed): Promise<JobHooks | null> {
   if ('dryRun' in call.options && call.options.dryRun === true) return null
   try {
     if (!hasHooks(settingsOf(call))) return null

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
-import { adoptLog, checkHead } from '../../trust/heads/check.ts'
+import { adoptLog, checkHead, type HeadCheck } from '../../trust/heads/check.ts'
 import { type KeptHead, keptHead, keyFrom } from '../../trust/heads/head.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import type { NoteKey } from '../../base/merkle/note.ts'
@@ -42,7 +42,7 @@ export async function headVerified(call: Call<typeof headFlags>) {
   const begins = adopt && (found.verdict === 'fork' || found.verdict === 'behind')
   const log = begins ? await adoptLog(ledger, kept, lakeWorld(call, 'verify')) : null
   const anew = log && { verdict: 'adopted', reason: `${found.reason}; a new log begins: ${log.origin}` }
-  const document: Awaited<ReturnType<typeof checkHead>> = { ...found, ...anew }
+  const document: HeadCheck = { ...found, ...anew }
   const { verdict, reason, signed } = document
   const note = signed === null ? 'note: nobody looked at its signature; name the public key with --key\n' : ''
   const next = 'docs/proof.md tells what to do; --adopt begins a new log, and says so'

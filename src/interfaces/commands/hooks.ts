@@ -21,8 +21,18 @@ const mostWaiting = 20
 /** So many violations are told one by one. */
 const mostTold = 100
 
+/** The hooks of a job. They run one after the other, in the background. */
+export interface JobHooks {
+  /** Runs `on_done`: a run, or a turn of a watch, has ended. */
+  readonly done: (facts: object) => void
+  /** Runs the hooks for new upstream differences and new stale series. */
+  readonly look: () => void
+  /** Waits until all hooks have ended. */
+  readonly idle: () => Promise<void>
+}
+
 /** The hooks of the config for one command. `say` is told of one that failed. */
-export async function openHooks(call: Call, job: string, say: (words: string) => void) {
+export async function openHooks(call: Call, job: string, say: (words: string) => void): Promise<JobHooks> {
   const { signal } = call
   const { data, hooks } = call.settings
   const keys = givenKeys(call.env)
@@ -47,7 +57,6 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
     line = line.then(work).catch((error: unknown) => complain(error instanceof Error ? error.message : String(error)))
   }
   return {
-    /** Says that a run, or a turn of a watch, has ended. */
     done: (facts: object): void => {
       if (waiting >= mostWaiting) return complain(`on_done: left out, ${waiting} are waiting`)
       waiting++
@@ -57,7 +66,6 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
         await fire('on_done', facts, at)
       })
     },
-    /** Says what differs upstream or is stale since whoever looked last. */
     look: (): void => {
       if (looks) return
       looks = true
@@ -66,7 +74,6 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
         await tellNews(call, before, fire)
       })
     },
-    /** When all of them have ended. */
     idle: async (): Promise<void> => await line,
   }
 }
@@ -83,7 +90,11 @@ export async function tellHead(call: Call, facts: object): Promise<void> {
   if (words !== null) call.stderr(`note: hook on_head: ${redact(words, keys)}\n`)
 }
 
-type Fire = (name: (typeof hookNames)[number], facts: object, at?: string) => Promise<void>
+/** Name of a hook. */
+type HookName = (typeof hookNames)[number]
+
+/** Runs a hook with facts. */
+type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
 /** So long one job waits for another that looks what is new, in seconds. */
 const longestLook = 60

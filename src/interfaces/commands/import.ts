@@ -67,6 +67,7 @@ export const importCommand = answering({
   },
 })
 
+/** Summary of one import. */
 type Imported = Awaited<ReturnType<typeof importOwn>>[number]['summary']
 
 function inWords({

@@ -1,3 +1,5 @@
+import type { FutureKind } from '../../trust/lookahead/runs.ts'
+import type { SessionVariables } from '../../query/lake.ts'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
@@ -10,7 +12,7 @@ import type { TrialInput } from '../../trust/lookahead/runs.ts'
 import { changedPoints, openWorlds } from '../../trust/lookahead/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { gone, proveFunction, Raised } from '../../trust/lookahead/function.ts'
-import { type Difference, type LookaheadProof, proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
+import { type LookaheadProof, proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
 import { leakSentence } from '../../trust/lookahead/sentence.ts'
 import { openAltered } from '../../query/altered-lake.ts'
 import { carryFile } from '../../query/row-comparison.ts'
@@ -76,7 +78,7 @@ and lookahead in TypeScript do.`,
 })
 
 async function proveQuery(
-  { text, set }: Awaited<ReturnType<typeof givenQuery>>,
+  { text, set }: GivenQuery,
   trial: TrialInput,
   run: RunDeps,
   files: readonly OwnFile[] = [],
@@ -94,7 +96,7 @@ async function proveQuery(
   return await proveNoLookahead(open, { ...trial, ...planned, sql, preparation }, run)
 }
 
-/** The same of a stamped result, for a certificate. */
+/** Proves a stamped result, for a certificate. */
 export async function proveStamped(
   folder: string,
   { query, variables }: StampNote,
@@ -113,19 +115,26 @@ const outcome = {
   next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
 } as const
 
+/** A query with its session variables. */
+interface GivenQuery {
+  readonly text: string
+  /** Variables, without `as_of`. */
+  readonly set: SessionVariables
+}
+
 /** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
-async function givenQuery(call: Typed<typeof setOption>, file: string) {
+async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<GivenQuery> {
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
     ? await noteOf(stampedPath(call, file))
     : { query: readGiven(call, file, 'a file with a query'), variables: {} }
   const set = Object.entries({ ...variables, ...variablesOf(call) }).filter(([name]) => name.toLowerCase() !== 'as_of')
-  return { text: query, set: Object.fromEntries(set) as StampNote['variables'] }
+  return { text: query, set: Object.fromEntries(set) as SessionVariables }
 }
 
-/** So many reasons are told without being asked for. */
+/** Number of reasons that are shown without --explain. */
 const short = 6
 
-const sides: Readonly<Record<Difference['future'], string>> = {
+const sides: Readonly<Record<FutureKind, string>> = {
   cut: 'as it was knowable  ',
   'other values': 'had other values come  ',
   'other points': 'had other points come  ',

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { serveMcp } from '../server/mcp.ts'
-import type { Tool } from '../server/tools.ts'
+import type { Tool, ToolCall } from '../server/tools.ts'
 import { readContext } from '../cli/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { wallOf, wallOption } from './serve.ts'
@@ -49,7 +49,7 @@ It ends when standard input does. In the configuration of an agent:
 })
 
 /** Has a tool called, after a look at the views; how the lake stands is read here, where the settings are. */
-function calling(tool: string, answers: Answers, call: Call, look: () => Promise<void>): Tool['call'] {
+function calling(tool: string, answers: Answers, call: Call, look: () => Promise<void>): ToolCall {
   return async (args, { gone }) => {
     await look()
     const now = tool === 'status' ? await standingNow(call) : null

@@ -4,7 +4,7 @@ import type { Plan } from '../../sources/metrics/plan.ts'
 import { preparePlan } from '../../sources/metrics/prepare.ts'
 import { selectedPlaceholdersNow, unmappedError } from '../../sources/metrics/unmapped.ts'
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
-import { type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
+import { type DueBy, type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
 import { bytes, labelled, type LabelledRow, span, table, whole, wrapped } from '../../base/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from '../cli/context.ts'
@@ -124,7 +124,7 @@ function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: N
   return { ...instants, overdue, metric, asset, interval, currency, exchange, network, by, basis, observations }
 }
 
-const reasons: Readonly<Record<NextPoint['by'], string>> = {
+const reasons: Readonly<Record<DueBy, string>> = {
   rule: 'by the rule',
   told: 'by the lag that the provider tells',
   learnt: 'by the lag learnt',

@@ -7,6 +7,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { type OutFile, outFile } from '../../lake/store/output.ts'
 import { openQuery, type SessionOptions, type VariableValue } from '../../query/lake.ts'
 import type { RunDeps } from '../../query/run.ts'
+import type { Format } from '../../query/write.ts'
 import { endings, formatFacts, formatOf, formats, sendFile, writeFile, writeTo } from '../../query/write.ts'
 import { formatDuration } from '../../base/time.ts'
 import { visibleLines } from '../../base/visible-text.ts'
@@ -78,8 +79,8 @@ export const queryOptions = {
   '--threads N': 'threads of DuckDB (default: all cores)',
 } as const
 
-/** A call of such a command. */
-type Querying = Typed<typeof queryOptions>
+/** A call of a command that runs SQL. */
+export type Querying = Typed<typeof queryOptions>
 
 /** The lake's folder of this call. */
 export const dataFolder = (call: Typed): string => resolve(call.cwd, settingsOf(call).data)
@@ -102,8 +103,23 @@ function settingOf(text: string): VariableValue {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
+/** Options of the output. */
+interface OutputOptions {
+  readonly format: Format
+  /** Parquet for small readers. */
+  readonly compat: boolean
+  /** CSV for spreadsheets. */
+  readonly safe: boolean
+  /** Absolute path of the file; undefined: standard output. */
+  readonly out: string | undefined
+  /** Places on a line of a table. */
+  readonly width: number
+  /** Rows of a table to show; infinite: all. */
+  readonly rows: number
+}
+
 /** Reads and checks the options of the output. */
-function outputOf({ options, cwd }: Querying) {
+function outputOf({ options, cwd }: Querying): OutputOptions {
   const { out, format, compat, safeCsv: safe } = options
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
@@ -126,7 +142,7 @@ export function checkEnding(out: string, wanted: readonly string[] = endings): v
 }
 
 /** Opens the file for the result: `--out`, or for Parquet to standard output one in the scratch folder. */
-function targetOf(output: ReturnType<typeof outputOf>, folder: string, scratch: string): OutFile | undefined {
+function targetOf(output: OutputOptions, folder: string, scratch: string): OutFile | undefined {
   if (output.out !== undefined) return outFile(output.out, folder)
   if (output.format !== 'parquet') return undefined
   return { path: join(scratch, 'result.parquet'), finish: async () => undefined, discard: () => undefined }

@@ -17,8 +17,15 @@ const apiKeys = { metricsKey: 'sandbox-metrics-key', registryKey: 'sandbox-regis
 
 const scales = ['demo', 'full'] as const
 
-/** Which of its worlds a sandbox shows. */
-type SandboxWorld = Readonly<{ seed: number; scale: (typeof scales)[number] }>
+/** Size of a sandbox's world; derived, so that `scales` is the one list of them. */
+export type SandboxScale = (typeof scales)[number]
+
+/** The synthetic world that a sandbox serves. */
+export interface SandboxWorld {
+  /** Seed of its random numbers. */
+  readonly seed: number
+  readonly scale: SandboxScale
+}
 
 /** Has a sandbox answer while the work lasts, which is told how to reach it. */
 export async function withSandbox<T>(world: SandboxWorld, deps: Deps, work: (env: Deps['env']) => Promise<T>) {

@@ -4,6 +4,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { existsSync } from 'node:fs'
 import { usage } from '../../base/errors.ts'
 import { openQuery } from '../../query/lake.ts'
+import type { Querying } from './query.ts'
 import { dataFolder, flagsOf, givenOptions, queryOptions, sessionOptions, writeAnswer } from './query.ts'
 import { readGiven } from '../cli/context.ts'
 import { talking, type Typed } from '../cli/spec.ts'
@@ -42,10 +43,7 @@ async function scriptOf(call: Typed, query: string | undefined, file: string | u
     : readGiven(call, file, 'a file that can be read', `-f ${file}`)
 }
 
-async function session(
-  call: Parameters<typeof writeAnswer>[0],
-  history = join(homedir(), '.pitlake_history'),
-): Promise<void> {
+async function session(call: Querying, history = join(homedir(), '.pitlake_history')): Promise<void> {
   const { runSession } = await import('../server/session.ts')
   const folder = dataFolder(call)
   using engine = await openQuery(folder, sessionOptions(call))

@@ -1,3 +1,6 @@
+import type { SessionVariables } from '../../query/lake.ts'
+import type { ChangedPoint, ChangedRecord, PointState } from '../../trust/results/explain-points.ts'
+import type { ChangedRow } from '../../trust/results/stamped.ts'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
@@ -74,7 +77,7 @@ function differs({ difference }: Replayed, file: string): LakeError {
 }
 
 /** The session variables that the options name, `as_of` and `observed_as_of` among them. */
-export function allVariables(call: Input<typeof knowledgeFlags>): StampNote['variables'] {
+export function allVariables(call: Input<typeof knowledgeFlags>): SessionVariables {
   const { asOf, observedAsOf } = knowledgeOf(call)
   const moments = { ...(asOf && { as_of: asOf }), ...(observedAsOf && { observed_as_of: observedAsOf }) }
   return { ...variablesOf(call), ...moments }
@@ -148,22 +151,23 @@ function pointLine({
   exchange,
   network,
   t,
+  // The point before and after the commit.
   from,
   to,
-}: Explained['points'][number]): string {
+}: ChangedPoint): string {
   const series = [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
-  const pointText = (point: Explained['points'][number]['from']): string =>
+  const pointText = (point: PointState | null): string =>
     point === null ? 'not there' : `${point.o ?? String(point.v)} known ${point.available_at} (${point.basis})`
   const came = (to ?? from)?.observed_at ?? ''
   return `  ${series} t=${t}: ${pointText(from)} -> ${pointText(to)}, came ${came}`
 }
 
-function recordLine({ table, id, what, at, fields }: Explained['records'][number]): string {
+function recordLine({ table, id, what, at, fields }: ChangedRecord): string {
   const changes = fields.map(({ field, from, to }) => `${field} ${said(from)} -> ${said(to)}`)
   return `  ${table} ${id} ${what} ${at}${changes.length === 0 ? '' : `: ${changes.join(', ')}`}`
 }
 
-function side(row: NonNullable<Explained['row']>, which: 'from' | 'to'): string {
+function side(row: ChangedRow, which: 'from' | 'to'): string {
   return row[which] ?? (row.column === null ? 'no such row' : 'NULL')
 }
 

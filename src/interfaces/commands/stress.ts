@@ -9,6 +9,7 @@ import { type Quantile, quantiles } from '../../trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../../trust/results/stress-source.ts'
 import { withVintages } from '../../trust/results/stress-stamp.ts'
 import { briefFigure, inWords as condition, type StressRun, stressWords } from '../../trust/results/stress-verdict.ts'
+import type { ReadLags } from '../../trust/results/stress.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from '../../trust/results/stress.ts'
 import { outFile, putOut } from '../../lake/store/output.ts'
 import { formatDuration, parseDuration } from '../../base/time.ts'
@@ -59,7 +60,7 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
     await openedLake(call)
     using ledger = await Ledger.openToRead(data)
-    const seen: StressInput['seen'] = async (metrics) => await seenLags(ledger, catalogue, metrics)
+    const seen: ReadLags = async (metrics) => await seenLags(ledger, catalogue, metrics)
     const onRun = (done: number) => showLive(call, `${done} runs`)
     const asked: StressInput = { figure, lags, latencies, within, ts, labels, seen, onRun }
     const given = givenIn(call, file)

@@ -5,9 +5,10 @@ import { bytes, filesInWords, labelled, table, whole } from '../../base/figures.
 import { answering } from '../cli/spec.ts'
 import { lakeWorld, openedLake, requireLake, completingWorld } from '../cli/world.ts'
 import { metricSizes } from '../../sources/points/sizes.ts'
-import { compact, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
-import { redate } from '../../maintenance/upkeep/redate.ts'
-import { vacuum } from '../../maintenance/upkeep/vacuum.ts'
+import type { BuildViews } from '../../maintenance/upkeep/doctor.ts'
+import { compact, type MergeSummary, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
+import { redate, type RedateSummary } from '../../maintenance/upkeep/redate.ts'
+import { vacuum, type VacuumSummary } from '../../maintenance/upkeep/vacuum.ts'
 import { formatDuration, formatMicros } from '../../base/time.ts'
 import { versionChanges } from '../../lake/ledger/held-runs.ts'
 
@@ -58,7 +59,7 @@ give them today. Values stay. With observed_as_of you still get the earlier date
   },
 })
 
-function mergedInWords(summary: Awaited<ReturnType<typeof compact>>): string {
+function mergedInWords(summary: MergeSummary): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
   if (partitions === 0) return `nothing to merge (version ${version})\n`
   return `version ${version}: ${whole(files_removed)} files of ${partitions} partitions became ${files_added}
@@ -66,7 +67,7 @@ ${whole(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the ol
 `
 }
 
-function redatedInWords({ partitions, made, version, unknown }: Awaited<ReturnType<typeof redate>>): string {
+function redatedInWords({ partitions, made, version, unknown }: RedateSummary): string {
   const left = unknown.length === 0 ? '' : `not in the catalogue, dates kept: ${unknown.join(', ')}\n`
   if (!made || partitions.length === 0) return `every point is dated by the rules of today\n${left}`
   const rows = partitions.map(({ metric, interval, points, redated }) => [metric, interval, points, redated] as const)
@@ -100,14 +101,13 @@ export const vacuumCommand = answering({
     const { keep: keepSeconds, keepRequests: keepRequestsSeconds, yes: really } = options
     const deps = completingWorld(call, 'vacuum')
     const what = { root: settings.data, keepSeconds, keepRequestsSeconds, really }
-    const views: Parameters<typeof vacuum>[1]['buildViews'] = async (ledger) =>
-      await buildViews(ledger, { catalogue, deps })
+    const views: BuildViews = async (ledger) => await buildViews(ledger, { catalogue, deps })
     const summary = await vacuum(what, { ...deps, buildViews: views })
     return { document: summary, words: () => vacuumedInWords(summary, keepSeconds) }
   },
 })
 
-function vacuumedInWords(summary: Awaited<ReturnType<typeof vacuum>>, keepSeconds: number): string {
+function vacuumedInWords(summary: VacuumSummary, keepSeconds: number): string {
   const { dry_run, data, journal, exports, requests, stamped, version } = summary
   const total = data.bytes + journal.bytes + exports.bytes
   const rows = labelled(

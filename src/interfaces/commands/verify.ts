@@ -25,7 +25,7 @@ import type { Difference } from '../../sources/metrics/verify-findings.ts'
 import { againLines } from './doctor.ts'
 import { bytes, counted, cut, several, type LabelledRow, whole, wrapped } from '../../base/figures.ts'
 
-/** So many files of own data are compared unless all are wanted. */
+/** Number of files of user data that are compared, unless all are requested. */
 const usualFiles = 20
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
@@ -95,7 +95,7 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
 const ownMetrics = ({ endpoints }: Call<typeof verifyOptions>['catalogue']): readonly string[] =>
   [...endpoints.values()].filter(isOwn).map(({ path }) => path)
 
-/** The same with what the files say from which own data came. */
+/** Returns the summary of a verify with the comparison of the files from which user data came. */
 async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummary): Promise<VerifySummary> {
   const { options, settings, catalogue, cwd } = call
   const tests = options.paths?.map(globTest)

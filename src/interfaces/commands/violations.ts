@@ -111,8 +111,16 @@ async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly Upstr
   throw usage('pitlake violations acknowledge', { expected, got, next: 'see pitlake violations list' })
 }
 
-/** How many were found of which kind on which day, UTC. */
-function groupsOf(chosen: readonly UpstreamDifference[]) {
+/** Number of differences of one kind that were found on one day. */
+interface DifferenceGroup {
+  readonly kind: string
+  /** Day in UTC: `2026-03-02`. */
+  readonly day: string
+  readonly count: number
+}
+
+/** Groups differences by day and kind. */
+function groupsOf(chosen: readonly UpstreamDifference[]): DifferenceGroup[] {
   const groups = Map.groupBy(chosen, (one) => `${dayOf(one.found_at)} ${one.kind}`)
   const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return sorted.flatMap(([, own]) =>
@@ -121,7 +129,7 @@ function groupsOf(chosen: readonly UpstreamDifference[]) {
 }
 
 /** What another kind or another day found is not taken along unless it is named. */
-function refuseMixed({ options }: Filtering, groups: ReturnType<typeof groupsOf>): void {
+function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[]): void {
   const several = (['kind', 'day'] as const).flatMap((name) => {
     const all = [...new Set(groups.map((one) => one[name]))]
     return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []

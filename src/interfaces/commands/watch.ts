@@ -10,21 +10,17 @@ import { lockJob } from '../../lake/store/lock.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { formatInstant, hour, type Instant, minute } from '../../base/time.ts'
 import type { NextPoint } from '../../maintenance/watch/due.ts'
-import { jobsOn } from '../../maintenance/watch/jobs.ts'
-import { watch } from '../../maintenance/watch/watch.ts'
+import { jobsOn, type PublishJob } from '../../maintenance/watch/jobs.ts'
+import { watch, type WatchDeps, type WatchEvent, type WatchSleep } from '../../maintenance/watch/watch.ts'
 import { whole } from '../../base/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { followingFeatures } from './follow.ts'
-import { openHooks } from './hooks.ts'
+import { type JobHooks, openHooks } from './hooks.ts'
 import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
 import { showsOf } from './status.ts'
 import { type Call, talking } from '../cli/spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from '../cli/world.ts'
-
-type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
-
-type WatchDeps = Parameters<typeof watch>[2]
 
 export const watchCommand = talking({
   viewsAfter: true,
@@ -75,8 +71,8 @@ spread over the day. docs/watch.md has the rest.`,
   },
 })
 
-/** The same world, whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
-function hooked(world: WatchDeps, hooks: Awaited<ReturnType<typeof openHooks>>, version: number): WatchDeps {
+/** Returns resources whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
+function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
   let seen = version
   let looked = Number.NEGATIVE_INFINITY
   const look = (): void => {
@@ -91,16 +87,17 @@ function hooked(world: WatchDeps, hooks: Awaited<ReturnType<typeof openHooks>>, 
     look()
     hooks.done({ event: plainly(event) })
   }
-  const sleep: WatchDeps['sleep'] = async (ms, signal) => {
+  const sleep: WatchSleep = async (ms, signal) => {
     if (Math.abs(world.now() - looked) >= minute * 1000) look()
     await world.sleep(ms, signal)
   }
   return { ...world, log, sleep }
 }
 
-type Budgeting = Readonly<Record<'creditsPerDay' | 'reserve', number | undefined>>
+/** Options of the budget, in credits. */
+type BudgetOptions = Readonly<Record<'creditsPerDay' | 'reserve', number | undefined>>
 
-function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | null {
+function budgetOf({ creditsPerDay: credits, reserve = 0 }: BudgetOptions): number | null {
   if (credits === undefined) {
     if (reserve > 0) throw usage('--reserve', { expected: '--credits-per-day with it', got: 'none' })
     return null
@@ -110,7 +107,7 @@ function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | 
 }
 
 /** Publishes to the named destination, at most hourly; null where none is named. */
-function publisher(call: Call, name: string | undefined): Parameters<typeof jobsOn>[0]['publish'] {
+function publisher(call: Call, name: string | undefined): PublishJob | null {
   if (name === undefined) return null
   const { catalogue, now, signal } = call
   const { data: root } = call.settings

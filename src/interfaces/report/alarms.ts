@@ -105,6 +105,9 @@ interface Alarms {
 
 const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
 
+/** Names of the alarms that were reported and last. Derived from the shape that reads them. */
+type ReportedAlarms = z.infer<typeof toldShape>
+
 /** What has been told of this lake and lasts, by whatever job; null where nothing ever was, or cannot be read. */
 async function readTold(root: string) {
   const text = await textOf(inLake(root, places.alarms))
@@ -125,7 +128,7 @@ export async function newAlarms(root: string, { violations, stale }: Alarms, bef
   const told = await readTold(root)
   const known = new Set(told?.violations ?? before.map(({ id }) => id))
   const lasting = new Set(told?.stale)
-  const now: z.infer<typeof toldShape> = { violations: violations.map(({ id }) => id), stale: stale.map(staleName) }
+  const now: ReportedAlarms = { violations: violations.map(({ id }) => id), stale: stale.map(staleName) }
   const file = inLake(root, places.alarms)
   const text = `${JSON.stringify(now)}\n`
   if (told === null || text !== `${JSON.stringify(told)}\n`) {

@@ -55,22 +55,284 @@ import { registryFacts, schemaChanges } from '../../sources/registry/status.ts'
 import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availability-audit.ts'
 import type { Window } from '../../base/windows.ts'
 
+/** A refusal of windows, as the ledger stores it. */
 type Refused = ReturnType<typeof refusals>[number]
 
-/** What a status is made of. */
+/** A run, as the ledger stores it. */
+type HeldRun = ReturnType<typeof heldRuns>[number]
+
+/** Input of a status. */
 export interface StatusInput {
   readonly settings: Settings
   readonly catalogue: Catalogue
   readonly now: Instant
-  /** Whether all points are read to hold the rules against their arrivals; where they are few unless said. */
+  /** Whether all points are read to compare the rules with their arrivals; by default only if they are few. */
   readonly arrivals?: boolean
 }
 
 /** So many points are read in a second or two. */
 const fewPoints = 2_000_000
 
-/** Reads all that a status tells, with what it was told from: names of `facts` are relied on by scripts. */
-export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_damaged: number) {
+/** Points against the calendar, since the first point of each series. Numbers are intervals. */
+export interface CoverageCounts {
+  /** Intervals that are expected by the rule. */
+  readonly due: number
+  /** Intervals of which the point is stored. */
+  readonly held: number
+  /** Stored intervals that were requested again with the same answer. */
+  readonly verified: number
+  /** `held` as a share of `due`, 0 to 1; null if nothing is expected. */
+  readonly share: number | null
+  /** `verified` as a share of `held`, 0 to 1; null if nothing is stored. */
+  readonly verified_share: number | null
+}
+
+/** Series by the state of their newest point. */
+export interface FreshnessCounts {
+  /** Everything that is expected is stored. */
+  readonly fresh: number
+  /** Requested since the point became due, and not there yet. */
+  readonly awaited: number
+  /** Due, and not requested since. */
+  readonly behind: number
+  /** Requested in vain for longer than the tolerance of the endpoint. */
+  readonly stopped: number
+  /** Seconds for which the most overdue point has been due without being requested. */
+  readonly overdue_seconds: number
+}
+
+/** Refusals of series that have points. */
+export interface RefusedCounts {
+  /** Series that are refused now. */
+  readonly series: number
+  readonly windows: number
+  /** Instant of the first refusal, RFC 3339; null if no series is refused. */
+  readonly since: string | null
+  /** Words of the first refusal. */
+  readonly words: string | null
+  /** Series that the provider has withdrawn. */
+  readonly withdrawn: number
+  /** Withdrawn series that nobody has acknowledged. */
+  readonly unaccepted: number
+}
+
+/** A window without points between stored points. */
+export interface GapFact {
+  readonly metric: string
+  readonly asset: string
+  /** Number of missing points. */
+  readonly points: number
+  /** First missing `t`, RFC 3339. */
+  readonly since: string
+  /** End, exclusive, RFC 3339. */
+  readonly until: string
+}
+
+/** Ranges without points. */
+export interface HolesFact {
+  /** The gap with most missing points; null if there is none. */
+  readonly longest: GapFact | null
+  /** Number of series that begin later than they were requested for. */
+  readonly later: number
+  /** The first of these series; null if there is none. */
+  readonly begins: ReturnType<typeof beginsLater>[number] | null
+}
+
+/** Selected windows that a run planned and did not request. */
+export interface NotAskedCounts {
+  readonly series: number
+  readonly windows: number
+  /** When the oldest of them was planned, RFC 3339; null if there are none. */
+  readonly since: string | null
+}
+
+/** Subjects of which a status reports since when the oldest exists. */
+type AgedSubject = 'violations' | 'incidents' | 'findings' | 'withdrawn' | 'failed' | 'gaps'
+
+/** The last publish to a destination. */
+export interface PublishFact {
+  readonly destination: string
+  /** When it ended, RFC 3339. */
+  readonly at: string
+  /** Null while it runs, or if it was killed. */
+  readonly exit_code: number | null
+  /** Published files that were missing or cut at the destination. */
+  readonly missing: number
+  /** Published files that were changed at the destination. */
+  readonly changed: number
+}
+
+/** A copy that is behind the lake. */
+export interface CopyLag {
+  /** Name of the copy: published tables, a backup, or this mirror. */
+  readonly thing: string
+  /** Version of the copy; null if it is not known. */
+  readonly version: number | null
+  /** Newest version of the lake. */
+  readonly newest: number
+  readonly words: string
+  /** Command that brings it up to date. */
+  readonly remedy: string
+}
+
+/** Requests on record. */
+export interface RequestCounts {
+  readonly total: number
+  readonly credits: number
+  /** Requests of the last 24 hours. */
+  readonly day: number
+  /** Credits of the last 24 hours. */
+  readonly day_credits: number
+  /** Requests for points in the busiest minute of the last 24 hours. */
+  readonly busiest_minute: number
+  /** Credits since midnight UTC. */
+  readonly credits_today: number
+  readonly by_outcome: ReturnType<typeof requestsByOutcome>
+  /** Requests a minute that the configuration allows. */
+  readonly per_minute: number
+}
+
+/** State of the registry. */
+export interface RegistryStanding {
+  /** Dates of the first and the last snapshot; null if there is none. */
+  readonly first_snapshot: string | null
+  readonly last_snapshot: string | null
+  /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
+  readonly epoch: number
+  /** The last poll of the feed that came to its tail, RFC 3339; null if there is none. */
+  readonly feed_at: string | null
+  /** Open rows by table. */
+  readonly records: Readonly<Record<string, number>>
+  /** Null if they cannot be read; so are the next two. */
+  readonly schema_changes: number | null
+  /** Findings of verifies that nobody has acknowledged and no later state has resolved. */
+  readonly findings: number | null
+  /** Acknowledged findings. */
+  readonly findings_accepted: number | null
+}
+
+/** Availability rules that arrivals contradict. */
+export interface RuleCounts {
+  readonly disproved: number
+  readonly imprecise: number
+  /** Stored points that imprecise rules date. */
+  readonly imprecise_points: number
+}
+
+/** Points that were lost with files, by months of series. */
+export interface ObservedAgainCounts {
+  /** Months that were observed again. */
+  readonly months: number
+  /** Points of these months. */
+  readonly points: number
+  /** Months that were not observed again yet. */
+  readonly waiting: number
+}
+
+/** User data that no longer arrive as they used to. */
+export interface SilentMetric {
+  readonly metric: string
+  /** When something new was imported last, RFC 3339. */
+  readonly last_at: string
+  /** Usual time between imports with news. */
+  readonly every_seconds: number
+}
+
+/** The provider that the lake has recorded; null while nothing is committed. */
+interface ProviderFacts {
+  readonly provider: string | null
+  readonly providers: { readonly metrics: string | null; readonly registry: string | null }
+  /** Whether its data are synthetic. */
+  readonly synthetic: boolean
+}
+
+/** Counts of the newest version, as the ledger returns them. */
+type LedgerCounts = ReturnType<typeof summary>
+
+/** Counts of the newest version, as a status reports them. */
+interface VersionFacts extends Omit<LedgerCounts, 'findings' | 'newest'> {
+  /** Rows of the ledger that a wrong clock has dated. */
+  readonly clock_findings: number
+  /** The largest stored `t`, RFC 3339; null if there are no points. */
+  readonly newest: string | null
+  /** RFC 3339; null while there is no version. */
+  readonly committed_at: string | null
+}
+
+/** Facts of a status. Scripts rely on the names. */
+export interface StatusFacts extends ProviderFacts, VersionFacts {
+  /** The lake that the folder mirrors; null for a lake that is not a mirror. */
+  readonly mirror_of: string | null
+  readonly coverage: CoverageCounts
+  readonly freshness: FreshnessCounts
+  /** Windows that were requested again; `last_at` in RFC 3339. */
+  readonly verified: VerifiedFact
+  /** Changes of the types of values of metrics. */
+  readonly schema_changes: number
+  readonly refused: RefusedCounts
+  readonly holes: HolesFact
+  readonly not_asked: NotAskedCounts
+  /** RFC 3339: the `t` of the oldest gap, or when the oldest of the others was seen; null if there is none. */
+  readonly oldest: Readonly<Record<AgedSubject, string | null>>
+  /** The last publish to each destination. */
+  readonly published: readonly PublishFact[]
+  /** Copies that are behind the lake. */
+  readonly behind: readonly CopyLag[]
+  readonly requests: RequestCounts
+  readonly registry: RegistryStanding
+  /** Null if the arrivals were not read. */
+  readonly rules: RuleCounts | null
+  /** Number of stamped results. */
+  readonly stamps: number
+  /** Live files that are missing or have another size. */
+  readonly files_damaged: number
+  readonly observed_again: ObservedAgainCounts
+  /** Jobs that are at work now. */
+  readonly running: readonly string[]
+  /** The newest run; null if there is none. */
+  readonly last_run: RunFact | null
+  readonly last_ends: LastEnds
+  /** Most frequent reason of failed windows; null if none failed. */
+  readonly failed_most: string | null
+  /** User data whose points were lost with a file and have not been imported again. */
+  readonly lost_user_data: readonly string[]
+  /** User data that no longer arrive as they used to. */
+  readonly user_data: readonly SilentMetric[]
+  /** Series that `select` names and that are never requested, because a name of theirs is a placeholder. */
+  readonly unmapped: UnmappedSeries
+}
+
+/** Windows that were requested again and compared. */
+export interface VerifiedFact {
+  readonly windows: number
+  /** Series of which a window differed. */
+  readonly differing: number
+  /** Series whose last request for stored history the provider refused. */
+  readonly refused: number
+  /** The last comparison, RFC 3339; null if there is none. */
+  readonly last_at: string | null
+}
+
+/** Data from which a status is judged. */
+export interface StatusSources {
+  readonly series: readonly SeriesStanding[]
+  /** Null if the arrivals were not read. */
+  readonly arrivals: readonly HeldArrivals[] | null
+  /** Findings of verifies in the registry; null if they cannot be read. */
+  readonly findings: readonly ListedFinding[] | null
+}
+
+/** Facts of a status with their sources. */
+export interface SourcedFacts extends StatusSources {
+  readonly facts: StatusFacts
+}
+
+/** Reads the facts of a status with their sources. */
+export async function readStatusFacts(
+  ledger: Ledger,
+  input: StatusInput,
+  files_damaged: number,
+): Promise<SourcedFacts> {
   proveLive(ledger)
   const { settings, catalogue, now } = input
   const head = ledger.head()
@@ -82,24 +344,19 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
   const findings = await findingsIfReadable(ledger)
   const refused = refusals(ledger)
   const running = await runningJobs(ledger.root)
-  const facts = {
+  const facts: StatusFacts = {
     ...who(head),
-    /** What the folder is a mirror of; null for a lake of its own. */
     mirror_of: await mirrorOf(ledger.root),
     ...plain(counts, head),
-    /** Intervals since the first point of each series: due by the rule, held, and asked again with the same answer. */
     coverage: countCoverage(series),
     freshness: countFresh(series),
     verified: verifiedOf(ledger),
-    /** Changes of the types of values, as the view of that name tells them of metrics. */
     schema_changes: countValueChanges(ledger),
     refused: refusedOf(refused),
     holes: holesIn(coverage),
     not_asked: await notAskedOf(ledger, input, coverage, running),
     oldest: oldestOf(ledger, coverage, refused, findings),
-    /** The last publish to each destination: files that the tables named and that were gone, cut or changed there. */
     published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
-    /** Copies that are behind the lake: published tables, backups, or this mirror itself. */
     behind: (await lagsOfCopies(ledger)).map((lag) => ({
       thing: lag.thing.name,
       version: lag.thing.version,
@@ -109,42 +366,29 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
     })),
     requests: {
       ...requestTotals(ledger, now * 1_000_000),
-      /** From midnight UTC on. */
       credits_today: creditsOf(ledger, now),
       by_outcome: requestsByOutcome(ledger),
-      /** What the configuration allows. */
       per_minute: settings.metrics.requestsPerMinute,
     },
     registry: {
       ...registryFacts(ledger),
-      /** Open rows by table. */
       records: registryState(ledger).records,
-      /** Null where they cannot be read, and so are `findings`. */
       schema_changes: await schemaChanges(ledger),
-      /** What verifies found and nobody accepted nor a later state settled, and what was accepted. */
       findings: findings && findings.filter(isOpenFinding).length,
       findings_accepted: findings && findings.filter(({ accepted_at }) => accepted_at !== null).length,
     },
-    /** Rules that the arrivals break, and the stored points that imprecise ones date; null where they were not read. */
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
-    /** Live files that are not there or have another size. */
     files_damaged,
     observed_again: countAgain(observedAgain(ledger)),
-    /** Jobs that are at work now. */
     running,
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
-    /** How the last fetch ended, and the snapshot of the registry that waits for a person. */
     last_ends: lastEndsOf(ledger),
-    /** What most failed windows failed of; null where none did. */
     failed_most: failedOf(coverage).most,
-    /** User data whose points were lost with a file and have not been imported again. */
     lost_user_data: lostUserData(coverage),
-    /** User data that no longer come as they used to. */
     user_data: silentUserData(ledger, catalogue, now).map(({ metric, last, rhythm }) => {
       return { metric, last_at: formatInstant(last), every_seconds: rhythm }
     }),
-    /** Series that `select` names and that are never requested, because a name of theirs is a placeholder. */
     unmapped: await unmappedOf(ledger, input),
   }
   return { facts, series, arrivals, findings }
@@ -223,12 +467,12 @@ function creditsOf(ledger: Ledger, now: Instant): number {
 }
 
 /** A damaged file takes this judgement away, not the status that has to say so. */
-async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number) {
+async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number): Promise<HeldArrivals[] | null> {
   if (!(input.arrivals ?? points <= fewPoints)) return null
   return await heldArrivals(ledger, input.catalogue, () => true).catch(() => null)
 }
 
-function rulesOf(held: readonly HeldArrivals[]) {
+function rulesOf(held: readonly HeldArrivals[]): RuleCounts {
   const rows = held.map(({ endpoint, interval, rules, arrivals }) =>
     judgeRule(endpoint.path, interval, rules, arrivals),
   )
@@ -241,25 +485,23 @@ function rulesOf(held: readonly HeldArrivals[]) {
 }
 
 /** Who answered, as the lake wrote it down; null while nothing is committed. */
-function who({ provider }: Head) {
+function who({ provider }: Head): ProviderFacts {
   const metrics = provider?.metrics ?? null
   const registry = provider?.registry ?? null
   return { provider: metrics ?? registry, providers: { metrics, registry }, synthetic: provider?.synthetic ?? false }
 }
 
-function plain(counts: ReturnType<typeof summary>, head: Head) {
+function plain(counts: LedgerCounts, head: Head): VersionFacts {
   const { findings, newest, ...rest } = counts
   return {
     ...rest,
     clock_findings: findings,
-    /** The largest stored `t`, RFC 3339. */
     newest: newest === null ? null : formatInstant(newest),
-    /** RFC 3339; null while there is no version. */
     committed_at: head.version === 0 ? null : formatMillis(head.committed_at),
   }
 }
 
-function countCoverage(series: readonly SeriesStanding[]) {
+function countCoverage(series: readonly SeriesStanding[]): CoverageCounts {
   const counts = { due: 0, held: 0, verified: 0 }
   for (const { due, held, verified, interval } of series) {
     counts.due += countIn(due === null ? [] : [due], interval)
@@ -278,7 +520,7 @@ function countIn(windows: readonly Window[], interval: Interval): number {
 }
 
 /** How far the newest points of these series are from what is due, and how long the most overdue unasked one has been due. */
-export function countFresh(series: readonly SeriesStanding[]) {
+export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
   const counts = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
   for (const { fresh, overdue } of series) {
     if (fresh !== null) counts[fresh]++
@@ -288,7 +530,7 @@ export function countFresh(series: readonly SeriesStanding[]) {
 }
 
 /** Series that have points and are refused now (with their windows and the first refusal), and withdrawn ones. */
-function refusedOf(all: readonly Refused[]) {
+function refusedOf(all: readonly Refused[]): RefusedCounts {
   const now = all.filter(({ withdrawn }) => !withdrawn)
   const gone = all.filter(({ withdrawn }) => withdrawn)
   const first = now.toSorted((a, b) => a.since - b.since)[0]
@@ -299,7 +541,6 @@ function refusedOf(all: readonly Refused[]) {
     since: first === undefined ? null : formatInstant(first.since),
     words: first?.words ?? null,
     withdrawn: count(gone),
-    /** Those of them of which nobody took note. */
     unaccepted: count(gone.filter(isOpen)),
   }
 }
@@ -317,7 +558,7 @@ function oldestOf(
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   refused: readonly Refused[],
   findings: readonly ListedFinding[] | null,
-) {
+): Readonly<Record<AgedSubject, string | null>> {
   const rows = [...coverage.values()].flat()
   const failed = rows.filter(({ state, reason }) => state === 'failed' && readRefusal(reason)?.since === undefined)
   const oldest = (instants: readonly Instant[]): string | null =>
@@ -342,7 +583,7 @@ async function notAskedOf(
   input: StatusInput,
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   running: readonly string[],
-) {
+): Promise<NotAskedCounts> {
   const told = [...coverage.values()].flat().filter(({ state }) => state === 'not asked')
   // Of a run that is at work nobody knows yet what it leaves over.
   const atWork = running.includes('metrics') ? runAtWork(ledger) : null
@@ -361,7 +602,7 @@ async function notAskedOf(
   }
 }
 
-function verifiedOf(ledger: Ledger) {
+function verifiedOf(ledger: Ledger): VerifiedFact {
   const { last_at, ...counts } = verifiedTotals(ledger)
   return { ...counts, last_at: last_at === null ? null : formatMillis(last_at) }
 }
@@ -386,14 +627,37 @@ function isHeld(root: string, api: string): boolean {
 }
 
 /** Of what was lost with files: how many months of series were observed again, and of how many points; `waiting`: not yet. */
-function countAgain(months: readonly ObservedAgain[]) {
+function countAgain(months: readonly ObservedAgain[]): ObservedAgainCounts {
   const again = months.filter(({ at }) => at !== null)
   const points = again.reduce((sum, one) => sum + (one.points ?? 0), 0)
   return { months: again.length, points, waiting: months.length - again.length }
 }
 
-/** Tells it of a run. */
-export function runFact(run: ReturnType<typeof heldRuns>[number]) {
+/** Planned or actual cost of a run; each is null if it is not known. */
+export interface RunCost {
+  readonly requests: number | null
+  readonly points: number | null
+  readonly credits: number | null
+}
+
+/** A run as a status reports it. */
+export interface RunFact {
+  readonly id: string
+  readonly job: string
+  /** The command line; empty if it is not known. */
+  readonly command: string
+  /** RFC 3339; null if it is not known. */
+  readonly started_at: string | null
+  /** Null while it runs, or if it was killed. */
+  readonly seconds: number | null
+  /** Why it ended early; null if it did not. */
+  readonly stopped_by: string | null
+  readonly plan: RunCost
+  readonly actual: RunCost
+}
+
+/** Returns a run as a status reports it. */
+export function runFact(run: HeldRun): RunFact {
   const { started_at, ended_at } = run
   return {
     id: run.id,
@@ -408,7 +672,7 @@ export function runFact(run: ReturnType<typeof heldRuns>[number]) {
 }
 
 /** What a plan or a summary tells of a cost, else what the run does; null where nobody says. */
-function costIn(facts: Json, run?: ReturnType<typeof heldRuns>[number]) {
+function costIn(facts: Json, run?: HeldRun): RunCost {
   const known: { readonly [key: string]: unknown } = typeof facts === 'object' && facts !== null ? { ...facts } : {}
   const numberOf = (key: 'requests' | 'points' | 'credits'): number | null => {
     const value = known[key]
@@ -418,7 +682,7 @@ function costIn(facts: Json, run?: ReturnType<typeof heldRuns>[number]) {
 }
 
 /** The longest window without points that has points on both sides, and the series that begin later than they were asked for. */
-function holesIn(coverage: ReadonlyMap<string, readonly CoverageRow[]>) {
+function holesIn(coverage: ReadonlyMap<string, readonly CoverageRow[]>): HolesFact {
   const gaps = [...coverage].flatMap(([id, rows]) => {
     const { metric, asset, interval } = readableSeries(id)
     return rows
@@ -428,10 +692,7 @@ function holesIn(coverage: ReadonlyMap<string, readonly CoverageRow[]>) {
         return { metric, asset, points, since: formatInstant(since), until: formatInstant(until) }
       })
   })
-  const longest = gaps.reduce<(typeof gaps)[number] | null>(
-    (most, one) => (one.points > (most?.points ?? 0) ? one : most),
-    null,
-  )
+  const longest = gaps.reduce<GapFact | null>((most, one) => (one.points > (most?.points ?? 0) ? one : most), null)
   const later = [...coverage.values()]
     .flat()
     .filter(({ reason }) => reason === beforeFirst)

@@ -5,7 +5,6 @@ import { isAnswer } from '../../lake/ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
 import { type HeldSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
 import { fetchStarts, importArrivals, isWatched } from '../../lake/ledger/held-runs.ts'
-import type { registryFacts } from '../../sources/registry/status.ts'
 import { horizonOf, toleranceOf } from '../../sources/metrics/plan.ts'
 import { isOfHeld } from '../../lake/ledger/refusals.ts'
 import { day, end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../../base/time.ts'
@@ -238,11 +237,16 @@ export function silentUserData(ledger: Ledger, catalogue: Catalogue, now: Instan
   })
 }
 
+/** When the registry was requested last, as text. */
+interface RegistryTimes {
+  /** The last poll of the feed that came to its tail; null if there is none. */
+  readonly feed_at: string | null
+  /** Date of the last snapshot; null if there is none. */
+  readonly last_snapshot: string | null
+}
+
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
-export function silenceOf(
-  { feed_at, last_snapshot }: Pick<ReturnType<typeof registryFacts>, 'feed_at' | 'last_snapshot'>,
-  now: Instant,
-) {
+export function silenceOf({ feed_at, last_snapshot }: RegistryTimes, now: Instant) {
   const last = feed_at ?? last_snapshot
   return last === null ? 0 : now - instantOf(last)
 }

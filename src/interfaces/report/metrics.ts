@@ -2,7 +2,7 @@ import { type Instant, instantOf } from '../../base/time.ts'
 import type { HeldArrivals } from '../../trust/availability-audit.ts'
 import type { SeriesStanding } from './freshness.ts'
 import { jobLocks } from './facts.ts'
-import type { LakeStanding, readStanding } from './status.ts'
+import type { JudgedStanding, LakeStanding } from './status.ts'
 
 type Labels = Readonly<Record<string, string>>
 type Sample = readonly [labels: Labels, value: number | null]
@@ -19,7 +19,7 @@ interface Family {
  * may spend.
  */
 export function metricsText(
-  { standing, series, arrivals }: Awaited<ReturnType<typeof readStanding>>,
+  { standing, series, arrivals }: JudgedStanding,
   now: Instant,
   creditsPerDay: number | null = null,
 ): string {

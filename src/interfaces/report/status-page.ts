@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { availableAt, type Rule, ruleFor } from '../../catalog/availability.ts'
 import { readableSeries } from '../../catalog/series.ts'
+import type { HeldVersion } from '../../lake/ledger/index-queries.ts'
 import { heldCoverage, heldSeries, heldStamps, heldVersions, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import { heldRuns } from '../../lake/ledger/held-runs.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -22,11 +23,10 @@ import {
 import type { SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
 import { universeSteps } from '../../sources/registry/status.ts'
+import type { FreshnessCounts, RunFact } from './facts.ts'
 import { countFresh, runFact, type StatusInput } from './facts.ts'
-import type { readStanding } from './status.ts'
+import type { JudgedStanding, LakeStanding } from './status.ts'
 import type { Window } from '../../base/windows.ts'
-
-type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
 
 const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
@@ -37,8 +37,106 @@ const shownRuns = 12
 const shownStamps = 40
 const shownVersions = 400
 
-/** Everything that the page shows. */
-export type StatusPage = Awaited<ReturnType<typeof readStatusPage>>
+/** A step in the number of products that the registry knows. */
+export type UniverseStep = Awaited<ReturnType<typeof universeSteps>>[number]
+
+/** Verdict of a stamped result. Derived from the shape that reads its note. */
+type StampVerdict = z.infer<typeof stampVerdict>
+
+/** A row of the page for one endpoint. Arrays have an entry a month, from the first month of the page on. */
+export interface EndpointFacts {
+  readonly metric: string
+  /** Number of series with points. */
+  readonly series: number
+  /** Intervals that are expected, that are stored, and in failed windows. */
+  readonly due: readonly number[]
+  readonly held: readonly number[]
+  readonly failed: readonly number[]
+  readonly fresh: Omit<FreshnessCounts, 'overdue_seconds'>
+  /** Seconds for which the most overdue point has been due without being requested. */
+  readonly overdue: number
+  /** Newest stored `t`; null if it is not known. */
+  readonly newest: Instant | null
+  /** EndpointLag of its arrivals; null if no arrival is known. */
+  readonly lag: EndpointLag | null
+}
+
+/** An endpoint that was requested and of which nothing is stored. */
+export interface SilentEndpoint extends Pick<CoverageRow, 'state' | 'reason'> {
+  readonly metric: string
+}
+
+/** A bar of the histogram of lags, each divided by the lag of its rule. */
+export interface LagBin {
+  /** Ratio at which the bar begins, exclusive. */
+  readonly from: number
+  /** Ratio at which it ends, inclusive. */
+  readonly to: number
+  readonly points: number
+}
+
+/** A stored value or record that the provider contradicts. */
+export interface ViolationFact {
+  /** Path, or `registry` and the resource; for an incident the number of endpoints. */
+  readonly metric: string
+  /** Asset and dimensions, or the record; for an incident the number of points. */
+  readonly series: string
+  /** Null for a record, and for an incident. */
+  readonly t: number | null
+  readonly interval: string | null
+  readonly kind: string
+  readonly stored: string | null
+  readonly offered: string | null
+  /** Reason of the acknowledgement; null if there is none. */
+  readonly accepted: string | null
+  /** Whether the provider has reverted it. */
+  readonly passed: boolean
+  /** When it was found, Unix seconds. */
+  readonly offeredAt: number
+}
+
+/** A stamped result. */
+export interface StampFact {
+  readonly id: string
+  readonly version: number
+  /** Unix seconds. */
+  readonly at: number
+  /** Name of its file. */
+  readonly file: string
+  /** Null if its note does not state it. */
+  readonly rows: number | null
+  /** Null for a result of an older program. */
+  readonly verdict: StampVerdict | null
+}
+
+/** Content of the status page. */
+export interface StatusPage {
+  /** Unix seconds. */
+  readonly madeAt: number
+  /** Name and version of this program. */
+  readonly program: string
+  readonly standing: LakeStanding
+  /** Months since 1970-01 of the first column. */
+  readonly firstMonth: number
+  /** Number of columns. */
+  readonly months: number
+  readonly endpoints: readonly EndpointFacts[]
+  readonly silent: readonly SilentEndpoint[]
+  readonly lagBins: readonly LagBin[]
+  /** Whether the data files could be read; if not, arrivals and universe are empty. */
+  readonly readable: boolean
+  readonly universe: readonly UniverseStep[]
+  /** Newest first. */
+  readonly violations: readonly ViolationFact[]
+  /** Newest first. */
+  readonly runs: readonly RunFact[]
+  /** Oldest first. */
+  readonly versions: readonly Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'points_added' | 'files_added'>[]
+  /** Newest first. */
+  readonly stamps: readonly StampFact[]
+  /** Address of the folder of their notes as seen from the page; null if nothing there can be opened. */
+  readonly stampsAt: string | null
+}
 
 /** Everything that the status page shows, from the ledger and the live files. */
 export async function readStatusPage(
@@ -47,18 +145,16 @@ export async function readStatusPage(
   { standing, series, arrivals, findings }: JudgedStanding,
   program: string,
   stampsAt: string | null = null,
-) {
+): Promise<StatusPage> {
   const { now } = input
   const starts = series.flatMap((one) => (one.due === null ? [] : [one.due.since]))
   const firstMonth = starts.length === 0 ? monthIndex(now) : monthIndex(starts.reduce((a, b) => Math.min(a, b)))
   const months = Math.max(1, monthIndex(now) - firstMonth + 1)
   const { lags, bins, universe, readable } = await readFiles(ledger, input, arrivals)
   return {
-    /** Unix seconds. */
     madeAt: now,
     program,
     standing,
-    /** Months since 1970-01 of the first column. */
     firstMonth,
     months,
     endpoints: endpointRows(series, {
@@ -70,26 +166,36 @@ export async function readStatusPage(
     }),
     silent: silentOf(ledger, series),
     lagBins: bins,
-    /** Whether the data files could be read; if not, arrivals and universe are empty. */
     readable,
     universe,
     violations: violationsOf(ledger, findings ?? []),
-    /** Newest first. */
     runs: heldRuns(ledger, shownRuns).map(runFact),
     versions: heldVersions(ledger)
       .slice(-shownVersions)
       .map(({ version, committed_at, job, points_added, files_added }) => {
         return { version, committed_at, job, points_added, files_added }
       }),
-    /** Newest first. */
     stamps: heldStamps(ledger).slice(-shownStamps).toReversed().map(stampFact),
-    /** The address of the folder of their notes as seen from the page; null where nothing there can be opened. */
     stampsAt,
   }
 }
 
-/** What only the files tell. A damaged one takes these pictures away, not the page that has to say so. */
-async function readFiles(ledger: Ledger, input: StatusInput, held: JudgedStanding['arrivals']) {
+/** Facts that are read from the data files. */
+interface FileFacts extends LagFacts {
+  readonly universe: readonly UniverseStep[]
+  /** Whether the files could be read. */
+  readonly readable: boolean
+}
+
+/** Lags of arrivals. */
+interface LagFacts {
+  /** By path. */
+  readonly lags: ReadonlyMap<string, EndpointLag>
+  readonly bins: readonly LagBin[]
+}
+
+/** Reads what only the files show. A damaged one takes these pictures away, not the page that has to say so. */
+async function readFiles(ledger: Ledger, input: StatusInput, held: readonly HeldArrivals[] | null): Promise<FileFacts> {
   try {
     const arrivals = held ?? (await heldArrivals(ledger, input.catalogue, () => true))
     return { ...lagsOf(arrivals, input.now), universe: await universeSteps(ledger), readable: true }
@@ -102,12 +208,12 @@ interface Frame {
   readonly firstMonth: number
   readonly months: number
   readonly weekStart: Weekday
-  readonly lags: ReadonlyMap<string, Lag>
+  readonly lags: ReadonlyMap<string, EndpointLag>
   /** The catalogue's order of endpoints. */
   readonly order: readonly string[]
 }
 
-function endpointRows(series: readonly SeriesStanding[], frame: Frame) {
+function endpointRows(series: readonly SeriesStanding[], frame: Frame): EndpointFacts[] {
   const judged = series.filter(({ due }) => due !== null)
   const place = new Map(frame.order.map((metric, index) => [metric, index]))
   return [...Map.groupBy(judged, ({ metric }) => metric)]
@@ -118,7 +224,7 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame) {
 }
 
 /** By month, from the first one on: intervals due, held, and in failed windows; beside that freshness and lag. */
-function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame) {
+function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame): EndpointFacts {
   const { overdue_seconds: overdue, ...fresh } = countFresh(own)
   const byMonth = { due: zeros(frame.months), held: zeros(frame.months), failed: zeros(frame.months) }
   for (const { due, held, failed, interval } of own) {
@@ -153,10 +259,10 @@ function addByMonth(
 const zeros = (length: number): number[] => Array.from({ length }, () => 0)
 
 /** Endpoints that were asked and of which nothing is stored. */
-function silentOf(ledger: Ledger, series: readonly SeriesStanding[]) {
+function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): SilentEndpoint[] {
   const heard = new Set(series.filter((one) => one.due !== null).map((one) => one.metric))
   const coverage = heldCoverage(ledger)
-  const silent = new Map<string, { metric: string } & Pick<CoverageRow, 'state' | 'reason'>>()
+  const silent = new Map<string, SilentEndpoint>()
   for (const [id, { metric }] of heldSeries(ledger)) {
     if (heard.has(metric) || silent.has(metric)) continue
     const [first] = coverage.get(id) ?? []
@@ -171,7 +277,7 @@ const nowhere = { t: null as number | null, interval: null as string | null }
  * Stored values that the provider contradicts, and records of the registry, which have no t nor interval: the newest first.
  * `accepted` is why somebody did. What later answers no longer show, or a later state of the record has settled, is past.
  */
-function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]) {
+function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): ViolationFact[] {
   const values = listViolations(ledger, { paths: null, assets: null })
     .filter(({ kind }) => kind !== 'refused')
     .slice(-shownViolations)
@@ -207,7 +313,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]) {
 }
 
 /** What its note says; those of an earlier program tell no verdict. */
-function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]) {
+function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]): StampFact {
   const { rows, verdict } = z
     .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })
     .parse(detail)
@@ -215,7 +321,7 @@ function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStam
 }
 
 /** Publication lag of the points whose arrival is known, in seconds after the end of their interval. */
-interface Lag {
+export interface EndpointLag {
   readonly points: number
   readonly p05: number
   readonly p50: number
@@ -230,8 +336,8 @@ interface Lag {
 }
 
 /** An endpoint stored in several intervals shows the one of which most arrivals are known. */
-function lagsOf(held: readonly HeldArrivals[], now: Instant) {
-  const lags = new Map<string, Lag>()
+function lagsOf(held: readonly HeldArrivals[], now: Instant): LagFacts {
+  const lags = new Map<string, EndpointLag>()
   const bars = new Map<number, number>()
   for (const { endpoint, interval, rules, arrivals } of held) {
     const { p05, p50, p95, p99, max, late } = arrivals

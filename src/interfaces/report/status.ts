@@ -1,23 +1,31 @@
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { atOneInstant } from '../../lake/ledger/index-rows.ts'
+import type { StatusFacts, StatusSources } from './facts.ts'
 import { readStatusFacts, type StatusInput } from './facts.ts'
 import { defaultMaxLate, type Late, lateOf, type SeriesStanding } from './freshness.ts'
+import type { ReasonKind, Trust } from './trust.ts'
 import { type LateCount, type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
 import { percent, whole } from '../../base/figures.ts'
 import { isOnDisk, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { bytesProblem } from '../../lake/ledger/commit.ts'
 
-/** The standing of the lake together with the series it was judged from. */
-type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
+/** Standing of a lake, as `status --json` prints it. Scripts rely on the names. */
+export interface LakeStanding extends StatusFacts {
+  readonly trust: Trust
+  /** Reasons for less trust, the weightiest first. */
+  readonly reasons: readonly Reason[]
+}
 
-/** What `status --json` prints; names are relied on by scripts. */
-export type LakeStanding = JudgedStanding['standing']
+/** The standing of a lake with its sources. */
+export interface JudgedStanding extends StatusSources {
+  readonly standing: LakeStanding
+}
 
 /**
  * Whether the lake can be trusted now; only reads, also while a job writes. `arrivals` are null where they were not read,
  * `findings` where they cannot be.
  */
-export async function readStanding(ledger: Ledger, input: StatusInput) {
+export async function readStanding(ledger: Ledger, input: StatusInput): Promise<JudgedStanding> {
   const damaged = await damagedFiles(ledger)
   const { facts, ...from } = await atOneInstant(ledger, async () => await readStatusFacts(ledger, input, damaged))
   const reasons = reasonsOf(facts, input.now, {
@@ -58,7 +66,7 @@ export function judgedReasons(reasons: readonly Reason[]): readonly Reason[] {
 }
 
 /** Remarks that are told all the same: data that are missing. */
-const missing: readonly Reason['kind'][] = ['gaps', 'begins']
+const missing: readonly ReasonKind[] = ['gaps', 'begins']
 
 /** The judgement: a line for each kind of reason, the gravest first, with the command to type; one where all is well. */
 export function check(standing: LakeStanding): { readonly lines: readonly string[]; readonly code: number } {

@@ -1,15 +1,13 @@
 import { beginsInWords } from '../../sources/metrics/run-summary.ts'
-import type { LastEnds, readStatusFacts } from './facts.ts'
+import type { LastEnds, StatusFacts } from './facts.ts'
 import type { Check } from '../../catalog/health.ts'
 import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { percent, several } from '../../base/figures.ts'
 import { silenceOf } from './freshness.ts'
 import { day, formatDuration, formatInstant, hour, type Instant, minute } from '../../base/time.ts'
 
-type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
-
-/** What a reason not to trust the lake blindly is about. */
-type ReasonKind =
+/** Subject of a reason not to trust the lake blindly. */
+export type ReasonKind =
   | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
   | (
       | 'failed'
@@ -26,14 +24,20 @@ type ReasonKind =
     )
   | ('rules' | 'verified' | 'key' | 'quota' | 'provider' | 'held_back' | 'user_data' | 'unmapped')
 
+/** Word of `status --check` for a reason. */
+export type CheckWord = 'integrity' | 'stale' | 'look'
+
+/** Verdict on a lake. */
+export type Trust = 'yes' | 'look' | 'no'
+
 /** One reason not to trust the lake blindly, and what to type. */
 export interface Reason {
   /** What it is about; names are relied on by scripts. */
   readonly kind: ReasonKind
   /** `no` forbids, `look` wants a look, `note` is only said. */
   readonly level: 'no' | 'look' | 'note'
-  /** What `status --check` says of it; null for what is only said. */
-  readonly word: 'integrity' | 'stale' | 'look' | null
+  /** Word of `status --check`; null for a mere note. */
+  readonly word: CheckWord | null
   /** How many of them there are, and since when there is the oldest (RFC 3339; null where nobody can say). */
   readonly count: number
   readonly since: string | null
@@ -52,13 +56,13 @@ export interface LateCount {
 }
 
 /** What is judged beside the facts: what is still well, and how many series are late by it. */
-interface Judging {
+interface TrustLimits {
   readonly check: Check
   readonly late: LateCount
 }
 
 /** Why the lake should not be trusted blindly now, the weightiest first. */
-export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Judging): Reason[] {
+export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: TrustLimits): Reason[] {
   if (facts.version === 0)
     return [
       {
@@ -91,7 +95,7 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Jud
 const elsewhere = /^pitlake (?:fetch|verify|registry|doctor)\b/
 
 /** The weightiest reason decides. */
-export function trustOf(reasons: readonly Reason[]): 'yes' | 'look' | 'no' {
+export function trustOf(reasons: readonly Reason[]): Trust {
   if (reasons.some((reason) => reason.level === 'no')) return 'no'
   return reasons.some((reason) => reason.level === 'look') ? 'look' : 'yes'
 }
@@ -114,7 +118,7 @@ export function restsOn({
   return { against, looked: looked.join(', ') }
 }
 
-function reasonAbout(kind: Reason['kind'], count: number, since: string | null = null) {
+function reasonAbout(kind: ReasonKind, count: number, since: string | null = null): ReasonSubject {
   return { kind, count, since }
 }
 
@@ -124,14 +128,15 @@ function damage({ files_damaged }: StatusFacts): Reason[] {
   return [{ ...reasonAbout('damage', files_damaged), level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
 }
 
-type About = ReturnType<typeof reasonAbout>
+/** Subject, number and age of a reason. */
+type ReasonSubject = Pick<Reason, 'kind' | 'count' | 'since'>
 
 /** What wants a look; where it is within what is tolerated it is only said. */
-function look(about: About, word: NonNullable<Reason['word']>, text: string, next: string, tolerated = false): Reason {
+function look(about: ReasonSubject, word: CheckWord, text: string, next: string, tolerated = false): Reason {
   return tolerated ? note(about, text, next) : { ...about, level: 'look', word, text, next }
 }
 
-function note(about: About, text: string, next: string | null): Reason {
+function note(about: ReasonSubject, text: string, next: string | null): Reason {
   return { ...about, level: 'note', word: null, text, next }
 }
 
@@ -328,7 +333,7 @@ function kept({ published }: StatusFacts): Reason[] {
 
 function remarks(facts: StatusFacts): Reason[] {
   const found: Reason[] = []
-  const say = (kind: Reason['kind'], count: number, text: string, next: string | null) =>
+  const say = (kind: ReasonKind, count: number, text: string, next: string | null) =>
     found.push(note(reasonAbout(kind, count), text, next))
   if (facts.synthetic) say('synthetic', 1, 'the data are synthetic: for trying out, not for research', null)
   const { length } = facts.running

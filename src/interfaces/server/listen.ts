@@ -32,8 +32,8 @@ export interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a reader asks for. */
-interface HttpQuestion extends Asker {
+/** A request of a reader. */
+export interface HttpQuestion extends Asker {
   readonly method: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
@@ -74,8 +74,16 @@ const addressShare = 3 / 4
 /** So many bodies of the longest are read and thrown away of one that is longer, so that its client hears why. */
 const thrownAway = 64
 
+/** Address at which a server listens. */
+export interface ListenAddress {
+  /** Host name or IP address, without brackets. */
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+}
+
 /** Reads `--listen`; off loopback only where a token is set. */
-export function listenAt(text: string, { token }: Pick<Settings, 'token'>) {
+export function listenAt(text: string, { token }: Pick<Settings, 'token'>): ListenAddress {
   const [, host = '', digits = ''] = /^([\w.:-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/.exec(text) ?? []
   const port = Number(digits)
   const url = `http://${host}`
@@ -92,7 +100,7 @@ export function listenAt(text: string, { token }: Pick<Settings, 'token'>) {
 
 /** Opens the door; an address that cannot be had is a mistake of the call. */
 export async function listen(
-  { host, port }: ReturnType<typeof listenAt>,
+  { host, port }: ListenAddress,
   settings: Readers,
   shows: Routes,
   manner: Manner = few,

@@ -9,7 +9,7 @@ import { readText } from '../../lake/store/files.ts'
 import { longestQuestion } from './bounds.ts'
 import type { Tool } from './tools.ts'
 import { isObject } from '../../base/json.ts'
-import type { OptionFact, Options } from '../../query/options.ts'
+import type { OptionFact, OptionKind, Options } from '../../query/options.ts'
 
 /** What an agent finds behind the door. */
 interface McpInput {
@@ -43,7 +43,7 @@ export async function serveMcp(given: McpInput): Promise<() => Promise<void>> {
   return close
 }
 
-function serverOf({ tools, version, secrets }: McpInput, pages: Awaited<ReturnType<typeof pagesIn>>): McpServer {
+function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocsPage[]): McpServer {
   const server = new McpServer({ name: 'pitlake', version }, { instructions })
   for (const { name, about, input, call } of tools) {
     const annotations = { readOnlyHint: true, openWorldHint: false }
@@ -77,8 +77,17 @@ function refuseLong(args: unknown): void {
   throw usage('the arguments', { expected: `at most ${longestQuestion} bytes`, got: 'more' })
 }
 
+/** A page of the documentation. */
+interface DocsPage {
+  /** File name without `.md`. */
+  readonly name: string
+  readonly path: string
+  /** Its first heading, or the name. */
+  readonly title: string
+}
+
 /** The pages of a folder with their headings. */
-async function pagesIn(folder: string) {
+async function pagesIn(folder: string): Promise<DocsPage[]> {
   const names = (await namesIn(folder)).filter((name) => name.endsWith('.md')).toSorted()
   return await Promise.all(
     names.map(async (file) => {
@@ -118,7 +127,7 @@ const text = { type: 'string' }
 const texts = { type: 'array', items: text, minItems: 1 }
 const choice = ({ choices = [] }: OptionFact) => ({ type: 'string', enum: choices })
 
-const shapes: Readonly<Record<OptionFact['kind'], (fact: OptionFact) => object>> = {
+const shapes: Readonly<Record<OptionKind, (fact: OptionFact) => object>> = {
   instant: () => text,
   span: () => ({ type: ['string', 'number'], examples: ['15m', '2d', 0] }),
   text: () => ({ ...text, minLength: 1 }),

@@ -13,12 +13,10 @@ import { sizeOf, writePrivate } from '../../lake/store/files.ts'
 import { outFile } from '../../lake/store/output.ts'
 import { engineMemory } from '../../lake/store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './session-manager.ts'
-import type { HttpResponse, Routes } from './listen.ts'
+import type { HttpQuestion, HttpResponse } from './listen.ts'
 import { refusalIn, thrownBy } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
 import type { Asker } from './turns.ts'
-
-type HttpQuestion = Parameters<Routes[string]>[0]
 
 /** What the paths answer from. */
 interface PathsInput {
@@ -29,12 +27,12 @@ interface PathsInput {
   readonly draw: () => string
 }
 
-/** An answer that is on its way to be shown. */
-type PathAnswer = Omit<HttpResponse, 'body'> & {
+/** An answer of a path; a large body is a file. */
+export type PathAnswer = Omit<HttpResponse, 'body'> & {
   readonly body: string | { readonly path: string; readonly bytes: number }
 }
 
-/** What answers at which path. */
+/** Handlers by path. */
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>
 
 /** The paths that there are. */

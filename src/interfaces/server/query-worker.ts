@@ -1,7 +1,5 @@
 import { LakeError } from '../../base/errors.ts'
-import { thrownBy } from './refusal.ts'
-
-type ToldRefusal = Parameters<typeof thrownBy>[0]
+import { thrownBy, type ToldRefusal } from './refusal.ts'
 
 /** What a process is told: a question, or that nobody waits for its answer any more. */
 export type AnswererCall<Question> =
@@ -26,8 +24,8 @@ interface Process<Question> {
   readonly kill: () => void
 }
 
-/** Starts a process; `ended` tells how it ended, once nothing of it is left. */
-type Start<Question, Answer> = (
+/** Starts a process; `ended` is called with how it ended, once nothing of it is left. */
+export type StartWorker<Question, Answer> = (
   heard: (said: WorkerMessage<Answer>) => void,
   ended: (how: string) => void,
 ) => Process<Question>
@@ -40,7 +38,7 @@ interface TurnLimit {
 
 /** What reaches an answerer from the outside world. */
 interface AnswererDeps<Question, Answer> {
-  readonly start: Start<Question, Answer>
+  readonly start: StartWorker<Question, Answer>
   /** Ends early, without an error, when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Call that a process was lost, and why. */
@@ -58,7 +56,8 @@ interface Loss {
   readonly byItself: boolean
 }
 
-interface Asked<Answer> {
+/** A question without an answer yet. */
+interface PendingQuestion<Answer> {
   begun: boolean
   /** Why nobody waits any more; it is told when the process lets go of it. */
   over: LakeError | undefined
@@ -72,9 +71,10 @@ type Outcome<Answer> =
   | { readonly refused: LakeError }
   | { readonly lost: Loss; readonly begun: boolean; readonly suspect: boolean }
 
-interface Kept<Question, Answer> {
+/** A process with its pending questions. */
+interface WorkerState<Question, Answer> {
   readonly process: Process<Question>
-  readonly asked: Map<number, Asked<Answer>>
+  readonly asked: Map<number, PendingQuestion<Answer>>
   /** What it says of itself, or why it never answered. */
   readonly opened: PromiseWithResolvers<Outcome<unknown>>
   ready: boolean
@@ -89,7 +89,7 @@ interface Kept<Question, Answer> {
 export class Answerer<Question, Answer> implements AsyncDisposable {
   readonly #limit: TurnLimit
   readonly #deps: AnswererDeps<Question, Answer>
-  #kept: Kept<Question, Answer> | undefined
+  #kept: WorkerState<Question, Answer> | undefined
   /** Until when questions are asked alone. */
   #alone: Promise<unknown> = Promise.resolve()
   #ended: Promise<void> = Promise.resolve()
@@ -157,7 +157,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if (kept.lost !== undefined) return { lost: kept.lost, begun: false, suspect: false }
     const id = this.#count++
     const { promise, resolve } = Promise.withResolvers<Outcome<Answer>>()
-    const asked: Asked<Answer> = { begun: false, over: undefined, clock: new AbortController(), end: resolve }
+    const asked: PendingQuestion<Answer> = { begun: false, over: undefined, clock: new AbortController(), end: resolve }
     const leave = (): void => this.#cancel(kept, id, asked, cancelled())
     kept.asked.set(id, asked)
     gone.addEventListener('abort', leave, { once: true })
@@ -169,12 +169,12 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     return outcome
   }
 
-  #held(): Kept<Question, Answer> {
+  #held(): WorkerState<Question, Answer> {
     this.#kept ??= this.#started()
     return this.#kept
   }
 
-  #started(): Kept<Question, Answer> {
+  #started(): WorkerState<Question, Answer> {
     const ended = Promise.withResolvers<void>()
     const process = this.#deps.start(
       (said) => this.#hear(kept, said),
@@ -184,13 +184,13 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
       },
     )
     const opened = Promise.withResolvers<Outcome<unknown>>()
-    const kept: Kept<Question, Answer> = { process, asked: new Map(), opened, ready: false, lost: undefined }
+    const kept: WorkerState<Question, Answer> = { process, asked: new Map(), opened, ready: false, lost: undefined }
     const before = this.#ended
     this.#ended = ended.promise.then(async () => before)
     return kept
   }
 
-  #hear(kept: Kept<Question, Answer>, said: WorkerMessage<Answer>): void {
+  #hear(kept: WorkerState<Question, Answer>, said: WorkerMessage<Answer>): void {
     if ('ready' in said) {
       kept.ready = true
       return kept.opened.resolve({ answer: said.ready })
@@ -209,7 +209,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   }
 
   /** From here on its time counts. */
-  #begin(kept: Kept<Question, Answer>, id: number, asked: Asked<Answer>): void {
+  #begin(kept: WorkerState<Question, Answer>, id: number, asked: PendingQuestion<Answer>): void {
     asked.begun = true
     if (asked.over !== undefined) return this.#watch(kept, asked)
     const { seconds, told } = this.#limit
@@ -219,7 +219,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     )
   }
 
-  #cancel(kept: Kept<Question, Answer>, id: number, asked: Asked<Answer>, over: LakeError): void {
+  #cancel(kept: WorkerState<Question, Answer>, id: number, asked: PendingQuestion<Answer>, over: LakeError): void {
     if (asked.over !== undefined) return
     asked.over = over
     kept.process.send({ id, gone: true })
@@ -228,13 +228,13 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   }
 
   /** Has a cancelled question end, or the process: nothing else stops a single call of a function in the engine. */
-  #watch(kept: Kept<Question, Answer>, asked: Asked<Answer>): void {
+  #watch(kept: WorkerState<Question, Answer>, asked: PendingQuestion<Answer>): void {
     void this.#after(grace, asked, () =>
       this.#lose(kept, { why: 'a cancelled query did not end by itself', byItself: false }),
     )
   }
 
-  async #after(ms: number, asked: Asked<Answer>, what: () => void): Promise<void> {
+  async #after(ms: number, asked: PendingQuestion<Answer>, what: () => void): Promise<void> {
     asked.clock.abort()
     asked.clock = new AbortController()
     const { signal } = asked.clock
@@ -243,7 +243,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   }
 
   /** Ends a process and begins the next one; what was asked of it is told that it is lost. */
-  #lose(kept: Kept<Question, Answer>, lost: Loss): void {
+  #lose(kept: WorkerState<Question, Answer>, lost: Loss): void {
     if (kept.lost !== undefined) return
     kept.lost = lost
     kept.process.kill()

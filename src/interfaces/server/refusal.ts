@@ -4,7 +4,7 @@ import { refusal } from '../../query/refusal.ts'
 import type { HttpResponse } from './listen.ts'
 
 /** A refusal on its way from one process to another. */
-interface ToldRefusal {
+export interface ToldRefusal {
   readonly kind: ErrorKind
   readonly complaints: readonly Complaint[]
 }
@@ -21,7 +21,7 @@ export function refusalIn(error: unknown): ToldRefusal {
 /** An error of the engine that nobody has put into words of ours. */
 const ofEngine = /^[A-Z]\w*(?: \w+)* Error: /
 
-/** The same for whoever asked a door, in words of ours also where something failed beside the query itself. */
+/** The refusal for a client of an interface, in words of ours also if something failed that is not the query itself. */
 export function toldRefusal(error: unknown): ToldRefusal {
   if (['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? ''))
     return refusalIn(
@@ -34,7 +34,7 @@ export function toldRefusal(error: unknown): ToldRefusal {
   return refusalIn(isRaw ? refusal(error, { statement: '', script: '', offset: 0, folder: 'the lake' }) : error)
 }
 
-/** The same, to be thrown where it is told. */
+/** Returns the error of a refusal, to be thrown in the other process. */
 export const thrownBy = ({ kind, complaints }: ToldRefusal): LakeError => new LakeError(kind as 'usage', complaints)
 
 const statuses = {

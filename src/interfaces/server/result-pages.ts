@@ -2,12 +2,12 @@ import { usage } from '../../base/errors.ts'
 import { closing } from '../../query/lake.ts'
 import { quoteName } from '../../lake/store/engine.ts'
 import type { Ready } from '../../query/gate.ts'
-import { jsonLines } from '../../query/json-lines.ts'
+import { jsonLines, type ResultLines } from '../../query/json-lines.ts'
 import { typesOf } from '../../query/projection.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
 import type { Note } from '../../query/note-texts.ts'
-import { judgeQuestion, type Question } from '../../query/question.ts'
-import type { Desk, LakeFacts } from './session-manager.ts'
+import { judgeQuestion, type JudgedQuestion, type Question } from '../../query/question.ts'
+import type { Desk, LakeFacts, Seat } from './session-manager.ts'
 import type { Asker } from './turns.ts'
 
 /** How much of an answer is told at once. */
@@ -18,7 +18,7 @@ interface PageLimits {
 }
 
 /** A part of an answer: rows as JSON objects, a text each. */
-interface AnswerPage {
+export interface AnswerPage {
   readonly facts: LakeFacts
   readonly sql: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
@@ -34,8 +34,23 @@ export const pageBytes = 20_000
 const mostOpen = 8
 const patience = 600_000
 
-/** An answer of which a part was told. */
-type Open = Awaited<ReturnType<typeof begin>>
+/** An answer of which a part was returned. */
+interface OpenAnswer {
+  /** The question as JSON text. */
+  readonly question: string
+  readonly judged: JudgedQuestion
+  /** Its session. */
+  readonly seat: Seat
+  readonly answer: ResultLines
+  /** Rows that were read and not returned yet, a JSON text each. */
+  waiting: readonly string[]
+  /** Number of rows that were returned. */
+  told: number
+  /** Number of the next page, from 1. */
+  page: number
+  /** When it was last used, milliseconds. */
+  used: number
+}
 
 /** What reaches pages from the outside world. */
 interface PagesDeps {
@@ -52,7 +67,7 @@ interface PagesDeps {
 export class Pages implements Disposable {
   readonly #desk: Desk
   readonly #deps: PagesDeps
-  readonly #open = new Map<string, Open>()
+  readonly #open = new Map<string, OpenAnswer>()
 
   constructor(desk: Desk, deps: PagesDeps) {
     this.#desk = desk
@@ -91,7 +106,7 @@ export class Pages implements Disposable {
     for (const id of this.#open.keys()) this.#drop(id)
   }
 
-  async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<AnswerPage> {
+  async #tell(open: OpenAnswer, limits: PageLimits, run: RunDeps): Promise<AnswerPage> {
     const { seat, judged, answer } = open
     const { sql, ready } = judged
     const columns = ready.columns.map(({ type }, k) => ({
@@ -110,7 +125,7 @@ export class Pages implements Disposable {
     return { ...page, cursor: null, notes: [...page.notes, ...doubts] }
   }
 
-  #keep(open: Open): string {
+  #keep(open: OpenAnswer): string {
     const id = this.#deps.draw()
     open.page++
     open.used = this.#deps.elapsed()
@@ -131,19 +146,21 @@ export class Pages implements Disposable {
   }
 }
 
-async function begin(question: Question, seat: Awaited<ReturnType<Desk['sit']>>, run: RunDeps) {
+async function begin(question: Question, seat: Seat, run: RunDeps): Promise<OpenAnswer> {
   const judged = await judgeQuestion(question, seat.engine, run)
   const { ready } = judged
   const answer = await guarded(seat.engine, judged.sql, run, async () =>
     jsonLines(seat.engine, { ...ready, text: boundedRows(ready) }, judged.by),
   )
-  /** Rows that were read and not told yet. */
   const waiting: readonly string[] = []
   return { question: JSON.stringify(question), judged, seat, answer, waiting, told: 0, page: 1, used: 0 }
 }
 
 /** As many rows as may be told at once; at least one, or it is refused. What is left waits, so that it is known whether there is more. */
-async function take(open: Open, most: { readonly rows: number; readonly bytes: number }): Promise<readonly string[]> {
+async function take(
+  open: OpenAnswer,
+  most: { readonly rows: number; readonly bytes: number },
+): Promise<readonly string[]> {
   const rows: string[] = []
   let bytes = 0
   for (;;) {
@@ -168,7 +185,7 @@ async function take(open: Open, most: { readonly rows: number; readonly bytes: n
 }
 
 /** Ends the stream, then its session. */
-async function putAway({ answer, seat }: Open): Promise<void> {
+async function putAway({ answer, seat }: OpenAnswer): Promise<void> {
   try {
     await answer.lines.return(undefined)
   } catch {

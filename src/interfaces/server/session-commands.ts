@@ -6,7 +6,7 @@ import { layTable } from '../../query/table.ts'
 import { endings, type Format, formatOf, formats } from '../../query/write.ts'
 
 /** The state that the dot commands change. */
-interface SessionState {
+export interface SessionState {
   engine: Engine
   /** The timestamps that were set when a line was last asked for; null where none was. */
   held: { readonly asOf: string | null; readonly observedAsOf: string | null }
@@ -130,14 +130,24 @@ async function columnsOf(state: SessionState, name: string): Promise<string> {
 }
 
 /** The words that a session can complete. */
-type Vocabulary = Readonly<Awaited<ReturnType<typeof readVocabulary>>>
+export interface Vocabulary {
+  /** Views and tables. */
+  readonly tables: readonly string[]
+  readonly columns: readonly string[]
+  /** Macros. */
+  readonly functions: readonly string[]
+  /** Paths of the metrics with points. */
+  readonly metrics: readonly string[]
+  /** Ids of the assets with points. */
+  readonly assets: readonly string[]
+}
 
 const keywords =
   `SELECT, FROM, WHERE, GROUP BY, ORDER BY, HAVING, QUALIFY, LIMIT, WITH, JOIN, ASOF JOIN, LEFT JOIN, USING,
   INTERVAL, DISTINCT, DESCRIBE, SUMMARIZE, EXPLAIN, SET VARIABLE, CREATE TEMP TABLE, TIMESTAMPTZ`.split(/,\s+/)
 
 /** Reads the names that the lake offers. */
-export async function readVocabulary(engine: Engine) {
+export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
   const list = async (sql: string): Promise<string[]> => {
     const rows = await engine.rows<{ name: string }>(sql)
     return rows.map((row) => row.name)

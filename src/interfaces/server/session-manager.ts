@@ -21,7 +21,7 @@ export interface LakeFacts {
 }
 
 /** A session of its own on one version of the lake, which stays that version for as long as it is held. */
-interface Seat extends Disposable {
+export interface Seat extends Disposable {
   readonly engine: Engine
   readonly facts: LakeFacts
   /** How many times this desk had opened the lake when it opened this version: later versions have larger numbers. */
@@ -49,7 +49,7 @@ export interface DeskMeans {
 /** Settings of a question under which it is answered with facts that were known only later. */
 export const lateSettings = ['backfill', 'registry_backfill'] as const
 
-/** One of them. */
+/** One of these settings; derived, so that `lateSettings` is the one list of them. */
 export type LateSetting = (typeof lateSettings)[number]
 
 /** What reaches a desk from the outside world. */
@@ -67,7 +67,8 @@ const atOnce = 3
 /** What each of them has that writes Parquet, of what the session leaves. */
 export const writerPart: number = 1 / 2 / atOnce
 
-interface Opened {
+/** A version of the lake that is open for questions. */
+interface OpenedVersion {
   readonly engine: Engine
   readonly facts: LakeFacts
   readonly stamp: string
@@ -88,7 +89,7 @@ export class Desk {
   readonly #mark: string
   readonly #turns = new Turns(atOnce)
   readonly #opening = pLimit(1)
-  #held: Opened | undefined
+  #held: OpenedVersion | undefined
   #openings = 0
 
   constructor(means: DeskMeans, deps: DeskDeps) {
@@ -137,7 +138,7 @@ export class Desk {
     return await openQuery(folder, { spillLimit: spill, threads, mark: this.#mark })
   }
 
-  async #newest(): Promise<Opened> {
+  async #newest(): Promise<OpenedVersion> {
     const { folder, wall } = this.means
     const stamp = await stampOf(folder)
     let held = this.#held
@@ -174,7 +175,7 @@ function behind(knowledge: Knowledge, wall: string | undefined): Knowledge {
   return { ...knowledge, asOf }
 }
 
-function release(opened: Opened): void {
+function release(opened: OpenedVersion): void {
   if (--opened.users === 0) opened.engine.close()
 }
 

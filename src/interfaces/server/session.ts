@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { usage } from '../../base/errors.ts'
 import type { Cell, Engine } from '../../lake/store/engine.ts'
 import { outFile } from '../../lake/store/output.ts'
+import type { SessionState, Vocabulary } from './session-commands.ts'
 import { complete, dotNames, heldMoment, readVocabulary, runDot } from './session-commands.ts'
 import type { Ready } from '../../query/gate.ts'
 import { visibleLines } from '../../base/visible-text.ts'
@@ -14,10 +15,9 @@ import { judgeQuestion } from '../../query/question.ts'
 import { engineLossIn } from '../../query/refusal.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
 import { cutScript, isOpen } from '../../query/statements.ts'
+import type { Sink } from '../../query/write.ts'
 import { formatFacts, formatOf, givesRows, layResult, watched, writeFile, writeTo } from '../../query/write.ts'
 import { several } from '../../base/figures.ts'
-
-type SessionState = Parameters<typeof runDot>[0]
 
 /** What an interactive session talks to. */
 interface SessionDeps {
@@ -185,7 +185,7 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
   if (formatFacts[state.format].text !== true) {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
-  const sink: Parameters<typeof writeTo>[1] = async (data) => desk.write(data)
+  const sink: Sink = async (data) => desk.write(data)
   const options = { format: state.format, width: 80, rows: Infinity }
   const extent = await writeTo({ engine: state.engine, ready, options, deps: run }, sink)
   return { told: several(extent.rows, 'row'), extent }
@@ -231,7 +231,7 @@ class Desk {
   #closed = false
   #saved: Promise<void> = Promise.resolve()
 
-  constructor(deps: SessionDeps, words: SessionState['words'], history: string[]) {
+  constructor(deps: SessionDeps, words: Vocabulary, history: string[]) {
     this.#deps = deps
     this.#readline = createInterface({
       input: deps.input,

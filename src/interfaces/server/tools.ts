@@ -10,18 +10,18 @@ import { splitKnownOptions, readOptions } from '../../query/read-options.ts'
 import { quote } from '../../lake/store/engine.ts'
 import { didYouMean, nearPaths } from '../../base/suggestion.ts'
 import type { Desk } from './session-manager.ts'
-import { pageBytes, type Pages } from './result-pages.ts'
+import { type AnswerPage, pageBytes, type Pages } from './result-pages.ts'
 import type { Asker } from './turns.ts'
 
-type AnswerPage = Awaited<ReturnType<Pages['first']>>
+/** Answers a call of a tool with a document as JSON text; the client may go away meanwhile. */
+export type ToolCall = (args: unknown, asker: Asker) => Promise<string>
 
 /** One tool for agents. */
 export interface Tool {
   readonly name: string
   readonly about: string
   readonly input: Options
-  /** A document as JSON text; its client may go away meanwhile. */
-  readonly call: (args: unknown, asker: Asker) => Promise<string>
+  readonly call: ToolCall
 }
 
 /** Rows of a page: as many as are told where nothing is said, and at most. */

@@ -1,17 +1,11 @@
 import { LakeError } from '../../base/errors.ts'
 import { fileSql } from '../../query/views/relations.ts'
 import type { Add, TableState, Texts } from './log.ts'
+import type { CountedPiece, HeldPiece, Piece } from './ranges.ts'
 import { beginning, type Mark, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
-import { type columnsFor, groupSql, microsSql, placeFile, writeRows, type Writing } from './write.ts'
-import type { PublishedTable } from './tables.ts'
-
-type HeldPiece = Parameters<typeof rewriting>[0][number]
-
-type Portion = Parameters<typeof writeRows>[2]
-
-type Growth = NonNullable<PublishedTable['growth']>
-
-type Piece = HeldPiece['piece']
+import type { Portion, PublishedColumn, WrittenRows } from './write.ts'
+import { groupSql, microsSql, placeFile, writeRows, type Writing } from './write.ts'
+import type { PublishedTable, TableGrowth } from './tables.ts'
 
 /** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
 export interface TableChange {
@@ -19,9 +13,9 @@ export interface TableChange {
   readonly leave: readonly Add[]
 }
 
-/** From where to where a table is brought. */
+/** The versions between which a table is brought. */
 interface Step {
-  /** The lake version that it was published from last; undefined where nothing of it counts any more. */
+  /** The lake version that it was published from last; undefined if nothing published counts any more. */
   readonly last: Mark | undefined
   readonly now: Mark
 }
@@ -29,7 +23,7 @@ interface Step {
 /** A table with its columns as they are now, and what the destination holds of it. */
 export interface Target {
   readonly table: PublishedTable
-  readonly columns: Awaited<ReturnType<typeof columnsFor>>
+  readonly columns: readonly PublishedColumn[]
   readonly state: TableState
   /** Files of it that are not there as they were brought: what stood in them is brought again. */
   readonly lost: ReadonlySet<string>
@@ -54,7 +48,12 @@ const openTags: Texts = { part: 'open' }
 const isOpen = ({ tags }: Add): boolean => tags['part'] === openTags['part']
 
 /** What came since; null where the rows that would stand there then are not as many as the lake has. */
-async function grown(writing: Writing, target: Target, growth: Growth, { last, now }: Step & { readonly last: Mark }) {
+async function grown(
+  writing: Writing,
+  target: Target,
+  growth: TableGrowth,
+  { last, now }: Step & { readonly last: Mark },
+) {
   const { engine, portions } = writing
   const files = [...target.state.files.values()]
   const held = files.flatMap((add): HeldPiece[] => {
@@ -114,21 +113,21 @@ function mayHold({ stats }: Add, column: string, values: readonly string[]): boo
   return values.some((value) => (least ?? value) <= value && value <= (most ?? value))
 }
 
-function partsOf(piece: Piece & { readonly rows: number }, { groups }: Growth, { large }: Portions) {
+function partsOf(piece: CountedPiece, { groups }: TableGrowth, { large }: Portions) {
   if (piece.group !== null || groups.length === 0 || piece.rows <= large) return [piece]
   return groups.map((group) => ({ ...piece, group }))
 }
 
 /** Files of a group stand in its folder, whose name needs no escaping anywhere. */
-function folderOf({ group }: Piece, { groups }: Growth): string {
+function folderOf({ group }: Piece, { groups }: TableGrowth): string {
   if (groups.length === 0) return ''
   return `${group?.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '_') ?? 'several'}/`
 }
 
 function portionOf(
   { table, columns }: Target,
-  { at, groups }: Growth,
-  piece: Piece & { readonly rows: number },
+  { at, groups }: TableGrowth,
+  piece: CountedPiece,
   { large }: Portions,
 ): Portion {
   const { since, until, group, rows } = piece
@@ -143,7 +142,7 @@ function portionOf(
   return { rows: table.rows(since), columns, where, order }
 }
 
-function openPortion({ table, columns }: Target, { at }: Growth): Portion {
+function openPortion({ table, columns }: Target, { at }: TableGrowth): Portion {
   return { rows: table.rows(beginning), columns, where: [`NOT isfinite(published."${at}")`], order: table.order }
 }
 
@@ -160,7 +159,7 @@ async function rewritten(writing: Writing, { table, columns, state, lost }: Targ
 }
 
 /** What the rows of a file are known by, whatever their order. */
-async function digestOf({ engine }: Writing, { local, rows }: Awaited<ReturnType<typeof writeRows>>): Promise<string> {
+async function digestOf({ engine }: Writing, { local, rows }: WrittenRows): Promise<string> {
   const sql = `SELECT CAST(sum(CAST(hash(held) AS HUGEINT)) AS VARCHAR) AS digest FROM ${fileSql(local)} AS held`
   const [row] = await engine.rows<{ digest: string | null }>(sql)
   return `${rows}-${row?.digest ?? '0'}`

@@ -6,7 +6,7 @@ import { type Destination, stopAt } from './destination.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import type { Micros } from '../../base/time.ts'
 import type { Engine } from '../../lake/store/engine.ts'
-import { commitTable, lakeKey, type Logs, ownProtocol, publishedFile, type TableState } from './log.ts'
+import { type Action, commitTable, lakeKey, type Logs, ownProtocol, publishedFile, type TableState } from './log.ts'
 import type { TableChange, Target } from './changes.ts'
 import type { Mark } from './ranges.ts'
 import type { PublishedTable } from './tables.ts'
@@ -66,7 +66,7 @@ async function requireThere(to: Destination, wanted: readonly StampedFile[]): Pr
 }
 
 /** The version of the lake that is being published. */
-interface At extends Mark {
+export interface LakeVersion extends Mark {
   readonly lake: string
   readonly at: Micros
   /** SHA-256 of its journal entry, hex. */
@@ -100,7 +100,7 @@ export async function requireFit(
   engine: Engine,
   { uri }: Destination,
   states: ReadonlyMap<string, TableState>,
-  at: At,
+  at: LakeVersion,
 ): Promise<number> {
   const rows = await engine.rows<{ version: bigint; digest: string; job: string }>(
     'SELECT version, digest, job FROM versions',
@@ -121,6 +121,13 @@ export async function requireFit(
 /** Jobs whose commits may change rows that stand there. */
 const mending: ReadonlySet<string> = new Set(['doctor', 'adopt', 'migrate'])
 
+/** A change that was committed. */
+export interface CommittedChange {
+  /** The table afterwards. */
+  readonly state: TableState
+  readonly change: TableChange
+}
+
 /** Commits a change whose files are in place. Where somebody else commits first, they are taken away again. */
 export async function commitChange(
   logs: Logs,
@@ -130,8 +137,8 @@ export async function commitChange(
     state,
   }: Pick<Target, 'columns' | 'state'> & { readonly table: Pick<PublishedTable, 'name'> },
   change: TableChange,
-  at: At,
-): Promise<{ readonly state: TableState; readonly change: TableChange }> {
+  at: LakeVersion,
+): Promise<CommittedChange> {
   await requireThere(
     logs.to,
     change.add.map((add) => publishedFile(name, add)),
@@ -139,7 +146,7 @@ export async function commitChange(
   const now = at.now()
   const schema = schemaString(columns)
   const isNew = state.metaData?.schemaString !== schema
-  const actions: Parameters<typeof commitTable>[3][number][] = [
+  const actions: Action[] = [
     {
       commitInfo: {
         timestamp: now,
@@ -168,7 +175,7 @@ export async function commitChange(
   })
 }
 
-function metaDataOf(name: string, schema: string, { metaData }: TableState, { lake }: At, now: number) {
+function metaDataOf(name: string, schema: string, { metaData }: TableState, { lake }: LakeVersion, now: number) {
   return {
     id: metaData?.id ?? uuidOf(`${lake} ${name}`),
     name,
@@ -180,7 +187,7 @@ function metaDataOf(name: string, schema: string, { metaData }: TableState, { la
   }
 }
 
-/** The same text gives the same UUID. */
+/** UUID of a text; equal texts have equal UUIDs. */
 function uuidOf(text: string): string {
   const hex = sha256(text)
   return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(

@@ -14,6 +14,7 @@ import { mirrorMarker, parseMarker } from '../../lake/store/marker.ts'
 import { recordedHeadFiles } from '../../trust/heads/stored.ts'
 import { comparedAt, unlike } from './commit.ts'
 import { type Destination, type Published, stopAt } from './destination.ts'
+import type { StagedJournal } from './lake-journal.ts'
 import {
   atOnce,
   inPlace,
@@ -24,8 +25,6 @@ import {
   Vanished,
   versionDigest,
 } from './lake-journal.ts'
-
-type StagedJournal = Awaited<ReturnType<typeof stageJournal>>
 
 /** From where a lake is copied to where. */
 interface CopyInput {
@@ -45,11 +44,33 @@ interface CopyInput {
   readonly beforeJournal?: () => void
 }
 
-/** What copying needs of the world. */
+/** Shows how many files of a copy are done, out of how many. */
+export type FileProgress = (done: number, of: number) => void
+
+/** Resources for copying a lake. */
 export interface CopyDeps {
   readonly signal: AbortSignal
-  /** Told now and then how many of so many files have come. */
-  readonly onFile?: (done: number, of: number) => void
+  /** Called now and then. */
+  readonly onFile?: FileProgress
+}
+
+/** Result of copying a lake. */
+export interface CopySummary {
+  /** Id of the lake. */
+  readonly lake: string
+  /** Newest version of the copy. */
+  readonly version: number
+  /** Newest version of the copy before; 0 for none. */
+  readonly before: number
+  /** Number of data files that were copied. */
+  readonly files: number
+  readonly bytes: number
+  /** Number of journal entries that were copied. */
+  readonly entries: number
+  /** Number of notes of stamped results that were copied. */
+  readonly stamps: number
+  /** Whether the newest entry of the copy was replaced, because the lake had replaced it. */
+  readonly rewritten: boolean
 }
 
 const mostTries = 5
@@ -59,7 +80,7 @@ const mostTries = 5
  * digest, then the notes of stamped results, then the journal, entry by entry. Whoever reads the target at any instant
  * finds a whole version; killed anywhere and run again it ends the same.
  */
-export async function copyLake(input: CopyInput, deps: CopyDeps) {
+export async function copyLake(input: CopyInput, deps: CopyDeps): Promise<CopySummary> {
   for (let tries = 1; ; tries++) {
     try {
       return await copyOnce({ ...input, scratch: `${input.scratch}/${tries}` }, deps)
@@ -74,8 +95,7 @@ export async function copyLake(input: CopyInput, deps: CopyDeps) {
   }
 }
 
-/** `files` and `bytes` travelled, for data and stamps; `before` is the version that stood there, 0 for none. */
-async function copyOnce(input: CopyInput, deps: CopyDeps) {
+async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<CopySummary> {
   const { from, to } = input
   const source = await journalAt(from, input.until)
   if (source.newest === 0)

@@ -29,7 +29,7 @@ export async function journalAt(place: Destination, until?: number): Promise<Lis
 }
 
 /** A place on this machine that an earlier copy was brought to. */
-interface Held {
+interface EarlierCopy {
   readonly place: Destination
   readonly listing: Listing
 }
@@ -38,7 +38,12 @@ interface Held {
  * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
  * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
  */
-export async function stageJournal(from: Destination, source: Listing, root: string, held?: Held) {
+export async function stageJournal(
+  from: Destination,
+  source: Listing,
+  root: string,
+  held?: EarlierCopy,
+): Promise<StagedJournal> {
   if (held && goesOn(source, held.listing)) {
     const { newest } = held.listing
     const near = inForce(held.listing).filter(
@@ -57,13 +62,14 @@ export async function stageJournal(from: Destination, source: Listing, root: str
   return await staged(`${root}/all`, from, places, held)
 }
 
-interface Placed {
+/** A file of a journal: an entry or a checkpoint, and the place to copy it from. */
+interface JournalFile {
   readonly version: number
   readonly entry: boolean
   readonly place: Destination
 }
 
-const ofEntry = (version: number, place: Destination): Placed => ({ version, entry: true, place })
+const ofEntry = (version: number, place: Destination): JournalFile => ({ version, entry: true, place })
 
 const has = ({ entries }: Listing, version: number): boolean => entries.includes(version)
 
@@ -75,14 +81,31 @@ function goesOn(source: Listing, { newest }: Listing): boolean {
 }
 
 /** The newest checkpoint and the entries after it. */
-function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
+function inForce({ entries, checkpoints }: Listing): Omit<JournalFile, 'place'>[] {
   const checkpoint = checkpoints.at(-1) ?? 0
   const after = entries.filter((version) => version > checkpoint).map((version) => ({ version, entry: true }))
   return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
 }
 
-/** A journal that was brought to this machine and read: its newest checkpoint, null where every entry is there, and what follows it. */
-async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held) {
+/** A journal that was copied to this machine and read. */
+export interface StagedJournal extends Disposable {
+  /** Folder of the copy. */
+  readonly root: string
+  /** The index, in memory; it is closed when the journal is disposed of. */
+  readonly index: Ledger
+  /** Version of the newest checkpoint; null if every entry is there. */
+  readonly checkpoint: number | null
+  /** Versions of the entries after the checkpoint, ascending. */
+  readonly entries: readonly number[]
+}
+
+/** Copies the files of a journal to this machine and reads them. */
+async function staged(
+  root: string,
+  from: Destination,
+  files: readonly JournalFile[],
+  held?: EarlierCopy,
+): Promise<StagedJournal> {
   await makeFolder(realDisk, inLake(root, places.journal))
   await stageRuns(root, from, held)
   for (const { version, entry, place } of files) {
@@ -113,7 +136,7 @@ const longestRun = 256_000_000
  * What runs wrote down is part of the index: each line counts right after the version that it follows. Such a file only
  * grows: one of the same size need not travel.
  */
-async function stageRuns(root: string, from: Destination, held: Held | undefined): Promise<void> {
+async function stageRuns(root: string, from: Destination, held: EarlierCopy | undefined): Promise<void> {
   await makeFolder(realDisk, inLake(root, places.runs))
   const here = new Map((await held?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
   const limit = pLimit(atOnce)
@@ -126,7 +149,7 @@ async function stageRuns(root: string, from: Destination, held: Held | undefined
   })
 }
 
-/** The same complaint, with the place whose file it is. */
+/** Returns an integrity error with the place of its file; any other error as it is. */
 export function inPlace(error: LakeError, from: Destination): LakeError {
   const [{ subject, expected, got } = { subject: error.message }] = error.complaints
   return error.kind === 'integrity' ? unsoundAt(from, subject, expected, got, error) : error

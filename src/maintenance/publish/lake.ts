@@ -18,9 +18,10 @@ import {
   onTheWay,
   type Published,
   requireApart,
+  type Web,
 } from './destination.ts'
 import type { Micros } from '../../base/time.ts'
-import { type CopyDeps, copyLake } from './lake-copy.ts'
+import { type CopyDeps, copyLake, type CopySummary } from './lake-copy.ts'
 import { journalAt } from './lake-journal.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { beginDatabase } from '../../lake/store/database.ts'
@@ -31,8 +32,8 @@ import { buildViews } from '../../query/views/build.ts'
 import { namedByViews } from '../../query/views/manifest.ts'
 import { destinationOf } from './s3.ts'
 
-/** A run of whoever changes a destination, of a lake that has a version. */
-interface PublishingRun extends Run {
+/** A run that changes a destination, over a lake with at least one version. */
+export interface PublishingRun extends Run {
   readonly lake: string
   /** For what is on the way; gone at the end. */
   readonly spool: Spool
@@ -67,7 +68,7 @@ interface LakeInput {
 }
 
 /** Copies journal, stamps and the files of a version under `lake/` of a destination, for `pitlake pull`. */
-export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps) {
+export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps): Promise<CopySummary> {
   const { root, to, version, run, scratch, thorough = false } = input
   const from = folderAt(root, { disk: deps.disk ?? realDisk, mark: run })
   await using _ = await pin(root, run, { ...deps.holder, since: deps.nowMicros() })
@@ -109,11 +110,19 @@ interface BackupInput {
   readonly thorough: boolean
 }
 
+/** Result of a backup. */
+export interface BackupSummary extends CopySummary {
+  /** URI of the destination. */
+  readonly destination: string
+  /** Number of files that were removed because no needed version names them. */
+  readonly removed: number
+}
+
 /**
  * Brings `lake/` of a destination up to the newest version of a lake, beside whatever writes to it: what is missing
  * travels, what that version and the stamped results do not need goes afterwards.
  */
-export async function backup(input: BackupInput, deps: JobDeps & CopyDeps) {
+export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Promise<BackupSummary> {
   const { root, to, thorough } = input
   requireApart(root, to, 'destination')
   // What publish writes to `lake/` is the same copy: one at a time.
@@ -151,14 +160,22 @@ interface PullInput {
 
 /** What pulling needs of the world. */
 interface PullDeps extends CommitDeps, CopyDeps {
-  readonly web: NonNullable<DestinationDeps['web']>
+  readonly web: Web
+}
+
+/** Result of a pull. */
+export interface PullSummary extends CopySummary {
+  /** URI of the lake that was pulled. */
+  readonly source: string
+  /** Number of files that were removed because no version names them any more. */
+  readonly removed: number
 }
 
 /**
  * Brings a mirror up to the newest version of its lake, asking no provider; a new one where the folder is empty. What
  * shall be a lake of its own is a mirror until all of it is there.
  */
-export async function pull(input: PullInput, deps: PullDeps) {
+export async function pull(input: PullInput, deps: PullDeps): Promise<PullSummary> {
   const { root, own = false } = input
   const name = own ? 'restore' : 'pull'
   const disk = deps.disk ?? realDisk

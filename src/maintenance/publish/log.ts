@@ -78,8 +78,8 @@ type Remove = Readonly<z.infer<typeof removeShape>>
 type MetaData = Readonly<z.infer<typeof metaDataShape>>
 /** Who may read and write the table. */
 type Protocol = Readonly<z.infer<typeof protocolShape>>
-/** One line of the log: one of its keys is set. */
-type Action = Readonly<z.infer<typeof actionShape>>
+/** One line of the log: one of its keys is set. Derived, like the types above, from the shape that reads it. */
+export type Action = Readonly<z.infer<typeof actionShape>>
 
 /** An action as the log holds it; throws on what is none. */
 const parseAction = (text: string): Action => actionShape.parse(JSON.parse(text))

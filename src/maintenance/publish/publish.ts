@@ -13,16 +13,17 @@ import { buildViews } from '../../query/views/build.ts'
 import { fileSql } from '../../query/views/relations.ts'
 import { type Logs, noTable, publishedFile, readTable, requireFree, requireOwn, type TableState } from './log.ts'
 import { changeOf, type TableChange, type Target } from './changes.ts'
+import type { CommittedChange, LakeVersion } from './commit.ts'
 import { commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
 import { type Destination, isLocal, stopAt } from './destination.ts'
+import type { CopySummary } from './lake-copy.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
-import { publishing, publishLake } from './lake.ts'
+import { publishing, type PublishingRun, publishLake } from './lake.ts'
+import type { PublishedColumn } from './write.ts'
 import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 import { heldRevisable } from '../../sources/points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'
-
-type At = Parameters<typeof commitChange>[3]
 
 /** What is published, and where. */
 interface PublishInput {
@@ -37,8 +38,31 @@ interface PublishInput {
   readonly verify?: boolean
 }
 
+/** Result of publishing the tables. */
+export interface TablesPublished {
+  /** URI of the destination. */
+  readonly destination: string
+  /** Id of the lake. */
+  readonly lake: string
+  /** The lake version that the tables show now. */
+  readonly version: number
+  /** Changes by table; tables without a change are absent. */
+  readonly tables: Readonly<Record<string, PublishedChange>>
+  /** Published files that were missing or changed at the destination; they were published again. */
+  readonly lost: { readonly missing: number; readonly changed: number }
+}
+
+/** Result of a publish. */
+export interface PublishSummary extends TablesPublished {
+  /** The copy of the lake; undefined if none was requested. */
+  readonly lake_copy: Pick<CopySummary, 'version' | 'files' | 'bytes'> | undefined
+}
+
 /** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
-export async function publish(input: PublishInput, deps: JobDeps & { readonly signal: AbortSignal }) {
+export async function publish(
+  input: PublishInput,
+  deps: JobDeps & { readonly signal: AbortSignal },
+): Promise<PublishSummary> {
   const { root, to } = input
   if (isLocal(to) && liesIn(root, to.uri))
     throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
@@ -57,8 +81,8 @@ export async function publish(input: PublishInput, deps: JobDeps & { readonly si
 async function published(
   { root, catalogue, to, portions = usualPortions, withLake = false, verify = false }: PublishInput,
   deps: CommitDeps & { readonly signal: AbortSignal },
-  { ledger, begin, id, lake, spool }: Parameters<Parameters<typeof publishing>[2]>[0],
-) {
+  { ledger, begin, id, lake, spool }: PublishingRun,
+): Promise<TablesPublished> {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
   const frugal = { readOnly: true, tempDirectory: spool.file('duckdb') }
   using engine = await Engine.open(spool.file(places.database), frugal)
@@ -68,11 +92,11 @@ async function published(
   const held = heldVersions(ledger).find((one) => one.version === version)
   if (!held) throw new RangeError(`the index has no version ${version}`)
   const now = (): number => Math.floor(deps.nowMicros() / 1000)
-  const at: At = { lake, version, at: held.committed_at, digest: held.digest, program: deps.program, now }
+  const at: LakeVersion = { lake, version, at: held.committed_at, digest: held.digest, program: deps.program, now }
   const mended = await requireFit(engine, to, states, at)
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
   const writing: Writing = { ...logs, mark, now: at.now, portions }
-  const done: Record<string, ReturnType<typeof publishedChange>> = {}
+  const done: Record<string, PublishedChange> = {}
   const count = { missing: 0, changed: 0 }
   await begin({ version, destination: to.uri, lake: withLake }, () => ({
     version,
@@ -104,11 +128,8 @@ async function published(
   return {
     destination: to.uri,
     lake,
-    /** The lake version that the tables tell of now. */
     version,
-    /** Those that were as they should be are not named. */
     tables: done,
-    /** Files that the tables named and that were gone, cut or changed there; they were brought again. */
     lost: count,
   }
 }
@@ -140,7 +161,12 @@ async function readAll(logs: Logs, names: readonly string[], lake: string): Prom
 }
 
 /** One table's change and commit; undefined where it is as it should be. */
-async function publishTable(writing: Writing, { table, state, lost }: Omit<Target, 'columns'>, at: At, mended: number) {
+async function publishTable(
+  writing: Writing,
+  { table, state, lost }: Omit<Target, 'columns'>,
+  at: LakeVersion,
+  mended: number,
+) {
   const columns = await columnsFor(writing.engine, table.rows({ version: 0, at: 0 }))
   const last = lastMark(state)
   const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at
@@ -155,12 +181,20 @@ function isAsFar(state: TableState, other: TableState = noTable): boolean {
   return (lastMark(state)?.version ?? -1) >= (lastMark(other)?.version ?? 0)
 }
 
-function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]): boolean {
+function isSchema(state: TableState, columns: readonly PublishedColumn[]): boolean {
   return state.metaData?.schemaString === schemaString(columns)
 }
 
-/** The version that a table got, and the files that it gained and lost. */
-function publishedChange(state: TableState, { add, leave }: TableChange) {
+/** A table's new version, and its changes. */
+export interface PublishedChange {
+  /** Version of the Delta table. */
+  readonly delta_version: number
+  readonly files_added: number
+  readonly files_removed: number
+  readonly bytes_added: number
+}
+
+function publishedChange(state: TableState, { add, leave }: TableChange): PublishedChange {
   const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
 }
@@ -176,9 +210,9 @@ const empty = `SELECT CAST(NULL AS BIGINT) AS lake_version, CAST(NULL AS TIMESTA
 async function publishVersions(
   writing: Writing,
   states: ReadonlyMap<string, TableState>,
-  at: At,
+  at: LakeVersion,
   all: ReadonlySet<string>,
-): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
+): Promise<CommittedChange | undefined> {
   const state = states.get(versionsTable) ?? noTable
   const lost = lostOf(versionsTable, state, all)
   const tables = [...states].filter(([name]) => name !== versionsTable)

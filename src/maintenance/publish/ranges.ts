@@ -13,17 +13,32 @@ interface Range {
   readonly until: Mark
 }
 
-/** What a file is to hold, so that it can be made again from the lake alone. */
-interface Piece extends Range {
-  /** The first part of the metrics' paths; null: all of them. */
+/** The content of a published file, from which it can be made again from the lake alone. */
+export interface Piece extends Range {
+  /** First part of the metrics' paths; null: all metrics. */
   readonly group: string | null
 }
 
-/** A published file with what it holds. */
-interface HeldPiece {
+/** A piece, with the number of its rows. */
+export interface CountedPiece extends Piece {
+  readonly rows: number
+}
+
+/** A published file with its content. */
+export interface HeldPiece {
+  /** The file as the log lists it. */
   readonly add: Add
   readonly piece: Piece
+  /** Number of rows. */
   readonly rows: number
+}
+
+/** Files that a publish rewrites. */
+interface Rewriting {
+  /** Pieces to write, with their expected numbers of rows. */
+  readonly write: readonly CountedPiece[]
+  /** Files that leave the table. */
+  readonly leave: readonly HeldPiece[]
 }
 
 /** Before the first version. */
@@ -67,7 +82,7 @@ export function rewriting(
   fresh: number,
   isStale: (file: HeldPiece) => boolean,
   { few, large }: Portions,
-): { readonly write: readonly (Piece & { readonly rows: number })[]; readonly leave: readonly HeldPiece[] } {
+): Rewriting {
   const leave = new Set<HeldPiece>()
   let [rows, start] = [fresh, since]
   const ranges = [...Map.groupBy(held, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)

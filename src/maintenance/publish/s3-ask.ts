@@ -9,9 +9,14 @@ import { afterTry, noTries, type RetryPolicy } from '../../sources/http/retry.ts
 import { redact } from '../../base/secrets.ts'
 import { stopAt, type Web } from './destination.ts'
 
-type Exchanged = Awaited<ReturnType<ReturnType<typeof exchangesWith>>>
+/** Sends a request to one origin. */
+type SendExchange = ReturnType<typeof exchangesWith>
 
-type Exchange = Parameters<ReturnType<typeof exchangesWith>>[0]
+/** Answer of any status to a request, or the fault that prevented one. */
+type Exchanged = Awaited<ReturnType<SendExchange>>
+
+/** One request. */
+type Exchange = Parameters<SendExchange>[0]
 
 /** A key pair, with the token of a passing one. */
 interface Credentials {
@@ -21,7 +26,7 @@ interface Credentials {
 }
 
 /** A request as it will be sent. */
-interface Unsigned {
+interface UnsignedRequest {
   readonly method: string
   readonly host: string
   /** Percent-encoded. */
@@ -33,11 +38,11 @@ interface Unsigned {
   readonly payload: string
 }
 
-/** Of nothing. */
+/** Digest of an empty body. */
 export const emptyPayload = createHash('sha256').digest('hex')
 
 /** The query in the order in which it is signed and sent. */
-function queryText(query: Unsigned['query'] = {}): string {
+function queryText(query: Readonly<Record<string, string>> = {}): string {
   const pairs = Object.entries(query).map(([name, value]) => [percentEncoded(name), percentEncoded(value)] as const)
   const sorted = pairs.toSorted(([a], [b]) => (a < b ? -1 : 1))
   return sorted.map(([name, value]) => `${name}=${value}`).join('&')
@@ -45,7 +50,7 @@ function queryText(query: Unsigned['query'] = {}): string {
 
 /** The headers of a request to S3 with its signature (AWS Signature Version 4); `at` in milliseconds since 1970. */
 export function signed(
-  { method, host, path, query, headers = {}, payload }: Unsigned,
+  { method, host, path, query, headers = {}, payload }: UnsignedRequest,
   { id, secret, token }: Credentials,
   region: string,
   at: number,
@@ -74,8 +79,16 @@ const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where a bucket is and with which key it is asked. */
-type S3Settings = Readonly<Awaited<ReturnType<typeof readS3>>>
+/** Address of a bucket, and the key for it. */
+export interface S3Settings {
+  readonly bucket: string
+  /** Beginning of all keys; it ends with `/` unless it is empty. */
+  readonly prefix: string
+  /** Origin and path before the bucket, without a trailing slash. */
+  readonly endpoint: string
+  readonly region: string
+  readonly credentials: Credentials
+}
 
 /** Bucket and prefix of an `s3://` text, which ends with `/` where it is not empty; what may be a key in it is not shown. */
 export function parseS3(text: string): { readonly bucket: string; readonly prefix: string } {
@@ -90,7 +103,7 @@ export function parseS3(text: string): { readonly bucket: string; readonly prefi
 }
 
 /** All that AWS's own programs would take from the environment and the profile files, as far as it is for S3. */
-export async function readS3(text: string, env: Environment) {
+export async function readS3(text: string, env: Environment): Promise<S3Settings> {
   const { bucket, prefix } = parseS3(text)
   const profile = await readProfile(env)
   const endpoint = first(env['AWS_ENDPOINT_URL_S3'], env['AWS_ENDPOINT_URL'], profile.values['endpoint_url'])
@@ -102,7 +115,6 @@ export async function readS3(text: string, env: Environment) {
   return {
     bucket,
     prefix,
-    /** Origin and path before the bucket, without a trailing slash. */
     endpoint: endpoint === undefined ? home : checkEndpoint(endpoint),
     region,
     credentials: credentialsOf(env, profile),
@@ -123,8 +135,15 @@ function checkEndpoint(endpoint: string): string {
   return endpoint.replace(/\/+$/, '')
 }
 
-/** What a profile says in both files; that of the credentials' file is stronger. */
-async function readProfile(env: Environment) {
+/** A profile of AWS. */
+interface AwsProfile {
+  readonly name: string
+  /** Values by key, from both files. */
+  readonly values: Readonly<Record<string, string>>
+}
+
+/** Reads a profile from both files; a value in the credentials' file wins. */
+async function readProfile(env: Environment): Promise<AwsProfile> {
   const name = first(env['AWS_PROFILE'], env['AWS_DEFAULT_PROFILE']) ?? 'default'
   const folder = join(env['HOME'] ?? env['USERPROFILE'] ?? '/', '.aws')
   const config = sectionsOf((await textOf(env['AWS_CONFIG_FILE'] ?? join(folder, 'config'))) ?? '')
@@ -148,7 +167,7 @@ function sectionsOf(text: string): Map<string, Record<string, string>> {
   return sections
 }
 
-function credentialsOf(env: Environment, { name, values }: Awaited<ReturnType<typeof readProfile>>): Credentials {
+function credentialsOf(env: Environment, { name, values }: AwsProfile): Credentials {
   const given = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']].map((text) => first(text))
   const [id, secret] = given.some((text) => text !== undefined)
     ? given
@@ -168,11 +187,11 @@ function credentialsOf(env: Environment, { name, values }: Awaited<ReturnType<ty
   })
 }
 
-/** What a bucket said, of whatever status. */
-type S3Answer = Extract<Exchanged, { kind: 'answer' }>
+/** Answer of a bucket, of any status. */
+export type S3Answer = Extract<Exchanged, { kind: 'answer' }>
 
 /** One request to a bucket. */
-interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
+export interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
   /** Relative to the destination; left out for the bucket itself. */
   readonly path?: string
   readonly query?: Readonly<Record<string, string>>
@@ -186,20 +205,39 @@ const pauses = { baseMs: 400, capMs: 20_000, totalMs: 900_000, faultMs: 900_000 
 const retries: RetryPolicy = { attempts: 6, limitedAttempts: 6, ...pauses }
 const connections = 8
 
-/** Asks the bucket of an address, with what the environment says of keys and places. */
-export function askS3(text: string, web: Web) {
-  let known: ReturnType<typeof connect> | undefined
-  const ready = (): NonNullable<typeof known> => (known ??= connect(text, web))
+/** A connection to a bucket. */
+interface S3Connection {
+  readonly settings: S3Settings
+  readonly exchange: SendExchange
+}
+
+/** Requests to a bucket. `doing` is the beginning of the sentence for an error: `reading`. */
+export interface S3Requests {
+  /** Returns the settings; they are read once. */
+  readonly settings: () => Promise<S3Settings>
+  /** Sends a request once. */
+  readonly once: (call: S3Call) => Promise<Exchanged>
+  /** Repeats an attempt, with growing pauses, while its failures may pass; then throws. */
+  readonly persist: <T>(doing: string, attempt: () => Promise<Try<T>>) => Promise<T>
+  /** Returns the answer to a request that may be sent twice, after failures that passed. */
+  readonly ask: (doing: string, call: S3Call) => Promise<S3Answer>
+  /** Returns the answer to such a request; any status but a success is thrown. */
+  readonly want: (doing: string, call: S3Call) => Promise<S3Answer>
+  /** Returns the error for an answer that will not change. */
+  readonly refuse: (answer: S3Answer, doing: string) => Promise<LakeError>
+}
+
+/** Returns the requests to the bucket of an address, with keys and places from the environment. */
+export function askS3(text: string, web: Web): S3Requests {
+  let known: Promise<S3Connection> | undefined
+  const ready = (): Promise<S3Connection> => (known ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
-  /** One try. */
   const once = async (call: S3Call): Promise<Exchanged> => {
     const { settings: own, exchange } = await ready()
     return await exchange(await toSend(call, own, web), web.signal)
   }
-  /** What a person is told of an answer that will not change. */
   const refuse = async (answer: S3Answer, doing: string): Promise<LakeError> =>
     refusal(answer, await settings(), doing, web.now())
-  /** Tries again, with growing pauses, while failures pass; then gives up with words. */
   const persist = async <T>(doing: string, attempt: () => Promise<Try<T>>): Promise<T> => {
     for (let tries = noTries; ; ) {
       const began = web.now()
@@ -212,14 +250,12 @@ export function askS3(text: string, web: Web) {
       tries = next.tries
     }
   }
-  /** The answer to a request that may be sent twice; failures that pass were waited out. */
   const ask = async (doing: string, call: S3Call): Promise<S3Answer> =>
     await persist<S3Answer>(doing, async () => {
       const got = await once(call)
       const done = lastingAnswer(got)
       return done ? { done } : { again: got }
     })
-  /** The same, which must be a success. */
   const want = async (doing: string, call: S3Call): Promise<S3Answer> => {
     const answer = await ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
@@ -228,7 +264,7 @@ export function askS3(text: string, web: Web) {
   return { settings, once, persist, ask, want, refuse }
 }
 
-async function connect(text: string, web: Web) {
+async function connect(text: string, web: Web): Promise<S3Connection> {
   const settings = await readS3(text, web.env)
   return { settings, exchange: exchangesWith({ base: settings.endpoint, connections, proxy: web.proxy }) }
 }

@@ -3,11 +3,8 @@ import { header } from '../../sources/http/governor.ts'
 import { sizeOf } from '../../lake/store/files.ts'
 import { parseMicros } from '../../base/time.ts'
 import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
+import type { S3Answer, S3Call, S3Requests, S3Settings } from './s3-ask.ts'
 import { askS3, codeIn, lastingAnswer, parseS3, tag } from './s3-ask.ts'
-
-type S3Answer = Awaited<ReturnType<S3Asking['ask']>>
-
-type S3Asking = ReturnType<typeof askS3>
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
 const partBytes = 64 << 20
@@ -34,7 +31,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   const { bucket, prefix } = parseS3(text)
   const asking = askS3(text, web)
   /** The answer about an object; undefined where it is not there. */
-  const found = async (doing: string, call: Parameters<S3Asking['ask']>[1]): Promise<S3Answer | undefined> => {
+  const found = async (doing: string, call: S3Call): Promise<S3Answer | undefined> => {
     const answer = await asking.ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     if (isMissing(answer)) return undefined
@@ -63,7 +60,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
 const isMissing = (answer: S3Answer): boolean => answer.status === 404 && codeIn(answer) === 'NoSuchKey'
 
 /** A server that knows no create-only writes would let one publisher write over another's commit: it is refused. */
-async function prove(asking: S3Asking): Promise<void> {
+async function prove(asking: S3Requests): Promise<void> {
   const body = Buffer.from('pitlake: this object can be made once only\n')
   for (let times = 0; times < 2; times++) if ((await createOnce(asking, createOnly, body, true)) === 'exists') return
   throw usage(`destination s3://${(await asking.settings()).bucket}`, {
@@ -77,7 +74,7 @@ async function prove(asking: S3Asking): Promise<void> {
  * Makes an object that is not there. Where a try ended without an answer it may have made it all the same: what stands
  * there then is compared, and is ours if it is the same. `bare`: an object of the same bytes is another's.
  */
-async function createOnce(asking: S3Asking, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
+async function createOnce(asking: S3Requests, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
   let unsure = false
   return await asking.persist<'created' | 'exists'>(writing, async () => {
     const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
@@ -94,7 +91,7 @@ async function createOnce(asking: S3Asking, path: string, body: Buffer, bare = f
   })
 }
 
-async function listBelow({ ask, refuse, settings }: S3Asking, prefix: string, folder: string): Promise<Published[]> {
+async function listBelow({ ask, refuse, settings }: S3Requests, prefix: string, folder: string): Promise<Published[]> {
   const files: Published[] = []
   const below = folder === '' ? prefix : `${prefix}${folder}/`
   const tokens = new Set<string>()
@@ -120,7 +117,7 @@ async function listBelow({ ask, refuse, settings }: S3Asking, prefix: string, fo
 /** A listing has no more pages than this: a hundred million objects. */
 const mostPages = 100_000
 
-async function endless(settings: S3Asking['settings'], pages: number): Promise<LakeError> {
+async function endless(settings: () => Promise<S3Settings>, pages: number): Promise<LakeError> {
   return new LakeError('incomplete', {
     subject: `listing s3://${(await settings()).bucket}`,
     expected: 'a list that ends',
@@ -149,7 +146,7 @@ const mostParts = 10_000
 
 /** Brings a large file in parts: the object is there, whole, when the last step is done, and nothing before. */
 export async function putParts(
-  asking: S3Asking,
+  asking: S3Requests,
   path: string,
   { file, bytes }: { readonly file: string; readonly bytes: number },
   partSize: number,
@@ -178,7 +175,7 @@ export async function putParts(
 }
 
 /** The last step; told twice, it may find that the first time was heard. */
-async function complete(asking: S3Asking, path: string, uploadId: string, tags: readonly string[], bytes: number) {
+async function complete(asking: S3Requests, path: string, uploadId: string, tags: readonly string[], bytes: number) {
   const parts = tags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
   const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)
   await asking.persist(writing, async () => {

@@ -19,19 +19,21 @@ export interface PublishedTable {
   /** What its rows are sorted by. */
   readonly order: readonly string[]
   /** How it grows; undefined: it is written whole whenever it says something else. */
-  readonly growth?: Growth
+  readonly growth?: TableGrowth
   /** A table before it of which it is made alone: where that one is as it was, so is this one. */
   readonly follows?: string
 }
 
-/** A table whose rows come with commits and stay. */
-interface Growth {
+/** Returns the number of rows that the commits after a version added; a larger number is fine. */
+type FreshRows = (engine: Engine, after: Mark) => Promise<number>
+
+/** TableGrowth of a table whose rows are added by commits and stay. */
+export interface TableGrowth {
   /** The instant of the commit that brought a row. */
   readonly at: string
   /** Whether a row may have no such instant yet: those are written anew whenever any row is. */
   readonly open: boolean
-  /** How many rows the commits after a version brought; more is fine. */
-  readonly fresh: (engine: Engine, after: Mark) => Promise<number>
+  readonly fresh: FreshRows
   /** The column and its values whose rows changed after a version though no commit brought them. */
   readonly stale?: { readonly by: string; readonly values: (engine: Engine, after: Mark) => Promise<readonly string[]> }
   /** The groups of metrics, each of which has files of its own where a portion is large. */
@@ -83,7 +85,7 @@ function pointsTables({ root, files }: TableSources): readonly PublishedTable[] 
       root,
       points.filter((file) => file.added_version > version),
     )
-  const growth = (of: string): Growth => ({
+  const growth = (of: string): TableGrowth => ({
     at: 'observed_at',
     open: false,
     fresh: async (engine, after) =>
@@ -145,7 +147,7 @@ function grownTable({ root, files }: TableSources, table: string): PublishedTabl
     return ownColumns.grown.includes(column) ? [] : [`${quoteName(column)}${column === 'at' ? ' AS observed_at' : ''}`]
   })
   const rows = `SELECT ${columns.join(', ')} FROM ${relation(table, paths)}`
-  const fresh: Growth['fresh'] = async (engine, after) =>
+  const fresh: FreshRows = async (engine, after) =>
     await counted(engine, `(${rows}) WHERE observed_at > ${microsSql(after.at)}`)
   const growth = { at: 'observed_at', open: false, fresh, groups: [] }
   return [{ name, rows: () => rows, order: ['observed_at'], growth }]

@@ -24,17 +24,31 @@ export async function columnsFor(engine: Engine, rows: string): Promise<readonly
 }
 
 /** Rows for one file. */
-interface Portion {
+export interface Portion {
   /** A SELECT; `where` and `order` name its columns as `published.…`. */
   readonly rows: string
   readonly columns: readonly PublishedColumn[]
   readonly where: readonly string[]
-  /** Nothing: as the lake's files have them. */
+  /** Sort keys; empty: the order of the lake's files. */
   readonly order: readonly string[]
 }
 
+/** A data file on the local disk. */
+export interface WrittenRows {
+  /** Path of the file. */
+  readonly local: string
+  /** Number of rows. */
+  readonly rows: number
+  /** Statistics for the log, JSON. */
+  readonly stats: string
+}
+
 /** Writes rows as one Parquet file to the local disk. */
-export async function writeRows({ engine, local }: Writing, name: string, { rows, columns, where, order }: Portion) {
+export async function writeRows(
+  { engine, local }: Writing,
+  name: string,
+  { rows, columns, where, order }: Portion,
+): Promise<WrittenRows> {
   const file = local(name)
   const select = `SELECT ${selectList(columns)} FROM (${rows}) AS published`
   const condition = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`
@@ -64,7 +78,7 @@ export async function placeFile(
   { to, mark, now }: Writing,
   table: string,
   name: string,
-  { local, stats }: Awaited<ReturnType<typeof writeRows>>,
+  { local, stats }: WrittenRows,
   tags: Texts,
 ): Promise<Add> {
   const [size, sha256] = [await sizeOf(local), await sha256File(local)]
@@ -81,13 +95,15 @@ export async function placeFile(
   }
 }
 
+/** Type of a column in Delta: the name of a primitive type, or an array of strings. */
+type DeltaType = string | { readonly type: 'array'; readonly elementType: 'string'; readonly containsNull: true }
+
 /** A column as the lake's views have it, as Parquet gets it, and as Delta's schema names it. */
-interface PublishedColumn {
+export interface PublishedColumn {
   readonly name: string
-  /** Of the relation's column, an expression that gives what is written. */
+  /** Expression over the relation's column that gives the written value. */
   readonly sql: string
-  /** A primitive type of Delta, or an array of strings. */
-  readonly type: string | { readonly type: 'array'; readonly elementType: 'string'; readonly containsNull: true }
+  readonly type: DeltaType
 }
 
 const plain: Readonly<Record<string, string>> = {
@@ -163,7 +179,7 @@ function deltaStats(
   return JSON.stringify({ numRecords: rows, minValues, maxValues, nullCount })
 }
 
-function bound(type: PublishedColumn['type'], text: string | undefined): string | number | undefined {
+function bound(type: DeltaType, text: string | undefined): string | number | undefined {
   if (text === undefined) return undefined
   if (type === 'string') return text.length <= longestBound ? text : undefined
   if (type === 'date') return /^\d{4}-\d\d-\d\d$/.test(text) ? text : undefined

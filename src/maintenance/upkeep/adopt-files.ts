@@ -24,7 +24,7 @@ export interface LostFolder {
 }
 
 /** What the path of a data file says. */
-interface Place {
+interface FilePlace {
   /** Relative to the lake. */
   readonly path: string
   readonly table: string
@@ -33,7 +33,7 @@ interface Place {
 }
 
 /** A data file that can be read whole, and what its name and its footer say of it. */
-export interface FoundFile extends Place {
+export interface FoundFile extends FilePlace {
   readonly version: number
   readonly rows: number
   readonly columns: Columns
@@ -43,8 +43,8 @@ export interface FoundFile extends Place {
   readonly datedAt: number
 }
 
-/** A file as the journal is to list it. */
-type TakenUp = {
+/** A file as the journal will list it. */
+export interface FileListing {
   readonly file: FoundFile
   readonly label: string
   readonly meta: { readonly [key: string]: Json }
@@ -57,7 +57,7 @@ export interface LeftOut {
 }
 
 /** What a path of the layout holds; undefined where no table of this program does. */
-function placeOf(path: string): Place | undefined {
+function placeOf(path: string): FilePlace | undefined {
   if (!path.endsWith('.parquet')) return undefined
   const { metric = null, interval = null } = parsePointsFile(path) ?? {}
   const points = metric !== null || path.startsWith(`${places.points}/recent/`)
@@ -78,7 +78,7 @@ export async function readFound(folder: LostFolder, path: string, lake: string):
   }
 }
 
-async function proveFound({ engine, root }: LostFolder, lake: string, place: Place): Promise<FoundFile | LeftOut> {
+async function proveFound({ engine, root }: LostFolder, lake: string, place: FilePlace): Promise<FoundFile | LeftOut> {
   const { path, table } = place
   const full = inLake(root, path)
   const footer = (await footersOf(engine, [full])).get(full)
@@ -105,7 +105,7 @@ export function writtenBy(path: string): { readonly at: number; readonly redate:
 }
 
 /** A file under a label as the journal keeps it. */
-export async function entryOf(root: string, { file, label, meta }: TakenUp): Promise<FileEntry> {
+export async function entryOf(root: string, { file, label, meta }: FileListing): Promise<FileEntry> {
   const { path, table, rows, digest } = file
   const full = inLake(root, path)
   const bytes = (await statOf(full))?.size ?? 0

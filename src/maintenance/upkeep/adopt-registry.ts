@@ -3,7 +3,7 @@ import { inLake, parseRegistryFile } from '../../lake/store/layout.ts'
 import { isHistory } from './merge.ts'
 import { columnsMark, relation } from '../../sources/registry/columns.ts'
 import type { Layers } from '../../sources/registry/dated-tables.ts'
-import type { entryOf, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
+import type { FileListing, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
 import { snapshotFields, stateDraft } from '../../sources/registry/staging.ts'
 import { orNull, real, type Shaped, text } from '../../base/value-checks.ts'
@@ -17,14 +17,16 @@ import { rowsAs } from '../../lake/ledger/index-rows.ts'
  */
 const lostCursor = '\uFFFD'
 
-type TakenUp = Parameters<typeof entryOf>[1]
+/** State of the registry, as an entry of the journal stores it. */
+type JsonState = { readonly [key: string]: Json }
 
-/** What is taken up of the registry: all that its history needs, or nothing. */
-interface AdoptedRegistry {
-  readonly listings: readonly TakenUp[]
-  readonly state: { readonly [key: string]: Json }
+/** The adopted files of the registry: everything that its history needs, or nothing. */
+export interface AdoptedRegistry {
+  readonly listings: readonly FileListing[]
+  readonly state: JsonState
+  /** Files that move aside, each with the reason. */
   readonly others: readonly LeftOut[]
-  /** Why nothing of it could be taken up; null where it was, or where there is none. */
+  /** Reason why nothing could be adopted; null if something was, or if there is no file of the registry. */
   readonly refused: string | null
 }
 
@@ -37,7 +39,11 @@ type Manifest = Shaped<typeof manifestFields>
 class Refusal extends Error {}
 
 /** Rebuilds where the registry stood from the files of its tables. */
-export async function adoptRegistry(folder: LostFolder, files: readonly FoundFile[], unfit: readonly LeftOut[]) {
+export async function adoptRegistry(
+  folder: LostFolder,
+  files: readonly FoundFile[],
+  unfit: readonly LeftOut[],
+): Promise<AdoptedRegistry> {
   if (files.length === 0) return { listings: [], state: {}, others: unfit, refused: null }
   try {
     return await rebuild(folder, files, unfit)
@@ -70,7 +76,7 @@ async function rebuild(folder: LostFolder, files: readonly FoundFile[], unfit: r
   }
   const manifests = await manifestsOf(folder, steps.get('snapshots') ?? [])
   const dated = new Map(files.filter(isDated).map((file) => [`${file.table}/${nameOf(file)}`, file]))
-  const listings = [...steps.values()].flat().map((file): TakenUp => ({ file, label: '', meta: {} }))
+  const listings = [...steps.values()].flat().map((file): FileListing => ({ file, label: '', meta: {} }))
   const shown = datedListings(manifests, dated)
   const used = new Set(shown.map(({ file }) => file.path))
   for (const file of dated.values()) {
@@ -112,8 +118,8 @@ function columnsOf({ columns }: FoundFile): readonly (readonly [string, string])
 }
 
 /** Each layer under every date that it shows. */
-function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string, FoundFile>): TakenUp[] {
-  const found = new Map<string, TakenUp>()
+function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string, FoundFile>): FileListing[] {
+  const found = new Map<string, FileListing>()
   for (const { resource, base, delta, date } of manifests)
     for (const [kind, name] of Object.entries({ base, delta })) {
       if (name === null) continue
@@ -147,7 +153,7 @@ async function stateOf(
   steps: Steps,
   manifests: readonly Manifest[],
   dated: ReadonlyMap<string, FoundFile>,
-): Promise<AdoptedRegistry['state']> {
+): Promise<JsonState> {
   const shown = manifests.map(({ date, observed_at, as_of, source }) => ({ date, observed_at, as_of, source }))
   const [first = null, last = null] = [shown[0], shown.at(-1)]
   const layers: Record<string, Layers> = {}

@@ -8,6 +8,7 @@ import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
 import { type CommitDeps, rooted } from '../../lake/ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../../lake/store/disk.ts'
 import { Engine } from '../../lake/store/engine.ts'
+import type { Json } from '../../lake/ledger/entry.ts'
 import { decodeEntry, type Entry, type FileEntry, type Progress, type SeriesRow } from '../../lake/ledger/entry.ts'
 import { schemaOf } from '../../lake/ledger/draft.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
@@ -35,7 +36,7 @@ import { countStrayDataFiles } from '../../lake/store/parquet.ts'
 import { whole } from '../../base/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
-interface Adopting {
+export interface Adoption {
   readonly catalogue: Catalogue
   /** Whether the configured provider makes its data up; null where none is configured, or it cannot be told. */
   readonly synthetic: boolean | null
@@ -72,7 +73,7 @@ const aside = [
  * Makes a journal anew for the data files of a lake that lost its own: for those that are sound and in which each row
  * stands once. All others move to `found-<instant>/`; nothing is removed. The checkpoint's appearing is the commit.
  */
-export async function adoptLost(root: string, adopting: Adopting, deps: CommitDeps): Promise<string[]> {
+export async function adoptLost(root: string, adopting: Adoption, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   using engine = await Engine.open(':memory:')
@@ -130,10 +131,26 @@ async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
   })
 }
 
-type Stock = Awaited<ReturnType<typeof takeStock>>
+/** The data files of a lost lake. */
+interface FoundStock {
+  /** Files that the new journal will list. */
+  readonly listed: readonly FileEntry[]
+  /** Files that move aside, each with the reason. */
+  readonly others: readonly LeftOut[]
+  /** State of the registry for the new entry. */
+  readonly state: { readonly [key: string]: Json }
+  /** Reason why no file of the registry is listed; null if some are, or if there is none. */
+  readonly registry: string | null
+  /** Newest version named by any file. */
+  readonly version: number
+  /** Latest instant at which anything in the files was observed, microseconds; 0 if none is known. */
+  readonly observed: number
+  /** Number of listed files without a digest in their footer. */
+  readonly unproved: number
+}
 
-/** Reads every file of ours and decides which are taken up. */
-async function takeStock(folder: LostFolder, lake: string) {
+/** Reads every data file and decides which ones the new journal lists. */
+async function takeStock(folder: LostFolder, lake: string): Promise<FoundStock> {
   const { root } = folder
   const sound: FoundFile[] = []
   const unfit: LeftOut[] = []
@@ -158,7 +175,6 @@ async function takeStock(folder: LostFolder, lake: string) {
   const rest = unfit.filter((file) => !inRegistry(file))
   const others = [...rest, ...points.others, ...assets.others, ...registry.others]
   const kept = new Set(listed.map(({ path }) => path))
-  /** How many of the listed files tell no digest. */
   const unproved = sound.filter(({ path, digest }) => digest === null && kept.has(path)).length
   return { listed, others, state: registry.state, registry: registry.refused, version, observed, unproved }
 }
@@ -195,7 +211,7 @@ export async function endAdoption(root: string, deps: CommitDeps): Promise<void>
   await disk.syncFolder(inLake(root, plan.folder))
 }
 
-async function planned(disk: Disk, root: string, { others, version }: Stock, now: number): Promise<Plan> {
+async function planned(disk: Disk, root: string, { others, version }: FoundStock, now: number): Promise<Plan> {
   const folder = foundFolder(now)
   const about = 'it speaks of versions that no journal explains any more'
   const folders = aside.filter((path) => isThere(inLake(root, path))).map((path) => ({ path, why: about }))
@@ -271,7 +287,7 @@ async function publish(disk: Disk, root: string, folder: string, entry: Entry): 
 }
 
 function inWords(
-  { listed, registry, state, unproved }: Stock,
+  { listed, registry, state, unproved }: FoundStock,
   series: readonly SeriesRow[],
   progress: readonly Progress[],
   version: number,

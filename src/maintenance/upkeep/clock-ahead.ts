@@ -19,12 +19,11 @@ import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { valueTypesAnew } from '../../sources/points/value-types.ts'
 import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../../base/time.ts'
+import type { Mending } from './clock-files.ts'
 import { mendArchive, mendInstants, mendRegistry, pollInstants, trueInstantSql } from './clock-files.ts'
 import { dissolveRecent } from './compact.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
-
-type Mending = Parameters<typeof mendArchive>[1]
 
 /** A clock may be off by so much without anybody's noticing. */
 const tolerated = 3_600_000_000

@@ -9,6 +9,7 @@ import {
   liveFiles,
 } from '../../lake/ledger/index-queries.ts'
 import { parseRegistryFile, places, registryFile } from '../../lake/store/layout.ts'
+import type { Json } from '../../lake/ledger/entry.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { passingDraft, passingFacts, registryState, stateDraft } from '../../sources/registry/staging.ts'
 import { recordRows, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
@@ -26,10 +27,11 @@ import {
   writeChanged,
 } from './merge.ts'
 
+/** State of the registry, as the last entry stores it. */
 type RegistryState = Readonly<ReturnType<typeof registryState>>
 
-/** What a clock far ahead has dated, and what stands in its place. */
-interface Mending {
+/** The versions that a clock far ahead has dated, and their correction. */
+export interface Mending {
   /** The versions that it dated, the first one first. */
   readonly wrong: readonly Pick<HeldVersion, 'version' | 'committed_at'>[]
   /** When the version before them was committed; undefined where there was none. */
@@ -98,12 +100,22 @@ async function aheadIn(session: Engine, source: string, columns: Columns, now: M
   return Number(row?.['n'])
 }
 
+/** The part of a commit that mends the archived rows of the ledger. */
+export interface MendedArchive {
+  /** Files with true instants. */
+  readonly add: StagedFile[]
+  /** Paths of the files that they replace. */
+  readonly remove: string[]
+  /** State of the archive; empty if nothing changes. */
+  readonly state: { readonly [key: string]: Json }
+}
+
 /**
  * Rows of the ledger that a clock far ahead put into files of the lake get true instants there. What the index still has
  * of them leaves the files, and what is in files is what was before the wrong clock: else nothing that comes before its
  * instant would ever be told again.
  */
-export async function mendArchive(rewriting: Rewriting, mending: Mending) {
+export async function mendArchive(rewriting: Rewriting, mending: Mending): Promise<MendedArchive> {
   const { ledger } = rewriting
   const held = archivedState(ledger)
   if (held.before <= mending.ticket.committed_at) return { add: [], remove: [], state: {} }

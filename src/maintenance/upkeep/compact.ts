@@ -16,13 +16,32 @@ import { archiveRows } from './vacuum.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 import { growingTables } from '../../sources/registry/columns.ts'
 
-/** A partition whose files were left as they are, and why. */
-type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
+/** A partition whose files were left as they are, with the reason. */
+export type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
   readonly reason: string
 }
 
-/** What came of merging; bytes are those of the exchanged files. */
-type MergeSummary = ReturnType<typeof summaryOf>
+/** Result of a merge. */
+export interface MergeSummary {
+  /** Newest version of the lake. */
+  readonly version: number
+  /** Number of versions that the merge made. */
+  readonly versions_made: number
+  /** Number of partitions with merged files. */
+  readonly partitions: number
+  /** Number of rows in the new files. */
+  readonly rows: number
+  readonly files_removed: number
+  readonly files_added: number
+  /** Bytes of the removed files. */
+  readonly bytes_before: number
+  /** Bytes of the new files. */
+  readonly bytes_after: number
+  /** Partitions whose files were left as they are. */
+  readonly abandoned: readonly Abandoned[]
+  /** Whether an interrupt ended it early. */
+  readonly stopped: boolean
+}
 
 /** A version of merged files is made when so many bytes wait for it, or at the end. */
 const batchBytes = 512_000_000
@@ -66,7 +85,7 @@ export async function mergeSmallFiles(
   return summary
 }
 
-/** The same as a job of its own. */
+/** Merges small files in a job of its own. */
 export async function mergeDue(root: string, deps: RewriteDeps & JobDeps): Promise<MergeSummary> {
   return await withLake({ root, name: 'merge' }, deps, async ({ id, ledger, begin }) => {
     const due = dueMerges(ledger)
@@ -126,7 +145,7 @@ async function dissolve(ledger: Ledger, deps: RewriteDeps, by: Pick<Choice, 'run
   return await mergeParts(ledger, deps, { ...by, measure: false, portion: 1, chosen }, outcome)
 }
 
-/** The same for a job that needs every point in its partition; hold the lock of merges. */
+/** Moves recent points to their partitions, for a job that needs every point there; hold the lock of merges. */
 export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: string, job: string): Promise<void> {
   const error = mergeVerdict(await dissolve(ledger, deps, { run, job }, newOutcome()))
   if (error !== null) throw error
@@ -204,7 +223,7 @@ async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly 
   outcome.versions++
 }
 
-function summaryOf(ledger: Ledger, outcome: Outcome) {
+function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
   const { merged, abandoned, versions, stopped } = outcome
   const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
   // What one step wrote and the next one replaced is neither.
@@ -222,7 +241,6 @@ function summaryOf(ledger: Ledger, outcome: Outcome) {
     bytes_before: inputs.reduce((sum, file) => sum + file.bytes, 0),
     bytes_after: added.reduce((sum, { path }) => sum + (written.get(path) ?? 0), 0),
     abandoned,
-    /** Whether an interrupt ended it early. */
     stopped,
   }
 }

@@ -9,8 +9,8 @@ import { asideFile, checkpointFile, entryFile, inLake, parseJournalName, places 
 import { type Damage, finding } from './findings.ts'
 import { textOf } from '../../lake/store/files.ts'
 
-/** The journal as it can be read. */
-type JournalHealth = {
+/** State of the journal, as far as it can be read. */
+export interface JournalHealth {
   readonly findings: readonly Damage[]
   /** The lake whose journal it is: the one that most of its files name; null where none can be read. */
   readonly lake: string | null
@@ -178,14 +178,20 @@ function offsetsOf(ledger: Ledger): Map<string, number> {
   return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
 }
 
-/** A last entry that was written as it is and yet cannot be applied to the lake before it, and why (`found`). */
-type Unfit = NonNullable<Awaited<ReturnType<typeof unfitEntry>>>
+/** A last entry whose bytes are sound and that cannot be applied to the lake before it. */
+export interface UnfitEntry {
+  readonly version: number
+  /** SHA-256 of the entry, hex. */
+  readonly digest: string
+  /** The reason in words. */
+  readonly found: string
+}
 
 /**
  * The journal's last entry, if its bytes are sound and everything before it is, but it cannot be applied. Programs of
  * before could commit such a one; no command opens the lake while it stands there.
  */
-export async function unfitEntry(root: string) {
+export async function unfitEntry(root: string): Promise<UnfitEntry | undefined> {
   const { newest: version, folded } = await listJournal(root)
   if (folded >= version) return undefined
   const text = await textOf(inLake(root, entryFile(version)))
@@ -220,7 +226,7 @@ function soundDigest(text: string, version: number): string | undefined {
 }
 
 /** Moves an unfit entry out of the journal; its successor takes its number and names its digest. Hold the commit lock. */
-export async function setAside(disk: Disk, root: string, { version, digest }: Unfit): Promise<string> {
+export async function setAside(disk: Disk, root: string, { version, digest }: UnfitEntry): Promise<string> {
   await makeFolder(disk, inLake(root, places.aside))
   await disk.move(inLake(root, entryFile(version)), inLake(root, asideFile(version, digest)))
   for (const place of [places.aside, places.journal]) await disk.syncFolder(inLake(root, place))

@@ -12,6 +12,7 @@ import {
   checkViews,
   type Damage,
   type DamagedFile,
+  type FilesHealth,
   finding,
   inOrder,
   instead,
@@ -28,9 +29,9 @@ import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
 import type { IndexRow } from '../../lake/ledger/index-rows.ts'
 import { isFromNote } from '../../lake/ledger/stamps.ts'
 import type { Resources } from '../../sources/registry/bodies.ts'
-import { adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
-import { forgetLost } from './forget.ts'
-import { judgeLake, moveFound } from './judgement.ts'
+import { type Adoption, adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
+import { type ForgottenFiles, forgetLost } from './forget.ts'
+import { judgeLake, type LakeJudgement, moveFound, type Way } from './judgement.ts'
 import { countStrayDataFiles } from '../../lake/store/parquet.ts'
 import {
   clearJournal,
@@ -52,11 +53,7 @@ import { checkRuns, strayFolders } from './damage-journal.ts'
 import { readManifest } from '../../query/views/manifest.ts'
 import { whole } from '../../base/figures.ts'
 
-type Judgement = Awaited<ReturnType<typeof judgeLake>>
-
-type FilesHealth = Awaited<ReturnType<typeof checkFiles>>
-
-/** What the doctor is asked to look at and to mend. */
+/** Options of the doctor. */
 interface DoctorInput {
   readonly data: string
   /** Reads every byte and proves its checksum. */
@@ -67,27 +64,34 @@ interface DoctorInput {
   /** Goes on without damaged files; their windows are asked for again. */
   readonly forgetLost?: boolean
   /** Makes the journal of a lake that lost it anew from its data files. */
-  readonly adopt?: Parameters<typeof adoptLost>[1] | null
+  readonly adopt?: Adoption | null
 }
 
-/** What the doctor needs of the world. */
+/** Rebuilds the views (`lake.duckdb` and `lake.sql`) of a lake. */
+export type BuildViews = (ledger: Ledger) => Promise<unknown>
+
+/** Resources of the doctor. */
 interface DoctorDeps extends CommitDeps {
-  /** Makes `lake.duckdb` and `lake.sql` anew; without it they are left as they are. */
-  readonly views?: (ledger: Ledger) => Promise<unknown>
+  /** Rebuilds the views; without it they are left as they are. */
+  readonly views?: BuildViews
   /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
   readonly resources?: Resources
   /** Free bytes of the disk that holds a folder; without it room is not looked at. */
   readonly space?: (path: string) => Promise<{ readonly free: number }>
 }
 
-/** What was found and done; findings are what is still wrong afterwards. */
+/** Result of an examination. */
 export interface Diagnosis {
+  /** Id of the lake; null if it is not known. */
   readonly lake: string | null
   readonly version: number
   readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
+  /** Damage that is still there afterwards. */
   readonly findings: readonly Damage[]
+  /** Repairs in words. */
   readonly mended: readonly string[]
-  readonly forgotten: Awaited<ReturnType<typeof forgetLost>> | null
+  /** Files that the lake goes on without; null if that was not requested. */
+  readonly forgotten: ForgottenFiles | null
   /** Months of series that lost points with a file and did not get the very same again. */
   readonly observed_again: readonly ObservedAgain[]
 }
@@ -154,12 +158,12 @@ function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof 
 async function mendIndex(
   { data: root, repair, rebuildLedger }: DoctorInput,
   half: boolean,
-  first: Judgement,
+  first: LakeJudgement,
   deps: DoctorDeps,
 ): Promise<string[]> {
   const done = repair ? await clearJournal(root, deps) : []
   const rebuilt = async (): Promise<string[]> => (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
-  const steps: Partial<Record<Judgement['way'], () => Promise<string[]>>> = {
+  const steps: Partial<Record<Way, () => Promise<string[]>>> = {
     rebuild: rebuilt,
     fold: async () => await foldIndex(root, deps),
     back: async () => await goBack(root, deps),
@@ -220,7 +224,7 @@ function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Ma
   return why === undefined ? damage : { ...damage, remedy: instead.beyond(why) }
 }
 
-async function adopted(input: DoctorInput, adopting: Parameters<typeof adoptLost>[1], deps: DoctorDeps) {
+async function adopted(input: DoctorInput, adopting: Adoption, deps: DoctorDeps) {
   const mended = await adoptLost(input.data, adopting, deps)
   using ledger = await Ledger.open(input.data)
   await deps.views?.(ledger)
@@ -239,19 +243,19 @@ async function ifSound<T>(work: () => Promise<T>): Promise<T | undefined> {
 }
 
 /** An open lake as it is looked at. */
-interface Seen {
+interface OpenLake {
   readonly ledger: Ledger
   /** Absolute. */
   readonly root: string
   readonly thorough: boolean
   readonly now: Micros
-  readonly damaged: FilesHealth['damaged']
+  readonly damaged: readonly DamagedFile[]
 }
 
 /** What is looked for in a lake whose index can be read, and (`writable`) only where what is found can be mended. */
 const looks: readonly {
   readonly writable?: true
-  readonly look: (seen: Seen) => readonly Damage[] | Promise<readonly Damage[]>
+  readonly look: (seen: OpenLake) => readonly Damage[] | Promise<readonly Damage[]>
 }[] = [
   { look: ({ damaged }) => onePerWay(damaged.map(({ damage }) => damage)) },
   { look: ({ ledger }) => checkMarker(ledger) },
@@ -269,7 +273,7 @@ function onePerWay(damages: readonly Damage[]): Damage[] {
   return [...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values()]
 }
 
-async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Promise<Diagnosis> {
+async function look(input: DoctorInput, deps: DoctorDeps, known?: LakeJudgement): Promise<Diagnosis> {
   const { data: root, thorough } = input
   const judged = known ?? (await judgeLake(root))
   const findings = [...judged.findings]
@@ -306,7 +310,7 @@ async function checkStrays(root: string): Promise<Damage[]> {
 }
 
 /** The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was left. */
-async function openAnyhow(root: string, { way, journal }: Judgement): Promise<Ledger | undefined> {
+async function openAnyhow(root: string, { way, journal }: LakeJudgement): Promise<Ledger | undefined> {
   if (way === 'newer' || way === 'adopt') return undefined
   if (way === 'unfit' || way === 'fold' || way === 'copy') return Ledger.asLeft(root)
   if (way === 'whole') return await Ledger.openToRead(root)

@@ -19,6 +19,7 @@ import { headProblems } from '../../trust/heads/stored.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { LakeError } from '../../base/errors.ts'
 
+/** Weight of a finding. */
 type Severity = 'damage' | 'notice'
 type Row = readonly [severity: Severity, remedy: string]
 const damage = (remedy: string): Row => ['damage', remedy]
@@ -88,7 +89,8 @@ const kinds = {
   disk_full: notice('make room: pitlake vacuum removes what no kept version needs'),
 } as const satisfies Record<string, Row>
 
-type DamageKind = keyof typeof kinds
+/** Kind of a finding; derived, so that `kinds` is the one list of them. */
+export type DamageKind = keyof typeof kinds
 
 /** What to do in the place of what the kind of a finding says. */
 export const instead = {
@@ -158,8 +160,17 @@ export interface DamagedFile {
   readonly damage: Damage
 }
 
+/** Result of looking at the files that the journal names. */
+export interface FilesHealth {
+  readonly damaged: readonly DamagedFile[]
+  /** Number of files. */
+  readonly files: number
+  /** Bytes of all files, as the journal lists them. */
+  readonly bytes: number
+}
+
 /** Looks at every file that the journal names; `thorough` reads all bytes and proves their checksums. */
-export async function checkFiles(ledger: Ledger, thorough: boolean) {
+export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<FilesHealth> {
   const byPath = new Map<string, HeldFile>()
   for (const file of filesOnDisk(ledger)) {
     const known = byPath.get(file.path)
@@ -333,7 +344,7 @@ export async function checkLocks(root: string): Promise<Damage[]> {
 }
 
 /** What is wrong with a file of the views, whatever it holds. */
-async function viewProblem(root: string, severity: Damage['severity']): Promise<Damage | undefined> {
+async function viewProblem(root: string, severity: Severity): Promise<Damage | undefined> {
   for (const path of [places.database, places.script, places.manifest]) {
     const own = { severity, remedy: instead.folder }
     if (await isFolder(inLake(root, path))) return finding('views_torn', path, 'a folder stands in its place', own)

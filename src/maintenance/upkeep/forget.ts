@@ -26,7 +26,7 @@ import { text, orNull, count, real } from '../../base/value-checks.ts'
 import { rowsAs } from '../../lake/ledger/index-rows.ts'
 
 /** What a series lost with a file. */
-interface Gone {
+interface LossWithMonths {
   readonly series: string
   readonly points: number
   /** Half-open, in seconds. */
@@ -35,17 +35,42 @@ interface Gone {
   readonly months: { readonly left: Months; readonly held: Months }
 }
 
+/** Loss of a series. */
+export interface SeriesLoss {
+  /** Id of the series. */
+  readonly series: string
+  /** Number of lost points. */
+  readonly points: number
+  /** Windows that will be requested again, half-open, seconds. */
+  readonly windows: readonly Window[]
+}
+
+/** Damaged files that were taken out of a lake. */
+export interface ForgottenFiles {
+  /** Version without them. */
+  readonly version: number
+  /** Paths, relative to the lake. */
+  readonly files: readonly string[]
+  /** Number of lost points. */
+  readonly points: number
+  readonly series: readonly SeriesLoss[]
+}
+
 /**
  * Takes damaged files out of the lake in one commit that says the loss: their points are counted off, and the windows
  * that only they covered are failed, so that the next fetch asks for them again.
  */
-export async function forgetLost(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps) {
+export async function forgetLost(
+  ledger: Ledger,
+  damaged: readonly DamagedFile[],
+  deps: CommitDeps,
+): Promise<ForgottenFiles> {
   const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
   const paths = lost.map(({ file }) => file.path)
   const { provider } = ledger.head()
   if (paths.length === 0 || provider === null)
     return { version: ledger.head().version, files: [], points: 0, series: [] }
-  let parts: Gone[] = []
+  let parts: LossWithMonths[] = []
   const version = await commit(
     ledger,
     async (ticket) => {
@@ -84,11 +109,11 @@ async function lostOf(
   engine: Engine,
   lost: ReadonlySet<string>,
   { metric, interval }: Partition<HeldFile>,
-): Promise<Gone[]> {
+): Promise<LossWithMonths[]> {
   const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
   const kept = partitionsOf(rest).get(`${metric} ${interval}`)
   const left =
-    kept === undefined ? new Map<string, Left>() : await islands(engine, interval, partitionSql(ledger.root, kept))
+    kept === undefined ? new Map<string, Remnant>() : await islands(engine, interval, partitionSql(ledger.root, kept))
   const own = [...heldSeries(ledger).values()].filter(
     (series) => series.metric === metric && storedInterval(series) === interval,
   )
@@ -102,7 +127,7 @@ async function lostOf(
     ledger,
     own.map((series) => series.id),
   )
-  return own.flatMap((series): Gone[] => {
+  return own.flatMap((series): LossWithMonths[] => {
     const there = left.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
     const points = series.points - there.points
     if (points <= 0) return []
@@ -115,7 +140,8 @@ async function lostOf(
   })
 }
 
-interface Left {
+/** Points of a series in the remaining files, and the windows that they fill. */
+interface Remnant {
   readonly points: number
   readonly windows: Window[]
 }
@@ -133,8 +159,8 @@ const islandFields = {
 }
 
 /** The stored runs of every series: from their first point to the end of their last one. */
-async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Left>> {
-  const found = new Map<string, Left>()
+async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Remnant>> {
+  const found = new Map<string, Remnant>()
   const rows = await rowsAs(
     engine,
     islandFields,
@@ -160,7 +186,7 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
 
 const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
 
-function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
+function progressOf(ledger: Ledger, parts: readonly LossWithMonths[]): Progress[] {
   const held = heldSeries(ledger)
   return parts.flatMap(({ series, points, windows }) => {
     const known = held.get(series)
@@ -176,7 +202,7 @@ function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
  * What went of each month. The digests speak of it where they count every point that the series had; else it is only
  * known in which months points are missing.
  */
-function forgottenOf({ series, windows, months }: Gone, known: HeldSeries | undefined): Forgotten[] {
+function forgottenOf({ series, windows, months }: LossWithMonths, known: HeldSeries | undefined): Forgotten[] {
   const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === known?.points
   const gone = counted ? monthsBetween(months.left, months.held) : new Map<string, MonthDigest>()
   const names = counted ? [...gone.keys()] : monthsOf(windows)
@@ -204,7 +230,7 @@ function monthsOf(windows: readonly Window[]): string[] {
   return [...names]
 }
 
-function coverageOf(parts: readonly Gone[], asked_at: number): CoverageRow[] {
+function coverageOf(parts: readonly LossWithMonths[], asked_at: number): CoverageRow[] {
   return parts.flatMap(({ series, windows }) =>
     windows.map(
       ({ since, until }): CoverageRow => ({

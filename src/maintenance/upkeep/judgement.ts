@@ -1,3 +1,4 @@
+import type { JournalHealth, UnfitEntry } from './damage-journal.ts'
 import { checkJournal, unfitEntry } from './damage-journal.ts'
 import { bytesProblem, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { filesOnDisk } from '../../lake/ledger/index-queries.ts'
@@ -11,11 +12,9 @@ import { isThere } from '../../lake/store/files.ts'
 import { dataFooters } from '../../lake/store/parquet.ts'
 import { entryFile, inLake, instantName, ownFolders, places } from '../../lake/store/layout.ts'
 import { mirrorOf, readMarker } from '../../lake/store/marker.ts'
-import { type Damage, finding, instead } from './findings.ts'
+import { type Damage, type DamageKind, finding, instead } from './findings.ts'
 import { lockCommit } from '../../lake/store/lock.ts'
 import type { Micros } from '../../base/time.ts'
-
-type JournalHealth = Awaited<ReturnType<typeof checkJournal>>
 
 /*
  * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
@@ -27,7 +26,7 @@ type JournalHealth = Awaited<ReturnType<typeof checkJournal>>
  * index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the journal lost
  * it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither explains them.
  */
-type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
+export type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
 
 /** What each way takes, for people; those that leave each finding its own remedy take none. */
 function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefined {
@@ -36,8 +35,16 @@ function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefine
   return all[way]
 }
 
-/** Holds journal, index and the names of the data files against each other. */
-export async function judgeLake(root: string) {
+/** Judgement on a lake whose journal, index and data files may disagree. */
+export interface LakeJudgement {
+  /** The way to mend it. */
+  readonly way: Way
+  readonly journal: JournalHealth
+  readonly findings: readonly Damage[]
+}
+
+/** Compares journal, index and the names of the data files with each other. */
+export async function judgeLake(root: string): Promise<LakeJudgement> {
   const journal = await checkJournal(root)
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
   const unfit = await unfitEntry(root)
@@ -52,10 +59,7 @@ export async function judgeLake(root: string) {
   return { way, journal, findings: findings.map((damage) => ({ ...damage, ...(remedy && { remedy }) })) }
 }
 
-function unfitFindings(
-  { findings }: JournalHealth,
-  { version, found }: NonNullable<Awaited<ReturnType<typeof unfitEntry>>>,
-): Damage[] {
+function unfitFindings({ findings }: JournalHealth, { version, found }: UnfitEntry): Damage[] {
   const path = entryFile(version)
   return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
 }
@@ -64,7 +68,7 @@ async function wayOf(
   root: string,
   journal: JournalHealth,
   ledger: Ledger | undefined,
-  ahead: NonNullable<Awaited<ReturnType<typeof beyond>>> | null,
+  ahead: IndexAhead | null,
   found: Damage | null,
 ): Promise<Way> {
   const { newest, broken, torn, reach } = journal
@@ -92,7 +96,7 @@ async function newestHere(root: string): Promise<number> {
 
 /** The index if it is one of this journal, however far it has come; else what is wrong with it. */
 async function judgeIndex(root: string, journal: JournalHealth) {
-  const wrong = (kind: Damage['kind'], found: string) => ({
+  const wrong = (kind: DamageKind, found: string) => ({
     ledger: undefined,
     found: finding(kind, places.ledger, found),
   })
@@ -130,14 +134,20 @@ function strangeIn(ledger: Ledger, own: string | null, { digests }: JournalHealt
   return listsAll(ledger) ? undefined : 'it does not list the files that the journal names'
 }
 
+/** An index with versions that the journal lacks. */
+interface IndexAhead {
+  readonly damage: Damage
+  /** Whether none of the files is here that only the index names. */
+  readonly elsewhere: boolean
+}
+
 /** The versions that only the index knows: entries are lost, or the folder is a copy into which the index came later. */
-async function beyond(ledger: Ledger, journal: JournalHealth) {
+async function beyond(ledger: Ledger, journal: JournalHealth): Promise<IndexAhead | null> {
   const { version } = ledger.head()
   // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
   const newest = Math.max(journal.newest, (await listJournal(ledger.root)).newest)
   if (version <= newest) return null
   const lost = await lostBeyond(ledger, newest)
-  /** Whether none of the files is here that only the index names. */
   const elsewhere = lost.named > 0 && lost.paths.length === lost.named
   const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
   const what = elsewhere ? `, and ${lost.named} of the files that it names beyond that are not here` : ''

@@ -8,10 +8,18 @@ import { recentGroup, sharesMeta } from '../../sources/points/files.ts'
 import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 
+/** Rows and proof of one partition in a file. */
 type ShareRow = Awaited<ReturnType<typeof readShares>>[number]
 
-/** A file that is to be written: of one partition, or (null) a recent one of several. */
-type Placed = ReturnType<typeof placesFor>[number]
+/** A file that will be written. */
+interface PlacedFile {
+  /** Path of the file in the spool. */
+  readonly out: string
+  /** Its partitions. */
+  readonly shares: readonly ShareRow[]
+  /** The partition, for a file of one; null for a recent file of several partitions. */
+  readonly own: ShareRow | null
+}
 
 /**
  * Writes the rows of recent files into one, and those of partitions that have become large, from `portion` rows on, into
@@ -55,7 +63,7 @@ export async function mergeRecentFiles(
   })
 }
 
-function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string) {
+function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string): PlacedFile[] {
   const small = all.filter(({ rows }) => rows < portion)
   const large = all.filter(({ rows }) => rows >= portion)
   return [
@@ -67,7 +75,7 @@ function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) =
 async function writePlaced(
   session: Engine,
   source: string,
-  { shares, own, out }: Placed,
+  { shares, own, out }: PlacedFile,
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
   const rows = `(SELECT ${own === null ? '*' : '* EXCLUDE (metric, "interval")'} FROM ${source} WHERE ${among(shares)})`
@@ -82,7 +90,7 @@ async function writePlaced(
   await writeEncoded(session, what, out, encoding, { ...metadata, pitlake_digest: digest })
 }
 
-function writtenSql({ out, own }: Placed): string {
+function writtenSql({ out, own }: PlacedFile): string {
   if (own === null) return parquet([out])
   return `(SELECT ${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", * FROM ${parquet([out])})`
 }

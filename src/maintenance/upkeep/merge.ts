@@ -4,8 +4,9 @@ import { bytesProblem } from '../../lake/ledger/commit.ts'
 import { describe, digestSql, readShares } from '../../sources/points/write.ts'
 import { diskError, realDisk } from '../../lake/store/disk.ts'
 import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
-import { type FileEntry, journalSchema } from '../../lake/ledger/entry.ts'
+import { type FileEntry, journalSchema, type Json } from '../../lake/ledger/entry.ts'
 import { inLake } from '../../lake/store/layout.ts'
+import type { MergedFile, OrderedRows } from './rewrite.ts'
 import {
   encodingLike,
   mergedFooter,
@@ -18,10 +19,6 @@ import {
 } from './rewrite.ts'
 import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
-
-type MergedFile = Parameters<typeof replacement>[3]
-
-type Rows = Parameters<typeof writeForGood>[1]
 
 /** Why files are not merged: then the old ones stay what they are. */
 export class Unmergeable extends Error {}
@@ -54,7 +51,7 @@ export async function refuseUnsound(engine: Engine, root: string, files: readonl
 }
 
 /** Files of one partition that are to be rewritten, for FROM, with their columns, and the file that takes their place. */
-interface Rewritten {
+interface PartitionRows {
   readonly session: Engine
   readonly source: string
   readonly columns: Columns
@@ -67,7 +64,7 @@ export async function rewriteFiles(
   rewriting: Rewriting,
   n: number,
   files: readonly HeldFile[],
-  write: (rewritten: Rewritten) => Promise<MergedFile | null>,
+  write: (rewritten: PartitionRows) => Promise<MergedFile | null>,
 ): Promise<StagedFile | null> {
   const { engine, ledger, spool } = rewriting
   const out = spool.file(`${n}.parquet`)
@@ -92,7 +89,7 @@ export async function mergeFiles(rewriting: Rewriting, n: number, files: readonl
     const before = await prove(session, source, columns, table)
     const group = holdsPoints(table) ? {} : { group: recordRows }
     const shaped = history ? withSuperseded(source, columns) : source
-    const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
+    const rows: OrderedRows = { source: shaped, order: orderOf(table, columns), ...group }
     const footer = { ...metadata, pitlake_digest: before.digest }
     const { encoding, mark } = encodingLike(files, before, false)
     if (!measure) await writeEncoded(session, rows, out, encoding, footer)
@@ -109,10 +106,13 @@ export async function mergeFiles(rewriting: Rewriting, n: number, files: readonl
   return merged
 }
 
+/** Facts that the journal keeps of a file, by name. */
+type FileMeta = { readonly [key: string]: Json }
+
 /** A written file as it can be read: its rows and, of points, what the ledger keeps of their instants. */
 interface ReadBack extends Omit<MergedFile, 'meta' | 'digest'> {
   readonly digest: string
-  readonly bounds: FileEntry['meta']
+  readonly bounds: FileMeta
 }
 
 /**
@@ -135,7 +135,7 @@ export async function readBack(session: Engine, out: string, columns: Columns, r
 /** The facts of a file that takes the place of others, with the mark of how it was written. */
 export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encoding: string | null): MergedFile {
   const { bounds, ...facts } = read
-  const kept = Object.assign({}, ...replaced.map((file) => file.meta)) as FileEntry['meta']
+  const kept = Object.assign({}, ...replaced.map((file) => file.meta)) as FileMeta
   return { ...facts, meta: { ...kept, encoding, ...bounds } }
 }
 
@@ -157,8 +157,8 @@ export function orderOf(table: string, columns: Columns): string {
   return `ORDER BY ${[...first, ...keys].join(', ')}`
 }
 
-/** Counts and digests all rows of a relation: what must not change when files are exchanged. */
-export async function prove(session: Engine, source: string, columns: Columns, table: string) {
+/** Counts and digests all rows of a relation. */
+export async function prove(session: Engine, source: string, columns: Columns, table: string): Promise<RowsProof> {
   const digest = holdsPoints(table) ? digestSql : digestOf(columns)
   const doubles = columns.filter(({ type }) => isFloat(type)).map(({ name }) => name)
   const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
@@ -180,15 +180,22 @@ function digestOf(columns: Columns): string {
 
 const isFloat = (type: string): boolean => type === 'DOUBLE' || type === 'FLOAT'
 
-type Proof = Awaited<ReturnType<typeof prove>>
+/** Facts about the rows of a relation that must not change if files are exchanged. */
+interface RowsProof {
+  readonly rows: number
+  /** Digest of all rows, whatever their order. */
+  readonly digest: string
+  /** Whether a double is -0.0. */
+  readonly minusZero: boolean
+}
 
 interface Exchange {
   readonly source: string
   readonly written: string
   readonly columns: Columns
   readonly held: number
-  readonly before: Proof
-  readonly after: Pick<Proof, 'rows' | 'digest'>
+  readonly before: RowsProof
+  readonly after: Pick<RowsProof, 'rows' | 'digest'>
 }
 
 /** Refuses a written file that holds anything else than what it is to replace. */
@@ -240,7 +247,7 @@ interface ChangeJob {
   readonly source: string
   readonly columns: Columns
   /** The rows as they are to be. */
-  readonly rows: Rows
+  readonly rows: OrderedRows
   /** The columns that may change. */
   readonly changing: ReadonlySet<string>
   /** What of a relation must stay the same: all of its other columns, unless said. */

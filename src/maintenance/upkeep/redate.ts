@@ -8,7 +8,7 @@ import { rulesOf, redatedLabel } from '../../sources/points/datings.ts'
 import { busy } from '../../lake/store/lock.ts'
 import { computedSql, isRecent, ruledSql } from '../../sources/points/files.ts'
 import { valueTypesAnew } from '../../sources/points/value-types.ts'
-import type { Micros } from '../../base/time.ts'
+import type { Interval, Micros } from '../../base/time.ts'
 import { dissolveRecent } from './compact.ts'
 import { type Rewriting, upkeepSql, withRewriting } from './rewrite.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
@@ -22,9 +22,9 @@ import { chainedShift } from '../../sources/points/chains.ts'
  * Dates every stored point by the rules of the catalogue, as one version. The files with the earlier dates stay in the
  * lake under the table `redated`, so that every earlier `observed_as_of` answers as before.
  */
-export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps & JobDeps) {
+export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps & JobDeps): Promise<RedateSummary> {
   return await withLake({ root, name: 'redate', lock: 'merge' }, deps, async ({ id, ledger, begin }) => {
-    const made: Dated[] = []
+    const made: DatedPartition[] = []
     const points = (): number => made.reduce((sum, { part }) => sum + part.redated, 0)
     await begin({ partitions: pointsParts(ledger).size }, () => ({ partitions: made.length, points: points() }))
     for (let attempt = 0; attempt < attempts; attempt++) {
@@ -39,25 +39,51 @@ export async function redate(root: string, catalogue: Catalogue, deps: RewriteDe
 /** A fetch may bring recent points while partitions are dated: those move to their partitions too, then all begins anew. */
 const attempts = 5
 
-/** `staged` is null where every point has its date already. */
-type Dated = NonNullable<Awaited<ReturnType<typeof dateOne>>>
+/** A partition that was dated anew. */
+interface DatedPartition {
+  /** Files with the earlier dates. */
+  readonly inputs: readonly HeldFile[]
+  /** File with the new dates; null if every point has its date already. */
+  readonly staged: StagedFile | null
+  readonly part: RedatedPartition
+}
 
-/** Null where recent points came meanwhile. */
+/** Number of points of a partition, and of those with a new date. */
+export interface RedatedPartition {
+  readonly metric: string
+  readonly interval: Interval
+  readonly points: number
+  readonly redated: number
+}
+
+/** Result of dating a lake anew. */
+export interface RedateSummary {
+  /** Newest version of the lake. */
+  readonly version: number
+  /** Whether this run made the version; false if every point had its date already. */
+  readonly made: boolean
+  /** Partitions with new dates. */
+  readonly partitions: readonly RedatedPartition[]
+  /** Stored metrics that the catalogue does not know; their dates stay. */
+  readonly unknown: readonly string[]
+}
+
+/** Dates all partitions in one version; null if recent points arrived meanwhile. */
 async function redateAll(
   ledger: Ledger,
   catalogue: Catalogue,
   deps: RewriteDeps,
-  { run, made }: { readonly run: string; readonly made: Dated[] },
-) {
+  { run, made }: { readonly run: string; readonly made: DatedPartition[] },
+): Promise<RedateSummary | null> {
   const { version, provider } = ledger.head()
   if (!provider) return { version, made: false, partitions: [], unknown: [] }
   const unknown = new Set<string>()
   let overtaken = false
   const done = await withRewriting(ledger, deps, run, async (rewriting) => {
     let count = 0
-    const dateNow = async (files: readonly HeldFile[]): Promise<Dated | null> =>
+    const dateNow = async (files: readonly HeldFile[]): Promise<DatedPartition | null> =>
       await dateOne(rewriting, catalogue, count++, files)
-    const prepared = new Map<string, Dated>()
+    const prepared = new Map<string, DatedPartition>()
     for (const [key, files] of pointsParts(ledger)) {
       const dated = await dateNow(files)
       if (dated) prepared.set(key, dated)
@@ -88,7 +114,7 @@ async function draftOf(
   { ledger, engine, run }: Rewriting,
   catalogue: Catalogue,
   ticket: Ticket,
-  made: readonly Dated[],
+  made: readonly DatedPartition[],
 ) {
   const kept = made.flatMap(({ inputs }) => inputs.map((file) => asEarlier(file, ticket.committed_at)))
   const add = made.flatMap(({ staged }) => (staged ? [staged] : []))
@@ -122,7 +148,12 @@ function sameFiles(a: readonly HeldFile[], b: readonly HeldFile[]): boolean {
 const dates = new Set(['available_at', 'basis', 'available_rule_at'])
 
 /** Dates a partition by other rules and writes it into one file; null where the catalogue does not know it. */
-async function dateOne(rewriting: Rewriting, catalogue: Catalogue, n: number, files: readonly HeldFile[]) {
+async function dateOne(
+  rewriting: Rewriting,
+  catalogue: Catalogue,
+  n: number,
+  files: readonly HeldFile[],
+): Promise<DatedPartition | null> {
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
   if (!endpoint || metric === null || interval === null) return null

@@ -78,7 +78,7 @@ async function clearFolder(root: string, path: string): Promise<string[]> {
   return (await isFolder(inLake(root, path))) ? [await keepAside(root, path)] : []
 }
 
-/** The same for the files of the views. */
+/** Moves folders aside that stand in place of the files of the views. */
 export async function clearViews(root: string): Promise<string[]> {
   const done: string[] = []
   for (const path of [places.database, places.script, places.manifest]) done.push(...(await clearFolder(root, path)))

@@ -12,7 +12,7 @@ import { realDisk } from '../../lake/store/disk.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
 
 /** The facts of a written file that the journal keeps. */
-type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
+export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
 
 /** Where files are rewritten for a run. */
 export interface Rewriting<D extends CommitDeps = RewriteDeps> {
@@ -70,8 +70,8 @@ interface Encoding {
   readonly few?: boolean
 }
 
-/** Where rows come from and in which order they are written. */
-interface Rows {
+/** OrderedRows of a file, with their order. */
+export interface OrderedRows {
   /** A relation for FROM. */
   readonly source: string
   /** `ORDER BY …`, or '' for rows that are in order. */
@@ -99,7 +99,7 @@ export function markOf({ meta }: Pick<FileEntry, 'meta'>): string | null {
 /** Writes one file; a -0.0 anywhere forbids dictionaries. */
 export async function writeEncoded(
   session: Engine,
-  rows: Rows,
+  rows: OrderedRows,
   out: string,
   encoding: Encoding,
   metadata: Readonly<Record<string, string>>,
@@ -120,7 +120,7 @@ export async function writeEncoded(
 /** Writes a file for good: as usual, and again as hard as zstd can where most of it turns out to be texts. Gives its mark. */
 export async function writeForGood(
   session: Engine,
-  rows: Rows,
+  rows: OrderedRows,
   { out, minusZero, metadata }: { out: string; minusZero: boolean; metadata: Readonly<Record<string, string>> },
 ): Promise<string> {
   const encoding = { dictionary: minusZero ? 0 : dictionary, level }

@@ -51,7 +51,7 @@ interface VacuumDeps extends JobDeps {
 }
 
 /** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
-export async function vacuum(input: VacuumInput, deps: VacuumDeps) {
+export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
   const { root, really, keepSeconds: keep_seconds } = input
   // Somebody may have opened the views that stand there now, whatever is made in their place.
   const inPlace = await namedByViews(root)
@@ -75,11 +75,48 @@ export async function vacuum(input: VacuumInput, deps: VacuumDeps) {
 /** Whether views may name a file, relative to the lake. */
 type IsNamed = (path: string) => boolean
 
-type Going = Awaited<ReturnType<typeof goingOf>>
+/** Files that a vacuum may take away. */
+interface VacuumPlan {
+  /** Data files that no kept version needs. */
+  readonly data: readonly HeldFile[]
+  /** Superseded files that stay because a stamped result needs them. */
+  readonly stamped: readonly HeldFile[]
+  /** Folded files of the journal, relative to the lake. */
+  readonly journal: readonly string[]
+  /** Exports that no views name, relative to the lake. */
+  readonly exports: readonly string[]
+  /** Files of old requests and runs; they leave the view. */
+  readonly expired: readonly HeldFile[]
+  /** Logs of old runs, relative to the lake. */
+  readonly logs: readonly string[]
+}
+
+/** Number and bytes of files. */
+export interface FilesSize {
+  readonly files: number
+  readonly bytes: number
+}
+
+/** Result of a vacuum, or of a dry run. */
+export interface VacuumSummary {
+  /** Newest version of the lake. */
+  readonly version: number
+  /** Whether nothing was taken away. */
+  readonly dry_run: boolean
+  readonly data: FilesSize
+  readonly journal: FilesSize
+  readonly exports: FilesSize
+  /** Old requests and runs: their files leave the view now and go later, like any superseded file. */
+  readonly requests: FilesSize
+  /** Superseded files that stay because a stamped result needs them. */
+  readonly stamped: FilesSize
+  /** Paths of the files that go, relative to the lake. */
+  readonly paths: readonly string[]
+}
 
 const year = 400 * 86_400
 
-async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inPlace: IsNamed) {
+async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inPlace: IsNamed): Promise<VacuumPlan> {
   // Where the clock has stepped back, the newest commit is later than it.
   const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
   const pinned = await pinnedSince(input.root)
@@ -101,9 +138,7 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
     stamped,
     journal,
     exports: await supersededExports(ledger.root, isNamed, isOld),
-    /** Files of old requests and runs that leave the view. */
     expired: expiredFiles(ledger, oldest),
-    /** Logs of old runs. */
     logs,
   }
 }
@@ -125,8 +160,14 @@ async function supersededExports(root: string, isNamed: IsNamed, isOld: (version
 /** Held by a vacuum that takes files away; another one works beside it. */
 export const vacuumLock = 'vacuum'
 
-async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, run: string, inPlace: IsNamed) {
-  const going: Going[] = []
+async function clean(
+  ledger: Ledger,
+  input: VacuumInput,
+  deps: VacuumDeps,
+  run: string,
+  inPlace: IsNamed,
+): Promise<VacuumSummary> {
+  const going: VacuumPlan[] = []
   const holder = { ...deps.holder, since: deps.nowMicros() }
   await using _lock = await tryLock(ledger.root, vacuumLock, holder)
   await commit(
@@ -162,8 +203,7 @@ async function removeExports(root: string, paths: readonly string[], deps: Vacuu
   for (const path of paths) if (!isNamed(path)) await (deps.disk ?? realDisk).remove(inLake(root, path))
 }
 
-/** What was freed, or would be. */
-async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going) {
+async function summaryOf(ledger: Ledger, input: VacuumInput, going: VacuumPlan): Promise<VacuumSummary> {
   const data = pathsOf(going.data)
   const { journal, exports, logs } = going
   return {
@@ -172,11 +212,8 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going) {
     data: await sizes(ledger.root, data),
     journal: await sizes(ledger.root, journal),
     exports: await sizes(ledger.root, exports),
-    /** Requests and runs that are old enough: what they stand in leaves the view now and goes like any superseded file. */
     requests: await sizes(ledger.root, [...pathsOf(going.expired), ...logs]),
-    /** Superseded files that stay because a stamped result needs them. */
     stamped: await sizes(ledger.root, pathsOf(going.stamped)),
-    /** Relative to the lake. */
     paths: [...data, ...journal, ...exports, ...logs],
   }
 }
@@ -184,7 +221,7 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going) {
 /** The paths of files, each once under however many labels. */
 const pathsOf = (files: readonly HeldFile[]): string[] => [...new Set(files.map(({ path }) => path))]
 
-async function sizes(root: string, paths: readonly string[]) {
+async function sizes(root: string, paths: readonly string[]): Promise<FilesSize> {
   const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
   return { files: paths.length, bytes: all.reduce((sum, bytes) => sum + bytes, 0) }
 }
@@ -228,7 +265,8 @@ export async function archiveRows(
   })
 }
 
-interface Archiving extends Pick<Rewriting, 'ledger' | 'spool' | 'engine' | 'run'> {
+/** A run that puts rows of the ledger from before an instant into files. */
+interface ArchiveRun extends Pick<Rewriting, 'ledger' | 'spool' | 'engine' | 'run'> {
   readonly ticket: Ticket
   readonly before: Micros
 }
@@ -244,7 +282,7 @@ function countOf(ledger: Ledger, table: Archived, before: Micros): number {
   return Number(row?.['n'] ?? 0)
 }
 
-async function draftOf(archiving: Archiving): Promise<Draft> {
+async function draftOf(archiving: ArchiveRun): Promise<Draft> {
   const { ledger, run, before } = archiving
   const held = archivedState(ledger)
   const add: StagedFile[] = []
@@ -264,7 +302,7 @@ async function draftOf(archiving: Archiving): Promise<Draft> {
 
 const partOf = rowOf({ label: text, rows: count, min_t: orNull(real), max_t: orNull(real) })
 
-async function filesOf(archiving: Archiving, table: Archived): Promise<StagedFile[]> {
+async function filesOf(archiving: ArchiveRun, table: Archived): Promise<StagedFile[]> {
   const { ledger, before } = archiving
   const condition = conditionOf(ledger, table, before)
   const instant = instants[table]
@@ -281,12 +319,13 @@ async function filesOf(archiving: Archiving, table: Archived): Promise<StagedFil
   return files
 }
 
+/** Rows of the ledger for one archive file. Derived from the check that reads them. */
 interface Part extends ReturnType<typeof partOf> {
   readonly table: Archived
   readonly condition: string
 }
 
-async function fileOf({ ledger, ticket, spool, engine }: Archiving, { table, label, condition, ...facts }: Part) {
+async function fileOf({ ledger, ticket, spool, engine }: ArchiveRun, { table, label, condition, ...facts }: Part) {
   const name = versioned(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]

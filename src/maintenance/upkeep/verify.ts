@@ -1,5 +1,5 @@
 import { gravestOf, type LakeError } from '../../base/errors.ts'
-import { type Damage, damageVerdict, finding } from './findings.ts'
+import { type Damage, type DamageKind, damageVerdict, finding } from './findings.ts'
 import {
   heldCoverage,
   type HeldFile,
@@ -9,12 +9,14 @@ import {
   storedInterval,
   summary as countsOf,
 } from '../../lake/ledger/index-queries.ts'
+import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verifying.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
+import type { ObservedAgain } from '../../lake/ledger/lost.ts'
 import { countStarts } from '../../sources/points/revisable.ts'
 import { partitionsOf } from '../../sources/points/files.ts'
 import { accessTo } from '../../sources/http/connection.ts'
-import { endedBy } from '../../sources/http/request-rows.ts'
+import { type Ended, endedBy } from '../../sources/http/request-rows.ts'
 import { type Diagnosis, examine } from './doctor.ts'
 import { execute } from '../../sources/metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../../sources/metrics/run.ts'
@@ -38,8 +40,10 @@ import { readPoints } from '../../query/views/relations.ts'
 import { count } from '../../base/time.ts'
 import { intersect } from '../../base/windows.ts'
 
+/** Part of the stored points that a verify requests again. */
 type VerifyScope = Parameters<typeof chooseWindows>[1]['scope']
 
+/** Points of one series in its files. */
 type Counted = Awaited<ReturnType<typeof countSeries>>[number]
 
 /** What a verify is told. */
@@ -55,46 +59,87 @@ interface VerifyDeps extends IngestDeps {
   readonly onDamage?: (damage: readonly Damage[]) => void
 }
 
-/**
- * What scripts read, here where nothing was asked; names are relied on. `differences` are single ones; `accepted`: accepted
- * ones that were seen again.
- */
-function unasked({ budget }: VerifyInput, { checked, version, observed_again }: Diagnosis, damage: readonly Damage[]) {
+/** Result of a verify. Scripts rely on the names of its fields. */
+export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_by']>> {
+  /** Whether every byte and every compared value is the same. */
+  readonly ok: boolean
+  /** Id of the run; null if no points were requested. */
+  readonly run: string | null
+  /** Newest version of the lake. */
+  readonly version: number
+  /** Address of the provider; null if no points were requested. */
+  readonly provider: string | null
+  readonly checked: VerifyExtent
+  readonly damage: readonly Damage[]
+  /** Months of series that lost points with a file and did not get the very same again. */
+  readonly observed_again: readonly ObservedAgain[]
+  /** Number of windows in which points are known to be missing. */
+  readonly gaps: number
+  readonly windows: WindowCounts
+  /** Number of compared windows by result. */
+  readonly results: ReturnType<Findings['results']>
+  /** Most credits that it could spend; null: no limit. */
+  readonly budget: number | null
+  readonly requests: number
+  readonly credits: number
+  readonly points_added: number
+  readonly vintages_added: number
+  /** Single values that differ. */
+  readonly differences: readonly Difference[]
+  /** Ranges in which very many values differ at once. */
+  readonly incidents: number
+  /** Acknowledged differences that were seen again. */
+  readonly accepted: number
+  /** Windows without a usable answer. */
+  readonly failures: readonly ReturnType<Findings['windows']>['failures'][number][]
+  /** Answers of the registry; null if it was not requested. */
+  readonly registry: RegistryVerified | null
+  /** Comparison with the files from which user data came; null if there are none. */
+  readonly own: OwnVerified | null
+}
+
+/** Extent of what a verify has read. */
+interface VerifyExtent {
+  readonly files: number
+  readonly bytes: number
+  readonly series: number
+  readonly points: number
+}
+
+/** Returns the summary of a verify that requested nothing. */
+function unasked(
+  { budget }: VerifyInput,
+  { checked, version, observed_again }: Diagnosis,
+  damage: readonly Damage[],
+): VerifySummary {
   return {
     ok: false,
-    run: null as string | null,
+    run: null,
     version,
-    provider: null as string | null,
+    provider: null,
     checked: { files: checked.files, bytes: checked.bytes, series: 0, points: 0 },
     damage,
-    /** Months of series that lost points with a file and did not get the very same again. */
     observed_again,
-    /** Windows in which points are known to be missing. */
     gaps: 0,
-    windows: { held: 0, chosen: 0, verified: 0, refused: 0, failed: 0, left: 0 } as WindowCounts,
+    windows: { held: 0, chosen: 0, verified: 0, refused: 0, failed: 0, left: 0 },
     results: new Findings().results(),
     budget,
     requests: 0,
     credits: 0,
     points_added: 0,
     vintages_added: 0,
-    differences: [] as readonly Difference[],
+    differences: [],
     incidents: 0,
     accepted: 0,
-    failures: [] as readonly ReturnType<Findings['windows']>['failures'][number][],
+    failures: [],
     ...endedBy<NonNullable<IngestSummary['stopped_by']>>(null),
-    /** What the registry said; null where it was not asked. */
-    registry: null as RegistryVerified | null,
-    /** What the files say from which own data came; null where there are none. */
-    own: null as OwnVerified | null,
+    registry: null,
+    own: null,
   }
 }
 
-/** What a verify came to. */
-export type VerifySummary = Readonly<ReturnType<typeof unasked>>
-
 /** What `doctor` finds that says nothing about the stored history. */
-const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'views_torn', 'views_moved', 'disk_full'])
+const conveniences: ReadonlySet<DamageKind> = new Set(['views_missing', 'views_torn', 'views_moved', 'disk_full'])
 
 /**
  * Proves the bytes of the lake, then asks the provider again for history that it holds and compares. A difference is
@@ -130,7 +175,7 @@ export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean
   return damage.some(({ kind }) => !besideHistory.some((begins) => kind.startsWith(begins)))
 }
 
-/** The same with what the registry said. */
+/** Returns the summary of a verify with the answers of the registry. */
 export function withRegistryVerified(summary: VerifySummary, registry: RegistryVerified): VerifySummary {
   const whole = { ...summary, registry }
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
@@ -224,10 +269,16 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
   return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
 }
 
-type Facts = ReturnType<typeof factsOf>
+/** Files, series and coverage of one version. */
+interface LedgerFacts {
+  readonly files: readonly HeldFile[]
+  readonly series: readonly HeldSeries[]
+  /** Coverage ranges by the id of their series. */
+  readonly coverage: ReadonlyMap<string, readonly CoverageRow[]>
+}
 
 /** What the ledger says at one version, also while another process commits. */
-function factsOf(ledger: Ledger) {
+function factsOf(ledger: Ledger): LedgerFacts {
   for (let attempt = 0; ; attempt++) {
     const { version } = ledger.head()
     const facts = { files: liveFiles(ledger), series: [...heldSeries(ledger).values()], coverage: heldCoverage(ledger) }
@@ -278,8 +329,8 @@ function keyOf(one: Omit<Counted, 'points' | 'first' | 'last'>): string {
 
 /** A covered window holds one point for every interval; where one is missing the ledger must say so. */
 function checkCalendar(
-  all: Facts['series'],
-  coverage: Facts['coverage'],
+  all: readonly HeldSeries[],
+  coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   starts: ReadonlyMap<string, number>,
 ): Damage[] {
   const findings: Damage[] = []

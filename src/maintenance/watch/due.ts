@@ -2,6 +2,7 @@ import { availableAt, ruleFor } from '../../catalog/availability.ts'
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import type { Wanted } from '../../catalog/series.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
+import type { WindowAnswer } from '../../lake/ledger/entry.ts'
 import { storedInterval } from '../../lake/ledger/index-queries.ts'
 import { isTriedAgain, standingRefusal } from '../../lake/ledger/refusals.ts'
 import type { Ask, Held } from '../../sources/metrics/plan.ts'
@@ -29,8 +30,8 @@ export interface Learnt {
   readonly told?: { readonly usual: number; readonly late: number }
 }
 
-/** Why a point is due when it is. */
-type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
+/** Reason for the instant at which a point is expected. */
+export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
 /** What comes next of one series. */
 export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
@@ -83,7 +84,7 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   const askedOf = (rows: typeof answers): Instant => Math.max(memory, ...rows.map(({ asked_at }) => past(asked_at)))
   const last = askedOf(answers)
   const lately = Number.isFinite(last) ? last : null
-  const said: Said = { series, endpoint, interval, observations: own.observations, asked: lately }
+  const said: SeriesFacts = { series, endpoint, interval, observations: own.observations, asked: lately }
   const refusal = standingRefusal(answers)
   if (refusal !== null) {
     const due = triedAgainAt(refusal)
@@ -103,18 +104,19 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   return { ...said, t, due: dueAt(line, t), by: byOf(own), poll: pollAfter(line, t, asked) }
 }
 
-type Said = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
+/** Facts of a series that do not depend on its next point. */
+type SeriesFacts = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
 
 /** A series of which nothing is held: never asked, not begun yet, or one that answers nothing, asked once a day. */
 function firstOf(
   { since }: Wanted,
-  said: Said,
+  said: SeriesFacts,
   known: {
     readonly line: Line
     readonly asked: Instant
     readonly weekStart: Weekday | undefined
     readonly at: Instant
-    readonly answers: Held['answers']
+    readonly answers: readonly WindowAnswer[]
   },
 ): NextPoint {
   const { line, asked, weekStart, at, answers } = known

@@ -72,7 +72,7 @@ export async function lagsNow(
   root: string,
   catalogue: Catalogue,
   wanted: readonly Wanted[],
-): ReturnType<typeof learntLags> {
+): Promise<ReadonlyMap<string, Learnt>> {
   if (!isBegun(root)) return new Map()
   using ledger = await Ledger.openToRead(root)
   const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))
@@ -80,7 +80,11 @@ export async function lagsNow(
 }
 
 /** The lags that the lake has seen of the wanted paths, by `path interval`: what `audit availability` measures. */
-async function learntLags(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
+async function learntLags(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  wanted: (path: string) => boolean,
+): Promise<Map<string, Learnt>> {
   const held = await heldArrivals(ledger, catalogue, wanted)
   return new Map(held.map((own) => [`${own.endpoint.path} ${own.interval}`, learntOf(own)]))
 }
@@ -114,8 +118,9 @@ interface PollOutcome {
   readonly error: LakeError | null
 }
 
-/** What a look at the lake shows. */
-interface Look extends LakeNow {
+/** State of the lake at one look. */
+export interface LakeLook extends LakeNow {
+  /** Whether the registry is watched. */
   readonly watchesRegistry: boolean
   /** Whether a value of a feature is due that was not tried yet. */
   readonly featuresDue?: boolean
@@ -124,13 +129,16 @@ interface Look extends LakeNow {
 /** What a watch has done, by the jobs that there are. */
 export interface WatchJobs {
   /** The lake as it is now, and what was spent since the day began. */
-  look(dayBegin: Instant): Promise<Look>
+  look(dayBegin: Instant): Promise<LakeLook>
   lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Learnt>>
   fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome>
   sync(): Promise<PollOutcome>
   /** Computes features, merges what is due, makes the views and publishes; gives the version that they tell of. */
   tidy(): Promise<number>
 }
+
+/** Publishes the tables, after the views were made. */
+export type PublishJob = () => Promise<void>
 
 /** Whose lake is watched, and what of it. */
 interface JobsInput {
@@ -141,7 +149,7 @@ interface JobsInput {
   /** The features that are declared. */
   readonly features?: { readonly due: () => Promise<boolean>; readonly bring: () => Promise<void> } | null
   /** What follows when the views are made; null: nothing. */
-  readonly publish: (() => Promise<void>) | null
+  readonly publish: PublishJob | null
 }
 
 /** The world behind one job, made anew for each: its clock begins with the wall clock of that moment. */

@@ -1,28 +1,35 @@
 import { hour, type Instant, minute } from '../../base/time.ts'
 import type { NextPoint } from './due.ts'
 
-/** All that decides what a watch does next. */
-interface WatchState {
-  /** With their polls put off as far as the budget makes it so. */
+/** State that decides the next action of a watch. */
+export interface WatchState {
+  /** Next points of the series; their polls are put off as far as the budget requires it. */
   readonly points: readonly NextPoint[]
   /** When the registry is to be polled; null where it is not watched. */
   readonly registry: Instant | null
   /** Since when the lake has moved on from its views; null where it has not. */
   readonly untidy: Instant | null
   /** Not before these instants: an API that failed, a job that found another at work. */
-  readonly rests: { readonly metrics: Instant; readonly registry: Instant; readonly tidy: Instant }
+  readonly rests: Readonly<Record<WatchPart, Instant>>
   /** When each series was asked in vain; while this is not null a single one finds out whether somebody answers again. */
   readonly tried: ReadonlyMap<string, Instant> | null
   /** Nothing before this instant: a commit a minute is enough. */
   readonly free: Instant
 }
 
-/** What a watch does next. */
-type WatchAction =
+/** A part of a watch that can fail by itself. */
+export type WatchPart = 'metrics' | 'registry' | 'tidy'
+
+/** Next action of a watch: a step, or a wait. */
+export type WatchAction = WatchStep | { readonly kind: 'wait'; readonly until: Instant }
+
+/** A step of a watch: a request, or work on the lake (features, merges, views). */
+export type WatchStep = WatchRequest | { readonly kind: 'tidy' }
+
+/** An action that requests something from an API: points of some series, by id, or the feed of the registry. */
+export type WatchRequest =
   | { readonly kind: 'metrics'; readonly series: ReadonlySet<string> }
   | { readonly kind: 'registry' }
-  | { readonly kind: 'tidy' }
-  | { readonly kind: 'wait'; readonly until: Instant }
 
 /** Views are made anew where nothing is to be asked for so long, */
 const idle = 2 * minute

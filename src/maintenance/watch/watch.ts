@@ -2,12 +2,9 @@ import { exitCode, gravest, LakeError } from '../../base/errors.ts'
 import { day, hour, type Instant, minute, type Weekday } from '../../base/time.ts'
 import { paced } from './budget.ts'
 import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
-import type { WatchJobs } from './jobs.ts'
+import type { LakeLook, WatchJobs } from './jobs.ts'
+import type { WatchPart, WatchRequest, WatchState, WatchStep } from './next.ts'
 import { nextAction, restAfter } from './next.ts'
-
-type WatchState = Parameters<typeof nextAction>[0]
-
-type Look = Awaited<ReturnType<WatchJobs['look']>>
 
 /** What a watch is told. */
 interface WatchInput {
@@ -17,17 +14,21 @@ interface WatchInput {
   readonly creditsPerDay: number | null
 }
 
-/** What it needs of the world; every wait goes through `sleep`. */
-interface WatchDeps {
+/** Waits so many milliseconds, or until the signal is aborted. */
+export type WatchSleep = (ms: number, signal: AbortSignal) => Promise<void>
+
+/** Resources of a watch; every wait goes through `sleep`. */
+export interface WatchDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly sleep: WatchSleep
   readonly signal: AbortSignal
+  /** Reports an event. */
   readonly log: (event: WatchEvent) => void
 }
 
 /** What came of asking, as it is told: `brought` counts points or events, `error` is what a command would have ended with. */
-interface Polled {
+interface PollReport {
   readonly at: Instant
   readonly brought: number
   readonly requests: number
@@ -35,22 +36,20 @@ interface Polled {
   readonly error: string | null
 }
 
-/** What a watch tells, each with the instant at which it happened; names are relied on by scripts. */
-type WatchEvent =
-  | (Polled & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
-  | (Polled & { readonly kind: 'registry' })
+/** An event of a watch, with the instant at which it happened. Scripts rely on the names. */
+export type WatchEvent =
+  | (PollReport & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
+  | (PollReport & { readonly kind: 'registry' })
   | { readonly kind: 'views'; readonly at: Instant; readonly version: number }
   | {
       readonly kind: 'trouble'
       readonly at: Instant
-      readonly of: Part
+      readonly of: WatchPart
       readonly words: string
       readonly until: Instant
     }
   | { readonly kind: 'clock'; readonly at: Instant; readonly back: number }
   | { readonly kind: 'ended'; readonly at: Instant; readonly code: number }
-
-type Part = keyof WatchState['rests']
 
 /** A machine that slept, or whose clock was set, is noticed within this time. */
 const slice = minute
@@ -83,32 +82,53 @@ export async function watch(input: WatchInput, jobs: WatchJobs, deps: WatchDeps)
   return code
 }
 
-/** What a watch remembers; the lake has all the rest, so that a new one goes on where this one was killed. */
-function newMemory() {
+/** WatchMemory of a watch. The lake stores all the rest, so that a new watch goes on where this one was killed. */
+interface WatchMemory {
+  /** When each series was last requested. */
+  readonly polled: Map<string, Instant>
+  /** When each series was requested in vain, since an answer came last. */
+  readonly tried: Map<string, Instant>
+  /** Lags by `path interval`. */
+  lags: ReadonlyMap<string, Learnt>
+  /** When the lags were read; null: they are read before anything is requested. */
+  lagsAt: Instant | null
+  /** Each part rests until its instant; 0 for none. */
+  rests: Record<WatchPart, Instant>
+  /** Failures in a row of each part. */
+  readonly failures: Record<WatchPart, number>
+  /** Nothing is done before this instant. */
+  free: Instant
+  /** When the registry was last requested; null: not by this watch. */
+  registryAt: Instant | null
+  /** The version whose views are in place; null until the first look. */
+  tidied: number | null
+  /** Since when the lake has moved on from its views; null if it has not. */
+  untidy: Instant | null
+  /** Exit codes of what this watch saw. */
+  readonly codes: Set<number>
+  /** Last reported trouble of each part: trouble is reported when it changes, not each time. */
+  readonly said: Record<WatchPart, string>
+}
+
+function newMemory(): WatchMemory {
   return {
     polled: new Map<string, Instant>(),
-    /** When each series was asked in vain, since somebody answered last. */
     tried: new Map<string, Instant>(),
-    lags: new Map() as ReadonlyMap<string, Learnt>,
-    /** Null: to be read before anything is asked. */
-    lagsAt: null as Instant | null,
-    rests: { metrics: 0, registry: 0, tidy: 0 } satisfies Record<Part, Instant>,
-    failures: { metrics: 0, registry: 0, tidy: 0 } satisfies Record<Part, number>,
+    lags: new Map(),
+    lagsAt: null,
+    rests: { metrics: 0, registry: 0, tidy: 0 },
+    failures: { metrics: 0, registry: 0, tidy: 0 },
     free: 0,
-    registryAt: null as Instant | null,
-    /** The version that views were made of. */
-    tidied: null as number | null,
-    untidy: null as Instant | null,
+    registryAt: null,
+    tidied: null,
+    untidy: null,
     codes: new Set<number>(),
-    /** Trouble is told when it changes, not each time that it is met. */
-    said: { metrics: '', registry: '', tidy: '' } satisfies Record<Part, string>,
+    said: { metrics: '', registry: '', tidy: '' },
   }
 }
 
-type Memory = ReturnType<typeof newMemory>
-
 /** A clock that was set back: what was planned by the old one says nothing. */
-function forget(memory: Memory, at: Instant): void {
+function forget(memory: WatchMemory, at: Instant): void {
   memory.polled.clear()
   memory.rests = { metrics: 0, registry: 0, tidy: 0 }
   memory.free = Math.min(memory.free, at + minute)
@@ -118,7 +138,7 @@ function forget(memory: Memory, at: Instant): void {
 }
 
 /** Reads the lags anew daily, hourly while there are some that are still being learnt. */
-async function learn(memory: Memory, look: Look, jobs: WatchJobs, at: Instant): Promise<void> {
+async function learn(memory: WatchMemory, look: LakeLook, jobs: WatchJobs, at: Instant): Promise<void> {
   const known = [...memory.lags.values()]
   const every = known.length > 0 && known.every(({ observations }) => observations >= 10) ? day : hour
   if (memory.lagsAt !== null && at < memory.lagsAt + every) return
@@ -126,11 +146,11 @@ async function learn(memory: Memory, look: Look, jobs: WatchJobs, at: Instant): 
   memory.lagsAt = at
 }
 
-function pointsOf({ weekStart }: WatchInput, look: Look, { lags, polled }: Memory, at: Instant): NextPoint[] {
+function pointsOf({ weekStart }: WatchInput, look: LakeLook, { lags, polled }: WatchMemory, at: Instant): NextPoint[] {
   return nextPoints(look.wanted, { ...look, learnt: lags, polled, weekStart, at })
 }
 
-function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): WatchState {
+function stateOf(input: WatchInput, look: LakeLook, memory: WatchMemory, at: Instant): WatchState {
   const { creditsPerDay, price } = input
   memory.tidied ??= look.viewsVersion
   memory.untidy = look.version === memory.tidied && look.featuresDue !== true ? null : (memory.untidy ?? at)
@@ -148,7 +168,7 @@ function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): Wa
 
 const dayBegin = (at: Instant): Instant => Math.floor(at / day) * day
 
-function budgetOf(creditsPerDay: number | null, { spentToday }: Look, at: Instant) {
+function budgetOf(creditsPerDay: number | null, { spentToday }: LakeLook, at: Instant) {
   if (creditsPerDay === null) return null
   return { credits: Math.max(0, creditsPerDay - spentToday), until: dayBegin(at) + day }
 }
@@ -159,19 +179,18 @@ async function waitUntil(until: Instant, from: Instant, now: () => Instant, deps
     await deps.sleep(Math.min(until - at, slice) * 1000, deps.signal)
 }
 
-interface Acting {
+/** State of the lake and resources for one step of a watch. */
+interface WatchContext {
   readonly input: WatchInput
-  readonly look: Look
-  readonly memory: Memory
+  readonly look: LakeLook
+  readonly memory: WatchMemory
   readonly jobs: WatchJobs
   readonly deps: WatchDeps
   readonly now: () => Instant
 }
 
-type Doing = Exclude<ReturnType<typeof nextAction>, { kind: 'wait' }>
-
 /** Has one job done; whatever becomes of it, the watch goes on, unless nobody but a person can help. */
-async function act(action: Doing, acting: Acting): Promise<void> {
+async function act(action: WatchStep, acting: WatchContext): Promise<void> {
   const { look, memory, now } = acting
   let version = look.version
   try {
@@ -185,7 +204,7 @@ async function act(action: Doing, acting: Acting): Promise<void> {
 
 const firstLine = ({ message }: LakeError): string => message.split('\n')[0] ?? ''
 
-async function tidy({ memory, jobs, deps, now }: Acting): Promise<number> {
+async function tidy({ memory, jobs, deps, now }: WatchContext): Promise<number> {
   const version = await jobs.tidy()
   memory.tidied = version
   well(memory, 'tidy')
@@ -193,7 +212,7 @@ async function tidy({ memory, jobs, deps, now }: Acting): Promise<number> {
   return version
 }
 
-async function ask(action: Exclude<Doing, { kind: 'tidy' }>, acting: Acting): Promise<number> {
+async function ask(action: WatchRequest, acting: WatchContext): Promise<number> {
   const { input, look, memory, jobs, deps, now } = acting
   const begun = now()
   const left = budgetOf(input.creditsPerDay, look, begun)?.credits ?? null
@@ -209,7 +228,7 @@ async function ask(action: Exclude<Doing, { kind: 'tidy' }>, acting: Acting): Pr
     return version
   }
   well(memory, action.kind)
-  const told: Polled = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
+  const told: PollReport = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
   if (action.kind === 'registry') {
     memory.registryAt = begun
     deps.log({ kind: 'registry', ...told })
@@ -223,13 +242,13 @@ async function ask(action: Exclude<Doing, { kind: 'tidy' }>, acting: Acting): Pr
   return version
 }
 
-function well(memory: Memory, part: Part): void {
+function well(memory: WatchMemory, part: WatchPart): void {
   memory.failures[part] = 0
   memory.said[part] = ''
 }
 
 /** When the next series is to be asked, by what the lake says. */
-function nextPollAfter({ input, look, memory }: Acting, at: Instant): Instant | null {
+function nextPollAfter({ input, look, memory }: WatchContext, at: Instant): Instant | null {
   const points = pointsOf(input, look, memory, at)
   const first = points.reduce((soonest, { poll }) => (poll > at ? Math.min(soonest, poll) : soonest), Infinity)
   return Number.isFinite(first) ? first : null
@@ -237,8 +256,8 @@ function nextPollAfter({ input, look, memory }: Acting, at: Instant): Instant | 
 
 /** Leaves a part alone for a while: until the provider says, else longer after each failure in a row. */
 function rest(
-  { memory, deps, now }: Acting,
-  part: Part,
+  { memory, deps, now }: WatchContext,
+  part: WatchPart,
   { words, until }: { readonly words: string; readonly until: Instant | null },
 ): void {
   if (deps.signal.aborted) return

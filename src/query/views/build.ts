@@ -15,8 +15,8 @@ import { atOneInstant } from '../../lake/ledger/index-rows.ts'
 import { heldRevisable } from '../../sources/points/revisable.ts'
 import { earlierDatings } from '../../sources/points/datings.ts'
 import { withOwn } from '../../sources/points/own-rows.ts'
-import { compile, type Compiled } from './compile.ts'
-import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
+import { compile, type Compiled, type CompiledViews } from './compile.ts'
+import { type ExportDeps, exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
 import {
   catalogueDigest,
   isMadeBy,
@@ -63,13 +63,14 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals
  */
 
-interface Making {
+/** Resources for building views. */
+interface ViewsBuild {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
 }
 
 /** What the views are made from beside the ledger. */
-interface ViewsOptions extends Making {
+interface ViewsOptions extends ViewsBuild {
   /** Makes the files again even if nothing changed. */
   readonly force?: boolean
   /** The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's files and exports. */
@@ -114,7 +115,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
 }
 
 /** The text of the views as they are by now, and the list of what it names; nothing is written but exports that it names. */
-export async function tellViews(ledger: Ledger, options: Making): Promise<{ script: string; manifest: Manifest }> {
+export async function tellViews(ledger: Ledger, options: ViewsBuild): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForViews(ledger.root, options.deps)
   using engine = openedOnce()
   const { statements, makers } = await compiled(ledger, options, engine)
@@ -133,7 +134,7 @@ function openedOnce(): OpenEngine {
 }
 
 /** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
-async function compiled(ledger: Ledger, { catalogue: given, deps }: Making, engine: OpenEngine) {
+async function compiled(ledger: Ledger, { catalogue: given, deps }: ViewsBuild, engine: OpenEngine) {
   await ledger.catchUp()
   const catalogue = withOwn(given, ledger)
   await removeLeftovers(ledger.root, deps)
@@ -178,7 +179,7 @@ export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock
 async function exportAll(
   ledger: Ledger,
   catalogue: Catalogue,
-  tools: Parameters<typeof exportTable>[3],
+  tools: ExportDeps,
 ): Promise<{ paths: Map<string, string>; written: number }> {
   const paths = new Map<string, string>()
   let written = 0
@@ -220,7 +221,8 @@ async function dropExports(root: string, wasNamed: (path: string) => boolean, de
 
 const temporaryPrefix = '.tmp-views-'
 
-interface Replacing {
+/** New views, and what they replace. */
+interface ViewsReplacement {
   readonly script: string
   /** The script that the database in place was made by; empty where that is not known, or not to be relied on. */
   readonly earlier: string
@@ -233,8 +235,8 @@ interface Replacing {
 /** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
 async function replaceAll(
   root: string,
-  statements: ReturnType<typeof compile>,
-  { script, earlier, deps, mark, engine, makers }: Replacing,
+  statements: CompiledViews,
+  { script, earlier, deps, mark, engine, makers }: ViewsReplacement,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
   const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
@@ -275,7 +277,7 @@ async function madeAlso(
   return manifest
 }
 
-/** That of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */
+/** Storage version of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */
 const storageVersion = 'v1.5.0'
 
 /** Every commit is then the file itself: there is no log beside it that would say all twice. */

@@ -9,7 +9,7 @@ import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
 import type { earlierDatings } from '../../sources/points/datings.ts'
 import { type RegistryColumn, recordTables } from '../../sources/registry/columns.ts'
 import { askedWords } from './question-words.ts'
-import { clockedPoints, earlyParts } from './part-clocks.ts'
+import { clockedPoints, type EarlyPart, earlyParts } from './part-clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
 import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
@@ -23,11 +23,10 @@ import {
   instantSql,
   type ObjectText,
   partOf,
+  type PlaceholderFill,
   readObjects,
   unsetSql,
 } from './template.ts'
-
-type Fill = Parameters<typeof fillIn>[2]
 
 /** Everything that the texts of the objects depend on. */
 interface Sources {
@@ -48,15 +47,29 @@ interface Sources {
 /** One object, ready to be run. */
 export interface Compiled {
   readonly name: string
-  readonly kind: ObjectText['kind']
+  readonly kind: 'schema' | 'view' | 'macro'
   readonly file: string
   readonly sql: string
   /** The tables whose files it names. */
   readonly reads: readonly string[]
 }
 
-/** The statements of all objects over these sources, in the order in which they are made, and the files of each table, relative to the lake; pure. */
-export function compile(sources: Sources) {
+/** The views of a lake at one version: every statement that makes them, and the files that they read. */
+export interface CompiledViews {
+  /** Folder of the lake, absolute. */
+  readonly root: string
+  /** Version of the lake. */
+  readonly version: number
+  /** Id of the lake; null for a catalogue without a lake. */
+  readonly lake: string | null
+  /** Objects in the order in which they are created. */
+  readonly objects: readonly Compiled[]
+  /** Table to the paths of its files, relative to the lake. */
+  readonly tables: Readonly<Record<string, readonly string[]>>
+}
+
+/** Returns the views over these sources; pure. */
+export function compile(sources: Sources): CompiledViews {
   const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
     lastVintagesIn(text, sources.revisable ?? []),
   )
@@ -147,18 +160,18 @@ function factWords({ root, head }: Sources): Readonly<Record<string, (argument: 
 }
 
 /** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
-function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): Fill {
+function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): PlaceholderFill {
   const { root, catalogue, files, earlier, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
-  const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
+  const fill: PlaceholderFill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
   const body = (name: string, own = fill, all = false): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
     return fillIn(object?.file ?? name, found(all ? object?.stored : object?.body, name), own)
   }
   /** The view `points` over a relation of files, or (`all`) every vintage; `ordered` keeps `observed_at` to sort by. */
   const pointsIn = (relation: string, all = false, ordered = false): string => {
-    const own: Fill = (word, argument) => {
+    const own: PlaceholderFill = (word, argument) => {
       if (ordered && word === 'stored_by_then') return argument
       if (word !== 'files' || argument !== 'points') return fill(word, argument)
       onRead('points')
@@ -259,7 +272,7 @@ function pointWords(
         : `(${unsetSql('as_of')} OR source <> ${quote(importedSource)} OR path IN (
   SELECT metric FROM (${over(({ metric }) => imported.has(metric), true)}) AS known WHERE NOT ${unsetSql('as_of')}))`,
   }
-  const part = ({ metric, dated }: ReturnType<typeof earlyParts>[number]): string =>
+  const part = ({ metric, dated }: EarlyPart): string =>
     over((one) => one.metric === metric, !revisable.includes(metric), dated)
   return { words: { ...words, ...importedWords }, early: { parts: earlyParts(catalogue), part } }
 }

@@ -15,8 +15,8 @@ import { catalogueDigest, readManifest, templatesDigest } from './manifest.ts'
  * asks `lagOfViews`.
  */
 
-/** What views are made with. */
-interface Making {
+/** Resources for building views. */
+interface ViewsBuild {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
 }
@@ -43,19 +43,19 @@ async function scriptVersion(root: string): Promise<number | null> {
 }
 
 /** Leaves the lake in a folder with current views. */
-export async function bringViewsForward(root: string, making: Making): Promise<void> {
+export async function bringViewsForward(root: string, making: ViewsBuild): Promise<void> {
   using ledger = await Ledger.open(root)
   await makeCurrent(ledger, making)
 }
 
 /** Leaves a lake with views of its newest version, made by this program with this catalogue; makes them only where they are not that. */
-export async function makeCurrent(ledger: Ledger, making: Making): Promise<void> {
+export async function makeCurrent(ledger: Ledger, making: ViewsBuild): Promise<void> {
   await ledger.catchUp()
   if (ledger.head().version > 0 && !(await areCurrent(ledger, making))) await buildViews(ledger, making)
 }
 
 /** Whether the views in place are whole, of the newest version, and what this program and this catalogue would make. */
-async function areCurrent(ledger: Ledger, { catalogue, deps }: Making): Promise<boolean> {
+async function areCurrent(ledger: Ledger, { catalogue, deps }: ViewsBuild): Promise<boolean> {
   const manifest = await readManifest(ledger.root)
   if (manifest === undefined) return false
   const thing = { name: 'these views', version: manifest.version, program: manifest.program, remedy: 'pitlake views' }

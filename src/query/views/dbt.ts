@@ -138,12 +138,46 @@ function accepted(values: readonly string[]) {
   return { accepted_values: { arguments: { values } } }
 }
 
-function columnOf({ name, type, about: description }: DescribedView['columns'][number], tests: readonly unknown[]) {
+function columnOf({ name, type, about: description }: DescribedColumn, tests: readonly unknown[]) {
   const told = { name, description, data_type: type, quote: true }
   return tests.length === 0 ? told : { ...told, data_tests: tests }
 }
 
-type EndpointTable = ReturnType<typeof endpointTable>
+/** One endpoint and interval as a table of a dbt source. */
+interface EndpointTable {
+  /** Seconds between a `t` and the instant at which the next point is expected. */
+  readonly due: number
+  /** Seconds between a `t` and the instant at which the next point is overdue. */
+  readonly overdue: number
+  /** Entry of `tables` in `sources.yml`. */
+  readonly table: DbtTable
+}
+
+/** An entry of `tables` in `sources.yml`. */
+interface DbtTable {
+  readonly name: string
+  readonly description: string
+  readonly config: DbtConfig
+}
+
+/** The `config` of a dbt table. */
+interface DbtConfig extends Partial<DbtFreshness> {
+  /** Column by which dbt measures freshness. */
+  readonly loaded_at_field: string
+  /** The SELECT that dbt-duckdb reads in place of the table. */
+  readonly meta: { readonly external_location: string }
+}
+
+/** Ages of the newest row at which dbt warns and fails. */
+interface DbtFreshness {
+  readonly freshness: { readonly warn_after: DbtSpan; readonly error_after: DbtSpan }
+}
+
+/** A length of time as dbt spells it. */
+interface DbtSpan {
+  readonly count: number
+  readonly period: 'day' | 'hour' | 'minute'
+}
 
 /** One table for each endpoint and interval, in their order. */
 function endpointTables(all: readonly (readonly [Endpoint, Interval | null])[]): EndpointTable[] {
@@ -156,7 +190,7 @@ function endpointTables(all: readonly (readonly [Endpoint, Interval | null])[]):
   return [...found.values()]
 }
 
-function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null) {
+function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null): EndpointTable {
   const unit = interval ?? unshownInterval
   const rule = ruleFor(endpoint.rules[unit], Number.POSITIVE_INFINITY)
   const length = longestSeconds(unit)
@@ -175,12 +209,12 @@ function endpointTable(name: string, endpoint: Endpoint, interval: Interval | nu
   return { due, overdue, table: { name, description, config } }
 }
 
-function freshnessOf({ due, overdue }: Readonly<Record<'due' | 'overdue', number>>) {
+function freshnessOf({ due, overdue }: Pick<EndpointTable, 'due' | 'overdue'>): DbtFreshness {
   return { freshness: { warn_after: spanOf(due), error_after: spanOf(overdue) } }
 }
 
 /** A span in the largest unit of dbt that it is a whole number of; rounded up to minutes. */
-function spanOf(seconds: number) {
+function spanOf(seconds: number): DbtSpan {
   const units = [
     ['day', day],
     ['hour', hour],
@@ -190,11 +224,26 @@ function spanOf(seconds: number) {
   return { count: Math.ceil(seconds / unit), period }
 }
 
-/** A view of the lake with what its own file says of it, and its columns as the engine tells them. */
-type DescribedView = Awaited<ReturnType<typeof describeViews>>[number]
+/** A view of the lake with its description. */
+interface DescribedView {
+  readonly schema: string
+  readonly name: string
+  /** Description from the file of the view. */
+  readonly about: string
+  readonly columns: readonly DescribedColumn[]
+}
+
+/** A column of a described view. */
+interface DescribedColumn {
+  readonly name: string
+  /** DuckDB type. */
+  readonly type: string
+  /** Description; empty if there is none. */
+  readonly about: string
+}
 
 /** Every view that a lake of this catalogue has, in the order in which they are made; no lake is needed for it. */
-async function describeViews(catalogue: Catalogue) {
+async function describeViews(catalogue: Catalogue): Promise<DescribedView[]> {
   const head = { lake: null, version: 0, schema: 0, digest: null, committed_at: 0, provider: null }
   const nothing = {
     root: resolve('/'),

@@ -18,7 +18,7 @@ export function ruleLines(catalogue: Catalogue, metric: string, interval: Interv
   return ruleText(catalogue.endpoints.get(metric)?.rules[interval], metric, name)
 }
 
-/** The same of rules that are at hand. */
+/** Rules as lines, for `unsettledText`; undefined rules give one open rule without a lag. */
 export function ruleText(rules: readonly Rule[] | undefined, metric: string, name: string): string {
   const open = { begins: -1e12, ends: 1e12, kind: 'lag', seconds: 0 } as const
   return (rules === undefined ? [open] : ruleRows(rules))

@@ -3,7 +3,7 @@ import { type Interval, intervals, longestSeconds, type Weekday } from '../../ba
 import type { Sql } from '../../base/intervals-sql.ts'
 import { quote } from '../../lake/store/engine.ts'
 import type { HeldFile } from '../../lake/ledger/index-queries.ts'
-import { type earlyParts, partPath } from './part-clocks.ts'
+import { type EarlyPart, partPath } from './part-clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
 import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
 import { followRenamesMistake, followsRenames, withIdentity } from './joins-identity.ts'
@@ -11,10 +11,8 @@ import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../../sources/points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
 
-type EarlyPart = ReturnType<typeof earlyParts>[number]
-
-/** What the macros of the joins are made from. */
-interface JoinSources {
+/** Everything that the macros of the joins depend on. */
+export interface JoinSources {
   readonly root: string
   readonly catalogue: Catalogue
   /** The day on which weeks begin. */
@@ -40,8 +38,8 @@ interface JoinSources {
 
 /** The dimensions that a metric has one value of in a join. */
 const joinDimensions = ['currency', 'exchange', 'network'] as const
-/** One of them. */
-type JoinDimension = (typeof joinDimensions)[number]
+/** One of these dimensions; derived, so that `joinDimensions` is the one list of them. */
+export type JoinDimension = (typeof joinDimensions)[number]
 
 /** The macro's parameter `metric`, a name that may end in a pointer. */
 export const metricName = 'CAST(metric AS VARCHAR)'
@@ -49,16 +47,27 @@ const price = 'price_usd'
 const priced = 'supply/current_pit'
 
 /**
- * What is known of each metric, as texts of lines `key TAB value`. Binding a macro costs time for every node of its
+ * Facts about each metric, as SQL texts of lines `key TAB value`. Binding a macro costs time for every node of its
  * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
  */
-type JoinFacts = ReturnType<typeof factsOf>
+export interface JoinFacts {
+  /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
+  readonly metrics: Sql
+  /** `metric|interval` -> the files, by tab. */
+  readonly files: Sql
+  /** `metric|interval` -> its smallest lag, its first and its newest start (NULL if a file does not record it), microseconds by tab. */
+  readonly bounds: Sql
+  /** `metric|interval` of series without vintages -> whether their points are kept, and the condition that finds them, by tab. */
+  readonly plain: Sql
+  /** `metric|interval` -> its rules, by tab. */
+  readonly rules: Sql
+}
 
 /** Of so many points at most a join of one metric reads the file once and keeps what it said, a few megabytes. */
 const mostKept = 250_000
 
 /** The facts of these sources. */
-export function factsOf({ catalogue, files, parts, revisable }: JoinSources) {
+export function factsOf({ catalogue, files, parts, revisable }: JoinSources): JoinFacts {
   const shares = files.flatMap((file) =>
     sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
   )
@@ -84,15 +93,10 @@ export function factsOf({ catalogue, files, parts, revisable }: JoinSources) {
   )
   const lines = new Map(metricsOf(catalogue, files))
   return {
-    /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
-    /** `metric|interval` -> the files, by tab. */
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
-    /** `metric|interval` -> its smallest lag, its first and its newest start (NULL where a file does not tell), microseconds by tab. */
     bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, `${lag}${untold}`] as const)]),
-    /** `metric|interval` of series whose points are what their files say -> whether they are kept, and the condition that finds them, by tab. */
     plain: linesOf([...held].flatMap(([key, own]) => plainOf(catalogue, key, own, revisable))),
-    /** `metric|interval` -> its rules, by tab. */
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
 }

@@ -10,34 +10,57 @@ import { quoteList } from '../../lake/store/engine.ts'
 /** What is wrong with the option `vintage` of a join, as a branch of a CASE. */
 export const vintageMistake = `WHEN coalesce(CAST(vintage AS VARCHAR), '') NOT IN ('last', 'first') THEN error('vintage is ''last'' or ''first''')`
 
-/** What of the texts of the joins depends on whether there are such metrics: for a lake in which the points of these metrics may have several vintages. */
-export function vintageWords(revisable: readonly string[]) {
+/** SQL of the three switches of a join on which the use of vintages depends. */
+interface VintageSwitches {
+  /** Whether nulls are skipped. */
+  readonly skips: Sql
+  /** Whether the metric is revisable. */
+  readonly revised: Sql
+  /** Whether each point counts by its last vintage. */
+  readonly last: Sql
+}
+
+/** The parts of the joins' SQL that differ if some metrics of the lake are revisable. */
+export interface VintageWords {
+  /** Returns whether a metric is revisable; null if the lake has no revisable metric. */
+  readonly isRevised: (name: Sql) => Sql | null
+  /** Returns a further condition on rows that were known at the instant `at`: no later vintage was known by then. */
+  readonly current: (row: string, at: Sql) => Sql
+  /** Returns a WHERE clause on rows: each was the newest vintage at some instant. */
+  readonly lived: (row: string) => Sql
+  /** Head of the CTE of the points, or of all their vintages. */
+  readonly known: Sql
+  /** A further column, used by `vintages`; empty if there is no revisable metric. */
+  readonly observed: Sql
+  /**
+   * Returns a condition on the rows of a join that skips nulls. A withdrawn point passes it: the order of vintages must be
+   * known first, otherwise the value before the withdrawal would be answered for ever.
+   */
+  readonly counted: (row: string, switches: VintageSwitches) => Sql
+  /** Returns whether a known point may be withdrawn while nulls are skipped; null if there is no revisable metric. */
+  readonly mayLapse: (switches: VintageSwitches) => Sql | null
+  /** Window function that numbers the points of an asset. */
+  readonly number: Sql
+  /** Returns the CTE `_pit_p` over `known`: each vintage with the instant of the next one, or the first vintages only. */
+  readonly vintages: (keys: Sql, revised: Sql, skips: Sql) => Sql
+}
+
+/** Returns the vintage-dependent SQL for a lake in which the points of these metrics may have several vintages. */
+export function vintageWords(revisable: readonly string[]): VintageWords {
   const any = revisable.length > 0
   const given = (sql: Sql): Sql => (any ? sql : '')
   const list = quoteList(revisable)
   return {
-    /** Whether a metric is such a one; null where none is. */
     isRevised: (name: Sql): Sql | null => (any ? `list_contains(${list}, ${name})` : null),
-    /** A condition more on rows of a join that were known at an instant: none followed by then. */
     current: (row: string, at: Sql): Sql => given(` AND (${row}.until IS NULL OR ${row}.until > ${at})`),
-    /** A condition alone on rows: it was the newest at all. */
     lived: (row: string): Sql => given(`\n  WHERE (${row}.until IS NULL OR ${row}.until > ${row}.available_at)`),
-    /** The CTE of the points, or of all their vintages. */
     known: any ? '_pit_w AS NOT MATERIALIZED' : '_pit_p AS MATERIALIZED',
-    /** A column more, for `vintages`. */
     observed: given(', known.observed_at'),
-    /**
-     * A condition alone on the rows `row` of a join that skips nulls. What was withdrawn stays until it is known what followed
-     * on what, else the value before would be answered for ever: `skips` and `revised` are SQL, `last` whether each counts by its last vintage.
-     */
-    counted: (row: string, { skips, revised, last }: Record<'skips' | 'revised' | 'last', Sql>): Sql =>
+    counted: (row: string, { skips, revised, last }: VintageSwitches): Sql =>
       `NOT ${skips} OR ${row}.v IS NOT NULL OR ${row}.o IS NOT NULL${given(` OR (${revised} AND ${last})`)}`,
-    /** Whether points of a join may be known and then be none: withdrawn ones, where nulls are skipped; null where none may. */
-    mayLapse: ({ skips, revised, last }: Record<'skips' | 'revised' | 'last', Sql>): Sql | null =>
+    mayLapse: ({ skips, revised, last }: VintageSwitches): Sql | null =>
       any ? `(${skips} AND ${revised} AND ${last})` : null,
-    /** The number of a point among those of its asset. */
     number: any ? 'dense_rank()' : 'row_number()',
-    /** The CTE `_pit_p` over `known`: with what followed each row of the same keys, by the option only the first of them. */
     vintages: (keys: Sql, revised: Sql, skips: Sql): Sql => {
       const order = `PARTITION BY ${keys}, w.t ORDER BY w.available_at, w.observed_at`
       return given(`

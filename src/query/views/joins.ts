@@ -2,7 +2,10 @@ import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql, stepS
 import {
   factsOf,
   filesOfOne,
+  type JoinDimension,
+  type JoinFacts,
   joinPointsSql,
+  type JoinSources,
   metricName,
   pathOf,
   pointerSql,
@@ -13,11 +16,9 @@ import { lookUp } from './joins-sql.ts'
 import { inText, joinText } from './joins-text.ts'
 import { partPath } from './part-clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
-import { vintageWords } from './joins-vintages.ts'
+import { type VintageWords, vintageWords } from './joins-vintages.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'
 import type { Weekday } from '../../base/time.ts'
-
-type VintageWords = ReturnType<typeof vintageWords>
 
 /**
  * The placeholders of the joins. All of it is made of constants and of the macro's own parameters, so that it folds
@@ -53,16 +54,14 @@ type VintageWords = ReturnType<typeof vintageWords>
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
-export function joinWords(
-  sources: Parameters<typeof factsOf>[0],
-): Readonly<Record<string, (argument: string) => string>> {
+export function joinWords(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
   const facts = factsOf(sources)
   const { weekStart } = sources
   const own = vintageWords(sources.revisable)
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
     unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
-    wanted: (dimension = '', line = '') => wantedOf(dimension as Parameters<typeof wantedOf>[0], line),
+    wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
     lag: (name = '') => lagSql(facts, pathOf(sources, name)),
@@ -113,7 +112,7 @@ export function joinWords(
   }
 }
 
-function textOf(sources: Parameters<typeof factsOf>[0], facts: ReturnType<typeof factsOf>, body: string): Sql {
+function textOf(sources: JoinSources, facts: JoinFacts, body: string): Sql {
   const series = seriesOf(sources, facts, pointerSql(metricName), leafSql)
   const [path, files] = [pathOf(sources, 'metric'), filesOfOne(sources, facts)]
   return joinText({ ...facts, ...sources, path, files, series }, body)
@@ -123,16 +122,16 @@ const skipsNulls = 'coalesce(CAST(skip_nulls AS BOOLEAN), false)'
 const skipping = { skips: skipsNulls, last: `CAST(vintage AS VARCHAR) = 'last'` } as const
 
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
-function lagSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
+function lagSql(facts: JoinFacts, metric: Sql): Sql {
   return `least(coalesce(CAST(${boundOf(facts, metric, 1)} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
 }
 
 /** Holes in what is settled stand outside of all points. */
-function startOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 2 | 3): Sql {
+function startOf(facts: JoinFacts, metric: Sql, place: 2 | 3): Sql {
   return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN TRY_CAST(${boundOf(facts, metric, place)} AS BIGINT) END)`
 }
 
-function boundOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 1 | 2 | 3): Sql {
+function boundOf(facts: JoinFacts, metric: Sql, place: 1 | 2 | 3): Sql {
   return `string_split(${lookUp(facts.bounds, `${metric}, '|', CAST("interval" AS VARCHAR)`)}, chr(9))[${place}]`
 }
 
@@ -254,7 +253,7 @@ _pit_r AS (
 )`
 }
 
-/** Those of the rows `p` that were the newest when they arrived, one an instant. */
+/** QUALIFY clause that keeps the rows `p` that were the newest when they arrived, one an instant. */
 function frontierSql(keys: Sql, t: Sql): Sql {
   const { newest, following } = arrivalsSql(keys, t)
   return `QUALIFY ${t} >= ${newest}

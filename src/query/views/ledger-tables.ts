@@ -6,7 +6,7 @@ import { archivable, type Archived } from '../../lake/ledger/archive.ts'
 import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
 import { archivedState } from '../../lake/ledger/index-queries.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
-import { declared } from './relations.ts'
+import { declared, type TypedColumns } from './relations.ts'
 import { footerSql } from '../../lake/store/parquet.ts'
 import { writeStream } from '../../lake/store/files.ts'
 import { sha256File } from '../../lake/ledger/commit.ts'
@@ -15,14 +15,15 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 
-/** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
-interface Exported {
-  readonly columns: ReturnType<typeof declared>
+/** A table of the ledger or the catalogue that the views read from an exported file. */
+interface ExportTable {
+  readonly columns: TypedColumns
+  /** Rows, each as one JSON object in one line. */
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 
 /** One whose rows the ledger gives away in time; a condition chooses among them. */
-interface Chosen extends Exported {
+interface FilteredTable extends ExportTable {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
 
@@ -153,7 +154,7 @@ const versions = table(
 )
 
 /** Every table that the views read from an export, by the name that `{{ledger NAME}}` asks for. */
-export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Exported>> {
+export function exportedTables(catalogue: Catalogue): Readonly<Record<string, ExportTable>> {
   return {
     coverage,
     uncovered,
@@ -170,10 +171,10 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
 }
 
 /** The tables whose old rows go into files of the lake, with the same columns. */
-export const archivedTables: Readonly<Record<Archived, Chosen>> = { requests, coverage, runs, versions }
+export const archivedTables: Readonly<Record<Archived, FilteredTable>> = { requests, coverage, runs, versions }
 
 /** The rows that do not stand in files yet. */
-function recent(name: Archived): Exported {
+function recent(name: Archived): ExportTable {
   const { columns, lines } = archivedTables[name]
   return {
     columns,
@@ -182,7 +183,12 @@ function recent(name: Archived): Exported {
 }
 
 /** A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns that the ledger has under other names or in other units. */
-function table(from: string, order: string, columns: string, cells: Readonly<Record<string, string>> = {}): Chosen {
+function table(
+  from: string,
+  order: string,
+  columns: string,
+  cells: Readonly<Record<string, string>> = {},
+): FilteredTable {
   const told = declared(columns)
   const line = `json_object(${told.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
   return {
@@ -194,11 +200,11 @@ function table(from: string, order: string, columns: string, cells: Readonly<Rec
   }
 }
 
-function constant(columns: string, rows: readonly object[]): Exported {
+function constant(columns: string, rows: readonly object[]): ExportTable {
   return { columns: declared(columns), lines: () => rows.map((row) => JSON.stringify(row)) }
 }
 
-function endpointsOf(catalogue: Catalogue): Exported {
+function endpointsOf(catalogue: Catalogue): ExportTable {
   const rows = exportCatalogue(catalogue).map((endpoint) => {
     const own = catalogue.endpoints.get(endpoint.path) as Endpoint
     const { availability, default: defaults, ...rest } = endpoint
@@ -230,7 +236,7 @@ function endpointsOf(catalogue: Catalogue): Exported {
   )
 }
 
-function linksOf(catalogue: Catalogue): Exported {
+function linksOf(catalogue: Catalogue): ExportTable {
   const micros = (at: number | null): number | null => (at === null ? null : at * 1_000_000)
   const rows = catalogue.links.map((link) => ({
     metric_asset: link.metricAsset,
@@ -249,13 +255,21 @@ function linksOf(catalogue: Catalogue): Exported {
 /** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
 export const exportsFolder = places.exports
 
-/** What writing exports needs. */
-interface ExportDeps {
-  /** Opened with the first table that is written. */
+/** Resources for writing exports. */
+export interface ExportDeps {
+  /** Returns the engine; it is opened with the first table that is written. */
   readonly engine: () => Promise<Engine>
   readonly disk: Disk
-  /** Different for every builder at work. */
+  /** Part of the names of temporary files, different for every running builder. */
   readonly mark: string
+}
+
+/** The Parquet file of an exported table. */
+export interface ExportedFile {
+  /** Absolute path. */
+  readonly path: string
+  /** Whether the file was written now; false if an earlier one has the same rows. */
+  readonly written: boolean
 }
 
 /**
@@ -265,9 +279,9 @@ interface ExportDeps {
 export async function exportTable(
   ledger: Ledger,
   table: string,
-  { columns, lines }: Exported,
+  { columns, lines }: ExportTable,
   { engine, disk, mark }: ExportDeps,
-) {
+): Promise<ExportedFile> {
   const folder = inLake(ledger.root, exportsFolder)
   await makeFolder(disk, folder)
   const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
@@ -286,8 +300,8 @@ export async function exportTable(
   }
 }
 
-/** What rows with these columns are known by; most tables are as they were, and writing them out would be for nothing. */
-function digestOf(lines: Iterable<string>, columns: Exported['columns']): string {
+/** Digest of columns and rows, by which an earlier file is found; most tables are as they were, and writing them out would be for nothing. */
+function digestOf(lines: Iterable<string>, columns: TypedColumns): string {
   const hash = createHash('sha256').update(JSON.stringify(columns))
   for (const block of blocksOf(lines)) hash.update(block)
   return hash.digest('hex').slice(0, 16)
@@ -363,7 +377,7 @@ function* blocksOf(lines: Iterable<string>): Generator<string> {
 export function copySql(
   { path, longest }: WrittenLines,
   to: string,
-  columns: Exported['columns'],
+  columns: TypedColumns,
   footer: Readonly<Record<string, string>> = {},
 ): string {
   const raw = columns.map(([name, type]) => `${quote(name)}: ${quote(type === 'TIMESTAMPTZ' ? 'BIGINT' : type)}`)

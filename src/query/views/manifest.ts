@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { statOf, codeOf, type Disk, isReadable } from '../../lake/store/disk.ts'
 import { textOf, linkAbove, readText } from '../../lake/store/files.ts'
-import type { compile } from './compile.ts'
+import type { CompiledViews } from './compile.ts'
 import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
 import { jsonOf } from '../../base/json.ts'
@@ -67,7 +67,7 @@ export interface Makers {
 
 /** The manifest of views with these digests of their script and database. */
 export function manifestOf(
-  { root, lake, version, objects, tables }: ReturnType<typeof compile>,
+  { root, lake, version, objects, tables }: CompiledViews,
   makers: Makers,
   script: string,
   database: string,
@@ -121,9 +121,10 @@ export async function namedByViews(root: string): Promise<(path: string) => bool
   return (path) => named?.has(path) ?? stand !== undefined
 }
 
-/** A file that the views read: its bytes and their checksum, of an export what its name says of it. */
-interface Known {
+/** A file that the views read. */
+interface ViewFile {
   readonly path: string
+  /** Size; null for an export, whose name contains the checksum only. */
   readonly bytes: number | null
   /** The beginning of the SHA-256, hex. */
   readonly checksum: string
@@ -133,14 +134,14 @@ interface Known {
 const notes = `${places.exports}/proved.json`
 
 /** The files that the views of a version read: data that the index names, and what is made for the views as far as it is known. */
-export function readByViews(ledger: Ledger, manifest: Manifest | undefined, version?: number): Known[] {
+export function readByViews(ledger: Ledger, manifest: Manifest | undefined, version?: number): ViewFile[] {
   const listed = liveFiles(ledger, version === undefined ? {} : { version })
   const data = new Map(listed.map(({ path, bytes, sha256 }) => [path, { path, bytes, checksum: sha256 }]))
   return [...data.values(), ...(manifest ? exportsOf(manifest) : [])]
 }
 
 /** The exports that views name; their names begin with the checksum of their bytes. */
-export function exportsOf(manifest: Manifest): Known[] {
+export function exportsOf(manifest: Manifest): ViewFile[] {
   const named = [...namedFiles(manifest)].filter((path) => path.startsWith(`${places.exports}/`))
   return named.map((path) => ({ path, bytes: null, checksum: /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? '' }))
 }
@@ -163,7 +164,7 @@ function deniedOnly(error: unknown): 'denied' {
 }
 
 /** Proves what of these files is new or was touched since, and writes down those that are as they should be. */
-export async function noteProved(root: string, files: readonly Known[], disk: Disk, mark: string): Promise<void> {
+export async function noteProved(root: string, files: readonly ViewFile[], disk: Disk, mark: string): Promise<void> {
   const before = await readNotes(root)
   const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
   const proved: Record<string, string> = {}
@@ -181,14 +182,14 @@ export async function noteProved(root: string, files: readonly Known[], disk: Di
 }
 
 /** Whether a file has its bytes, and nobody has touched it meanwhile. */
-async function holds(root: string, { path, checksum }: Known, told: string): Promise<boolean> {
+async function holds(root: string, { path, checksum }: ViewFile, told: string): Promise<boolean> {
   if (!(await sha256File(inLake(root, path))).startsWith(checksum)) return false
   const now = await standing(root, path)
   return now !== 'denied' && now?.told === told
 }
 
 /** A file that is not what it should be. */
-interface Changed extends Known {
+interface ChangedFile extends ViewFile {
   readonly expected: string
   readonly got: string
 }
@@ -197,14 +198,18 @@ interface Changed extends Known {
  * The first of these files that is not as it was written. One that nobody touched since it was proved is not read; of
  * the others so many bytes are, beyond them sizes must do until views are made again.
  */
-export async function firstChanged(root: string, files: readonly Known[], most: number): Promise<Changed | undefined> {
+export async function firstChanged(
+  root: string,
+  files: readonly ViewFile[],
+  most: number,
+): Promise<ChangedFile | undefined> {
   const proved = await readNotes(root)
   const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
   let left = most
   for (const [i, file] of files.entries()) {
     const now = standings[i]
     const made = file.bytes === null ? 'made for the views' : 'committed'
-    const wrong = (bytes: string, got: string): Changed => ({
+    const wrong = (bytes: string, got: string): ChangedFile => ({
       ...file,
       expected: `the ${bytes} that were ${made}`,
       got,

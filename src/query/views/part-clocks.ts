@@ -1,13 +1,25 @@
 import { availableSql } from '../../catalog/availability-sql.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { Sql } from '../../base/intervals-sql.ts'
+import type { Interval } from '../../base/time.ts'
 import { quote } from '../../lake/store/engine.ts'
 
-/** A part of the values of own data that is known before the whole: it is joined like a metric of its own, `own/x#/open`. */
-type EarlyPart = ReturnType<typeof earlyParts>[number]
+/** A component of the values of user data that is known before the whole value; joins treat it as a metric, `own/x#/open`. */
+export interface EarlyPart {
+  /** Path and pointer, `own/x#/open`. */
+  readonly name: string
+  /** Path of the metric. */
+  readonly metric: string
+  /** JSON pointer of the component, `/open`. */
+  readonly pointer: string
+  /** The intervals of the metric. */
+  readonly intervals: readonly Interval[]
+  /** Returns, for a relation of points, its points of this metric with the `available_at` of the component, for FROM. */
+  readonly dated: (relation: Sql) => Sql
+}
 
-/** All of them; a value that may be revised is known as a whole, from when it was observed or dated. */
-export function earlyParts({ endpoints }: Catalogue) {
+/** Returns all early parts of a catalogue. A value that may be revised is known as a whole, from when it was observed or dated. */
+export function earlyParts({ endpoints }: Catalogue): EarlyPart[] {
   return [...endpoints.values()].flatMap(({ path: metric, clocks = {}, intervals, revisable }) =>
     Object.entries(revisable ? {} : clocks).map(([pointer, rules]) => {
       const instants = intervals.map((one) => `WHEN '${one}' THEN ${availableSql(rules[one], startSeconds, one)}`)

@@ -5,23 +5,18 @@ import { parquet } from '../../lake/store/parquet.ts'
 import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../../sources/registry/columns.ts'
 import { instantSql } from './template.ts'
 import { bareOptions, placedOptions, placedFolder, isPlain, placedSql, mixedSql, literalPath } from './read-points.ts'
-import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { Resource } from '../../catalog/catalogue.ts'
 
-/** What of a file its relation needs. */
+/** The facts of a listed file that its relation depends on. */
 type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
 /** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
-export function filesSql(
-  root: string,
-  { columns, dated }: ReturnType<typeof tableOf>,
-  files: readonly Listed[],
-): string {
+export function filesSql(root: string, { columns, dated }: TableColumns, files: readonly Listed[]): string {
   if (dated) return datedSql(root, columns, files)
   if (files.length === 0) return emptySql(columns)
   return readSql(root, columns, files, '')
 }
 
-/** The engine takes partitions from the whole path, also from folders above the lake: it may do so nowhere but here. */
 /** The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
 export function datedPoints(
   root: string,
@@ -102,7 +97,7 @@ export function ledgerSql(root: string, path: string, files: readonly Pick<Liste
 }
 
 /** Names and DuckDB types of the columns of a table, in their order. */
-type TypedColumns = readonly RegistryColumn[]
+export type TypedColumns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
 export function declared(text: string): TypedColumns {
@@ -123,8 +118,15 @@ const otherTables: Readonly<Record<string, TypedColumns>> = {
   metric_assets: declared('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
 }
 
-/** A table by its name; one that the catalogue does not know is an error. */
-export function tableOf(name: string, resources: Catalogue['resources']) {
+/** Columns of a table of the lake, and how its files are read. */
+export interface TableColumns {
+  readonly columns: TypedColumns
+  /** Whether its files are dated snapshots: the label of a file is then its date. */
+  readonly dated: boolean
+}
+
+/** Returns a table by its name; an unknown name is an error. */
+export function tableOf(name: string, resources: ReadonlyMap<string, Resource>): TableColumns {
   const columns = otherTables[name] ?? tableColumns(name, resources)
   return { columns, dated: otherTables[name] === undefined && recordTables(resources).has(name) }
 }

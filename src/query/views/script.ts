@@ -1,9 +1,9 @@
 import { quote } from '../../lake/store/engine.ts'
-import { clockWords, type compile, type Compiled } from './compile.ts'
+import { clockWords, type Compiled, type CompiledViews } from './compile.ts'
 import { asStored, fillIn, readObjects } from './template.ts'
 
 /** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
-export function scriptText({ root, version, objects }: ReturnType<typeof compile>): string {
+export function scriptText({ root, version, objects }: CompiledViews): string {
   const head = [
     `-- The lake in ${root.replaceAll(/[\r\n]/g, ' ')} as of version ${version}: views and macros only, made by \`pitlake views\`.`,
     '-- Use it with the official duckdb command line: duckdb -init lake.sql',

@@ -1,10 +1,10 @@
 import { textsIn } from '../../lake/store/sql.ts'
 
-/** What stands for a placeholder: its word and its argument ('' where it has none) give the SQL text. */
-type Fill = (word: string, argument: string) => string | undefined
+/** Returns the SQL text for a placeholder from its word and its argument ('' if it has none); undefined for an unknown word. */
+export type PlaceholderFill = (word: string, argument: string) => string | undefined
 
 /** The text with every `{{word argument}}` replaced, inner ones first; one that nothing stands for is an error. */
-export function fillIn(name: string, text: string, fill: Fill): string {
+export function fillIn(name: string, text: string, fill: PlaceholderFill): string {
   const start = text.indexOf('{{')
   if (start < 0) return text
   const end = closing(text, start)
@@ -71,8 +71,22 @@ export function betweenEdges(variable: string, at: string): string {
 
 const folder = new URL('sql/', import.meta.url)
 
-/** One object of the lake as its file tells it, placeholders not yet replaced. */
-export type ObjectText = ReturnType<typeof objectOf>
+/** One schema, view or macro of the lake as its SQL file defines it; its placeholders are not replaced yet. */
+export interface ObjectText {
+  /** `points`, `history.issuers`, `pit_join`. */
+  readonly name: string
+  readonly kind: 'schema' | 'view' | 'macro'
+  /** Name of its file in `sql/`. */
+  readonly file: string
+  /** The comments at the top of the file. */
+  readonly header: string
+  /** Everything after the header: the CREATE statement and the comments. */
+  readonly text: string
+  /** Text between AS and the first `;` at the end of a line; empty for a schema. */
+  readonly body: string
+  /** Body with every vintage of a point; it differs from `body` for the view `points` only. */
+  readonly stored: string
+}
 
 /** The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of the registry. */
 export function readObjects(tables: readonly string[]): ObjectText[] {
@@ -93,24 +107,19 @@ export function partOf(name: string): string {
 
 const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
-function objectOf(file: string, header: string, text: string) {
+function objectOf(file: string, header: string, text: string): ObjectText {
   const [, kind = '', name] = create.exec(text) ?? []
   if (name === undefined) throw new RangeError(`src/query/views/sql/${file} does not begin with a CREATE statement`)
   const [, body] = /\sAS\s+([\s\S]*?);[^\S\n]*(?:\n|$)/i.exec(text) ?? []
   if (body === undefined && kind.toUpperCase() !== 'SCHEMA')
     throw new RangeError(`src/query/views/sql/${file} says no AS`)
   return {
-    /** `points`, `history.issuers`, `pit_join`. */
     name: name.replaceAll('"', ''),
     kind: kind.toLowerCase() as 'schema' | 'view' | 'macro',
     file,
-    /** The comments at the top of its file. */
     header,
-    /** Everything after the header: the CREATE statement and the comments. */
     text: text.trimEnd(),
-    /** Of a view: what stands between AS and the first `;` at the end of a line. */
     body: body ?? '',
-    /** Of `points` the same with every vintage of a point. */
     stored: body ?? '',
   }
 }

@@ -9,24 +9,24 @@ import { heldRules, heldSeries, heldState, liveFiles, storedInterval } from '../
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { readStamp } from '../../lake/ledger/stamps.ts'
 import { heldChains, heldLeaves, heldMembers, heldRoot } from '../../lake/ledger/state-tree.ts'
+import type { Assumed } from '../lookahead/assumed.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
+import type { Obstacle } from '../lookahead/proof/values.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
 import { isSigned, type NoteKey, publicText, signedNote, signedText } from '../../base/merkle/note.ts'
 import { type Named, namedLeaves } from '../../base/merkle/state.ts'
 import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../../base/merkle/tree.ts'
-import { openQuery } from '../../query/lake.ts'
+import { openQuery, type SessionVariables, type VariableValue } from '../../query/lake.ts'
 import { publishedName } from '../../sources/registry/digests.ts'
 import { folded } from '../../query/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
-import { Engine, quoteList } from '../../lake/store/engine.ts'
+import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 import { namesIn, treesOf } from '../../query/parse-tree.ts'
 import { textOf } from '../../lake/store/files.ts'
 import { inLake } from '../../lake/store/layout.ts'
-import { columnsOf, parquet } from '../../lake/store/parquet.ts'
-import { readsOf } from './reads.ts'
-
-type Reads = Awaited<ReturnType<typeof readsOf>>
+import { type Columns, columnsOf, parquet } from '../../lake/store/parquet.ts'
+import { type QueryReads, readsOf } from './reads.ts'
 
 /** What is to be certified. */
 interface CertifyInput {
@@ -44,7 +44,115 @@ interface CertifyInput {
   readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
 }
 
-/** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log, and signs it. */
+/** The content of a certificate, in the order of its file, without the signature. Digests are SHA-256 in hex. */
+export interface Certificate {
+  /** Version of the format. */
+  readonly pitlake_certificate: number
+  /** Algorithms of all digests and signatures. */
+  readonly algorithms: string
+  /** Public key that signs the certificate. */
+  readonly public: string
+  readonly made_by: {
+    /** Program that made the certificate. */
+    readonly program: string
+    /** Version of DuckDB that made the result. */
+    readonly engine: string
+    /** Program that stamped the result. */
+    readonly stamped_by: string
+  }
+  readonly query: { readonly text: string; readonly sha256: string; readonly variables: SessionVariables }
+  readonly knowledge: {
+    /** Version of the lake that the query read. */
+    readonly version: number
+    /** The `as_of` of the query; null if it set none. */
+    readonly as_of: VariableValue
+    /** Microseconds. */
+    readonly stamped_at: number
+  }
+  readonly views: {
+    /** Path of the stored views' text, relative to the lake. */
+    readonly script: string
+    /** Digest of the catalogue. */
+    readonly catalogue: string
+    /** Statement of each view and macro that the query names, by name. */
+    readonly text: Readonly<Record<string, string>>
+  }
+  readonly result: CertifiedResult
+  /** A query of one row over the result, and its values as text; null if none was requested. */
+  readonly figure: { readonly sql: string; readonly values: Row } | null
+  readonly verdict: CertifiedVerdict & { readonly basis: Readonly<Record<string, number>> }
+  /** Verdict of the stress for a stamped statistic; null for the rows of a query. */
+  readonly stress: Json
+  /** Assumptions of the result. */
+  readonly assumes: readonly Assumed[]
+  readonly tries: {
+    /** Number of queries named beforehand. */
+    readonly count: number
+    /** Version in which this query was named; null if it was not named by the version that it read. */
+    readonly named_in: number | null
+  }
+  readonly reads: {
+    /** Whether the plan shows everything that the query reads. */
+    readonly complete: boolean
+    /** Tables of the ledger and the catalogue that the query reads; null if `complete` is false. */
+    readonly own_tables: readonly string[] | null
+  }
+  /** Signed head of the log. */
+  readonly head: string
+  /** Proof for each earlier head that the log continues it. */
+  readonly consistency: readonly { readonly size: number; readonly root: string; readonly proof: readonly string[] }[]
+  /** Signed earlier heads with the reply of their time-stamp authority (RFC 3161), base64. */
+  readonly time_stamps: readonly { readonly note: string; readonly reply: string }[]
+  /** Journal entry whose state contains everything that the result reads, with its proof in the log. */
+  readonly entry: {
+    /** Position of the entry in the log, from 0. */
+    readonly index: number
+    readonly version: number
+    /** Microseconds. */
+    readonly committed_at: number
+    /** Digest of the entry; null for an entry without one. */
+    readonly sha256: string | null
+    /** Root of the state tree. */
+    readonly state: string
+    readonly inclusion: readonly string[]
+  }
+  /** Proofs that lead from series, rules, registry tables and tries to the root of the state tree. */
+  readonly state: ProvenMembers<ProvenMembers<object>>
+}
+
+/** Digests and size of a result. */
+interface ResultDigests {
+  readonly file_sha256: string
+  /** Digest over all rows in their order. */
+  readonly rows_sha256: string
+  readonly rows: number
+}
+
+/** A result, with its columns. */
+interface CertifiedResult extends ResultDigests {
+  readonly columns: Columns
+}
+
+/** Look-ahead verdict of a certified query. */
+interface CertifiedVerdict {
+  /** `proved`, `tested`, `not proved`, `not asked`, or the verdict of the trials. */
+  readonly verdict: string
+  /** Number of cut-offs at which the query ran; 0 if only its plan was read. */
+  readonly tested: number
+  /** Reasons from the plan, a line each. */
+  readonly reasons: readonly string[]
+  /** Expression that prevents a proof; null if there is none. */
+  readonly unproved: Obstacle | null
+}
+
+/** Members of a hash tree with the proof that leads from them to the root. */
+type ProvenMembers<More extends object> = {
+  /** Each member with its position, name and digest, and with the facts of `More`. */
+  readonly members: readonly (More & { readonly index: number; readonly name: string; readonly value: string })[]
+  readonly proof: readonly string[]
+}
+
+/** Collects everything that a stamped result depends on, with the proofs that lead from it to the head of the log, and signs it. */
 export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
   await completeState(ledger, deps)
@@ -79,7 +187,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   })
   const kept = new Map([...stored.slice(-16), ...stamps, ...since].map((one) => [one.head.size, one.head]))
   const older = [...kept.values()].filter(({ size }) => size > 0 && size < leaves.length)
-  const told = {
+  const told: Certificate = {
     pitlake_certificate: 1,
     algorithms: 'sha256 ed25519',
     public: publicText(key),
@@ -132,7 +240,11 @@ async function viewsOf(session: Engine, root: string, { script, query }: StampNo
 }
 
 /** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */
-async function verdictOf(session: Engine, sql: string | undefined, tried: LookaheadProof | undefined) {
+async function verdictOf(
+  session: Engine,
+  sql: string | undefined,
+  tried: LookaheadProof | undefined,
+): Promise<CertifiedVerdict> {
   const found = tried ?? (sql === undefined ? undefined : await argueFromPlan(session, { sql, ts: 'ts', labels: [] }))
   const untried = found === undefined ? 'not asked' : 'not proved'
   const verdict = found?.proved ? 'proved' : tried?.verdict === 'clean' ? 'tested' : (tried?.verdict ?? untried)
@@ -140,7 +252,7 @@ async function verdictOf(session: Engine, sql: string | undefined, tried: Lookah
 }
 
 /** How many points of the metrics that it reads are known by which basis. */
-async function basisOf(session: Engine, { points }: Reads) {
+async function basisOf(session: Engine, { points }: QueryReads) {
   const metrics = [...new Set(points.flatMap((one) => [...one.metrics]))]
   const rows = `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList(metrics)})) GROUP BY ALL ORDER BY ALL`
   const found = metrics.length === 0 ? [] : await session.rows<{ basis: string; n: bigint }>(rows)
@@ -148,7 +260,11 @@ async function basisOf(session: Engine, { points }: Reads) {
 }
 
 /** Columns and digests of a result, and the figure over its rows: a query of one row, every value as text. */
-async function resultOf(path: string, digests: object, sql: string | undefined) {
+async function resultOf(
+  path: string,
+  digests: ResultDigests,
+  sql: string | undefined,
+): Promise<Pick<Certificate, 'result' | 'figure'>> {
   using engine = await Engine.open(':memory:', { threads: 1 })
   await engine.run(`CREATE TEMP TABLE result AS FROM ${parquet([path])}`)
   await engine.run('SET enable_external_access = false')
@@ -160,7 +276,10 @@ async function resultOf(path: string, digests: object, sql: string | undefined) 
 }
 
 /** Some members of a tree, each with its place and what else is told of it, and what leads from them to the root. */
-function proven<More extends object>(all: readonly Named[], more: (name: string) => More | undefined) {
+function proven<More extends object>(
+  all: readonly Named[],
+  more: (name: string) => More | undefined,
+): ProvenMembers<More> {
   const members = all.flatMap(([name, value], index) => {
     const own = more(name)
     return own === undefined ? [] : [{ index, name, value, ...own }]
@@ -179,7 +298,11 @@ function placesOf(all: readonly Named[], names: Iterable<string>): ReadonlySet<s
 }
 
 /** Proofs of every series, table and rule that the plan reads, and of the tries, or that there are none. */
-function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolean) {
+function stateOf(
+  ledger: Ledger,
+  { told, points, tables }: QueryReads,
+  months: boolean,
+): ProvenMembers<ProvenMembers<object>> {
   const isRead = ({ metric, asset }: { readonly metric: string; readonly asset: string }): boolean =>
     !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset)))
   const series = new Map([...heldSeries(ledger)].filter(([, one]) => isRead(one)))

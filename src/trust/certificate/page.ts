@@ -1,5 +1,5 @@
 import { formatMicros } from '../../base/time.ts'
-import type { certify } from './certify.ts'
+import type { Certificate } from './certify.ts'
 
 const safe = (text: unknown): string => String(text).replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
@@ -8,7 +8,7 @@ pre{overflow:auto;padding:.75rem;border:1px solid #8884;border-radius:.4rem}th,t
 td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40rem){th,td{display:block;padding:.1rem 0}}`
 
 /** A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches. */
-export function certificatePage(told: Awaited<ReturnType<typeof certify>>['told']): string {
+export function certificatePage(told: Certificate): string {
   const { query, knowledge, views, result, verdict, entry, state, figure, tries, made_by, head } = told
   const rows = {
     'Asked at version': `${knowledge.version}, as of ${knowledge.as_of ?? 'the instant of each row'}`,

@@ -5,23 +5,34 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 import { ownFolders, parseRegistryFile } from '../../lake/store/layout.ts'
 import { plainPath } from '../../query/views/read-points.ts'
 
-/** What a query reads, by its bound and optimized plan; at least that. */
-interface Reads {
-  /** Points of these metrics, of these assets (null: any). */
-  readonly points: readonly { readonly metrics: ReadonlySet<string>; readonly assets: ReadonlySet<string> | null }[]
+/** The data that a query reads according to its bound and optimized plan. It never lists less than the query reads. */
+export interface QueryReads {
+  /** Scans of points. */
+  readonly points: readonly PointsRead[]
   /** Tables of the registry. */
   readonly tables: ReadonlySet<string>
-  /** The lake's own tables (`endpoints`, `coverage` …), of which no state tells. */
+  /** Tables of the ledger and the catalogue (`endpoints`, `coverage` …); the state tree does not cover them. */
   readonly own: ReadonlySet<string>
-  /** Whether the engine told its plan: else everything may be read. */
+  /** Whether the engine returned a plan; without one the query may read everything. */
   readonly told: boolean
+}
+
+/** One scan of points. */
+interface PointsRead {
+  readonly metrics: ReadonlySet<string>
+  /** Assets to which a filter limits the scan; null if there is no such filter. */
+  readonly assets: ReadonlySet<string> | null
 }
 
 type Node = Readonly<Record<string, unknown>>
 
 /** Asks the engine for the plan of a SELECT: a filter that reached a scan holds of every row that it reads. */
-export async function readsOf(engine: Engine, sql: string | undefined, files: readonly HeldFile[]): Promise<Reads> {
-  const points: Reads['points'][number][] = []
+export async function readsOf(
+  engine: Engine,
+  sql: string | undefined,
+  files: readonly HeldFile[],
+): Promise<QueryReads> {
+  const points: PointsRead[] = []
   const [tables, own] = [new Set<string>(), new Set<string>()]
   const ask = `SELECT CAST(system.main.json_serialize_plan(${quote(sql ?? '')}, optimize := true) AS VARCHAR) AS plan`
   const [row] = sql === undefined ? [] : await engine.rows<{ plan: string }>(ask)

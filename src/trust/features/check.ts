@@ -13,14 +13,31 @@ import { formatMicros, type Weekday } from '../../base/time.ts'
 import { arguedOf, featuresIn } from './grid.ts'
 import { valuesOf } from './values.ts'
 
-/** What computing a version of a feature again came to; `differing`: values that are stored and computed otherwise. */
-export type FeatureChecked = Awaited<ReturnType<typeof checkFeatures>>[number]
+/** Comparison of the stored values of a feature with values that were computed again. */
+interface FeatureComparison {
+  /** Number of stored rows. */
+  readonly rows: number
+  /** Number of rows whose stored and computed values differ. */
+  readonly differing: number
+}
+
+/** Result of the check of one version of a feature. */
+export interface FeatureChecked extends FeatureComparison {
+  /** Path of the metric. */
+  readonly name: string
+  /** Number of the definition, counted from 1. */
+  readonly version: number
+}
 
 /** Computes what is stored of features again, each with what the lake held when it first was, and compares bit for bit. */
-export async function checkFeatures(root: string, names: readonly string[], within: Pick<RunDeps, 'signal' | 'sleep'>) {
+export async function checkFeatures(
+  root: string,
+  names: readonly string[],
+  within: Pick<RunDeps, 'signal' | 'sleep'>,
+): Promise<FeatureChecked[]> {
   using ledger = await Ledger.openToRead(root)
   using session = await openQuery(root, { threads: 1 })
-  const checked: ({ name: string; version: number } & Awaited<ReturnType<typeof compared>>)[] = []
+  const checked: FeatureChecked[] = []
   for (const { key, value } of heldStates(ledger, featurePrefix, shape({}))) {
     const name = `${featurePrefix}${key}`
     if (names.length > 0 && !names.includes(key) && !names.includes(name)) continue
@@ -36,7 +53,13 @@ export async function checkFeatures(root: string, names: readonly string[], with
 }
 
 /** What of these points is computed otherwise. */
-async function compared(session: Engine, feature: FeatureVersion, points: string, weekStart: Weekday, run: RunDeps) {
+async function compared(
+  session: Engine,
+  feature: FeatureVersion,
+  points: string,
+  weekStart: Weekday,
+  run: RunDeps,
+): Promise<FeatureComparison> {
   const told = `make_timestamptz((${endSql('epoch_us(t) // 1000000', feature.grid)}) * 1000000)`
   await session.run(`CREATE OR REPLACE TEMP TABLE feature_stored AS
     SELECT asset, currency, exchange, ${told} AS ts, v, o, epoch_us(observed_at) AS held FROM ${points}`)

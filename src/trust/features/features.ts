@@ -29,8 +29,9 @@ import { hint } from '../../base/suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../../base/time.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { arguedOf, bringGrid, featuresIn, namedFeatures, plannedOver } from './grid.ts'
-import { type Due, selectOf, unrequestedBy, valuesOf, waitsFor } from './values.ts'
+import { type Due, type DueValues, selectOf, unrequestedBy, valuesOf, waitsFor } from './values.ts'
 
+/** A feature as the lake stores it. Derived from its zod shape, which reads it. */
 type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
 
 /** What features are brought up to date with. */
@@ -68,7 +69,7 @@ interface Job extends FeaturesInput {
 }
 
 /** A feature with what its lake keeps of it, and which of its versions the catalogue declares. */
-interface Known {
+interface KnownFeature {
   readonly feature: DeclaredFeature
   readonly name: string
   readonly path: string
@@ -109,7 +110,7 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
 }
 
 /** A feature that reads user data which this lake has not imported yet: it waits, and is no mistake. */
-function missingUserData(ledger: Ledger, known: Known): FeatureTold | null {
+function missingUserData(ledger: Ledger, known: KnownFeature): FeatureTold | null {
   const named = known.feature.sql.match(new RegExp(`\\b${ownPrefix}[\\w/]+`, 'g')) ?? []
   const imported = ownRows(ledger)
   const missing = [...new Set(named)].filter((metric) => !imported.has(metric))
@@ -118,7 +119,7 @@ function missingUserData(ledger: Ledger, known: Known): FeatureTold | null {
 }
 
 /** Refuses one that reads itself, and one whose name a catalogue has otherwise. */
-function refuseNamed({ features, endpoints }: Catalogue, { name, path }: Known): void {
+function refuseNamed({ features, endpoints }: Catalogue, { name, path }: KnownFeature): void {
   const ring = waysFrom(features, name).get(name)
   const names = ring?.map((one) => `${featurePrefix}${one}`) ?? []
   if (ring)
@@ -177,7 +178,10 @@ function chosen(
 }
 
 /** What a feature reads, and what that reads, each with the way there; itself, too, where a ring leads back to it. */
-function waysFrom(features: Catalogue['features'], name: string): ReadonlyMap<string, readonly string[]> {
+function waysFrom(
+  features: ReadonlyMap<string, Placed<DeclaredFeature>>,
+  name: string,
+): ReadonlyMap<string, readonly string[]> {
   const ways = new Map<string, readonly string[]>()
   const ends: (readonly string[])[] = [[name]]
   for (const way of ends)
@@ -189,7 +193,7 @@ function waysFrom(features: Catalogue['features'], name: string): ReadonlyMap<st
   return ways
 }
 
-function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): Known {
+function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): KnownFeature {
   const path = `${featurePrefix}${name}`
   const kept: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
@@ -239,13 +243,13 @@ function firstOf(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
 }
 
 /** The version as the series are told apart by it. */
-const numberOf = ({ at }: Known): string => `v${at + 1}`
+const numberOf = ({ at }: KnownFeature): string => `v${at + 1}`
 
 /** Whether joins take this version already, or it has no value yet. */
-const isCurrent = (known: Known): boolean =>
+const isCurrent = (known: KnownFeature): boolean =>
   known.current.through === null || known.kept.networks[0] === numberOf(known)
 
-const bare = ({ path, at, current, missed }: Known): FeatureTold => ({
+const bare = ({ path, at, current, missed }: KnownFeature): FeatureTold => ({
   name: path,
   version: at + 1,
   status: 'undecided',
@@ -258,7 +262,7 @@ const bare = ({ path, at, current, missed }: Known): FeatureTold => ({
 })
 
 /** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
-async function brought(job: Job, known: Known): Promise<FeatureTold> {
+async function brought(job: Job, known: KnownFeature): Promise<FeatureTold> {
   const { run, deps, catalogue, root, within } = job
   for (let tries = 0; tries < 5; tries++) {
     await buildViews(run.ledger, { catalogue, deps })
@@ -289,7 +293,7 @@ function datedIn(ledger: Ledger): string[] {
   })
 }
 
-function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
+function dueOf({ current, path }: KnownFeature, now: Instant, ledger: Ledger): Due {
   const { grid, latency, first, through } = current
   const weekStart = heldWeekStart(ledger)
   const own = [...heldSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
@@ -299,7 +303,7 @@ function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
 }
 
 /** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
-async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Promise<FeatureTold> {
+async function judge(session: Engine, known: KnownFeature, due: Due, run: RunDeps): Promise<FeatureTold> {
   const { current } = known
   const { sql } = current
   await bringGrid(session, current, due.to)
@@ -326,7 +330,7 @@ async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Pro
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
 
 /** Computes and commits; undefined where the lake went on meanwhile. */
-async function computed(job: Job, known: Known, session: Engine, due: Parameters<typeof valuesOf>[1]) {
+async function computed(job: Job, known: KnownFeature, session: Engine, due: DueValues) {
   const { kept, feature, at, path } = known
   const of = await versionOf(session)
   const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })

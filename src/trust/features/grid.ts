@@ -2,7 +2,7 @@ import { type FeatureVersion, keptFeature } from '../../catalog/features.ts'
 import { usage } from '../../base/errors.ts'
 import { heldStates } from '../../lake/ledger/index-queries.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
-import { argueFromPlan } from '../lookahead/proof/prove.ts'
+import { argueFromPlan, type PlanArgument } from '../lookahead/proof/prove.ts'
 import { featurePrefix } from '../../sources/points/own-rows.ts'
 import { ctesIn, parsedSql } from '../../query/parse-tree.ts'
 import { folded } from '../../query/folded.ts'
@@ -56,7 +56,7 @@ export async function plannedOver(session: Engine, { sql, assets }: FeatureVersi
 }
 
 /** Whether the plan of a feature proves, on this lake, that it looks nowhere ahead, and what stands in the way. */
-export async function arguedOf(session: Engine, feature: FeatureVersion): ReturnType<typeof argueFromPlan> {
+export async function arguedOf(session: Engine, feature: FeatureVersion): Promise<PlanArgument> {
   const sql = (await plannedOver(session, feature)) ?? feature.sql
   return await argueFromPlan(session, { sql, ts: 'ts', labels: [] })
 }
@@ -66,7 +66,7 @@ export function namedFeatures(sql: string): ReadonlySet<string> {
   return new Set((sql.match(anyFeature) ?? []).map((path) => path.slice(featurePrefix.length)))
 }
 
-/** The same as far as the lake has them, with the version of each that joins take. */
+/** The features of the lake that a query names, with the version of each that joins read. */
 export function featuresIn(index: Index, sql: string): Readonly<Record<string, string>> {
   const named = namedFeatures(sql)
   const all = heldStates(index, featurePrefix, shape({})).filter(({ key }) => named.has(key))

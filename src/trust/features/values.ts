@@ -29,6 +29,22 @@ export interface Due {
   readonly weekStart: Weekday
 }
 
+/** Instants that are due, and how they are computed. */
+export interface DueValues extends Due {
+  /** Whether the plan proves that no row looks ahead: one run then computes all instants, otherwise each has its own run. */
+  readonly proved: boolean
+}
+
+/** Computed values of a feature in a table of the session. */
+export interface FeatureValues {
+  /** Name of the table. */
+  readonly table: string
+  /** The column with the value, or several columns that become an object. */
+  readonly values: readonly string[]
+  /** The columns that name the series of a row: asset, currency, exchange. */
+  readonly keys: readonly string[]
+}
+
 const table = 'feature_values'
 const keys = ['asset', 'currency', 'exchange']
 
@@ -44,9 +60,9 @@ function keyNamed(column: string): string | undefined {
  */
 export async function valuesOf(
   session: Engine,
-  { feature, from, to, weekStart, proved }: Due & { readonly proved: boolean },
+  { feature, from, to, weekStart, proved }: DueValues,
   run: RunDeps,
-) {
+): Promise<FeatureValues> {
   const { sql, latency } = feature
   await bringGrid(session, feature, to)
   const { columns } = await selectOf(session, sql, run)
@@ -73,7 +89,6 @@ export async function valuesOf(
     }
   })
   await setMoment(session, 'as_of')
-  /** One column with the value, or several that become an object, and those that tell of which series a row is. */
   return { table, values, keys: columns.flatMap(({ name }) => keyNamed(name) ?? []) }
 }
 
@@ -119,7 +134,7 @@ function finite(column: string, type: string): string {
 const patience = 2 * day
 
 /** What a feature waits for: a series that it reads and that is not resolved at an instant of the grid. */
-interface Waiting {
+interface WaitingPoint {
   readonly at: Instant
   readonly metric: string
   /** Null where nothing of the metric is resolved. */
@@ -165,7 +180,7 @@ export async function waitsFor(
   due: Due,
   now: Instant,
   dated: readonly string[],
-): Promise<Waiting | null> {
+): Promise<WaitingPoint | null> {
   const { feature, from, to, weekStart } = due
   const { grid } = feature
   const { named, isRead, isNamed } = await seriesRead(session, feature, dated)
@@ -176,8 +191,8 @@ export async function waitsFor(
   const unknown = named.find((metric) => !known.some((one) => one.metric === metric))
   if (unknown !== undefined) return { at: from, metric: unknown, asset: null }
   const enough = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
-  const open: Waiting[] = []
-  const wait = (since: Instant, until: Instant | null, { metric, asset }: Omit<Waiting, 'at'>): void => {
+  const open: WaitingPoint[] = []
+  const wait = (since: Instant, until: Instant | null, { metric, asset }: Omit<WaitingPoint, 'at'>): void => {
     const at = ceil(since, grid, weekStart)
     if (at <= to && (until === null || at < until)) open.push({ at, metric, asset })
   }

@@ -9,11 +9,38 @@ import { entryLeaf } from '../../base/merkle/state.ts'
 import { treeRoot } from '../../base/merkle/tree.ts'
 import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
 
+/** A range of versions, both included. */
+export interface VersionRange {
+  readonly from: number
+  readonly to: number
+}
+
+/** Result of comparing a lake with a head. */
+export interface HeadCheck {
+  /** `unsigned`, `damaged`, `behind`, `fork` or `extends`. */
+  readonly verdict: string
+  readonly head: Checkpoint
+  /** Number of entries in the log of the lake. */
+  readonly size: number
+  /** Number of entries of the head that the lake lacks. */
+  readonly behind: number
+  /** Versions among which the first differs from the history of the head; null if none differs. */
+  readonly first: VersionRange | null
+  /** Whether the key signed the head; null if no key was given. */
+  readonly signed: boolean | null
+  /** The verdict in words. */
+  readonly reason: string
+}
+
 /**
  * Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files (docs/proof.md). `first` is
  * between which versions the first lies that is not as the head knew it.
  */
-export async function checkHead(ledger: Ledger, { head, note }: KeptHead, key: NoteKey | undefined) {
+export async function checkHead(
+  ledger: Ledger,
+  { head, note }: KeptHead,
+  key: NoteKey | undefined,
+): Promise<HeadCheck> {
   const { lake } = ledger.head()
   const log = heldLog(ledger)
   const known = Array.from({ length: log?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
@@ -23,7 +50,7 @@ export async function checkHead(ledger: Ledger, { head, note }: KeptHead, key: N
   const size = leaves.length
   const behind = Math.max(0, head.size - size)
   const signed = key === undefined ? null : isSigned(note, key)
-  const is = (verdict: string, reason: string, first: { readonly from: number; readonly to: number } | null = null) => {
+  const is = (verdict: string, reason: string, first: VersionRange | null = null): HeadCheck => {
     return { verdict, head, size, behind, first, signed, reason }
   }
   if (signed === false) return is('unsigned', 'the head bears no sound signature of the key')
@@ -55,7 +82,12 @@ async function exchangedEntry(ledger: Ledger, leaves: readonly string[]): Promis
 }
 
 /** Between which versions a history leaves that of a head: heads of it that the lake keeps narrow it down. */
-async function bracket(root: string, leaves: readonly string[], of: Checkpoint, key: NoteKey | undefined) {
+async function bracket(
+  root: string,
+  leaves: readonly string[],
+  of: Checkpoint,
+  key: NoteKey | undefined,
+): Promise<VersionRange> {
   const { origin, size } = of
   let [from, to] = [1, size]
   for (const { head, note } of await storedHeads(root)) {

@@ -10,7 +10,7 @@ import { engineMemory } from '../../lake/store/memory.ts'
 /** What the engine holds to read files at all, and for a point that it sorts: 170 bytes at most were seen. */
 const readingBytes = 32 * mega
 const pointBytes = 224
-/** And so many points at most are told by one version: what was told stays, wherever the rest is cut short. */
+/** Most points that one version records: recorded points stay, even if the rest is cut short. */
 const mostPoints = 4_000_000
 
 /** The series of which the ledger does not know the chain of every point: earlier programs told none, or of lines. */

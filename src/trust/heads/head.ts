@@ -51,11 +51,22 @@ export function headNote(head: Checkpoint, key: NoteKey | undefined): SignedNote
   return key?.secret ? signedNote(key, told) : { text: told, signatures: [] }
 }
 
-/** A head that was kept, and what it says. */
-export type KeptHead = NonNullable<ReturnType<typeof keptHead>>
+/** A stored head of the log. */
+export interface KeptHead {
+  /** The signed note that contains the head. */
+  readonly note: SignedNote
+  /** Origin, size and root of the log, as the note states them. */
+  readonly head: Checkpoint
+}
 
-/** Takes a kept head apart; undefined where it is none. */
-export function keptHead(file: string) {
+/** A head in the lake. */
+export interface StoredHead extends KeptHead {
+  /** Reply of a time-stamp authority (RFC 3161); null if the head has no time stamp. */
+  readonly reply: Buffer | null
+}
+
+/** Reads a head from the text of its file; undefined if the text is not a head. */
+export function keptHead(file: string): KeptHead | undefined {
   const note = readSigned(file)
   const head = note && checkpointOf(note.text)
   return note && head && { note, head }
@@ -65,7 +76,7 @@ export function keptHead(file: string) {
 const timeStampFile = (size: number): string => headFile(size).replace(/txt$/, 'tsr')
 
 /** The heads that the lake keeps, ascending, each with its time stamp (RFC 3161), if it has one. */
-export async function storedHeads(root: string) {
+export async function storedHeads(root: string): Promise<StoredHead[]> {
   const names = (await namesIn(inLake(root, places.heads))).filter((name) => /^\d+\.txt$/.test(name)).toSorted()
   const files = names.map(async (name) => {
     const kept = keptHead((await textOf(inLake(root, `${places.heads}/${name}`))) ?? '')

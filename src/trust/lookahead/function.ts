@@ -9,7 +9,7 @@ import { endCalendar } from './calendar.ts'
 import { bringOwn, cutOwn, ownTable, refuseOwnName } from './own-files.ts'
 import type { TrialInput } from './runs.ts'
 import { tryFutures, undecided } from './trial.ts'
-import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './world.ts'
+import { changedWorld, enter, openWorlds, type Subject, type World, type WorldReader, wholeLake } from './world.ts'
 
 /** What a function said instead of rows. */
 export class Raised extends Error {
@@ -22,7 +22,7 @@ export class Raised extends Error {
   }
 }
 
-/** The same world for a function, which may ask beyond `as_of`: what is cut is not there at all. */
+/** Returns a world for a function, which may query beyond `as_of`: points after the cut-off do not exist in it. */
 export function gone(world: World): World {
   const { as_of: at } = world
   return at === undefined ? world : { ...world, ...changedWorld(`[${microsOf(at)}]`, 'gone') }
@@ -48,14 +48,19 @@ type Answer = (table: string, world: World) => Promise<readonly string[]>
  * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
  * Of a function there is no plan. One that raises, or whose rows are no result, is undecided, with the reason.
  */
-export async function proveFunction(session: Engine, text: string, input: TrialInput, answer: Answer) {
+export async function proveFunction(
+  session: Engine,
+  text: string,
+  input: TrialInput,
+  answer: Answer,
+): Promise<LookaheadProof> {
   const noted = new Set<string>()
   const fill = async (table: string, world: World): Promise<void> => {
     const notes = await answer(table, world)
     // What only another world lacks says nothing of the lake.
     if (world === wholeLake) for (const note of notes) noted.add(note)
   }
-  const within: Subject['within'] = async () => {
+  const within: WorldReader = async () => {
     throw new RangeError('a function gives no relation')
   }
   const subject: Subject = { session, text, kind: 'function', preparation: [], hands: [], fill, within }

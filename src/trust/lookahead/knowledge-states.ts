@@ -19,16 +19,23 @@ const moments = 'proof_moment'
 const manyArrivals = 4_000_000
 
 /**
- * The instants of a result by what was known at them: between two instants of one state nothing arrived of what the
- * query reads, so that one cut-off, at the last of them, tries them all.
+ * States of knowledge: the instants of a result, grouped by what was known at them. Between two instants of one state
+ * nothing arrived of the data that the query reads, so one cut-off, at the last of them, tries them all.
  */
-export type States = Awaited<ReturnType<typeof numberStates>>
+export interface States {
+  /** Number of states. */
+  readonly count: number
+  /** SELECT of the instants of the registry's polls, empty if each instant counts; null if points alone tell the states apart. */
+  readonly polls: string | null
+  /** FROM and WHERE of the points that the query reads. */
+  readonly known: string
+}
 
 /**
  * Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant; `polls` of the registry's, which
  * then count too, null where points alone tell the states apart; `known` are FROM and WHERE of the points that it reads.
  */
-export async function numberStates(subject: Subject, at: string, most = manyArrivals) {
+export async function numberStates(subject: Subject, at: string, most: number = manyArrivals): Promise<States> {
   const { session } = subject
   const known = await pointsRead(subject)
   const polls = await pollsOf(subject)

@@ -7,15 +7,13 @@ import { words } from '../../query/gate-lists.ts'
 import { type Door, noteTexts } from '../../query/note-texts.ts'
 import { notesOfSql } from '../../query/question.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
-import { tryFutures, undecided } from './trial.ts'
+import { type TrialOutcome, tryFutures, undecided } from './trial.ts'
 import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
-import { argueFromPlan } from './proof/prove.ts'
+import { argueFromPlan, type PlacedObstacle } from './proof/prove.ts'
 import type { Obstacle } from './proof/values.ts'
 import type { Node } from './proof/nodes.ts'
-import { fileRead, parsedSql, tablesIn, treesOf } from '../../query/parse-tree.ts'
-
-type Parsed = Awaited<ReturnType<typeof parsedSql>>
+import { fileRead, type ParsedSql, parsedSql, tablesIn, treesOf } from '../../query/parse-tree.ts'
 
 export type { LookaheadDifference as Difference } from './runs.ts'
 
@@ -34,19 +32,27 @@ interface ProofInput extends TrialInput {
   readonly door?: Door
 }
 
-/** What came of it: what running it tells, and what the plan says. */
-export interface LookaheadProof extends ReturnType<typeof undecided> {
-  /** Whether the plan says that no row differs on any lake at any cut-off; only beside `clean`. */
+/** Result of a look-ahead proof: the outcome of the trials, and the argument from the plan. */
+export interface LookaheadProof extends TrialOutcome {
+  /** Whether the plan proves that no row differs on any lake at any cut-off; true only if the verdict is `clean`. */
   readonly proved: boolean
   /** The reasons of the plan, a line each. */
   readonly chain: readonly string[]
-  /** What stands in the way of a proof from the plan: the expression, and why; its place, counted from 1, where it is known. */
-  readonly unproved: ReturnType<typeof inText> | null
-  /** What its rows rest on beside what was known, whatever the verdict. */
+  /** The expression that prevents a proof from the plan; null if there is none. */
+  readonly unproved: LocatedObstacle | null
+  /** Assumptions that the rows depend on, whatever the verdict. */
   readonly assumes: readonly Assumed[]
 }
 
-/** What the plan says, and where in the text of the query's author. */
+/** An obstacle to a proof, with its place in the text of the query's author. */
+export interface LocatedObstacle extends Obstacle {
+  /** Line, counted from 1; null if the place is not known. */
+  readonly line: number | null
+  /** Column, counted from 1; null if the place is not known. */
+  readonly column: number | null
+}
+
+/** The argument from the plan. */
 type Argued = Pick<LookaheadProof, 'proved' | 'chain' | 'unproved'>
 
 /** Views that obey only observed_as_of. */
@@ -151,17 +157,14 @@ async function argue(session: Engine, input: ProofInput): Promise<Argued> {
 }
 
 /** Of what is undecided: the table or function at fault, where there is one, with its place in the text. */
-function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: Parsed): Argued {
+function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: ParsedSql): Argued {
   const sql = input.preparation?.length ? (input.planned ?? input.sql) : input.sql
   const at = past && tree && !('error' in tree) ? placeOf(sql, tree.statements, past) : null
   return { proved: false, chain: [], unproved: inText({ sql }, { what: past?.what ?? 'the query', why, at }) }
 }
 
 /** The place of an obstacle in its author's text. */
-function inText(
-  { sql }: Pick<ProofInput, 'sql'>,
-  { what, why, at }: NonNullable<Awaited<ReturnType<typeof argueFromPlan>>['unproved']>,
-) {
+function inText({ sql }: Pick<ProofInput, 'sql'>, { what, why, at }: PlacedObstacle): LocatedObstacle {
   const lines = at === null ? null : sql.slice(0, at).split('\n')
   return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }
 }

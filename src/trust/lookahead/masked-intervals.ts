@@ -1,10 +1,8 @@
 import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
-import { type ColumnSpec, digestUpTo, rowsDigestSql, type Trial, whereItRuns } from './runs.ts'
+import { type ColumnSpec, digestUpTo, type Probe, rowsDigestSql, type Trial, whereItRuns } from './runs.ts'
 import { closing } from '../../query/lake.ts'
 import type { States } from './knowledge-states.ts'
 import type { World } from './world.ts'
-
-type Probe = Parameters<typeof digestUpTo>[0]
 
 /*
  * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.
@@ -13,14 +11,16 @@ type Probe = Parameters<typeof digestUpTo>[0]
  * With m runs each state has stood right before a hole once.
  */
 
+/** Returns the world in which the data between these edges are hidden or changed. */
+type EdgeWorld = (edges: string) => World
+
 /** How the holes lie, one behind each state that leaves `run` when divided by `every`, and what is done to them. */
 interface Comb {
   readonly every: number
   readonly run: number
   /** What its run is called where several combs are tried. */
   readonly label?: number
-  /** The world with what lies in these edges hidden, or changed. */
-  readonly world: (edges: string) => World
+  readonly world: EdgeWorld
 }
 
 /** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
@@ -39,7 +39,7 @@ function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): str
  * How many states behind a hole the query remembers what was in it: measured with one hole in the middle. States
  * before it that move are noted.
  */
-export async function measureMemory(probe: Probe, count: number, world: Comb['world']): Promise<number> {
+export async function measureMemory(probe: Probe, count: number, world: EdgeWorld): Promise<number> {
   const middle = Math.floor(count / 2)
   await runHoles(probe, { every: count, run: middle, world })
   const [row] = await probe.subject.session.rows<{ n: bigint | null }>(
@@ -56,7 +56,7 @@ export async function combsFor(
   trial: Trial,
   { count, polls }: States,
   { most, usual }: { readonly most: number; readonly usual: number },
-  world: Comb['world'],
+  world: EdgeWorld,
   counted: () => void,
 ): Promise<number> {
   if (polls !== null || most < 3) return 0

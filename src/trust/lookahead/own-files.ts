@@ -1,7 +1,7 @@
 import { usage } from '../../base/errors.ts'
 import { carry } from '../../query/row-comparison.ts'
 import { Engine, isSameName, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
-import { columnsOf } from '../../lake/store/parquet.ts'
+import { type Columns, columnsOf } from '../../lake/store/parquet.ts'
 import { decidedSql } from './world.ts'
 import { clockWords } from '../../query/views/compile.ts'
 import { instantSql, utcSql } from '../../query/views/template.ts'
@@ -69,7 +69,7 @@ export const ownChange = (name: string) => `own ${lowerName(name)}` as const
 /** User data that a session of proofs reads by a name. */
 export interface OwnRelation {
   readonly name: string
-  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly columns: Columns
   /** Its column with the instant from which on a row was known, as it is written there; null where rows are given. */
   readonly clock: string | null
 }

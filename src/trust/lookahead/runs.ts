@@ -50,21 +50,23 @@ export interface LookaheadDifference {
   /** On the lake as it stood at `as_of`, or as it would be had something else come after that. */
   readonly truncated: Cell
   /** What was done to that which came after `as_of`: taken away, given other values, some of its points taken away, or later decisions with it. */
-  readonly future: Future
+  readonly future: FutureKind
 }
 
-/** What was done to the future in a run; of a `calendar` the later decisions were taken away with it. */
-type Future = 'cut' | 'other values' | 'other points' | 'calendar'
+/** Change of the future in a run; `calendar` takes the later decisions away, too. */
+export type FutureKind = 'cut' | 'other values' | 'other points' | 'calendar'
 
 const shown = 20
 const shownEach = 5
 /** So many rows of a difference are looked at. */
 export const fetched = 200
 
-/** What runs again and again, its columns, and the SQL of a row's instant. */
-interface Probe {
+/** A query or function that runs again and again. */
+export interface Probe {
   readonly subject: Subject
+  /** Columns of its result. */
   readonly columns: readonly ColumnSpec[]
+  /** SQL of a row's instant. */
   readonly at: string
 }
 
@@ -79,12 +81,18 @@ export interface Trial extends Probe {
   readonly complaints: string[]
   runs: number
   changed: number
-  /** States of knowledge at which the result has no row: how many were tried, how many there are. */
-  rowless: { readonly tried: number; readonly all: number }
+  rowless: RowlessInstants
+}
+
+/** States of knowledge at which the result has no row. */
+export interface RowlessInstants {
+  /** Number of them at which the query ran. */
+  readonly tried: number
+  readonly all: number
 }
 
 /** Runs in a world that is the whole lake up to a cut-off, and notes what differs up to there. */
-export async function runAt(trial: Trial, cutoff: string, world: World, future: Future): Promise<void> {
+export async function runAt(trial: Trial, cutoff: string, world: World, future: FutureKind): Promise<void> {
   const { subject, columns, at, differences, stories } = trial
   await subject.fill('proof_cut', world)
   const upTo = upToSql(at, cutoff)
@@ -128,7 +136,7 @@ function upToSql(at: string, cutoff: string): string {
   return `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
 }
 
-async function storyOf({ subject, at }: Probe, cutoff: string, bags: Bags, rounding: boolean): Promise<CutStory> {
+async function storyOf({ subject, at }: Probe, cutoff: string, bags: RowBags, rounding: boolean): Promise<CutStory> {
   const upTo = upToSql(at, cutoff)
   const [row] = await subject.session.rows<{ first: string }>(
     `SELECT min(${at}) AS first FROM proof_full WHERE ${upTo}`,
@@ -156,8 +164,23 @@ export interface ColumnSpec {
   readonly ts: boolean
 }
 
-/** What only the whole lake has, and what only the other one. */
-type Bags = Awaited<ReturnType<typeof bagDifference>>
+/** Rows of two results without an equal on the other side. */
+interface RowBags {
+  /** Rows of the whole lake only. */
+  readonly missing: RowBag
+  /** Rows of the other lake only. */
+  readonly extra: RowBag
+}
+
+/** Rows of one side. */
+interface RowBag {
+  /** The latest of the rows. */
+  readonly rows: readonly Row[]
+  /** Number of all rows. */
+  readonly count: number
+  /** Earliest instant of a row, ISO; null if there is no row. */
+  readonly earliest: string | null
+}
 
 /** One row or value that differs. */
 type Mismatch = Pick<LookaheadDifference, 'row' | 'column' | 'full' | 'truncated'>
@@ -166,11 +189,16 @@ type Mismatch = Pick<LookaheadDifference, 'row' | 'column' | 'full' | 'truncated
  * The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, each as often as one has it more:
  * the latest `most` of them, how many there are, the earliest instant.
  */
-export async function bagDifference(session: Engine, columns: readonly ColumnSpec[], where: string, most: number) {
+export async function bagDifference(
+  session: Engine,
+  columns: readonly ColumnSpec[],
+  where: string,
+  most: number,
+): Promise<RowBags> {
   const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
   const ts = quoteName(columns.find((column) => column.ts)?.name ?? '')
   const side = (table: string): string => `SELECT ${names.join(', ')} FROM ${table} WHERE ${where}`
-  const only = async (left: string, right: string) => {
+  const only = async (left: string, right: string): Promise<RowBag> => {
     await session.run(`CREATE OR REPLACE TEMP TABLE proof_only AS ${side(left)} EXCEPT ALL ${side(right)}`)
     const [facts] = await session.rows<{ n: bigint; earliest: string | null }>(
       `SELECT count(*) AS n, strftime(min(${ts}), '%Y-%m-%dT%H:%M:%S.%fZ') AS earliest FROM proof_only`,
@@ -185,7 +213,7 @@ export async function bagDifference(session: Engine, columns: readonly ColumnSpe
  * Pairs the rows of both sides that are the same but for some values: first by everything that is not a double, then by
  * instant and texts. What finds no partner differs as a whole row.
  */
-export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Bags, tolerance: number): Mismatch[] {
+export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: RowBags, tolerance: number): Mismatch[] {
   const compared = columns.filter(({ label }) => !label)
   const exactly = compared.filter(({ type }) => !/^(DOUBLE|FLOAT|DECIMAL)/.test(type))
   const loosely = compared.filter(({ ts, type }) => ts || type === 'VARCHAR')

@@ -1,4 +1,4 @@
-import type { LookaheadDifference } from './runs.ts'
+import type { FutureKind, LookaheadDifference } from './runs.ts'
 import { number } from '../../base/figures.ts'
 
 /** A row that differs as somebody would tell it: when, about what, what the query gives, and what it would have given. */
@@ -13,7 +13,7 @@ export function leakSentence({ as_of, row, column, full, truncated, future }: Lo
     : `${at} there is a row; ${otherwise}, there is none`
 }
 
-const otherwises: Readonly<Record<LookaheadDifference['future'], (at: string) => string>> = {
+const otherwises: Readonly<Record<FutureKind, (at: string) => string>> = {
   cut: (at) => `knowing only what was known at ${at}`,
   'other values': () => 'had something else come later',
   'other points': () => 'had something else come later',

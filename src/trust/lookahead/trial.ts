@@ -12,6 +12,7 @@ import {
   fetched,
   isRounding,
   matchRows,
+  type RowlessInstants,
   runAt,
   type Trial,
   type TrialInput,
@@ -21,8 +22,8 @@ import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type S
 import { mayBeRevised } from './proof/tables.ts'
 import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
 
-/** What running it tells. */
-interface Tested {
+/** Result of running a query or function without parts of the future, and with other ones. */
+export interface TrialOutcome {
   readonly verdict: 'clean' | 'leak' | 'undecided'
   /** Why, in words; for a leak the likely cause. */
   readonly reason: string | null
@@ -51,7 +52,7 @@ export async function tryFutures(
   given: TrialInput,
   notes: readonly string[],
   { alone, isProved }: { readonly alone: boolean; readonly isProved: () => Promise<boolean> },
-): Promise<Tested | 'unsteady'> {
+): Promise<TrialOutcome | 'unsteady'> {
   const { session } = subject
   await subject.fill('proof_full', wholeLake)
   const described = await columnsOf(session, 'proof_full')
@@ -169,7 +170,7 @@ interface JudgedBy {
   readonly readsRegistry: boolean
 }
 
-async function judge(trial: Trial, { rows, notes, chance, readsRegistry }: JudgedBy): Promise<Tested> {
+async function judge(trial: Trial, { rows, notes, chance, readsRegistry }: JudgedBy): Promise<TrialOutcome> {
   const { stories, differences, subject, input } = trial
   const differing = stories.reduce((sum, story) => sum + story.differing, 0)
   const ran = { cutoffs: trial.runs, changed: trial.changed, rows, differences, differing }
@@ -209,7 +210,7 @@ async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<
 }
 
 /** How rare a leak may be that touches one decision, by what the next step brings. */
-function odds(tried: number, states: number, rowless: Trial['rowless'], holes: boolean): string {
+function odds(tried: number, states: number, rowless: RowlessInstants, holes: boolean): string {
   const how = holes ? ', some as of themselves, the others without what came right after them' : ''
   const empty = rowless.all === 0 ? '' : `, and ${rowless.tried} of ${rowless.all} at which there is no row`
   const said = `${tried} of ${states} states of knowledge were tried${how}${empty}`
@@ -219,7 +220,7 @@ function odds(tried: number, states: number, rowless: Trial['rowless'], holes: b
 }
 
 /** What is said where nothing can be tried. */
-export function undecided(reason: string, rows: number, notes: readonly string[]): Tested {
+export function undecided(reason: string, rows: number, notes: readonly string[]): TrialOutcome {
   const none = { cutoffs: 0, changed: 0, differences: [], differing: 0, depends_on: [] }
   return { verdict: 'undecided', reason, rows, ...none, notes }
 }

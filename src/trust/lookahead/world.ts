@@ -99,9 +99,11 @@ export interface Subject {
   readonly hands: readonly Engine[]
   /** Puts the rows that it gives in a world into a temporary table. */
   readonly fill: (table: string, world: World) => Promise<void>
-  /** Does work with a relation for FROM of the rows that a query gives in a world, in any of its sessions. */
-  readonly within: <T>(session: Engine, world: World, work: (rows: string) => Promise<T>) => Promise<T>
+  readonly within: WorldReader
 }
+
+/** Does work with a relation, for FROM, of the rows that a query gives in a world, in any of its sessions. */
+export type WorldReader = <T>(session: Engine, world: World, work: (rows: string) => Promise<T>) => Promise<T>
 
 /** What stands before a query, and its text for readers. */
 interface QueryMeans {
@@ -116,7 +118,7 @@ export function querySubject(
   sql: string,
   { preparation = [], text = sql, hands = [] }: QueryMeans = {},
 ): Subject {
-  const within: Subject['within'] = async (own, world, work) => {
+  const within: WorldReader = async (own, world, work) => {
     await enter(own, world)
     try {
       await runPreparation(own, preparation)

@@ -6,25 +6,23 @@ import { Ledger } from '../../lake/ledger/ledger.ts'
 import { ownScript } from '../../query/altered-lake.ts'
 import { carryFile } from '../../query/row-comparison.ts'
 import { refuseOthers } from '../../query/changed-files.ts'
-import { makersOf } from './explain-points.ts'
+import { makersOf, type RowCauses, type VersionPair } from './explain-points.ts'
 import { isSameRun, openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
-import { changedText } from './explain-text.ts'
+import { changedText, type ViewsChange } from './explain-text.ts'
 import { strangeViews } from '../../query/lake.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
-import { bringKept, engineVersion, firstRow, type FirstRow, keptRows, sameRows, type StampNote } from './stamped.ts'
+import { bringKept, type ChangedRow, engineVersion, firstRow, keptRows, sameRows, type StampNote } from './stamped.ts'
 import { fileReadIn } from '../../query/parse-tree.ts'
-
-type Makers = NonNullable<Awaited<ReturnType<typeof makersOf>>>
 
 /** Two results of one query, of which it is asked why they differ. */
 export interface ExplainInput {
   readonly root: string
-  /** A stamped result. */
+  /** Path of a stamped result. */
   readonly from: string
-  /** Another one; null: the same query on the lake as it stands. */
+  /** Path of a second stamped result; null: the query of the first on the lake as it stands. */
   readonly to: string | null
-  /** So many runs may narrow down what makes the first row. */
+  /** Most runs to find the causes of the first row (300). */
   readonly tries?: number
   /** Name and version of this program, if it is to be compared with that of the stamps. */
   readonly program?: string
@@ -48,7 +46,7 @@ interface GuiltyCommit
 }
 
 /** Why two results differ. */
-export interface Explained extends Makers {
+export interface Explained extends RowCauses {
   /** `other query`: of two queries nothing is compared; `unexplained`: they differ, and nothing that the lake holds says why. */
   readonly verdict: 'same' | 'explained' | 'unexplained' | 'other query'
   readonly reason: string | null
@@ -58,11 +56,12 @@ export interface Explained extends Makers {
   readonly versions: number
   /** How often the query ran to find the commit and the text. */
   readonly runs: number
-  /** What of the views and macros differs, where that alone changes the result; null where it does not. */
-  readonly text: Awaited<ReturnType<typeof changedText>> | null
+  /** Differences of the views and macros, if they alone change the result; null otherwise. */
+  readonly text: ViewsChange | null
+  /** The commit that changed the result; null if there is none. */
   readonly commit: GuiltyCommit | null
-  /** The first row in which the commit changed the result: before it and after it. */
-  readonly row: Omit<FirstRow, 'lines'> | null
+  /** The first row in which the commit changed the result; null if no commit did. */
+  readonly row: ChangedRow | null
   readonly notes: readonly string[]
 }
 
@@ -106,7 +105,7 @@ interface Search {
   runs: number
 }
 
-const nothing: Makers = { points: [], records: [], minimal: true }
+const nothing: RowCauses = { points: [], records: [], minimal: true }
 
 function storyOf(from: Result, to: Result): Explained {
   const side = ({ file, version }: Side): Side => ({ file, version })
@@ -120,7 +119,7 @@ async function stamped(ledger: Ledger, file: string): Promise<Result> {
   return { file, version: note.version, note, script: source.script }
 }
 
-/** The same query over the views as they stand. */
+/** The query of a result over the views as they stand. */
 async function today(ledger: Ledger, { note }: Result): Promise<Result> {
   const script = await ownScript(ledger.root)
   const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script) ?? []
@@ -157,9 +156,10 @@ async function notesOf(later: Standpoint, given: readonly (Result | null)[], inp
   return [...new Set([...past, ...others])]
 }
 
-type Found = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof Makers>
+/** The parts of `Explained` that a search finds. */
+type SearchResult = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof RowCauses>
 
-async function searched(search: Search): Promise<Found> {
+async function searched(search: Search): Promise<SearchResult> {
   const { ledger, from, to } = search
   const versions = heldVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
   const [oldest, newest] = [versions.at(0), versions.at(-1)]
@@ -190,8 +190,8 @@ async function searched(search: Search): Promise<Found> {
 /** What of the commit makes the first row. */
 async function narrowed(
   { ledger, input, run, to }: Search,
-  own: Pick<Parameters<typeof makersOf>[0], 'earlier' | 'guilty' | 'after' | 'row'>,
-): Promise<Makers | undefined> {
+  own: Pick<VersionPair, 'earlier' | 'guilty' | 'after' | 'row'>,
+): Promise<RowCauses | undefined> {
   let tries = 0
   const onTry = (): void => {
     tries++
@@ -214,11 +214,19 @@ function count(search: Search, about: string): void {
   search.input.onRun?.({ runs: search.runs, about })
 }
 
+/** Comparison of the earlier result with the later views. */
+interface TextFinding {
+  /** Differences of the views that change the result; null if there are none. */
+  readonly text: ViewsChange | null
+  /** Reason why the earlier result cannot be made again; null if it can. */
+  readonly lost: string | null
+}
+
 /**
  * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked: what of
  * their text makes the difference, or that it does not come again at all.
  */
-async function differingText(search: Search, start: KeptRun) {
+async function differingText(search: Search, start: KeptRun): Promise<TextFinding> {
   const { from, to, input, run, ledger } = search
   if (start.result === from.note.result) return { text: null, lost: null }
   const { query, variables } = from.note

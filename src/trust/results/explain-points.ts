@@ -7,41 +7,55 @@ import { alteredScript, realPoints, relationOfPoints } from '../../query/views/s
 import { tableOf, filesSql } from '../../query/views/relations.ts'
 import { countOf, type FirstRow, type StampNote } from './stamped.ts'
 import { openStandpoint, type Standpoint, type KeptRun } from './explain-runs.ts'
-import { changedFields, smallestPart, textsOf } from './explain-text.ts'
+import { changedFields, type FieldChange, smallestPart, textsOf } from './explain-text.ts'
 import { price, priced } from '../../query/points.ts'
 import { instantText } from '../../query/projection.ts'
 import type { RunDeps } from '../../query/run.ts'
 
-/** What is told of a point before a commit, or after it. */
-interface ToldPoint {
+/** A stored point at one version. */
+export interface PointState {
+  /** Number; null for a point with an object, or without a value. */
   readonly v: number | null
+  /** Object or list as JSON text; null for a number. */
   readonly o: string | null
   readonly available_at: string
-  /** When this lake first held it. */
+  /** Instant at which this lake first stored the point. */
   readonly observed_at: string
   readonly basis: string
 }
 
-/** A point that a commit brought, dated anew or took away: null where it was not there. */
-interface ChangedPoint extends SeriesName {
+/** A point that a commit added, dated anew or removed. */
+export interface ChangedPoint extends SeriesName {
   readonly t: string
-  readonly from: ToldPoint | null
-  readonly to: ToldPoint | null
+  /** The point before the commit; null if it was not stored. */
+  readonly from: PointState | null
+  /** The point after the commit; null if it is not stored. */
+  readonly to: PointState | null
 }
 
-/** A step in the history of a record, and the fields in which it differs from the one before. */
-type ChangedRecord = Awaited<ReturnType<typeof recordOf>>
+/** A step in the history of a record of the registry. */
+export interface ChangedRecord {
+  /** Table of the record. */
+  readonly table: string
+  readonly id: string
+  /** Kind of the step: the operation of the registry, `listed`, or `gone` for a step that the commit removed. */
+  readonly what: string
+  /** Instant of the step, ISO. */
+  readonly at: string
+  /** Fields that differ from the step before; empty for a new or deleted record. */
+  readonly fields: readonly FieldChange[]
+}
 
-/** What makes the first row that differs: without any one of these it would be as it was. */
-interface Makers {
+/** Points and records of a commit without any one of which the first differing row would be unchanged. */
+export interface RowCauses {
   readonly points: readonly ChangedPoint[]
   readonly records: readonly ChangedRecord[]
-  /** False where the tries did not suffice to leave out all that can be. */
+  /** Whether nothing can be left out; false if the tries ended before. */
   readonly minimal: boolean
 }
 
-/** Two neighbouring versions, the rows that they give, and what made them. */
-interface Between {
+/** Two neighbouring versions with different results. */
+export interface VersionPair {
   readonly ledger: Ledger
   readonly root: string
   /** The text of the views, its version, and the query over it. */
@@ -53,7 +67,7 @@ interface Between {
   readonly guilty: Micros
   readonly after: KeptRun
   readonly row: FirstRow
-  /** So many runs at most. */
+  /** Most runs. */
   readonly tries: number
   readonly onTry: () => void
 }
@@ -63,9 +77,9 @@ interface Table {
   readonly name: string
   /** The relation over its files, as it stands in the text of the views. */
   readonly relation: string
-  /** By which its rows are told apart. */
+  /** Columns that identify a row. */
   readonly keys: readonly string[]
-  /** Those of them by which rows belong together, the widest first. */
+  /** Keys by which rows belong together, the widest first. */
   readonly within: readonly string[]
   /** When a row came. */
   readonly clock: string
@@ -80,12 +94,12 @@ interface Item {
   readonly within: readonly string[]
 }
 
-const none: Makers = { points: [], records: [], minimal: true }
+const none: RowCauses = { points: [], records: [], minimal: true }
 const pointsWithin = ['asset', 'metric', 't']
 const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
 
 /** What of a commit makes the row; undefined where it is made by none of its points and records. */
-export async function makersOf(between: Between, run: Omit<RunDeps, 'folder'>): Promise<Makers | undefined> {
+export async function makersOf(between: VersionPair, run: Omit<RunDeps, 'folder'>): Promise<RowCauses | undefined> {
   const tables = tablesOf(between)
   const script = mixedScript(between.script, tables)
   if (script === undefined) return undefined
@@ -100,7 +114,11 @@ export async function makersOf(between: Between, run: Omit<RunDeps, 'folder'>): 
   return undefined
 }
 
-async function narrowedTo(mixed: Standpoint, tables: readonly Table[], between: Between): Promise<Makers | undefined> {
+async function narrowedTo(
+  mixed: Standpoint,
+  tables: readonly Table[],
+  between: VersionPair,
+): Promise<RowCauses | undefined> {
   const all = await itemsOf(mixed.engine, tables)
   const wanted = await countOf(between.after.session, between.row)
   const does = async (part: readonly Item[]): Promise<boolean> => {
@@ -131,7 +149,7 @@ async function narrowest(all: readonly Item[], does: (part: readonly Item[]) => 
 }
 
 /** The points, and every table of the registry's history, as the text of the views reads them. */
-function tablesOf({ ledger, root, script, version }: Between): readonly Table[] {
+function tablesOf({ ledger, root, script, version }: VersionPair): readonly Table[] {
   const points = relationOfPoints(script)
   const ofPoints =
     points === undefined
@@ -186,7 +204,7 @@ function place({ name }: Table, what: 'before' | 'after' | 'differing' | 'chosen
 }
 
 /** Which keys differ between both versions, and what these held of them. */
-async function gather(engine: Engine, tables: readonly Table[], between: Between, named: boolean): Promise<void> {
+async function gather(engine: Engine, tables: readonly Table[], between: VersionPair, named: boolean): Promise<void> {
   const { query } = between.note
   const texts = named ? [...(await textsOf(engine, query)), ...(query.includes(price) ? [priced] : [])] : null
   for (const table of tables) {
@@ -250,7 +268,7 @@ async function choose(engine: Engine, tables: readonly Table[], part: readonly I
   }
 }
 
-async function madeBy(engine: Engine, part: readonly Item[]): Promise<Makers> {
+async function madeBy(engine: Engine, part: readonly Item[]): Promise<RowCauses> {
   const points: ChangedPoint[] = []
   const records: ChangedRecord[] = []
   for (const { table, n } of part)
@@ -259,7 +277,7 @@ async function madeBy(engine: Engine, part: readonly Item[]): Promise<Makers> {
   return { ...none, points, records }
 }
 
-/** The same record without a name, as rows have it. */
+/** A record as a mapped type, as the engine's rows need it. */
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
 async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {
@@ -268,8 +286,8 @@ async function pointOf(engine: Engine, table: Table, n: number): Promise<Changed
     `SELECT ${names.join(', ')}, ${instantText('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
   )
   if (key === undefined) throw new RangeError('no such point')
-  const side = async (what: 'before' | 'after'): Promise<ToldPoint | null> => {
-    const [found] = await engine.rows<Plain<ToldPoint>>(
+  const side = async (what: 'before' | 'after'): Promise<PointState | null> => {
+    const [found] = await engine.rows<Plain<PointState>>(
       `SELECT v, o, ${instantText('available_at')} AS available_at, ${instantText('observed_at')} AS observed_at, basis
        FROM ${place(table, what)} WHERE n = ${n}`,
     )
@@ -280,7 +298,7 @@ async function pointOf(engine: Engine, table: Table, n: number): Promise<Changed
 
 type Step = { readonly id: string; readonly at: string; readonly what: string; readonly record: string | null }
 
-async function recordOf(engine: Engine, table: Table, n: number) {
+async function recordOf(engine: Engine, table: Table, n: number): Promise<ChangedRecord> {
   const { name, clock, read } = table
   const at = quoteName(clock)
   const what =

@@ -6,7 +6,7 @@ import { bringKept, type PinnedQuery, runStamped, sameRows } from './stamped.ts'
 import type { RunDeps } from '../../query/run.ts'
 
 /** A query that is run again and again over one text of the views; `before` makes tables that this reads. */
-type Asked = Pick<PinnedQuery, 'root' | 'script' | 'query' | 'variables'> & Pick<SessionOptions, 'before'>
+type RepeatedQuery = Pick<PinnedQuery, 'root' | 'script' | 'query' | 'variables'> & Pick<SessionOptions, 'before'>
 
 /** The rows that one run gave; they are there until it is disposed of. */
 export interface KeptRun extends Disposable {
@@ -24,7 +24,10 @@ export interface Standpoint extends Disposable {
 }
 
 /** Opens a text of the views on one thread, so that sums repeat. */
-export async function openStandpoint({ root, script, query, variables, before }: Asked, run: Omit<RunDeps, 'folder'>) {
+export async function openStandpoint(
+  { root, script, query, variables, before }: RepeatedQuery,
+  run: Omit<RunDeps, 'folder'>,
+) {
   const engine = await openQuery(root, { script, threads: 1, anyVariable: true, query, ...(before && { before }) })
   const at = async (instant: Micros): Promise<KeptRun> => {
     const session = await engine.session()

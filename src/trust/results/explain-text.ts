@@ -4,12 +4,34 @@ import { constantTexts, namesIn, treesOf } from '../../query/parse-tree.ts'
 
 const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
-/** What of two texts of the views a query has to do with, asked of sessions on both. */
+/** A field in which two records differ. */
+export interface FieldChange {
+  readonly field: string
+  /** Value before and after; null if the record has no such field. */
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** A field of a metric's entry in the catalogue that changed. */
+export interface CatalogueChange extends FieldChange {
+  /** Path of the metric. */
+  readonly path: string
+}
+
+/** Differences between two texts of the views that concern a query. */
+export interface ViewsChange {
+  /** Views and macros that the query names and whose SQL differs. */
+  readonly objects: readonly string[]
+  /** Differences in the catalogue for the metrics that the query names. */
+  readonly catalogue: readonly CatalogueChange[]
+}
+
+/** Compares two texts of the views, as far as a query depends on them; `own` and `later` are sessions on both. */
 export async function changedText(
   [own, later]: readonly [Engine, Engine],
   [from, to]: readonly [string, string],
   query: string,
-) {
+): Promise<ViewsChange> {
   const [before, after] = [objectsOf(from), objectsOf(to)]
   const named = namesIn(await treesOf(later, query))
   const objects = [...before].flatMap(([name, sql]) => {
@@ -17,9 +39,7 @@ export async function changedText(
     return named.has(last.toLowerCase()) && after.has(name) && after.get(name) !== sql ? [name] : []
   })
   return {
-    /** The views and macros that the query names and that have another text. */
     objects,
-    /** What the catalogue says otherwise of the metrics that the query names. */
     catalogue: await changedFacts(own, later, query),
   }
 }
@@ -40,7 +60,7 @@ export async function textsOf(engine: Engine, query: string): Promise<ReadonlySe
   return new Set(constantTexts(await treesOf(engine, query)).map((one) => one.split('#')[0] ?? one))
 }
 
-async function changedFacts(own: Engine, later: Engine, query: string) {
+async function changedFacts(own: Engine, later: Engine, query: string): Promise<CatalogueChange[]> {
   const texts = await textsOf(later, query)
   const [from, to] = [await endpointsOf(own), await endpointsOf(later)]
   return [...texts].toSorted().flatMap((path) => {
@@ -50,7 +70,10 @@ async function changedFacts(own: Engine, later: Engine, query: string) {
 }
 
 /** The fields in which two records differ. */
-export function changedFields(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>) {
+export function changedFields(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): FieldChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => {
     const [from, to] = [before[field] ?? null, after[field] ?? null]
     return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ field, from, to }]

@@ -19,7 +19,7 @@ import { exportsOf } from '../../query/views/manifest.ts'
 import { type Assumed, assumedBy } from '../lookahead/assumed.ts'
 import { carryFile } from '../../query/row-comparison.ts'
 import { folded } from '../../query/folded.ts'
-import { closing, openQuery } from '../../query/lake.ts'
+import { closing, openQuery, type SessionVariables } from '../../query/lake.ts'
 import { notesOfSql } from '../../query/question.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
@@ -36,7 +36,8 @@ import {
   writeStamped,
 } from './stamped.ts'
 import type { Stressed } from './stress.ts'
-import { tryFigure, tryFigureAgain } from './stress-stamp.ts'
+import type { StressRating } from './stress-verdict.ts'
+import { type StressRequest, tryFigure, tryFigureAgain } from './stress-stamp.ts'
 import { refuseOthers } from '../../query/changed-files.ts'
 
 /** What is to be stamped. */
@@ -48,15 +49,15 @@ interface StampInput {
   /** Where the result goes, absolute. */
   readonly out: string
   /** Session variables by name; of a stamped result none beside its own. */
-  readonly variables: StampNote['variables']
+  readonly variables: SessionVariables
   /** Stamps, instead of the query's rows, how far a figure over them moves. */
-  readonly stress?: Parameters<typeof tryFigure>[2] | undefined
+  readonly stress?: StressRequest | undefined
 }
 
 /** What is known of a stamped query: whether its plan proves that it looks nowhere ahead, or what its figure bears. */
 interface StampVerdict {
   readonly kind: 'lookahead' | 'stress'
-  readonly verdict: 'proved' | 'not proved' | Stressed['verdict']
+  readonly verdict: 'proved' | 'not proved' | StressRating
 }
 
 /** A stamped result. */
@@ -138,7 +139,8 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   }
 }
 
-interface Pinned {
+/** A pinned query with the files that are kept for it. */
+interface PinnedSource {
   readonly source: PinnedQuery
   /** What was copied for it, relative to the lake. */
   readonly kept: readonly string[]
@@ -146,7 +148,7 @@ interface Pinned {
 }
 
 /** What an earlier stamp pinned. */
-async function pinnedBefore(ledger: Ledger, path: string): Promise<Pinned> {
+async function pinnedBefore(ledger: Ledger, path: string): Promise<PinnedSource> {
   const { note, source } = await provedStamp(ledger, path)
   refuseOutcome(note, path)
   const { files } = await readStamp(ledger.root, (await sha256File(path)).slice(0, idLength))
@@ -161,7 +163,7 @@ async function pinNow(
   { root, catalogue, query, variables }: StampInput & { readonly query: string },
   deps: CommitDeps,
   spool: Spool,
-): Promise<Pinned> {
+): Promise<PinnedSource> {
   const { script: raw, manifest } = await tellViews(ledger, { catalogue, deps })
   const { version } = manifest
   const { lake } = ledger.head()
@@ -193,7 +195,7 @@ async function pinNow(
   }
 }
 
-/** The same result stamped again leaves the note as it is. */
+/** Records a stamped result. A result that is stamped again leaves the note as it is. */
 async function record(
   ledger: Ledger,
   spool: Spool,
@@ -245,22 +247,33 @@ async function record(
   await ledger.catchUp()
 }
 
-/** What running a stamped result again came to. */
+/** A row that differs between a stamped result and its replay. */
+export interface ReplayedRow {
+  /** Counted from 1; 0 if the columns differ. */
+  readonly row: number
+  /** The column that differs first; null if one side has no such row. */
+  readonly column: string | null
+  /** The value of that column on both sides, or the whole row; null on the side that has no such row. */
+  readonly stamped: string | null
+  readonly replayed: string | null
+}
+
+/** Result of a replay: the stamped result, and whether running it again gave the same rows. */
 export interface Replayed extends StampNote {
   readonly same: boolean
-  /** The first row that differs, counted from 1; of a whole row no column is told. */
-  readonly difference: {
-    readonly row: number
-    readonly column: string | null
-    readonly stamped: string | null
-    readonly replayed: string | null
-  } | null
+  /** The first row that differs; null if there is none. */
+  readonly difference: ReplayedRow | null
   /** What is not as it was, though it should not matter. */
   readonly notes: readonly string[]
 }
 
 /** Runs a stamped result again over the version that it was made from and compares it bit for bit. */
-export async function replay(root: string, path: string, run: Omit<RunDeps, 'folder'>, program: string) {
+export async function replay(
+  root: string,
+  path: string,
+  run: Omit<RunDeps, 'folder'>,
+  program: string,
+): Promise<Replayed> {
   using ledger = await Ledger.openToRead(root)
   const { note, source } = await provedStamp(ledger, path)
   const own = { ...run, folder: root }
@@ -281,8 +294,15 @@ export async function replay(root: string, path: string, run: Omit<RunDeps, 'fol
   return { ...note, same: false, difference, notes }
 }
 
+/** A stamped result whose digest the lake has recorded. */
+export interface ProvedStamp {
+  readonly note: StampNote
+  /** Its query, over the views that made it. */
+  readonly source: PinnedQuery
+}
+
 /** The note of a stamped result that nobody changed since, and its query over the views that it was made by. */
-export async function provedStamp(ledger: Ledger, path: string): Promise<{ note: StampNote; source: PinnedQuery }> {
+export async function provedStamp(ledger: Ledger, path: string): Promise<ProvedStamp> {
   const note = await noteOf(path)
   await prove(ledger, note, path)
   const text = await readText(inLake(ledger.root, note.script)).catch((cause: unknown) => {
@@ -353,11 +373,7 @@ export async function unlessForgotten<T>(
 }
 
 /** Refuses a stamped result that reads a file which the lake goes on without; it is run again where one is gone at all. */
-export async function refuseForgotten(
-  ledger: Ledger,
-  { note, source }: Awaited<ReturnType<typeof provedStamp>>,
-  path: string,
-): Promise<void> {
+export async function refuseForgotten(ledger: Ledger, { note, source }: ProvedStamp, path: string): Promise<void> {
   if (!source.filesGone) return
   await unlessForgotten(ledger, note.version, path, async () => {
     using session = await openQuery(ledger.root, pinnedOptions(source))

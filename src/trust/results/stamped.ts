@@ -9,9 +9,9 @@ import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../../query/note-texts.ts'
 import type { StressAgain } from './stress-delays.ts'
 import { treeOf } from '../../query/parse-tree.ts'
-import type { SessionOptions, VariableValue } from '../../query/lake.ts'
+import type { SessionOptions, SessionVariables } from '../../query/lake.ts'
 
-/** What every note says. */
+/** The fields of every note. */
 const noteShape = z.object({
   lake: z.string(),
   version: z.number(),
@@ -27,13 +27,13 @@ const noteShape = z.object({
   result: z.string(),
 })
 
-/** What a stamped result says about itself, in the footer of its Parquet file. */
+/** The note of a stamped result, in the footer of its Parquet file. Derived from the zod shape that reads it. */
 export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
-  /** Where the rows are not those of the query: what was tried with a figure over them. */
+  /** The stress whose outcome the rows show; absent if they are the rows of the query. */
   readonly stress?: StressAgain
-  /** What its rows rest on beside what was known; missing where that is nothing. */
+  /** Assumptions that the rows depend on; absent if there are none. */
   readonly assumes?: readonly Assumed[]
-  /** What there was to note of its rows; missing where that is nothing. */
+  /** Notes about the rows; absent if there are none. */
   readonly noted?: readonly Note[]
 }
 
@@ -47,7 +47,7 @@ export const keptRows = { own: 'stamped_result', brought: 'stamped_before' } as 
  * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
  * where the query asks for none, so then the rows are put into one: by all columns, as text.
  */
-export async function runStamped(session: Engine, query: string, run: RunDeps) {
+export async function runStamped(session: Engine, query: string, run: RunDeps): Promise<ResultDigest> {
   const ready = await runScript(session, query, run)
   return await guarded(session, ready.text, run, async () => {
     const keys = ready.columns.map(({ name }) => bitsText(quoteName(name))).join(', ')
@@ -100,15 +100,19 @@ export async function readNote(path: string): Promise<StampNote | undefined> {
 /** A row as texts that tell every bit of its values. */
 type Line = readonly (string | null)[]
 
-/** The first row in which two results differ. */
-export interface FirstRow {
-  /** Counted from 1. */
+/** A row in which two results differ. */
+export interface ChangedRow {
+  /** Counted from 1; 0 if the columns differ. */
   readonly row: number
-  /** The column that differs first; null where one side has no such row. */
+  /** The column that differs first; null if one side has no such row. */
   readonly column: string | null
-  /** The value of that column before and after, or the whole row. */
+  /** The value of that column before and after, or the whole row; null on the side that has no such row. */
   readonly from: string | null
   readonly to: string | null
+}
+
+/** The first row in which two results differ, with all its values. */
+export interface FirstRow extends ChangedRow {
   readonly lines: { readonly before: Line | null; readonly after: Line | null }
 }
 
@@ -172,7 +176,7 @@ function literalOf(line: Line): string {
 }
 
 /** SHA-256 over the rows of a relation in their order; every bit of a double counts. */
-async function digestOf(session: Engine, relation: string): Promise<{ rows: number; result: string }> {
+async function digestOf(session: Engine, relation: string): Promise<ResultDigest> {
   const described = await columnsOf(session, relation)
   const hash = createHash('sha256').update(described.map(({ name, type }) => `${name} ${type}`).join('\n'))
   const line = described.map(({ name }) => `coalesce(${bitsText(quoteName(name))}, chr(30))`).join(', ')
@@ -185,14 +189,22 @@ async function digestOf(session: Engine, relation: string): Promise<{ rows: numb
   return { rows, result: hash.digest('hex') }
 }
 
-/** A query over the lake as one of its versions told it. */
+/** Rows and digest of a result. */
+export interface ResultDigest {
+  /** Number of rows. */
+  readonly rows: number
+  /** SHA-256 over all rows in their order, hex. */
+  readonly result: string
+}
+
+/** A query over one version of the lake. */
 export interface PinnedQuery {
   readonly root: string
   readonly version: number
   /** The text of the views. */
   readonly script: string
   readonly query: string
-  readonly variables: Readonly<Record<string, VariableValue>>
+  readonly variables: SessionVariables
   /** Whether any variable may be set: those of a stamped result. */
   readonly anyVariable: boolean
   /** Whether files of that version are gone for good: the lake goes on without them. */

@@ -6,7 +6,7 @@ import { realPoints } from '../../query/views/script.ts'
 
 /** Quantiles of how late points came, as the audit of the rules tells them. */
 export const quantiles = ['p50', 'p95', 'p99', 'max'] as const
-/** One of them. */
+/** One of these quantiles; derived, so that `quantiles` is the one list of them. */
 export type Quantile = (typeof quantiles)[number]
 
 /** How late the points of an endpoint and interval were seen to come: seconds after the end; null where nobody saw one come. */
@@ -15,9 +15,10 @@ export interface SeenLags extends Readonly<Record<Quantile, number | null>> {
   readonly interval: Interval
 }
 
-/** An earlier version, and when it was committed, ISO. */
-interface Vintage {
+/** An earlier version of the lake. */
+export interface LakeVintage {
   readonly version: number
+  /** Instant of its commit, ISO. */
   readonly at: string
 }
 
@@ -44,7 +45,7 @@ export interface DelaySpec extends DecidedColumns {
 /** What is needed to try the same once more. */
 export interface StressAgain extends DelaySpec {
   readonly seen: readonly SeenLags[]
-  readonly vintages: readonly Vintage[]
+  readonly vintages: readonly LakeVintage[]
 }
 
 /** An instant before which no point of an endpoint and interval is known: seconds after the end of its interval. */
@@ -54,19 +55,22 @@ interface Floor {
   readonly seconds: number
 }
 
-/** How much later points are known than the lake says. */
-interface Delay {
-  /** A longer lag of what arrives, or more time between knowing and acting. */
-  readonly kind: 'lag' | 'latency'
-  /** As it was asked for: `30m`, `p95`. */
+/** Kind of a delay: a longer lag of arrivals, or more time between knowing and acting. */
+export type DelayKind = 'lag' | 'latency'
+
+/** A delay: points count as known later than the lake records. */
+export interface Delay {
+  readonly kind: DelayKind
+  /** As the caller wrote it: `30m`, `p95`. */
   readonly name: string
-  /** Added to every instant; 0 where floors stand for it. */
+  /** Seconds added to every instant; 0 if `floors` are given. */
   readonly seconds: number
+  /** Earliest instants for endpoints; empty if `seconds` are given. */
   readonly floors: readonly Floor[]
 }
 
 /** So much later. */
-export function laterBy(kind: Delay['kind'], seconds: number): Delay {
+export function laterBy(kind: DelayKind, seconds: number): Delay {
   return { kind, name: formatDuration(seconds), seconds, floors: [] }
 }
 

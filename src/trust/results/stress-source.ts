@@ -1,6 +1,6 @@
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { ownScript } from '../../query/altered-lake.ts'
-import { openQuery, type VariableValue, versionOf } from '../../query/lake.ts'
+import { openQuery, type SessionVariables, versionOf } from '../../query/lake.ts'
 import type { PinnedQuery } from './stamped.ts'
 import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
 
@@ -8,7 +8,7 @@ import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
 export async function sourceOfQuery(
   { root }: Ledger,
   query: string,
-  variables: Readonly<Record<string, VariableValue>>,
+  variables: SessionVariables,
 ): Promise<PinnedQuery> {
   // Opened as any session would be: a lake without views, of another folder or damaged is told in the same words.
   using session = await openQuery(root)

@@ -7,18 +7,28 @@ import { stress, type Stressed, type StressInput, type StressSource } from './st
 import { formatMicros, parseMicros } from '../../base/time.ts'
 import { heldVersions } from '../../lake/ledger/index-queries.ts'
 
-/** A stress that is to be stamped, with so many earlier versions. */
-interface StressAsked extends StressInput {
+/** A stress that is to be stamped. */
+export interface StressRequest extends StressInput {
+  /** Number of earlier versions to try. */
   readonly vintages: number
+}
+
+/** A statistic that was tried under stress. */
+export interface FigureTrial {
+  readonly outcome: Stressed
+  /** SELECT of the outcome's rows. */
+  readonly rows: string
+  /** Everything that is needed to try it once more. */
+  readonly again: StressAgain
 }
 
 /** Tries a figure over a pinned version: the outcome, its rows as SQL, and what is needed to try it once more. */
 export async function tryFigure(
   ledger: Ledger,
   pinned: PinnedQuery,
-  { vintages, ...input }: StressAsked,
+  { vintages, ...input }: StressRequest,
   run: RunDeps,
-): Promise<{ readonly outcome: Stressed; readonly rows: string; readonly again: StressAgain }> {
+): Promise<FigureTrial> {
   const source = withVintages(ledger, pinned, vintages)
   let told: readonly SeenLags[] = []
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => (told = await input.seen(metrics))
@@ -49,6 +59,7 @@ const types = {
   share: 'DOUBLE',
 } as const
 
+/** A row of a stamped outcome. Derived, so that `types` is the one list of its columns. */
 type StampedRun = Readonly<Partial<Record<keyof typeof types, string | number | boolean | null>>>
 
 /** An outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order. */

@@ -22,22 +22,29 @@ export interface StressRun {
 }
 
 /** What a delay of one metric alone does to the figure. */
-interface MetricShare {
+export interface MetricShare {
+  /** Path of the metric. */
   readonly metric: string
+  /** Statistic under the delay; null if it is not a number. */
   readonly figure: number | null
+  /** Part of itself by which the statistic moved; null if that is not known. */
   readonly moved: number | null
-  /** Of all that metrics move it by, each alone. */
+  /** Share in the sum of the moves of all metrics, each delayed alone; 0 to 1. */
   readonly share: number
 }
 
-/** Whether the figure bears what was tried. */
-interface StressVerdict {
-  readonly verdict: 'holds' | 'falls' | 'leak' | 'undecided'
+/** Rating of a statistic under stress; `leak`: its query looks ahead. */
+export type StressRating = 'holds' | 'falls' | 'leak' | 'undecided'
+
+/** Verdict on a statistic under stress. */
+export interface StressVerdict {
+  readonly verdict: StressRating
+  /** The reason in words; null if the statistic holds. */
   readonly reason: string | null
 }
 
 /** Verdicts in words for people. */
-export const stressWords: Readonly<Record<StressVerdict['verdict'], string>> = {
+export const stressWords: Readonly<Record<StressRating, string>> = {
   holds: 'holds',
   falls: 'falls apart',
   leak: 'looks ahead',

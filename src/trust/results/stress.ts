@@ -10,43 +10,44 @@ import { pinnedOptions, type PinnedQuery } from './stamped.ts'
 import { guarded, type RunDeps, runScript } from '../../query/run.ts'
 import {
   asLateAs,
+  type Delay,
   type DelaySpec,
   delayedPoints,
   laterBy,
   type Quantile,
+  type LakeVintage,
   type SeenLags,
-  type StressAgain,
 } from './stress-delays.ts'
 import { judgeLookahead } from './stress-lookahead.ts'
 import { fileReadIn, parsedSql } from '../../query/parse-tree.ts'
+import type { MetricShare, StressVerdict } from './stress-verdict.ts'
 import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
 import { usage } from '../../base/errors.ts'
 import { carry, rowsBeside } from '../../query/row-comparison.ts'
 import { admit } from '../../query/gate.ts'
 
-type MetricShare = Parameters<typeof stressVerdict>[3][number]
-
-type Delay = ReturnType<typeof laterBy>
-
-/** What is run, and the earlier versions to try. */
+/** A pinned query, and the earlier versions to try. */
 export interface StressSource extends PinnedQuery {
-  readonly vintages: StressAgain['vintages']
+  readonly vintages: readonly LakeVintage[]
 }
+
+/** Returns how late the points of these metrics were seen to arrive. */
+export type ReadLags = (metrics: readonly string[]) => Promise<readonly SeenLags[]>
 
 /** What is to be borne, and what is asked meanwhile. */
 export interface StressInput extends DelaySpec {
-  /** How late the points of these metrics were seen to come. */
-  readonly seen: (metrics: readonly string[]) => Promise<readonly SeenLags[]>
+  readonly seen: ReadLags
   readonly onRun?: ((done: number) => void) | undefined
 }
 
-/** What came of it. */
-export interface Stressed extends ReturnType<typeof stressVerdict> {
+/** Outcome of a stress. */
+export interface Stressed extends StressVerdict {
+  /** Statistic on the lake as it is; null if it is not a number. */
   readonly figure: number | null
   readonly rows: number
   readonly runs: readonly StressRun[]
   /** The delay under which each metric was tried alone, and what it did. */
-  readonly delay: { readonly kind: Delay['kind']; readonly name: string } | null
+  readonly delay: Pick<Delay, 'kind' | 'name'> | null
   readonly metrics: readonly MetricShare[]
   /** The longest added lag that the figure bears, to a minute or a twentieth; null where none of those tried made it fall. */
   readonly bears_seconds: number | null
@@ -61,7 +62,14 @@ interface Conditions {
   readonly observedAsOf?: string
 }
 
-type Ran = Awaited<ReturnType<typeof runUnder>>
+/** A run of the query and its statistic; its session stays open until it is disposed of. */
+interface FigureRun extends Disposable {
+  readonly session: Engine
+  /** The statistic; null if it is not a number. */
+  readonly figure: number | null
+  /** Number of rows of the query. */
+  readonly rows: number
+}
 
 const none = { runs: [], delay: null, metrics: [], bears_seconds: null }
 /** Changes nothing, and is opened sooner than the views whole. */
@@ -160,7 +168,7 @@ async function allMetrics(session: Engine): Promise<string[]> {
 }
 
 /** Runs the query and its figure under conditions; what its script makes lives and ends with the session, which is open. */
-async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions) {
+async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<FigureRun> {
   const { source, input, run } = trial
   const clocks = {
     ...(asOf !== undefined && { as_of: asOf }),
@@ -181,7 +189,11 @@ async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Co
 }
 
 /** A run under conditions beside another one. */
-async function heldAgainst(trial: Trial, base: Engine, conditions: Conditions) {
+async function heldAgainst(
+  trial: Trial,
+  base: Engine,
+  conditions: Conditions,
+): Promise<Pick<StressRun, 'figure' | 'rows' | 'changed'>> {
   using ran = await runUnder(trial, conditions)
   const { figure, rows } = ran
   await carry(base, `FROM ${own}`, ran.session, other)
@@ -190,10 +202,10 @@ async function heldAgainst(trial: Trial, base: Engine, conditions: Conditions) {
   return { figure, rows, changed: Math.max(...beside) }
 }
 
-/** The same as it is told. */
+/** Runs under conditions and returns the comparison with another run. */
 async function toldBeside(
   trial: Trial,
-  { session, figure: before }: Ran,
+  { session, figure: before }: FigureRun,
   conditions: Conditions,
   told: Pick<StressRun, 'kind' | 'name' | 'seconds' | 'at'>,
 ): Promise<StressRun> {
@@ -202,7 +214,7 @@ async function toldBeside(
   return { ...told, ...other, figure, before, moved: movedShare(figure, before), falls }
 }
 
-async function delayed(trial: Trial, base: Ran, delay: Delay): Promise<StressRun> {
+async function delayed(trial: Trial, base: FigureRun, delay: Delay): Promise<StressRun> {
   const { kind, name, seconds, floors } = delay
   return await toldBeside(trial, base, { delay }, { kind, name, seconds: floors.length > 0 ? null : seconds, at: null })
 }
@@ -227,7 +239,7 @@ function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | 
 }
 
 /** Delays each metric alone. */
-async function alone(trial: Trial, base: Ran, delay: Delay, metrics: readonly string[]): Promise<MetricShare[]> {
+async function alone(trial: Trial, base: FigureRun, delay: Delay, metrics: readonly string[]): Promise<MetricShare[]> {
   const tried: { metric: string; figure: number | null; far: number }[] = []
   for (const metric of metrics) {
     const { figure } = await heldAgainst(trial, base.session, { delay, metrics: [metric] })

@@ -1,8 +1,6 @@
-import type { StatusPage } from '../status-page.ts'
+import type { EndpointFacts, EndpointLag, StatusPage } from '../status-page.ts'
 import { html, type Html, inlineJson } from './html.ts'
 import { instant, monthName, percent, several, span, whole } from '../../../base/figures.ts'
-
-type EndpointFacts = StatusPage['endpoints'][number]
 
 /** Shares from which on a month takes a tone, darkest first; below the last one nothing of what is due is there. */
 const tones = [1, 0.97, 0.9, 0.5, Number.MIN_VALUE] as const
@@ -141,7 +139,7 @@ function lagTicks(): Html[] {
 }
 
 /** One endpoint's arrivals: middle, bulk, tail and the rule that they are measured by. */
-function strip(lag: NonNullable<StatusPage['endpoints'][number]['lag']>): Html {
+function strip(lag: EndpointLag): Html {
   const [p05, p50, p95, p99, max] = [lag.p05, lag.p50, lag.p95, lag.p99, lag.max].map(lagAt)
   const rule = lag.rule === null ? null : lagAt(lag.rule)
   const bar = (cls: string, from = 0, to = 0, top = 0.3, height = 0.4) =>

@@ -2,16 +2,17 @@ import { stressWords } from '../../../trust/results/stress-verdict.ts'
 import { createHash } from 'node:crypto'
 import { instantOf } from '../../../base/time.ts'
 import type { LakeStanding } from '../status.ts'
+import type { Trust } from '../trust.ts'
 import { type Reason, restsOn } from '../trust.ts'
-import type { StatusPage } from '../status-page.ts'
+import type { StampFact, StatusPage, ViolationFact } from '../status-page.ts'
 import { html, type Html } from './html.ts'
 import { brief, bytes, instant, moment, percent, several, span, whole } from '../../../base/figures.ts'
 import { textsIn } from '../../../lake/store/sql.ts'
 import { endpointSection } from './endpoints.ts'
 import { universeSection } from './universe.ts'
-import type { runFact } from '../facts.ts'
+import type { RunFact } from '../facts.ts'
 
-const verdicts: Readonly<Record<Exclude<LakeStanding['trust'], 'yes'>, string>> = {
+const verdicts: Readonly<Record<Exclude<Trust, 'yes'>, string>> = {
   look: 'Look at this before you trust it.',
   no: 'It cannot be trusted as it is.',
 }
@@ -159,7 +160,7 @@ function violationSection({ violations, standing }: StatusPage): Html {
 <tbody>${violations.map(violation)}</tbody></table></div>`
 }
 
-function violation(v: StatusPage['violations'][number]): Html {
+function violation(v: ViolationFact): Html {
   return html`<tr><td class="id">${v.metric}</td><td>${v.series} <small>${v.interval}</small></td><td>${v.t !== null && instant(v.t)}</td><td>${v.kind}${v.accepted !== null && html` <small title="${v.accepted}">accepted</small>`}${v.passed && html` <small>passed</small>`}</td><td class="n value">${shortened(v.stored)}</td><td class="n value bad">${shortened(v.offered)}</td><td>${moment(v.offeredAt)}</td></tr>
 `
 }
@@ -177,7 +178,7 @@ function runSection({ runs }: StatusPage): Html {
 <tbody>${runs.map(run)}</tbody></table></div>`
 }
 
-function run(fact: ReturnType<typeof runFact>): Html {
+function run(fact: RunFact): Html {
   const ended = fact.seconds === null ? 'not recorded' : (fact.stopped_by ?? 'complete')
   return html`<tr><td>${fact.started_at === null ? '' : moment(instantOf(fact.started_at))}</td><td title="${fact.command}">${fact.job}</td><td class="n">${fact.seconds === null ? '' : span(fact.seconds)}</td>${(['requests', 'credits', 'points'] as const).map((key) => pair(fact.plan[key], fact.actual[key]))}<td class="${ended === 'complete' ? 'ok' : 'bad'}">${ended}</td></tr>
 `
@@ -223,7 +224,7 @@ function stampSection({ stamps, stampsAt, standing }: StatusPage): Html {
 <tbody>${stamps.map((one) => stamped(one, stampsAt))}</tbody></table></div>`
 }
 
-function stamped({ id, file, version, at, rows, verdict }: StatusPage['stamps'][number], place: string | null): Html {
+function stamped({ id, file, version, at, rows, verdict }: StampFact, place: string | null): Html {
   const name = place === null ? file : html`<a href="${place}/${id}.json">${file}</a>`
   const said = verdict?.kind === 'stress' ? stressWords[verdict.verdict] : verdict?.verdict
   const words = verdict === null ? '' : verdict.kind === 'lookahead' ? `look-ahead ${said}` : said

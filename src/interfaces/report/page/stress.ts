@@ -7,6 +7,14 @@ const row = 24
 const left = 300
 const right = 90
 
+/** A bar of the picture. */
+interface StressBar {
+  readonly words: string
+  /** The statistic; null if it is not a number. */
+  readonly figure: number | null
+  readonly falls: boolean
+}
+
 /** The figures of all runs as bars from one zero, a picture of its own (SVG). */
 export function stressPicture({ figure, runs, verdict, reason }: Stressed, file: string): string {
   const held = runs.filter(({ kind }) => kind !== 'version')
@@ -20,7 +28,7 @@ export function stressPicture({ figure, runs, verdict, reason }: Stressed, file:
   const known = bars.flatMap((bar) => (bar.figure === null ? [] : [bar.figure]))
   const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)]
   const x = (value: number): number => left + ((value - low) / (high - low || 1)) * (width - left - right)
-  const line = ({ words, figure: value, falls }: (typeof bars)[number], i: number): Html => {
+  const line = ({ words, figure: value, falls }: StressBar, i: number): Html => {
     const y = 44 + i * row
     const name = html`<text x="${left - 12}" y="${y + 15}" text-anchor="end">${words}</text>`
     if (value === null) return html`${name}<text x="${left}" y="${y + 15}">none</text>`

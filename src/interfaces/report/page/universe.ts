@@ -1,9 +1,7 @@
-import type { StatusPage } from '../status-page.ts'
+import type { StatusPage, UniverseStep } from '../status-page.ts'
 import { day } from '../../../base/time.ts'
 import { html, type Html } from './html.ts'
 import { instant, moment, several, whole } from '../../../base/figures.ts'
-
-type UniverseStep = StatusPage['universe'][number]
 
 const width = 720
 const height = 226

@@ -121,7 +121,7 @@ function pointsSql(dialect: Dialect): string {
   return named(body.replaceAll(/\n\s+AND true/g, ''), dialect)
 }
 
-/** The same with the last vintage of each point alone. */
+/** SQL of the published points, with the last vintage of each point only. */
 function lastSql(dialect: Dialect, revisable: readonly string[]): string {
   const all = pointsSql(dialect)
   if (revisable.length === 0) return all

@@ -64,7 +64,7 @@ const understood: ReadonlySet<string> = words(`
   when_expr width window_index
 `)
 
-/** Of these it may say that alone. */
+/** Fields of which the plan may contain one value only. */
 const fixed: Readonly<Record<string, unknown>> = {
   source_ordinality: 'WITHOUT_ORDINALITY',
   state_export: 'NONE',

@@ -68,7 +68,7 @@ export function distinct(reading: Reading, node: Node, child: Relation): Relatio
   return { ...child, rows, facts: scope.facts, order: undefined, guard: undefined }
 }
 
-/** The same rows with what window functions say of them: each known as soon as every row that its frame may hold is. */
+/** Rows with the values of window functions: each value is known as soon as every row is that its frame may contain. */
 export function windowed(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const made = parts(node, 'expressions').map((one) => {

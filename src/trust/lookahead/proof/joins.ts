@@ -1,5 +1,6 @@
 import { comparedBound, comparedFacts, factsIf, type Scope, valueIn } from './expressions.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
+import type { RowGuard } from './relations.ts'
 import { boundOf, lost, named, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
 import { addValue, allOf, always, type Bound, type Fact, type Id, isNotLater, isObstacle, valueOf } from './values.ts'
 
@@ -35,13 +36,30 @@ export function joined(reading: Reading, node: Node, left: Relation, right: Rela
   }
 }
 
-type Condition = ReturnType<typeof conditionOf>
+/** The condition of a join. */
+interface JoinCondition {
+  /** Comparisons of a value of the left side with one of the right side. */
+  readonly pairs: readonly ComparedPair[]
+  /** When it is known whether two rows match. */
+  readonly bound: Bound
+  /** Facts about rows that match, including those of both sides. */
+  readonly facts: readonly Fact[]
+  /** Values that are never NULL in rows that match. */
+  readonly present: readonly Id[]
+  /** Names of the compared values, for a sentence. */
+  readonly text: string
+}
 
-/**
- * What a join compares: `pairs` are of both sides, in the order of left and right; `facts` are true of rows that match, those of
- * both sides included.
- */
-function conditionOf(reading: Reading, node: Node, left: Relation, right: Relation) {
+/** Two values that a join compares. */
+interface ComparedPair {
+  readonly left: Id
+  readonly right: Id
+  /** The comparison, as the plan names it. */
+  readonly comparison: string
+}
+
+/** Reads the condition of a join from its node. */
+function conditionOf(reading: Reading, node: Node, left: Relation, right: Relation): JoinCondition {
   const facts: Fact[] = [...left.facts, ...right.facts]
   const leftScope: Scope = { columns: left.columns, present: left.present, facts }
   const rightScope: Scope = { columns: right.columns, present: right.present, facts }
@@ -69,7 +87,7 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
 }
 
 /** Each row of the one with each of the other that matches: known when both are. */
-function crossed(on: Condition, left: Relation, right: Relation): Relation {
+function crossed(on: JoinCondition, left: Relation, right: Relation): Relation {
   return {
     ...steady([...left.columns, ...right.columns]),
     rows: allOf(left.rows, right.rows, on.bound),
@@ -83,7 +101,7 @@ function crossed(on: Condition, left: Relation, right: Relation): Relation {
  * The instants of the left row at which every row of the right side that may match it is known. Absence is knowledge: a
  * row without a match must stay without one.
  */
-function matchesKnown(reading: Reading, on: Condition, left: Relation, needed: Bound): Bound {
+function matchesKnown(reading: Reading, on: JoinCondition, left: Relation, needed: Bound): Bound {
   const bounds = [left.rows, ...left.columns.map((id) => valueOf(reading.values, id).bound)]
   const clocks = bounds.flatMap((bound) => (isObstacle(bound) ? [] : [...bound]))
   const own = new Set([...left.columns, ...on.pairs.map((one) => one.left), ...clocks])
@@ -94,7 +112,7 @@ function matchesKnown(reading: Reading, on: Condition, left: Relation, needed: B
 }
 
 /** Every row of the left side, with what matches it of the right side, else (outer) with nothing. */
-function chosen(reading: Reading, on: Condition, left: Relation, right: Relation, isOuter: boolean): Relation {
+function chosen(reading: Reading, on: JoinCondition, left: Relation, right: Relation, isOuter: boolean): Relation {
   const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
   if (!isObstacle(found) && found.size > 0)
     reading.reasons.add(`join on ${on.text}: whatever matches is known at ${named(reading, found)}`)
@@ -117,7 +135,13 @@ function chosen(reading: Reading, on: Condition, left: Relation, right: Relation
 }
 
 /** Where every row has its match, both sides have one order. */
-function matchedFacts(reading: Reading, on: Condition, left: Relation, right: Relation, copies: readonly Id[]): Fact[] {
+function matchedFacts(
+  reading: Reading,
+  on: JoinCondition,
+  left: Relation,
+  right: Relation,
+  copies: readonly Id[],
+): Fact[] {
   const { values } = reading
   return right.columns.flatMap((one, i) =>
     left.columns.flatMap((other): Fact[] => {
@@ -129,7 +153,7 @@ function matchedFacts(reading: Reading, on: Condition, left: Relation, right: Re
 }
 
 /** The rows of the left side that have a match, or none. */
-function kept(reading: Reading, on: Condition, left: Relation, right: Relation): Relation {
+function kept(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
   const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
   return { ...left, rows: allOf(left.rows, found), order: undefined, guard: undefined }
 }
@@ -138,7 +162,7 @@ function kept(reading: Reading, on: Condition, left: Relation, right: Relation):
  * Every row of the left side, with whether it has a match. That is NULL where a side is, which the engine notes for all
  * rows at once: both sides must be without NULL, or be compared so that NULL is a value.
  */
-function marked(reading: Reading, on: Condition, left: Relation, right: Relation): Relation {
+function marked(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
   const needed = allOf(right.rows, on.bound)
   const found = matchesKnown(reading, on, left, needed)
   const grouped = on.pairs.some(({ comparison }) => /NOT_DISTINCT/.test(comparison))
@@ -155,7 +179,7 @@ function marked(reading: Reading, on: Condition, left: Relation, right: Relation
 }
 
 /** Both sides keep rows that have no match. */
-function outer(kind: string, on: Condition, left: Relation, right: Relation): Relation {
+function outer(kind: string, on: JoinCondition, left: Relation, right: Relation): Relation {
   const all = allOf(left.rows, right.rows, on.bound)
   const columns = [...left.columns, ...right.columns]
   const what = `${kind} JOIN`
@@ -177,7 +201,7 @@ export function product(left: Relation, right: Relation): Relation {
   }
 }
 
-function guardOf(left: Relation, right: Relation, ...more: readonly Bound[]): Relation['guard'] {
+function guardOf(left: Relation, right: Relation, ...more: readonly Bound[]): RowGuard | undefined {
   if (left.guard) return { id: left.guard.id, rows: allOf(left.guard.rows, right.rows, ...more) }
   return right.guard && { id: right.guard.id, rows: allOf(left.rows, right.guard.rows, ...more) }
 }
@@ -194,7 +218,7 @@ export function compared(reading: Reading, left: Relation, right: Relation): Rel
   return isObstacle(all.rows) ? lost(all.rows, all.columns) : all
 }
 
-/** The same rows, known together with those of their columns that are ever known. */
+/** Rows of a side, known together with those of their columns that are ever known. */
 function timely(reading: Reading, side: Relation): Relation {
   const bounds = side.columns.map((id) => boundOf(reading, [id])).filter((bound) => !isObstacle(bound))
   return { ...side, rows: allOf(side.rows, ...bounds) }

@@ -70,7 +70,7 @@ function called(all: readonly Node[], name: string, what: string): readonly Node
 /** What a frame says beside the names of its columns. */
 const bare = [/(PARTITION BY|ORDER BY) .*?(?= ORDER BY | to |$)/g, '$1'] as const
 
-/** The same of a call in the text; null where it is no window. */
+/** Frame of a call in the text, as the plan spells it; null if the call is not a window function. */
 function frameOf(node: Node): string | null {
   if (word(node, 'class') !== 'WINDOW') return null
   const end = endOf(node)

@@ -7,23 +7,25 @@ import { isPure } from './functions.ts'
 import { type Node, word } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
-import { boundOf, named, nameOf, type Reading, type Relation } from './relations.ts'
+import { boundOf, named, nameOf, type Reading } from './relations.ts'
+import type { Bound, Fact } from './values.ts'
 import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
 import { mayBeRevised, openShadow } from './tables.ts'
 
-/** What stands in the way of a proof, and where. */
-type Placed = Obstacle & {
-  /** Characters from the beginning of the query; null where it is not known which part of its text is meant. */
+/** An obstacle to a proof, with its place in the query. */
+export interface PlacedObstacle extends Obstacle {
+  /** Characters from the beginning of the query; null if the part of its text is not known. */
   readonly at: number | null
 }
 
-/** What the plan of a query says about its look-ahead. */
-interface Argument {
-  /** For every lake and every instant T its rows up to T are the same on the lake cut at T. */
+/** Outcome of a proof from the plan of a query that it does not look ahead. */
+export interface PlanArgument {
+  /** Whether, for every lake and every instant T, its rows up to T are the same on the lake cut at T. */
   readonly proved: boolean
   /** The reasons in the order of the plan, a line each. */
   readonly chain: readonly string[]
-  readonly unproved: Placed | null
+  /** The expression or operator that prevents the proof; null if `proved`. */
+  readonly unproved: PlacedObstacle | null
 }
 
 /** A query, the column with the instant of each row, and those that may look ahead. */
@@ -40,7 +42,7 @@ interface Claim {
 }
 
 /** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
-export async function argueFromPlan(session: Engine, claim: Claim): Promise<Argument> {
+export async function argueFromPlan(session: Engine, claim: Claim): Promise<PlanArgument> {
   const tree = await parsedSql(session, claim.sql)
   if ('error' in tree) return stopped({ what: 'the query', why: 'its text is not one SELECT' })
   const { proved, chain, unproved } = await argueParsed(session, claim, tree.statements)
@@ -48,7 +50,7 @@ export async function argueFromPlan(session: Engine, claim: Claim): Promise<Argu
   return { proved, chain, unproved: unproved && { ...unproved, at } }
 }
 
-async function argueParsed(session: Engine, claim: Claim, statements: readonly Node[]): Promise<Argument> {
+async function argueParsed(session: Engine, claim: Claim, statements: readonly Node[]): Promise<PlanArgument> {
   const strange = [...callsIn(statements)].find(({ name }) => !isPure(name))
   if (strange !== undefined)
     return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
@@ -94,7 +96,7 @@ export async function planOf(
   return { plan: told.plan, names: columns.map(({ name }) => name) }
 }
 
-function stopped(unproved: Obstacle): Argument {
+function stopped(unproved: Obstacle): PlanArgument {
   return { proved: false, chain: [], unproved: { ...unproved, at: null } }
 }
 
@@ -103,7 +105,7 @@ export function argue(
   plan: Node,
   names: readonly string[],
   { ts, labels, settings = new Set(), revised = false, own = new Map() }: Omit<Claim, 'sql'>,
-) {
+): PlanArgument {
   const reading: Reading = {
     settings,
     revised,
@@ -142,7 +144,7 @@ function placeOfColumn(names: readonly string[], asked: string): number {
   return exact >= 0 ? exact : names.findIndex((name) => isSameName(name, asked))
 }
 
-function lateness(reading: Reading, facts: Relation['facts'], bound: Relation['rows'], at: Id, what: string) {
+function lateness(reading: Reading, facts: readonly Fact[], bound: Bound, at: Id, what: string): Obstacle | undefined {
   if (isObstacle(bound)) return bound
   for (const one of bound) {
     const found = coveredBy(reading.values, facts, new Set([one]), [at])

@@ -1,6 +1,7 @@
 import type { Assumption } from '../assumed.ts'
 import type { OwnRelation } from '../own-files.ts'
 import type { Node } from './nodes.ts'
+import type { PlanValues } from './values.ts'
 import {
   allOf,
   always,
@@ -31,8 +32,15 @@ export interface Relation {
   /** Values that are never NULL in these rows. */
   readonly present: ReadonlySet<Id>
   readonly order: Order | undefined
-  /** Rows of which this is true are known at `rows`. */
-  readonly guard: { readonly id: Id; readonly rows: Bound } | undefined
+  /** A condition under which rows are known earlier than at the bound of the relation; undefined if there is none. */
+  readonly guard: RowGuard | undefined
+}
+
+/** A condition on rows: if it is true of a row, the row is known at `rows`. */
+export interface RowGuard {
+  /** The value that is true. */
+  readonly id: Id
+  readonly rows: Bound
 }
 
 /** Rows that are always known. */
@@ -53,7 +61,7 @@ export interface Reading {
   readonly revised: boolean
   /** User data by the name, in small letters, under which the query reads it. */
   readonly own: ReadonlyMap<string, OwnRelation>
-  readonly values: Parameters<typeof valueOf>[0]
+  readonly values: PlanValues
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */
   readonly reasons: Set<string>

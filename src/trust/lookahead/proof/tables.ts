@@ -2,6 +2,7 @@ import { type Node, part, parts, says, word } from './nodes.ts'
 import { type Reading, type Relation, steady, lost } from './relations.ts'
 import { addValue, always, type Bound, isInstant, type Obstacle } from './values.ts'
 import { Engine, lowerName, quoteName } from '../../../lake/store/engine.ts'
+import type { Columns } from '../../../lake/store/parquet.ts'
 import type { OwnRelation } from '../own-files.ts'
 import type { Assumption } from '../assumed.ts'
 import { closing } from '../../../query/lake.ts'
@@ -231,7 +232,7 @@ export async function shadowSql(
   )
   const views = Map.groupBy(columns, ({ schema, view }) => `${quoteName(schema)}.${quoteName(view)}`)
   const schemas = new Set(columns.map(({ schema }) => schema))
-  const tableSql = (name: string, held: OwnRelation['columns']): string =>
+  const tableSql = (name: string, held: Columns): string =>
     `CREATE TABLE ${name} (${held.map((one) => `${quoteName(one.name)} ${one.type}`).join(', ')})`
   const made = [...views].map(([name, held]) => tableSql(name, held))
   // They have names that nothing of the lake has, so that a name alone tells which is meant.

@@ -27,18 +27,22 @@ interface Value {
 /** One is never later than the other: where the second is not NULL, neither is the first. */
 export type Fact = readonly [earlier: Id, later: Id]
 
-/** Every value that a plan mentions. */
-type Values = ReturnType<typeof noValues>
+/** The values that a plan mentions. */
+export interface PlanValues {
+  /** PlanValues by their id. */
+  readonly list: Value[]
+  /** Ids of expressions by their text: two equal expressions are one value. */
+  readonly known: Map<string, Id>
+}
 
-/** Nothing yet. */
-export function noValues() {
-  /** `known`: expressions by what they are made of, the same twice is one value. */
+/** Returns a list without values. */
+export function noValues(): PlanValues {
   return { list: [] as Value[], known: new Map<string, Id>() }
 }
 
 /** A further value. */
 export function addValue(
-  values: Values,
+  values: PlanValues,
   text: string,
   type: string,
   bound: Bound,
@@ -49,7 +53,7 @@ export function addValue(
 }
 
 /** The value of this number. */
-export function valueOf(values: Values, id: Id): Value {
+export function valueOf(values: PlanValues, id: Id): Value {
   const value = values.list[id]
   if (value === undefined) throw new RangeError(`no value ${id}`)
   return value
@@ -84,7 +88,7 @@ export function isOrdered(type: string): boolean {
 }
 
 /** The values that are never earlier than one in a row of which these facts are true. */
-function notBefore(values: Values, facts: readonly Fact[], from: Id): ReadonlySet<Id> {
+function notBefore(values: PlanValues, facts: readonly Fact[], from: Id): ReadonlySet<Id> {
   if (values.list[from] === undefined) return new Set()
   const found = new Set([from])
   const waiting = [from]
@@ -103,12 +107,12 @@ function notBefore(values: Values, facts: readonly Fact[], from: Id): ReadonlySe
 }
 
 /** Whether one value is never later than another in a row of which these facts are true. */
-export function isNotLater(values: Values, facts: readonly Fact[], one: Id, other: Id): boolean {
+export function isNotLater(values: PlanValues, facts: readonly Fact[], one: Id, other: Id): boolean {
   return notBefore(values, facts, one).has(other)
 }
 
 /** The constant instants that were met so far. */
-function constantsOf(values: Values): readonly Id[] {
+function constantsOf(values: PlanValues): readonly Id[] {
   return values.list.flatMap(({ instant }, id) => (instant === undefined ? [] : [id]))
 }
 
@@ -116,7 +120,12 @@ function constantsOf(values: Values): readonly Id[] {
  * Instants among the candidates, or constants, of which each instant of a bound is never later than one. Where there are
  * several the earliest is taken. An instant that none covers is what the answer names instead.
  */
-export function coveredBy(values: Values, facts: readonly Fact[], bound: ReadonlySet<Id>, candidates: readonly Id[]) {
+export function coveredBy(
+  values: PlanValues,
+  facts: readonly Fact[],
+  bound: ReadonlySet<Id>,
+  candidates: readonly Id[],
+) {
   const by = new Set<Id>()
   for (const id of bound) {
     const later = notBefore(values, facts, id)
