@@ -1,7 +1,14 @@
-import type { EndpointRules } from './catalogue.ts'
+import {
+  type EndpointRules,
+  type Catalogue,
+  type Defaults,
+  type Dimension,
+  dimensions,
+  type Endpoint,
+  type Placed,
+} from './catalogue.ts'
 import type { Complain, Complaint } from '../base/errors.ts'
 import { intervals, isOffered, longestSeconds, offeredIntervals } from '../base/time.ts'
-import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, type Placed } from './catalogue.ts'
 import { hint } from '../base/suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'

@@ -56,7 +56,7 @@ export type FeatureVersion = Readonly<z.infer<typeof version>>
 export const keptFeature = ownRow.extend({ versions: z.array(version).default([]) })
 
 /** A feature as the lake stores it; derived, because the schema states each key once. */
-export type KeptFeature = Readonly<z.infer<typeof keptFeature>>
+type KeptFeature = Readonly<z.infer<typeof keptFeature>>
 
 /** The definition alone, and what it reads of other features. */
 export const definitionOf = version.omit({ first: true, through: true, without: true })

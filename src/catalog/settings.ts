@@ -208,10 +208,10 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
     token: readKey('PITLAKE_TOKEN', env),
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
-    select: (config.select ?? []) as readonly Selection[],
+    select: config.select ?? [],
     secrets: givenKeys(env),
     where,
-    effective: effective as readonly Setting[],
+    effective,
   }
 }
 

@@ -1,8 +1,16 @@
 import { usage } from '../base/errors.ts'
 import { quote, quoteList, quoteName } from '../lake/store/engine.ts'
 import type { GivenOptions, joinOptions } from './options.ts'
-import type { DecisionsSql } from './panel.ts'
-import { key, optionsSql, type Panel, type PanelSpec, refuseAdded, specOf, tableSql } from './panel.ts'
+import {
+  type DecisionsSql,
+  key,
+  optionsSql,
+  type Panel,
+  type PanelSpec,
+  refuseAdded,
+  specOf,
+  tableSql,
+} from './panel.ts'
 import { gridSql } from './panel-calendar.ts'
 
 /** One metric beside each decision, with the instants behind it. */

@@ -15,9 +15,9 @@ import {
   knowledgeOptions,
   panelOptions,
   type ReadOptions,
+  type PanelField,
 } from './options.ts'
 import { type CalendarGrid, gridSql } from './panel-calendar.ts'
-import type { PanelField } from './options.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
 import { isOneExpression } from './parse-tree.ts'

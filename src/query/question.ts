@@ -1,8 +1,17 @@
 import { usage } from '../base/errors.ts'
 import { type Engine, quoteName } from '../lake/store/engine.ts'
 import type { Parameters } from '../lake/store/sql.ts'
-import type { AskedNotes, QueryNotes } from './answer-notes.ts'
-import { asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, membersIn, notesOf, noticingSql } from './answer-notes.ts'
+import {
+  type AskedNotes,
+  type QueryNotes,
+  asOfIn,
+  doubtsOfFilter,
+  doubtsOfPanel,
+  type Extent,
+  membersIn,
+  notesOf,
+  noticingSql,
+} from './answer-notes.ts'
 import { Filled } from './filled-columns.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './join-queries.ts'

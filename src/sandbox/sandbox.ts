@@ -1,7 +1,25 @@
-import { createScript, type Fault, type FaultEntry, faultTable, fraction, pick, strike } from './faults.ts'
-import type { FaultScript } from './faults.ts'
-import { admitRequest, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
-import type { Admission, ApiLimit, SandboxLimits, Usage } from './limits.ts'
+import {
+  createScript,
+  type Fault,
+  type FaultEntry,
+  faultTable,
+  fraction,
+  pick,
+  strike,
+  type FaultScript,
+} from './faults.ts'
+import {
+  admitRequest,
+  defaultLimits,
+  httpDate,
+  limitHeaders,
+  retryAfterText,
+  unused,
+  type Admission,
+  type ApiLimit,
+  type SandboxLimits,
+  type Usage,
+} from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { poison } from './body-faults.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'

@@ -2,8 +2,16 @@ import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../../base/errors.ts'
 import { hint } from '../../base/suggestion.ts'
 import { wrapped } from '../../base/figures.ts'
-import type { CommandSpec, OptionRow } from './spec.ts'
-import { type Input, type ListedCommand, longOf, optionRows, optionsOf, type OptionTable } from './spec.ts'
+import {
+  type CommandSpec,
+  type OptionRow,
+  type Input,
+  type ListedCommand,
+  longOf,
+  optionRows,
+  optionsOf,
+  type OptionTable,
+} from './spec.ts'
 
 /** A command with its name. */
 type NamedCommand = CommandSpec & { readonly name: string }

@@ -1,6 +1,11 @@
 import { LakeError } from '../../base/errors.ts'
-import type { AuditedRule, AvailabilityAudit, RuleChange } from '../../trust/availability-audit.ts'
-import { auditAvailability, isBroken } from '../../trust/availability-audit.ts'
+import {
+  type AuditedRule,
+  type AvailabilityAudit,
+  type RuleChange,
+  auditAvailability,
+  isBroken,
+} from '../../trust/availability-audit.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { span, table } from '../../base/figures.ts'
 import { instantNow } from '../cli/context.ts'

@@ -7,8 +7,16 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { type OutFile, outFile } from '../../lake/store/output.ts'
 import { openQuery, type SessionOptions, type VariableValue } from '../../query/lake.ts'
 import type { RunDeps } from '../../query/run.ts'
-import type { Format } from '../../query/write.ts'
-import { endings, formatFacts, formatOf, formats, sendFile, writeFile, writeTo } from '../../query/write.ts'
+import {
+  type Format,
+  endings,
+  formatFacts,
+  formatOf,
+  formats,
+  sendFile,
+  writeFile,
+  writeTo,
+} from '../../query/write.ts'
 import { formatDuration } from '../../base/time.ts'
 import { visibleLines } from '../../base/visible-text.ts'
 import { type Kind, kinds } from '../../base/option-kinds.ts'

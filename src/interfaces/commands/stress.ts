@@ -9,8 +9,13 @@ import { type Quantile, quantiles } from '../../trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../../trust/results/stress-source.ts'
 import { withVintages } from '../../trust/results/stress-stamp.ts'
 import { briefFigure, inWords as condition, type StressRun, stressWords } from '../../trust/results/stress-verdict.ts'
-import type { ReadLags } from '../../trust/results/stress.ts'
-import { stress, type Stressed, type StressInput, type StressSource } from '../../trust/results/stress.ts'
+import {
+  type ReadLags,
+  stress,
+  type Stressed,
+  type StressInput,
+  type StressSource,
+} from '../../trust/results/stress.ts'
 import { outFile, putOut } from '../../lake/store/output.ts'
 import { formatDuration, parseDuration } from '../../base/time.ts'
 import { table, whole } from '../../base/figures.ts'

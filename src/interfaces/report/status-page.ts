@@ -1,8 +1,14 @@
 import { z } from 'zod'
 import { availableAt, type Rule, ruleFor } from '../../catalog/availability.ts'
 import { readableSeries } from '../../catalog/series.ts'
-import type { HeldVersion } from '../../lake/ledger/index-queries.ts'
-import { heldCoverage, heldSeries, heldStamps, heldVersions, heldWeekStart } from '../../lake/ledger/index-queries.ts'
+import {
+  type HeldVersion,
+  heldCoverage,
+  heldSeries,
+  heldStamps,
+  heldVersions,
+  heldWeekStart,
+} from '../../lake/ledger/index-queries.ts'
 import { heldRuns } from '../../lake/ledger/held-runs.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listViolations } from '../../lake/ledger/violations.ts'
@@ -23,8 +29,7 @@ import {
 import type { SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
 import { universeSteps } from '../../sources/registry/status.ts'
-import type { FreshnessCounts, RunFact } from './facts.ts'
-import { countFresh, runFact, type StatusInput } from './facts.ts'
+import { type FreshnessCounts, type RunFact, countFresh, runFact, type StatusInput } from './facts.ts'
 import type { JudgedStanding, LakeStanding } from './status.ts'
 import type { Window } from '../../base/windows.ts'
 

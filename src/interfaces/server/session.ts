@@ -4,8 +4,15 @@ import type { Readable, Writable } from 'node:stream'
 import { usage } from '../../base/errors.ts'
 import type { Cell, Engine } from '../../lake/store/engine.ts'
 import { outFile } from '../../lake/store/output.ts'
-import type { SessionState, Vocabulary } from './session-commands.ts'
-import { complete, dotNames, heldMoment, readVocabulary, runDot } from './session-commands.ts'
+import {
+  type SessionState,
+  type Vocabulary,
+  complete,
+  dotNames,
+  heldMoment,
+  readVocabulary,
+  runDot,
+} from './session-commands.ts'
 import type { Ready } from '../../query/gate.ts'
 import { visibleLines } from '../../base/visible-text.ts'
 import { type Note, noteTexts } from '../../query/note-texts.ts'
@@ -15,8 +22,16 @@ import { judgeQuestion } from '../../query/question.ts'
 import { engineLossIn } from '../../query/refusal.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
 import { cutScript, isOpen } from '../../query/statements.ts'
-import type { Sink } from '../../query/write.ts'
-import { formatFacts, formatOf, givesRows, layResult, watched, writeFile, writeTo } from '../../query/write.ts'
+import {
+  type Sink,
+  formatFacts,
+  formatOf,
+  givesRows,
+  layResult,
+  watched,
+  writeFile,
+  writeTo,
+} from '../../query/write.ts'
 import { several } from '../../base/figures.ts'
 
 /** What an interactive session talks to. */

@@ -1,4 +1,12 @@
-import type { NamedState } from './entry.ts'
+import {
+  type NamedState,
+  type CoverageRow,
+  encodeEntry,
+  type Entry,
+  type FileEntry,
+  type Json,
+  type Provider,
+} from './entry.ts'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { eachChunk, linkAbove } from '../store/files.ts'
@@ -14,7 +22,6 @@ import {
   type Ticket,
   type Version,
 } from './draft.ts'
-import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Json, type Provider } from './entry.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import type { Micros } from '../../base/time.ts'
 import { appendEntry, asideDigest, type Sealed } from './journal.ts'

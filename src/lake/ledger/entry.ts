@@ -14,8 +14,10 @@ import {
   shape,
   text,
   whole,
+  type Json,
+  type Shaped,
+  type ValueCheck,
 } from '../../base/value-checks.ts'
-import type { Json, Shaped, ValueCheck } from '../../base/value-checks.ts'
 
 export type { Json }
 

@@ -287,7 +287,7 @@ const changesOf = rowOf({
 })
 
 /** Size of a set of files. */
-interface FileTotals {
+export interface FileTotals {
   readonly files: number
   readonly rows: number
   readonly bytes: number

@@ -1,10 +1,27 @@
 import { LakeError } from '../../base/errors.ts'
 import { fileSql } from '../../query/views/relations.ts'
 import type { Add, TableState, Texts } from './log.ts'
-import type { CountedPiece, HeldPiece, Piece } from './ranges.ts'
-import { beginning, type Mark, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
-import type { Portion, PublishedColumn, WrittenRows } from './write.ts'
-import { groupSql, microsSql, placeFile, writeRows, type Writing } from './write.ts'
+import {
+  type CountedPiece,
+  type HeldPiece,
+  type Piece,
+  beginning,
+  type Mark,
+  pieceOf,
+  type Portions,
+  rewriting,
+  tagsOf,
+} from './ranges.ts'
+import {
+  type Portion,
+  type PublishedColumn,
+  type WrittenRows,
+  groupSql,
+  microsSql,
+  placeFile,
+  writeRows,
+  type Writing,
+} from './write.ts'
 import type { PublishedTable, TableGrowth } from './tables.ts'
 
 /** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */

@@ -14,8 +14,8 @@ import { mirrorMarker, parseMarker } from '../../lake/store/marker.ts'
 import { recordedHeadFiles } from '../../trust/heads/stored.ts'
 import { comparedAt, unlike } from './commit.ts'
 import { type Destination, type Published, stopAt } from './destination.ts'
-import type { StagedJournal } from './lake-journal.ts'
 import {
+  type StagedJournal,
   atOnce,
   inPlace,
   journalAt,

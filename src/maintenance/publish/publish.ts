@@ -13,14 +13,20 @@ import { buildViews } from '../../query/views/build.ts'
 import { fileSql } from '../../query/views/relations.ts'
 import { type Logs, noTable, publishedFile, readTable, requireFree, requireOwn, type TableState } from './log.ts'
 import { changeOf, type TableChange, type Target } from './changes.ts'
-import type { CommittedChange, LakeVersion } from './commit.ts'
-import { commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
+import { type CommittedChange, type LakeVersion, commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
 import { type Destination, isLocal, stopAt } from './destination.ts'
 import type { CopySummary } from './lake-copy.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishing, type PublishingRun, publishLake } from './lake.ts'
-import type { PublishedColumn } from './write.ts'
-import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
+import {
+  type PublishedColumn,
+  columnsFor,
+  microsSql,
+  placeFile,
+  schemaString,
+  writeRows,
+  type Writing,
+} from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 import { heldRevisable } from '../../sources/points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'

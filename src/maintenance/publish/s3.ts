@@ -3,8 +3,17 @@ import { header } from '../../sources/http/governor.ts'
 import { sizeOf } from '../../lake/store/files.ts'
 import { parseMicros } from '../../base/time.ts'
 import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
-import type { S3Answer, S3Call, S3Requests, S3Settings } from './s3-ask.ts'
-import { askS3, codeIn, lastingAnswer, parseS3, tag } from './s3-ask.ts'
+import {
+  type S3Answer,
+  type S3Call,
+  type S3Requests,
+  type S3Settings,
+  askS3,
+  codeIn,
+  lastingAnswer,
+  parseS3,
+  tag,
+} from './s3-ask.ts'
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
 const partBytes = 64 << 20

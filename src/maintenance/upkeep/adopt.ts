@@ -8,8 +8,14 @@ import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
 import { type CommitDeps, rooted } from '../../lake/ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../../lake/store/disk.ts'
 import { Engine } from '../../lake/store/engine.ts'
-import type { Json } from '../../lake/ledger/entry.ts'
-import { decodeEntry, type Entry, type FileEntry, type Progress, type SeriesRow } from '../../lake/ledger/entry.ts'
+import {
+  type Json,
+  decodeEntry,
+  type Entry,
+  type FileEntry,
+  type Progress,
+  type SeriesRow,
+} from '../../lake/ledger/entry.ts'
 import { schemaOf } from '../../lake/ledger/draft.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
 import { heldAcceptances, packed, standingDifferences } from '../../lake/ledger/differences.ts'

@@ -1,5 +1,4 @@
-import type { JournalHealth, UnfitEntry } from './damage-journal.ts'
-import { checkJournal, unfitEntry } from './damage-journal.ts'
+import { type JournalHealth, type UnfitEntry, checkJournal, unfitEntry } from './damage-journal.ts'
 import { bytesProblem, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { filesOnDisk } from '../../lake/ledger/index-queries.ts'
 import { listJournal } from '../../lake/ledger/journal.ts'

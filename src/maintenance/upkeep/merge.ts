@@ -6,8 +6,9 @@ import { diskError, realDisk } from '../../lake/store/disk.ts'
 import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import { type FileEntry, journalSchema, type Json } from '../../lake/ledger/entry.ts'
 import { inLake } from '../../lake/store/layout.ts'
-import type { MergedFile, OrderedRows } from './rewrite.ts'
 import {
+  type MergedFile,
+  type OrderedRows,
   encodingLike,
   mergedFooter,
   recordRows,

@@ -3,8 +3,7 @@ import { day, hour, type Instant, minute, type Weekday } from '../../base/time.t
 import { paced } from './budget.ts'
 import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
 import type { LakeLook, WatchJobs } from './jobs.ts'
-import type { WatchPart, WatchRequest, WatchState, WatchStep } from './next.ts'
-import { nextAction, restAfter } from './next.ts'
+import { type WatchPart, type WatchRequest, type WatchState, type WatchStep, nextAction, restAfter } from './next.ts'
 
 /** What a watch is told. */
 interface WatchInput {

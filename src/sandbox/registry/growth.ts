@@ -19,8 +19,16 @@ import {
   venueTypes,
   wordPair,
 } from './entities.ts'
-import { createdSeq, type EntityRow, type EntityType, rowNow, write } from './store.ts'
-import type { Ref, RowChange, Store } from './store.ts'
+import {
+  createdSeq,
+  type EntityRow,
+  type EntityType,
+  rowNow,
+  write,
+  type Ref,
+  type RowChange,
+  type Store,
+} from './store.ts'
 import { dateAt } from '../world/assets.ts'
 
 /** The registry while it is being written. */

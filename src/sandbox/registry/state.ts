@@ -12,10 +12,20 @@ import {
   noteSweep,
   noteUnseen,
   rates,
+  type Happening,
+  type RegistryDraft,
 } from './growth.ts'
-import { createStore, type EntityRow, type EntityType, entityTypes, idsOf, rowAt, rowNow, seqAt } from './store.ts'
-import type { Store } from './store.ts'
-import type { Happening, RegistryDraft } from './growth.ts'
+import {
+  createStore,
+  type EntityRow,
+  type EntityType,
+  entityTypes,
+  idsOf,
+  rowAt,
+  rowNow,
+  seqAt,
+  type Store,
+} from './store.ts'
 import { day, floor, hour } from '../../base/time.ts'
 import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
 import { assetRow, chance, slug } from './entities.ts'

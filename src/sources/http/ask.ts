@@ -1,6 +1,14 @@
 import pLimit, { type LimitFunction } from 'p-limit'
-import { currentRate, governor, newGovernor, nextSlot, parked } from './governor.ts'
-import type { ConfiguredRate, Governor, GovernorEvent } from './governor.ts'
+import {
+  currentRate,
+  governor,
+  newGovernor,
+  nextSlot,
+  parked,
+  type ConfiguredRate,
+  type Governor,
+  type GovernorEvent,
+} from './governor.ts'
 import type { Http, HttpRequest, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
 import { newReach, type Reach } from './reach.ts'

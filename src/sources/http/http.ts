@@ -9,8 +9,14 @@ import { LakeError } from '../../base/errors.ts'
 import { redact } from '../../base/secrets.ts'
 import { DecodingError, emptyCompressed, isDiskError, readStart, SlowError, spoolBody } from './body.ts'
 import type { Headers } from './governor.ts'
-import { classify, wordsOf } from './outcome.ts'
-import type { AgainReason, AnswerContext, Outcome, QueryParameter } from './outcome.ts'
+import {
+  classify,
+  wordsOf,
+  type AgainReason,
+  type AnswerContext,
+  type Outcome,
+  type QueryParameter,
+} from './outcome.ts'
 
 // The whole package would bring its fetch, its WebSocket and its mocks, too: half of what it takes to load.
 const undici = createRequire(import.meta.resolve('undici'))

@@ -1,20 +1,24 @@
 import { writePrivate } from '../../lake/store/files.ts'
 import { LakeError } from '../../base/errors.ts'
-import { type AgainReason, describeOutcome, type Outcome } from '../http/outcome.ts'
-import type { DeniedOutcome, NoContentOutcome, TooLargeReason } from '../http/outcome.ts'
+import {
+  type AgainReason,
+  describeOutcome,
+  type Outcome,
+  type DeniedOutcome,
+  type NoContentOutcome,
+  type TooLargeReason,
+} from '../http/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
 import { type Ask, horizonOf } from './plan.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
 import { refusalWords, standingRefusal } from '../../lake/ledger/refusals.ts'
-import { requestRow } from '../http/request-rows.ts'
-import type { About, AnsweredRequest } from '../http/request-rows.ts'
+import { requestRow, type About, type AnsweredRequest } from '../http/request-rows.ts'
 import { type Answered, type AnswerBody, withoutAnswer } from './answers.ts'
 import type { AskingState, RefusedAsk, StoppedBy } from './run-summary.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
-import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
-import type { SeriesRecord } from './settle.ts'
+import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole, type SeriesRecord } from './settle.ts'
 import { day, end, type Instant, longestSeconds, step, type Weekday } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 

@@ -23,8 +23,14 @@ import { requestIdWords } from '../http/outcome.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { formatMillis, type Interval, type Micros, step, unshownInterval } from '../../base/time.ts'
 import { type Answered, type BatchResult, hasBody } from './answers.ts'
-import { type BatchContext, compareAll, inferIntervals, manyAtOnce } from './convert-batch.ts'
-import type { BatchDifferences, StagedConversion } from './convert-batch.ts'
+import {
+  type BatchContext,
+  compareAll,
+  inferIntervals,
+  manyAtOnce,
+  type BatchDifferences,
+  type StagedConversion,
+} from './convert-batch.ts'
 import { quarantineBody } from '../../lake/store/private.ts'
 import { knownAt, coverageFromBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'

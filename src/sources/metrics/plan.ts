@@ -18,8 +18,14 @@ import {
 } from '../../base/time.ts'
 import { bridge, intersect, minus, union, type Window } from '../../base/windows.ts'
 import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
-import { beforeStart, isOfMetadata, isUnlisted, standingOf } from './metadata-readings.ts'
-import type { MetadataStanding, SeriesMetadata } from './metadata-readings.ts'
+import {
+  beforeStart,
+  isOfMetadata,
+  isUnlisted,
+  standingOf,
+  type MetadataStanding,
+  type SeriesMetadata,
+} from './metadata-readings.ts'
 
 /** The stored data of a series, as planning needs them. */
 export interface Held {

@@ -1,4 +1,4 @@
-import type { UnmappedName } from './unmapped.ts'
+import { type UnmappedName, blockedFor, selectedPlaceholders } from './unmapped.ts'
 import { type Catalogue, type Dimension, dimensions, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
 import { checkSelections, expand, askedPaths, type Selection, type Series } from '../../catalog/series.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
@@ -31,10 +31,11 @@ import {
   metadataRetries,
   standingMetadata,
   wirePathOf,
+  type Metadata,
+  type MetadataAnswer,
+  type MetadataInput,
 } from './metadata.ts'
-import type { Metadata, MetadataAnswer, MetadataInput } from './metadata.ts'
 import { saidOf } from './metadata-readings.ts'
-import { blockedFor, selectedPlaceholders } from './unmapped.ts'
 
 /** What a plan depends on in addition to the ledger. */
 export interface PlanInput extends MetadataInput {

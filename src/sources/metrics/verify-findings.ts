@@ -1,4 +1,4 @@
-import type { SeriesName } from '../../catalog/series.ts'
+import { type SeriesName, readableSeries } from '../../catalog/series.ts'
 import type { BodyResult } from '../points/conversion.ts'
 import {
   type CoverageRow,
@@ -12,7 +12,6 @@ import { heldCoverage, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { minus, type Window } from '../../base/windows.ts'
 import type { Answered, BatchResult } from './answers.ts'
-import { readableSeries } from '../../catalog/series.ts'
 import { shownUrl } from './api.ts'
 import { rowOf } from '../../lake/ledger/index-rows.ts'
 import { noneOf } from '../../lake/ledger/verifying.ts'

@@ -1,8 +1,7 @@
 import { fewRows } from '../../lake/store/parquet.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { tellAsked } from './asked.ts'
-import { compare } from './compare.ts'
-import type { Comparison, Contradiction, VanishedPoints } from './compare.ts'
+import { compare, type Comparison, type Contradiction, type VanishedPoints } from './compare.ts'
 import {
   type Body,
   bodyAt,

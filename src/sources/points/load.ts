@@ -5,8 +5,7 @@ import { readStream, writeStream } from '../../lake/store/files.ts'
 import { fileOf, type Loaded } from './conversion.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
-import { bodySql, forget, gridOf, statsOf } from './stage.ts'
-import type { Loading } from './stage.ts'
+import { bodySql, forget, gridOf, statsOf, type Loading } from './stage.ts'
 
 /** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
 const beyondDouble = 2 ** 53

@@ -1,4 +1,4 @@
-import type { SeriesCount } from '../../lake/store/parquet.ts'
+import { type SeriesCount, countSeries, identityColumns } from '../../lake/store/parquet.ts'
 import { heldState } from '../../lake/ledger/index-queries.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
@@ -6,7 +6,6 @@ import type { FileEntry, Json } from '../../lake/ledger/entry.ts'
 import { sharesOf } from './files.ts'
 import { revisableKey } from '../../lake/ledger/draft.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { countSeries, identityColumns } from '../../lake/store/parquet.ts'
 
 /** The metrics whose points may have several vintages in this lake: a point of any other one has one row. */
 export function heldRevisable(index: Index): readonly string[] {

@@ -8,8 +8,7 @@ import { day, formatDate, formatInstant, hour, weekdayAt } from '../../base/time
 import { type Assessment, holds, type Judges, speaksAgainst, unknown, type Yaml } from './finding.ts'
 import { type HeardAnswer, whyNot } from './answers.ts'
 import { listsIn, wrongKeys } from './keys.ts'
-import { isComputed, meaningOf, pointsIn } from './timestamp.ts'
-import type { Point } from './timestamp.ts'
+import { isComputed, meaningOf, pointsIn, type Point } from './timestamp.ts'
 import type { MetricsSeen } from './metrics.ts'
 
 /** The judges of the metrics API. */

@@ -16,8 +16,7 @@ import {
   registryUrl,
   snapshotAsk,
 } from '../registry/reading.ts'
-import { readHead, readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
-import type { Records } from '../registry/bodies.ts'
+import { readHead, readList, readPage, readSnapshot, type Snapshot, type Records } from '../registry/bodies.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { registryState } from '../registry/staging.ts'
 import { inLake, places } from '../../lake/store/layout.ts'

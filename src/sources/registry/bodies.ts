@@ -1,10 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../../catalog/catalogue.ts'
 import { cutBody, textStart } from './body-records.ts'
-import { BadBody, envelope, type Fields, isFields, recordJson, sortedText, usually, type Value } from './json.ts'
-import type { Envelope } from './json.ts'
-import { fieldText, type Incoming, readRecord, readRecordText, textHash, withHash } from './record.ts'
-import type { RecordText } from './record.ts'
+import {
+  BadBody,
+  envelope,
+  type Fields,
+  isFields,
+  recordJson,
+  sortedText,
+  usually,
+  type Value,
+  type Envelope,
+} from './json.ts'
+import { fieldText, type Incoming, readRecord, readRecordText, textHash, withHash, type RecordText } from './record.ts'
 
 /** A body that could be read, or why not. */
 export type BodyRead<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }

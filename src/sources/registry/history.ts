@@ -2,8 +2,15 @@ import type { Resource } from '../../catalog/catalogue.ts'
 import { embedded, type Records, type RegistryChange, type Resources } from './bodies.ts'
 import { type Fields, recordJson, type Value } from './json.ts'
 import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
-import { childrenOf, fieldText, type Incoming, textHash, typedFields } from './record.ts'
-import type { EmbeddedRow, TypedFields } from './record.ts'
+import {
+  childrenOf,
+  fieldText,
+  type Incoming,
+  textHash,
+  typedFields,
+  type EmbeddedRow,
+  type TypedFields,
+} from './record.ts'
 
 /** What the lake knows of one entity: its newest version, or that it is gone. */
 export interface HeldEntity {

@@ -13,8 +13,8 @@ import {
   type RegistryChange,
   type Resources,
   type Snapshot,
+  type RegistryPage,
 } from './bodies.ts'
-import type { RegistryPage } from './bodies.ts'
 import type { Value } from './json.ts'
 
 /** The whole registry, from a snapshot or put together from the lists. */

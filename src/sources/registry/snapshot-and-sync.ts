@@ -14,8 +14,7 @@ import {
   type RegistrySummary,
   verdictOf,
 } from './run.ts'
-import { readFeed, readWhole, stop, type Stopped } from './reading.ts'
-import type { FeedReading, WholeRegistry } from './reading.ts'
+import { readFeed, readWhole, stop, type Stopped, type FeedReading, type WholeRegistry } from './reading.ts'
 import { type CommittedPoll, commitPoll } from './commit.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 import { passingFacts, registryState } from './staging.ts'

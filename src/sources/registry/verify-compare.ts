@@ -13,8 +13,17 @@ import {
 import { readDetail, readList } from './bodies.ts'
 import type { Fields } from './json.ts'
 import { fieldText, type Incoming, readRecord } from './record.ts'
-import { type Check, type Holding, isShown, listAddress, narrowestList, type Seen, stateOf } from './verify-plan.ts'
-import type { ListCheck, RecordCheck } from './verify-plan.ts'
+import {
+  type Check,
+  type Holding,
+  isShown,
+  listAddress,
+  narrowestList,
+  type Seen,
+  stateOf,
+  type ListCheck,
+  type RecordCheck,
+} from './verify-plan.ts'
 import { differingMembers, type KnownKeys, lifeOf } from './keys.ts'
 import { readTexts } from './status.ts'
 import type { HeldTexts, RecordFinding } from './history.ts'

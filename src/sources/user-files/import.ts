@@ -1,6 +1,5 @@
-import type { LakeError } from '../../base/errors.ts'
+import { type LakeError, usage } from '../../base/errors.ts'
 import type { Interval } from '../../base/time.ts'
-import { usage } from '../../base/errors.ts'
 import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
 import { exportRule, mappingRow, type OwnRow, ownName, ownRow, type SourceMapping } from '../../catalog/sources.ts'
 import { heldWeekStart } from '../../lake/ledger/index-queries.ts'

@@ -20,8 +20,15 @@ import {
 } from './stress-delays.ts'
 import { judgeLookahead } from './stress-lookahead.ts'
 import { fileReadIn, parsedSql } from '../../query/parse-tree.ts'
-import type { MetricShare, StressVerdict } from './stress-verdict.ts'
-import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
+import {
+  type MetricShare,
+  type StressVerdict,
+  isFallen,
+  longestBorne,
+  movedShare,
+  type StressRun,
+  stressVerdict,
+} from './stress-verdict.ts'
 import { usage } from '../../base/errors.ts'
 import { carry, rowsBeside } from '../../query/row-comparison.ts'
 import { admit } from '../../query/gate.ts'

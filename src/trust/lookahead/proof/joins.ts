@@ -1,7 +1,16 @@
 import { comparedBound, comparedFacts, factsIf, type Scope, valueIn } from './expressions.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
-import type { RowGuard } from './relations.ts'
-import { boundOf, lost, named, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
+import {
+  type RowGuard,
+  boundOf,
+  lost,
+  named,
+  nameOf,
+  type Reading,
+  type Relation,
+  steady,
+  toldBy,
+} from './relations.ts'
 import { addValue, allOf, always, type Bound, type Fact, type Id, isNotLater, isObstacle, valueOf } from './values.ts'
 
 /** The rows of a join of two relations. */

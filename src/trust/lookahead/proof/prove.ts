@@ -8,8 +8,18 @@ import { type Node, word } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
 import { boundOf, named, nameOf, type Reading } from './relations.ts'
-import type { Bound, Fact } from './values.ts'
-import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
+import {
+  type Bound,
+  type Fact,
+  allOf,
+  coveredBy,
+  type Id,
+  isInstant,
+  isObstacle,
+  noValues,
+  type Obstacle,
+  valueOf,
+} from './values.ts'
 import { mayBeRevised, openShadow } from './tables.ts'
 
 /** An obstacle to a proof, with its place in the query. */

@@ -1,8 +1,8 @@
 import type { Assumption } from '../assumed.ts'
 import type { OwnRelation } from '../own-files.ts'
 import type { Node } from './nodes.ts'
-import type { PlanValues } from './values.ts'
 import {
+  type PlanValues,
   allOf,
   always,
   type Bound,
