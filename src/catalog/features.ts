@@ -55,8 +55,5 @@ export type FeatureVersion = Readonly<z.infer<typeof version>>
 /** What a lake keeps of a feature: its versions, the first one first, and what makes it a series as own data are. */
 export const keptFeature = ownRow.extend({ versions: z.array(version).default([]) })
 
-/** A feature as the lake stores it; derived, because the schema states each key once. */
-type KeptFeature = Readonly<z.infer<typeof keptFeature>>
-
 /** The definition alone, and what it reads of other features. */
 export const definitionOf = version.omit({ first: true, through: true, without: true })
