@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { usage } from '../base/errors.ts'
+import { LakeError, usage } from '../base/errors.ts'
 
 /** Bytes of a file of settings at most: those that people write have some thousands. */
 const longestSettings = 16_000_000
@@ -14,6 +14,14 @@ export function readSettingsFile(path: string, subject: string, expected: string
     handle = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
+    // The file is not to blame if the process may open no more files.
+    if (code === 'EMFILE' || code === 'ENFILE')
+      throw new LakeError('incomplete', {
+        subject,
+        got: `${code}: too many open files`,
+        next: 'raise the limit (ulimit -n), then run the same command again',
+        cause,
+      })
     // A socket cannot be opened at all.
     throw usage(subject, { expected, got: code === 'ENXIO' ? 'a socket' : (code ?? 'another error'), cause })
   }
