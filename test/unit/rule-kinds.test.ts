@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ruleKinds } from '../../src/catalog/rule-kinds.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { day, intervals } from '../../src/base/time.ts'
+import { floor, day, intervals } from '../../src/base/time.ts'
 
 /** From noon on, so many days after the day in which the interval ended: a kind that the program does not have. */
 const noons = {
@@ -69,7 +69,7 @@ test('and what it says in SQL, fixed or in columns, is what it says here', async
   const rules = [{ ...frame, ...timeOf(written) }]
   const [{ kind, seconds } = { kind: 'lag', seconds: 0 }] = ruleRows(rules)
   for (const interval of intervals)
-    for (const t of [-1_209_600, 0, 1_709_251_200]) {
+    for (const t of [-1_209_600, 0, 1_709_251_200].map((instant) => floor(instant, interval, 'monday'))) {
       const row = `'${kind}' AS kind, ${seconds} AS seconds, CAST(${t} AS BIGINT) AS t, ${endSql(`CAST(${t} AS BIGINT)`, interval)} AS close`
       const told = await engine.rows(
         `SELECT CAST(${availableSql(rules, 't', interval)} AS BIGINT) AS a, CAST(${rowInstantSql('t', 'close')} AS BIGINT) AS b FROM (SELECT ${row})`,
