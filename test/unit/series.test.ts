@@ -10,7 +10,7 @@ import {
   seriesId,
 } from '../../src/catalog/series.ts'
 import { LakeError } from '../../src/base/errors.ts'
-import { intervals } from '../../src/base/time.ts'
+import { intervals, offeredIntervals } from '../../src/base/time.ts'
 import { type Meant, meant } from '../helpers/series-twin.ts'
 
 const catalogue = loadCatalogue()
@@ -74,7 +74,7 @@ test('any selection means what plain loops over the catalogue mean', () => {
       fc.record({
         assets: fc.subarray(['BTC', 'ETH', 'x|y'], { minLength: 1 }),
         paths: fc.subarray(globs, { minLength: 1 }),
-        intervals: named(intervals),
+        intervals: named(offeredIntervals),
         currencies: named(every('currencies')),
         exchanges: named(every('exchanges')),
         networks: named(every('networks')),
