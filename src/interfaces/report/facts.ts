@@ -8,15 +8,18 @@ import {
   type HeldViolation,
   heldViolations,
   heldWeekStart,
+  type LakeSummary,
   summary,
 } from '../../lake/ledger/index-queries.ts'
 import {
   heldRuns,
   heldVerified,
   heldBackSnapshot,
+  type HeldRun,
   type HeldRunEnd,
   lastFetchEnd,
   lastPublished,
+  type OutcomeCount,
   pendingSelections,
   requestsByOutcome,
   requestTotals,
@@ -32,7 +35,7 @@ import { mirrorOf } from '../../lake/store/marker.ts'
 import { notAsked, pendingAsks, selectedOf } from '../../sources/metrics/prepare.ts'
 import { mappingRemedy, selectedPlaceholders, unmappedInWords } from '../../sources/metrics/unmapped.ts'
 import { readRefusal } from '../../lake/ledger/refusals.ts'
-import { refusals } from '../../lake/ledger/violations.ts'
+import { type ListedRefusal, refusals } from '../../lake/ledger/violations.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import {
   count,
@@ -45,7 +48,7 @@ import {
   unshownInterval,
 } from '../../base/time.ts'
 import { parseSeriesId, readableSeries } from '../../catalog/series.ts'
-import { beginsLater } from '../../sources/metrics/run-summary.ts'
+import { type BeginsLater, beginsLater } from '../../sources/metrics/run-summary.ts'
 import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { beforeFirst, isLost } from '../../lake/ledger/coverage.ts'
 import { judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'
@@ -54,12 +57,6 @@ import { isOpenFinding, type ListedFinding, listFindings } from '../../sources/r
 import { registryFacts, schemaChanges } from '../../sources/registry/status.ts'
 import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availability-audit.ts'
 import type { Window } from '../../base/windows.ts'
-
-/** A refusal of windows, as the ledger stores it. */
-type Refused = ReturnType<typeof refusals>[number]
-
-/** A run, as the ledger stores it. */
-type HeldRun = ReturnType<typeof heldRuns>[number]
 
 /** Input of a status. */
 export interface StatusInput {
@@ -135,7 +132,7 @@ export interface HolesFact {
   /** Number of series that begin later than they were requested for. */
   readonly later: number
   /** The first of these series; null if there is none. */
-  readonly begins: ReturnType<typeof beginsLater>[number] | null
+  readonly begins: BeginsLater | null
 }
 
 /** Selected windows that a run planned and did not request. */
@@ -187,7 +184,7 @@ export interface RequestCounts {
   readonly busiest_minute: number
   /** Credits since midnight UTC. */
   readonly credits_today: number
-  readonly by_outcome: ReturnType<typeof requestsByOutcome>
+  readonly by_outcome: readonly OutcomeCount[]
   /** Requests a minute that the configuration allows. */
   readonly per_minute: number
 }
@@ -246,11 +243,8 @@ interface ProviderFacts {
   readonly synthetic: boolean
 }
 
-/** Counts of the newest version, as the ledger returns them. */
-type LedgerCounts = ReturnType<typeof summary>
-
 /** Counts of the newest version, as a status reports them. */
-interface VersionFacts extends Omit<LedgerCounts, 'findings' | 'newest'> {
+interface VersionFacts extends Omit<LakeSummary, 'findings' | 'newest'> {
   /** Rows of the ledger that a wrong clock has dated. */
   readonly clock_findings: number
   /** The largest stored `t`, RFC 3339; null if there are no points. */
@@ -491,7 +485,7 @@ function who({ provider }: Head): ProviderFacts {
   return { provider: metrics ?? registry, providers: { metrics, registry }, synthetic: provider?.synthetic ?? false }
 }
 
-function plain(counts: LedgerCounts, head: Head): VersionFacts {
+function plain(counts: LakeSummary, head: Head): VersionFacts {
   const { findings, newest, ...rest } = counts
   return {
     ...rest,
@@ -530,11 +524,11 @@ export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
 }
 
 /** Series that have points and are refused now (with their windows and the first refusal), and withdrawn ones. */
-function refusedOf(all: readonly Refused[]): RefusedCounts {
+function refusedOf(all: readonly ListedRefusal[]): RefusedCounts {
   const now = all.filter(({ withdrawn }) => !withdrawn)
   const gone = all.filter(({ withdrawn }) => withdrawn)
   const first = now.toSorted((a, b) => a.since - b.since)[0]
-  const count = (some: readonly Refused[]): number => new Set(some.map(({ listed }) => listed.series)).size
+  const count = (some: readonly ListedRefusal[]): number => new Set(some.map(({ listed }) => listed.series)).size
   return {
     series: count(now),
     windows: now.reduce((sum, { rows }) => sum + rows.length, 0),
@@ -550,13 +544,13 @@ function lostUserData(coverage: ReadonlyMap<string, readonly CoverageRow[]>): st
   return [...new Set(lost)].filter((metric) => metric.startsWith(ownPrefix)).toSorted()
 }
 
-const isOpen = ({ listed }: Refused): boolean => listed.accepted_at === null
+const isOpen = ({ listed }: ListedRefusal): boolean => listed.accepted_at === null
 
 /** Since when there is the oldest of what is counted: its `t` of gaps, else when it was seen. RFC 3339. */
 function oldestOf(
   ledger: Ledger,
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
-  refused: readonly Refused[],
+  refused: readonly ListedRefusal[],
   findings: readonly ListedFinding[] | null,
 ): Readonly<Record<AgedSubject, string | null>> {
   const rows = [...coverage.values()].flat()
