@@ -155,7 +155,7 @@ test('plan for every endpoint × BTC, ETH × 24h prints what it costs; --json is
   expect(document.code).toBe(0)
   const totals = JSON.parse(document.out) as Record<string, number>
   const counted = ['series', 'windows', 'requests', 'credits', 'points', 'bytes', 'seconds']
-  expect(Object.keys(totals)).toEqual([...counted, 'not_asked', 'metadata'])
+  expect(Object.keys(totals)).toEqual([...counted, 'not_asked', 'unmapped', 'metadata'])
   expect(totals).toMatchObject({ series, requests: series, credits: (series / 2) * 3 })
   expect(readdirSync(folder)).toEqual([])
 })
