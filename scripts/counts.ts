@@ -7,7 +7,11 @@ interface Result {
   readonly testResults: readonly {
     readonly name: string
     readonly status: string
-    readonly assertionResults: readonly { readonly status: string; readonly meta?: { readonly lacks?: string } }[]
+    readonly assertionResults: readonly {
+      readonly status: string
+      readonly fullName?: string
+      readonly meta?: { readonly lacks?: string }
+    }[]
   }[]
 }
 
@@ -23,6 +27,8 @@ export interface Counts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
+  /** The failed tests, each as its file and its name; a file that could not start stands there without a name. */
+  readonly failures: readonly string[]
   readonly leftOut: readonly LeftOut[]
 }
 
@@ -36,7 +42,13 @@ export function countTests(reports: readonly string[]): Counts {
     const reasons = Map.groupBy(left, ({ meta }) => meta?.lacks ?? null)
     return [...reasons].map(([reason, tests]) => ({ file, reason, count: tests.length }))
   })
+  const failures = files.flatMap(({ name: file, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === 'failed')
+      .map(({ fullName }) => `${relative('.', file)} › ${fullName ?? ''}`),
+  )
   return {
+    failures: [...failures, ...broken.map(({ name }) => relative('.', name))],
     passed: results.reduce((sum, result) => sum + result.numPassedTests, 0),
     failed: results.reduce((sum, result) => sum + result.numFailedTests, 0) + broken.length,
     skipped: leftOut.reduce((sum, { count }) => sum + count, 0),
@@ -45,12 +57,13 @@ export function countTests(reports: readonly string[]): Counts {
 }
 
 /** The lines that end a run, the counts last, and whether it may count as passed: no test is left out in silence. */
-export function verdictOf({ passed, failed, skipped, leftOut }: Counts): { lines: readonly string[]; good: boolean } {
+export function verdictOf({ passed, failed, skipped, failures, leftOut }: Counts): { lines: readonly string[]; good: boolean } {
   const lines = leftOut.map(
     ({ file, reason, count }) => `${count} skipped in ${relative('.', file)}: ${reason ?? 'nobody says why'}`,
   )
-  const good = failed === 0 && passed > 0 && leftOut.every(({ reason }) => reason !== null)
-  return { lines: [...lines, `${passed} passed, ${failed} failed, ${skipped} skipped`], good }
+  const failing = failures.map((failure) => `failed: ${failure}`)
+  const good = failed + failures.length === 0 && passed > 0 && leftOut.every(({ reason }) => reason !== null)
+  return { lines: [...lines, ...failing, `${passed} passed, ${failed} failed, ${skipped} skipped`], good }
 }
 
 if (import.meta.main) {

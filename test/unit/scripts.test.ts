@@ -19,20 +19,20 @@ describe('counting tests', () => {
         ...Array.from({ length: broken }, () => ({ name: 'b', status: 'failed', assertionResults: [] })),
       ],
     })
-  const none = { skipped: 0, leftOut: [] }
+  const none = { skipped: 0, failures: [], leftOut: [] }
   const left = (...reasons: readonly (string | null)[]) =>
     reasons.map((lacks) => ({ status: 'skipped', meta: lacks === null ? {} : { lacks } }))
 
   test('sums reports and counts a file that did not start as a failure', () => {
     expect(countTests([report(3, 0), report(4, 2)])).toEqual({ passed: 7, failed: 2, ...none })
-    expect(countTests([report(3, 0, 2)])).toEqual({ passed: 3, failed: 2, ...none })
+    expect(countTests([report(3, 0, 2)])).toEqual({ passed: 3, failed: 2, ...none, failures: ['b', 'b'] })
     expect(countTests([])).toEqual({ passed: 0, failed: 0, ...none })
   })
 
   test('tells what was left out, where and why', () => {
     const statuses = ['passed', 'skipped', 'pending', 'todo', 'failed']
     const testResults = [
-      { name: 'some', status: 'passed', assertionResults: statuses.map((status) => ({ status })) },
+      { name: 'some', status: 'passed', assertionResults: statuses.map((status) => ({ status, fullName: 'one' })) },
       { name: 'all', status: 'passed', assertionResults: [{ status: 'passed' }] },
       { name: 'why', status: 'passed', assertionResults: left('no Python', 'no chromium', 'no Python') },
     ]
@@ -40,6 +40,7 @@ describe('counting tests', () => {
       passed: 2,
       failed: 1,
       skipped: 6,
+      failures: ['some › one'],
       leftOut: [
         { file: 'some', reason: null, count: 3 },
         { file: 'why', reason: 'no Python', count: 2 },
@@ -65,6 +66,8 @@ describe('counting tests', () => {
       1,
       '1 skipped in test/a.test.ts: nobody says why\n1 passed, 0 failed, 1 skipped\n',
     ])
+    const failed = 'failed: test/a.test.ts › adds\n'
+    expect(run(1, { status: 'failed', fullName: 'adds' })).toEqual([1, `${failed}1 passed, 0 failed, 0 skipped\n`])
     expect(run(0)).toEqual([1, '0 passed, 0 failed, 0 skipped\n'])
     rmSync(folder, { recursive: true })
   })

@@ -34,8 +34,11 @@ def pytest_terminal_summary(terminalreporter):
     left = [{"name": str(ROOT / one.nodeid.split("::")[0]), "status": "passed",
              "assertionResults": [{"status": "skipped", "meta": {"lacks": one.longrepr[2].removeprefix("Skipped: ")}}]}
             for one in stats.get("skipped", [])]
-    passed, failed = len(stats.get("passed", [])), len(stats.get("failed", [])) + len(stats.get("error", []))
-    Path(report).write_text(json.dumps({"numPassedTests": passed, "numFailedTests": failed, "testResults": left}))
+    lost = [{"name": str(ROOT / one.nodeid.split("::")[0]), "status": "failed",
+             "assertionResults": [{"status": "failed", "fullName": one.nodeid.partition("::")[2]}]}
+            for one in stats.get("failed", []) + stats.get("error", [])]
+    passed, failed = len(stats.get("passed", [])), len(lost)
+    Path(report).write_text(json.dumps({"numPassedTests": passed, "numFailedTests": failed, "testResults": left + lost}))
 
 
 def make_small(folder: Path, *more: str) -> Path:
