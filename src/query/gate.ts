@@ -2,7 +2,7 @@ import { type LakeError, usage } from '../base/errors.ts'
 import type { Engine, Prepared } from '../lake/store/engine.ts'
 import { liesIn } from '../lake/store/disk.ts'
 import type { Parameters } from '../lake/store/sql.ts'
-import { combiningWords, formOf, opening, openingWords, writesInside } from './statements.ts'
+import { countWords, formOf, opening, openingWords, writesInside } from './statements.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
@@ -53,14 +53,39 @@ export async function admit(engine: Engine, statement: string, parameters?: Para
   return { text: statement, kind, columns }
 }
 
-/** So many SELECTs whoever is not trusted may combine: what the engine takes for them grows with their square. */
-const mostParts = 1000
+/** Words that put together what stands on both sides of them, and how often they may be written. */
+interface BoundedWords {
+  readonly words: ReadonlySet<string>
+  /** How many parts a client that is not trusted may put together by them. */
+  readonly most: number
+  /** The parts, as a refusal calls them. */
+  readonly parts: string
+  /** What to write instead. */
+  readonly next: string
+}
 
+/** The engine's parser and binder take time that grows with the square of these parts, and hear no cancel meanwhile. */
+const boundedWords: readonly BoundedWords[] = [
+  {
+    words: new Set(['UNION', 'INTERSECT', 'EXCEPT']),
+    most: 1000,
+    parts: 'SELECTs combined by UNION',
+    next: 'write rows as VALUES, or ask in several queries',
+  },
+  {
+    words: new Set(['AND', 'OR']),
+    most: 10_000,
+    parts: 'terms joined by AND and OR',
+    next: 'compare with a list, such as x IN (…), or join VALUES',
+  },
+]
+
+/** Refuses a statement that takes the engine too long before it is even known what it asks. */
 function refuseManyParts(statement: string): void {
-  const parts = 1 + combiningWords(statement)
-  if (parts <= mostParts) return
-  const next = 'write rows as VALUES, or ask in several queries'
-  throw usage('SQL', { expected: `at most ${mostParts} SELECTs combined by UNION`, got: String(parts), next })
+  for (const { words, most, parts, next } of boundedWords) {
+    const count = 1 + countWords(statement, words)
+    if (count > most) throw usage('SQL', { expected: `at most ${most} ${parts}`, got: String(count), next })
+  }
 }
 
 const explainHead =

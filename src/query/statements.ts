@@ -65,10 +65,10 @@ export function writesInside(sql: string): boolean {
   return false
 }
 
-/** How many words of a text combine the SELECTs before and behind them. */
-export function combiningWords(sql: string): number {
+/** Counts the words of a text that are among these, written in capitals here; those in texts, names and comments do not count. */
+export function countWords(sql: string, words: ReadonlySet<string>): number {
   let count = 0
-  for (const { text } of tokens(sql)) if (/^(?:UNION|INTERSECT|EXCEPT)$/i.test(text)) count++
+  for (const { text } of tokens(sql)) if (words.has(text.toUpperCase())) count++
   return count
 }
 

@@ -84,10 +84,23 @@ test.each([
   },
 )
 
-test('20,000 terms of UNION ALL: HTTP and MCP refuse them in one line, and answer the next query', async () => {
-  const sql = Array.from({ length: 20_000 }, () => 'SELECT 1').join(' UNION ALL ')
-  const many =
-    'SQL: expected at most 1000 SELECTs combined by UNION, got 20000; write rows as VALUES, or ask in several queries'
+test.each([
+  [
+    '20,000 SELECTs combined by UNION ALL',
+    Array.from({ length: 20_000 }, () => 'SELECT 1').join(' UNION ALL '),
+    'SQL: expected at most 1000 SELECTs combined by UNION, got 20000; write rows as VALUES, or ask in several queries',
+  ],
+  [
+    '50,000 terms joined by AND',
+    `SELECT count(*) AS n FROM points WHERE ${Array.from({ length: 50_000 }, () => 'true').join(' AND ')}`,
+    'SQL: expected at most 10000 terms joined by AND and OR, got 50000; compare with a list, such as x IN (…), or join VALUES',
+  ],
+  [
+    '60,000 terms joined by or, in a WITH',
+    `WITH w AS (SELECT 1 AS n WHERE ${Array.from({ length: 60_000 }, () => 'false').join(' or ')}) FROM w`,
+    'SQL: expected at most 10000 terms joined by AND and OR, got 60000; compare with a list, such as x IN (…), or join VALUES',
+  ],
+])('%s: HTTP and MCP refuse them in one line, and answer the next query', async (_, sql, many) => {
   const answer = await ask({ method: 'POST', body: sql })
   expect([answer.status, await answer.text()]).toEqual([400, `${many}\n`])
   expect(await agent.refusal('query', { sql, as_of: asOf })).toBe(many)

@@ -41,6 +41,11 @@ test.each([
     `SELECT count(*) AS n FROM points WHERE metric = 'supply/curent'`,
     lost('unknown-metric', 'supply/curent'),
   ],
+  [
+    'of a metric beside 5,000 further terms',
+    `SELECT count(*) AS n FROM points WHERE metric = 'supply/curent' ${'AND true '.repeat(5000)}`,
+    lost('unknown-metric', 'supply/curent'),
+  ],
   ['NULL for an interval', `SELECT avg(v) FROM points WHERE "interval" = '1w'`, lost('no-interval', 'points')],
   [
     'of a currency',
@@ -59,6 +64,13 @@ test.each([
   [
     'at an instant before it was known',
     `${decisions('2020-01-01').replace('2024', '2020')} FROM pit_join('d', '${plain}', '24h')`,
+    lost('before-first', plain),
+  ],
+  [
+    'with so many options that the eleventh argument is a text',
+    `${decisions('2020-01-01').replace('2024', '2020')} FROM pit_join('d', '${plain}', '24h', latency := INTERVAL 0 DAY,
+      max_age := INTERVAL 9 DAY, currency := NULL, exchange := NULL, network := NULL, component := NULL, skip_nulls := false,
+      vintage := 'last', unresolved := 'value')`,
     lost('before-first', plain),
   ],
   ['decisions later than what is settled', `${decisions('2024-06-01')} FROM pit_join('d', '${plain}', '24h')`, [late]],

@@ -5,18 +5,21 @@
 -- law: none; it reads nothing. `parameters` is JSON of the texts that stand for $1 or $name. It knows the trees of DuckDB 1.5 and 2.0.
 --   `decisions` is the caller's own relation, written anew from its tree: whoever runs it judges it as any statement of a caller.
 CREATE OR REPLACE MACRO question_asked(statements, parameters := '{}') AS TABLE
+-- One document of all statements: a tree beside each of its nodes would be stored as often as it has nodes.
 WITH _pit_trees AS (
-  SELECT s, json_serialize_sql(regexp_replace(text, '^\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+(TABLE|VIEW)\s+\S+\s+AS\b', '', 'i')) AS tree
-  FROM (SELECT unnest(CAST(statements AS VARCHAR[])) AS text, generate_subscripts(CAST(statements AS VARCHAR[]), 1) AS s)
+  SELECT n.id, n.fullkey, n.value, CAST(regexp_extract(n.fullkey, '^\$\[(\d+)\]', 1) AS BIGINT) + 1 AS s
+  FROM json_tree(to_json(list_transform(CAST(statements AS VARCHAR[]), lambda one:
+    json_serialize_sql(regexp_replace(one, '^\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+(TABLE|VIEW)\s+\S+\s+AS\b', '', 'i'))))) AS n
+  WHERE n.type = 'OBJECT'
 ),
 _pit_nodes AS MATERIALIZED (
-  SELECT t.s, n.id, n.fullkey AS place, regexp_extract(n.fullkey, '^(.*)\.(left|right|input|children\[\d+\]|arguments\[\d+\]\.expression)$', 1) AS owner,
+  SELECT n.s, n.id, n.fullkey AS place, regexp_extract(n.fullkey, '^(.*)\.(left|right|input|children\[\d+\]|arguments\[\d+\]\.expression)$', 1) AS owner,
     n.value AS node, n.value->>'$.class' AS class, n.value->>'$.type' AS type, lower(n.value->>'$.alias') AS alias, lower(n.value->>'$.function_name') AS called,
     lower(n.value->>'$.column_names[#-1]') AS named, CASE n.value->>'$.type' WHEN 'BASE_TABLE' THEN lower(n.value->>'$.table_name') END AS read,
     CASE n.value->>'$.class' WHEN 'PARAMETER' THEN json_extract_string(CAST(parameters AS JSON), '$."' || (n.value->>'$.identifier') || '"')
       WHEN 'CONSTANT' THEN CASE WHEN n.value->>'$.literal.kind' = 'STRING' THEN n.value->>'$.literal.text'
         WHEN json_type(n.value, '$.value.value') = 'VARCHAR' THEN n.value->>'$.value.value' END END AS text
-  FROM _pit_trees AS t, json_tree(t.tree) AS n WHERE n.type = 'OBJECT'
+  FROM _pit_trees AS n
 ),
 _pit_compared AS MATERIALIZED (
   SELECT c.named, v.text, o.id FROM _pit_nodes AS o JOIN _pit_nodes AS c ON c.s = o.s AND c.owner = o.place JOIN _pit_nodes AS v ON v.s = o.s AND v.owner = o.place
@@ -56,7 +59,7 @@ _pit_template AS MATERIALIZED (
 ),
 _pit_decided AS (
   SELECT j.*,
-    (SELECT coalesce(list(DISTINCT x.text ORDER BY x.text), []) FROM _pit_nodes AS x WHERE x.s = j.s AND x.text IS NOT NULL AND starts_with(x.place, j.metric_place)) AS metrics,
+    (SELECT coalesce(list(DISTINCT x.text ORDER BY x.text), []) FROM _pit_nodes AS x WHERE x.s = j.s AND x.text IS NOT NULL AND starts_with(x.place || '.', j.metric_place || '.')) AS metrics,
     (SELECT CAST(m.node->'$.cte_map' AS VARCHAR) FROM _pit_nodes AS m
      WHERE m.s = j.s AND list_contains(list_transform(json_extract_string(m.node, '$.cte_map.map[*].key'), lambda key: lower(key)), lower(j.relation)) ORDER BY m.id LIMIT 1) AS ctes
   FROM _pit_joins AS j
