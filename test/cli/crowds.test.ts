@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Agent } from '../helpers/agent.ts'
 import { listening } from '../helpers/listening.ts'
@@ -25,10 +26,11 @@ afterAll(async () => {
 })
 
 /** The answer to a query that is sent from an address of this machine. */
-async function queryFrom(localAddress: string, sql: string, signal?: AbortSignal): Promise<string> {
+async function queryFrom(localAddress: string, sql: string, signal?: AbortSignal, program?: string): Promise<string> {
   const { port } = new URL(server.url)
   const path = `/query?sql=${encodeURIComponent(sql)}`
-  const sent = request({ host: '127.0.0.1', port, path, localAddress, ...(signal && { signal }) }).end()
+  const headers = program === undefined ? {} : { 'pitlake-client': program }
+  const sent = request({ host: '127.0.0.1', port, path, localAddress, headers, ...(signal && { signal }) }).end()
   const [response] = (await once(sent, 'response')) as [NodeJS.ReadableStream]
   return await text(response)
 }
@@ -48,6 +50,26 @@ test('eight endless queries of one client leave the query of another its place',
   gone.abort()
   expect((await slow).every(({ status }) => status === 'rejected')).toBe(true)
   expect(await queryFrom('127.0.0.1', 'SELECT 1 AS n', AbortSignal.timeout(20_000))).toBe('{"n":1}\n')
+})
+
+test('a program that names itself gets the next place of its address before the queue of another one', async () => {
+  const first = new AbortController()
+  const gone = new AbortController()
+  const ask = async (signal: AbortSignal): Promise<string> => await queryFrom('127.0.0.1', endless, signal, 'greedy')
+  const earliest = ask(first.signal)
+  await setTimeout(1000)
+  const greedy = Promise.allSettled([earliest, ...Array.from({ length: 4 }, async () => await ask(gone.signal))])
+  // Two of them are under way, the others wait, when a sixth is.
+  await expect(queryFrom('127.0.0.1', endless, AbortSignal.timeout(1500), 'greedy')).rejects.toThrow()
+  const modest = queryFrom('127.0.0.1', 'SELECT 1 AS n', AbortSignal.timeout(30_000), 'modest')
+  await expect(queryFrom('127.0.0.1', endless, AbortSignal.timeout(500), 'greedy')).rejects.toThrow()
+  first.abort()
+  try {
+    expect(await modest).toBe('{"n":1}\n')
+  } finally {
+    gone.abort()
+    await greedy
+  }
 })
 
 test('eight hundred half-sent heads leave room for a query', async () => {

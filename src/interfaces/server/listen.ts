@@ -217,6 +217,9 @@ function allows({ headers }: IncomingMessage, url: URL | null, token: string | n
   return shown !== null && timingSafeEqual(digest(shown), digest(token))
 }
 
+/** The header in which a program names itself, so that it shares the places of its address by turns with others there. */
+export const programHeader = 'pitlake-client'
+
 const isOwnName = (host: string): boolean => URL.canParse(`http://${host}`) && isLoopback(`http://${host}`)
 const isOwnOrigin = (origin: string): boolean => URL.canParse(origin) && isLoopback(origin)
 
@@ -253,7 +256,8 @@ async function answerTo(
   try {
     const query = new URLSearchParams(url?.searchParams)
     query.delete('token')
-    const shown = await show({ method, query, headers, client, gone, body: async () => await bodyOf(request) })
+    const program = [headers[programHeader]].flat()[0]
+    const shown = await show({ method, query, headers, client, program, gone, body: async () => await bodyOf(request) })
     return { ...shown, body: typeof shown.body === 'string' ? redact(shown.body, secrets) : shown.body }
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error)
