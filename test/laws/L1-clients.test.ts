@@ -41,7 +41,12 @@ test(`${honest.length} honest questions have the same bytes after ${wanted} stat
   let names = 0
   const desk = new Desk(
     { folder, memory: 2 ** 31, spill: 2 ** 28, threads: 1, ledgerNow: false, limited: false, allowed: [] },
-    { sleep: setTimeout, draw: () => `name${(names++).toString(16).padStart(8, '0')}`, begun: () => undefined },
+    {
+      sleep: setTimeout,
+      draw: () => `name${(names++).toString(16).padStart(8, '0')}`,
+      begun: () => undefined,
+      note: () => undefined,
+    },
   )
   using pages = new Pages(desk, { elapsed: () => 0, draw: () => `page${names++}` })
   const ask = async (question: (typeof honest)[number], gone = never): Promise<string> =>

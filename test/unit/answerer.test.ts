@@ -285,6 +285,20 @@ test('a process that does not open: its words are told, and the next question tr
   expect([await asked, actors.length, actors[0]?.killed, notes]).toEqual(['a!', 3, true, []])
 })
 
+test('a process that does not open after one that did: its words are for whoever runs it, not for who asks', async () => {
+  const failed: WorkerMessage<string> = {
+    failed: { kind: 'usage', complaints: [{ subject: 'lake /home/me/data', got: 'damage' }] },
+  }
+  const { notes, ask, now } = staged((actor, n) => actor.say(n === 1 ? { ready: null } : failed))
+  const first = ask('a')
+  const process = await now()
+  process.end('SIGKILL')
+  const told = await first
+  expect(told).toMatch(/^the lake: expected views that can be opened, got none; /)
+  expect(await ask('b')).toBe(told)
+  expect(notes).toContain('lake /home/me/data: got damage')
+})
+
 test('a stop ends the process, refuses who waits, and begins none anew', async () => {
   const { answerer, actors, notes, ask, now } = staged()
   const asked = [ask('a'), ask('b')]

@@ -24,6 +24,8 @@ export type DoorQuestion =
       readonly path: string
       /** Name under which places are shared. */
       readonly client: string
+      /** The name that a program of that client gives itself. */
+      readonly program?: string | undefined
       readonly method: string
       readonly query: string
       readonly headers: Readonly<Record<string, string | undefined>>
@@ -44,10 +46,10 @@ async function begin(means: DeskMeans): Promise<void> {
   const begun = (gone: AbortSignal): void => {
     for (const [id, { signal }] of askers) if (signal === gone) tell({ id, begun: true })
   }
-  const desk = new Desk(means, { sleep, draw, begun })
+  const note = (words: string): void => void process.stderr.write(`note: ${words}\n`)
+  const desk = new Desk(means, { sleep, draw, begun, note })
   // A lake that cannot be opened is told before anybody asks.
-  const seat = await desk.sit({})
-  seat[Symbol.dispose]()
+  await desk.begin()
   const pages = new Pages(desk, { elapsed, draw })
   const paths = pathsOf({ desk, scratch: tmpdir(), draw })
   const toolsWith = (standing: object): readonly Tool[] => toolsOf({ desk, pages, standing: async () => standing })

@@ -1,5 +1,5 @@
 import { LakeError } from '../../base/errors.ts'
-import { thrownBy, type ToldRefusal } from './refusal.ts'
+import { thrownBy, type ToldRefusal, unopenedLake } from './refusal.ts'
 
 /** What a process is told: a question, or that nobody waits for its answer any more. */
 export type AnswererCall<Question> =
@@ -94,6 +94,8 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   #alone: Promise<unknown> = Promise.resolve()
   #ended: Promise<void> = Promise.resolve()
   #stopped = false
+  /** Whether a process was ready before. */
+  #wasReady = false
   #count = 0
 
   constructor(limit: TurnLimit, deps: AnswererDeps<Question, Answer>) {
@@ -152,7 +154,9 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   async #send(question: Question, gone: AbortSignal): Promise<Outcome<Answer>> {
     const kept = this.#held()
     const opened = await kept.opened.promise
-    if (!('answer' in opened)) return opened
+    // Whoever started it is told in whole why it did not open; who asks is not.
+    if ('refused' in opened) return { refused: unopenedLake(opened.refused) }
+    if ('lost' in opened) return opened
     if (gone.aborted || this.#stopped) return { refused: cancelled() }
     if (kept.lost !== undefined) return { lost: kept.lost, begun: false, suspect: false }
     const id = this.#count++
@@ -193,10 +197,14 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   #hear(kept: WorkerState<Question, Answer>, said: WorkerMessage<Answer>): void {
     if ('ready' in said) {
       kept.ready = true
+      this.#wasReady = true
       return kept.opened.resolve({ answer: said.ready })
     }
     if ('failed' in said) {
-      kept.opened.resolve({ refused: thrownBy(said.failed) })
+      const refused = thrownBy(said.failed)
+      // After the first one only clients ask; it is told here, then.
+      if (this.#wasReady) this.#deps.note(refused.message)
+      kept.opened.resolve({ refused })
       return this.#lose(kept, { why: 'it did not open', byItself: false })
     }
     if ('full' in said) return this.#lose(kept, { why: 'the answers took more memory than they may', byItself: true })

@@ -37,6 +37,22 @@ export function toldRefusal(error: unknown): ToldRefusal {
 /** Returns the error of a refusal, to be thrown in the other process. */
 export const thrownBy = ({ kind, complaints }: ToldRefusal): LakeError => new LakeError(kind as 'usage', complaints)
 
+/**
+ * The refusal for clients of a lake that cannot be opened: the reason, with its paths, is for whoever runs the server. A
+ * cancel and a lack of memory or disk tell nothing of the lake, and stay as they are.
+ */
+export function unopenedLake(error: unknown): LakeError {
+  const told = toldRefusal(error)
+  if (['stopped', 'incomplete', 'busy'].includes(told.kind)) return thrownBy(told)
+  return new LakeError('integrity', {
+    subject: 'the lake',
+    expected: 'views that can be opened',
+    got: 'none',
+    next: 'whoever runs the server finds the reason on its stderr, and by pitlake doctor',
+    cause: error instanceof LakeError ? (error.cause ?? error) : error,
+  })
+}
+
 const statuses = {
   usage: 400,
   stopped: 504,

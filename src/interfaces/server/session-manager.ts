@@ -7,6 +7,7 @@ import { statOf } from '../../lake/store/disk.ts'
 import type { Engine, Row } from '../../lake/store/engine.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { microsOf } from '../../base/time.ts'
+import { unopenedLake } from './refusal.ts'
 import { type Asker, Turns } from './turns.ts'
 
 /** Which lake answered, and where it stood: equal digests are equal lakes. */
@@ -59,6 +60,8 @@ interface DeskDeps {
   readonly draw: () => string
   /** Told whose turn begins. */
   readonly begun: (gone: AbortSignal) => void
+  /** Told why the lake cannot be opened, once for each reason. */
+  readonly note: (words: string) => void
 }
 
 /** So many questions are answered at once, each on all cores; one thread of the system's pool is left for files. */
@@ -91,6 +94,8 @@ export class Desk {
   readonly #opening = pLimit(1)
   #held: OpenedVersion | undefined
   #openings = 0
+  /** Why the lake could not be opened when that was last tried. */
+  #unopened = ''
 
   constructor(means: DeskMeans, deps: DeskDeps) {
     this.means = means
@@ -98,12 +103,17 @@ export class Desk {
     this.#mark = `mark_${deps.draw()}${deps.draw()}`.replaceAll('-', '')
   }
 
+  /** Opens the newest version before anybody asks; what keeps it from that is told in whole. */
+  async begin(): Promise<void> {
+    release(await this.#opening(async () => this.#newest()))
+  }
+
   /** Takes a seat on the newest version, in a state of knowledge. */
   async sit(asked: Knowledge): Promise<Seat> {
     refuseLate(asked, this.means)
     const knowledge = behind(asked, this.means.wall)
     // One after the other, so that a new version is opened once for all who ask.
-    const opened = await this.#opening(async () => this.#newest())
+    const opened = await this.#opening(async () => this.#hiding(async () => await this.#newest()))
     let engine: Engine | undefined
     let gone = false
     const leave = (): void => {
@@ -134,6 +144,24 @@ export class Desk {
 
   /** An engine of its own on the newest version. */
   async open(threads = this.means.threads): Promise<Engine> {
+    return await this.#hiding(async () => await this.#openEngine(threads))
+  }
+
+  /** Opens the lake for a client, who is not told why that fails. */
+  async #hiding<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      const opened = await work()
+      this.#unopened = ''
+      return opened
+    } catch (error) {
+      const words = error instanceof Error ? error.message : String(error)
+      if (words !== this.#unopened) this.#deps.note(words)
+      this.#unopened = words
+      throw unopenedLake(error)
+    }
+  }
+
+  async #openEngine(threads = this.means.threads): Promise<Engine> {
     const { folder, spill } = this.means
     return await openQuery(folder, { spillLimit: spill, threads, mark: this.#mark })
   }
@@ -143,7 +171,7 @@ export class Desk {
     const stamp = await stampOf(folder)
     let held = this.#held
     if (held === undefined || held.stamp !== stamp) {
-      const engine = await this.open()
+      const engine = await this.#openEngine()
       const facts = await factsOf(engine, folder, wall)
       const opened = { engine, facts, stamp, opening: ++this.#openings, users: 1 }
       if (held !== undefined) release(held)
