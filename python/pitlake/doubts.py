@@ -23,6 +23,7 @@ _DECISION_MACROS = {
 }
 """The macros that take decisions, and how the values of a question stand in their calls."""
 _JOINS = re.compile(r"\bpit_(?:join|long|window)\b", re.I)
+_REPORT = "an error of DuckDB, please report it"
 Question = dict[str, Any]
 T = TypeVar("T")
 
@@ -48,6 +49,8 @@ class Noticed:
         given = parameters if isinstance(parameters, Mapping) else {n: one for n, one in enumerate(list(parameters or ()), 1)}  # type: ignore[call-overload]
         self._texts = {str(name): value for name, value in given.items() if isinstance(value, str)}
         self._asked: Question | None = None
+        self._lost: list[str] = []
+        """Why notes could not be worked out."""
 
     def of_query(self, frame: Any) -> list[str]:
         """By its words and its answer."""
@@ -76,13 +79,13 @@ class Noticed:
 
     def of_no_member(self, universe: str) -> list[str]:
         """By the condition on the universe that no product met."""
-        asked = aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
+        asked = self._aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
         return [f"no product met universe at any of the instants: {universe}", *self.told({"members": asked.get("members", [])})]
 
     def of_empty_column(self, frame: Any, column: str, asked: Question) -> list[str]:
         """By a column of its answer that holds nothing, although one metric was asked for."""
         held = self._held(frame) if len(frame) else {}
-        return self.told({"metrics": [asked]}) if not len(frame) or not held.get(column, (True,))[0] else []
+        return self.told({"metrics": [asked]} if not len(frame) or not held.get(column, (True,))[0] else {})
 
     def _held(self, frame: Any, by: str | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
         """Of each column whether it holds something, and a 0, and for which of the texts in the column `by` it holds nothing."""
@@ -92,7 +95,7 @@ class Noticed:
         held, zero = (", ".join(told.format(quote_name(name)) for name in names) for told in (
             "count({}) > 0", "coalesce(CAST(any_value({}) AS VARCHAR) = '0', false)"))
         # A frame may hold objects that the engine has no type for.
-        rows = aside(lambda: self._rows(f"SELECT {key} AS own, [{held}], [{zero}] FROM _pit_told GROUP BY own ORDER BY own"), list[tuple[Any, ...]]())
+        rows = self._aside(lambda: self._rows(f"SELECT {key} AS own, [{held}], [{zero}] FROM _pit_told GROUP BY own ORDER BY own"), list[tuple[Any, ...]]())
         self._own.unregister("_pit_told")
         return {name: (any(row[1][n] for row in rows), any(row[2][n] for row in rows), [row[0] for row in rows if row[0] is not None and not row[1][n]])
                 for n, name in enumerate(names) if rows}
@@ -108,15 +111,26 @@ class Noticed:
 
     def told(self, asked: Question) -> list[str]:
         """The notes of a question, in words; they look past `as_of`, since from when on something is known is what helps."""
+        notes: list[str] = []
         try:
-            return self._told(asked) if any(asked.values()) else []
+            notes = self._told(asked) if any(asked.values()) else []
         except (duckdb.CatalogException, duckdb.BinderException):
-            # The views of another program may not know how to answer.
-            return []
+            pass  # The views of another program may not know how to answer.
         except duckdb.InterruptException:
             raise
-        except duckdb.Error:
-            return ["what else there is to note could not be found out (question_notes): please report it"]
+        except (duckdb.Error, MemoryError) as error:
+            self._lost.append(_loss_in(error) or _REPORT)
+        return [*notes, *(f"notes could not be worked out: {reason}" for reason in dict.fromkeys(self._lost))]
+
+    def _aside(self, work: Callable[[], T], otherwise: T) -> T:
+        """As `aside`; what is lost for want of memory or by an error of the engine is remembered for a note."""
+        try:
+            return work()
+        except (duckdb.InterruptException, KeyboardInterrupt):
+            raise
+        except (duckdb.Error, KeyError, MemoryError, ValueError) as error:
+            self._lost += filter(None, [_loss_in(error)])
+            return otherwise
 
     def _told(self, asked: Question) -> list[str]:
         question = json.dumps({**asked, "as_of": self._as_of()})
@@ -132,7 +146,7 @@ class Noticed:
 
     def _asks(self) -> Question:
         if self._asked is None:
-            self._asked = aside(self._ask, {"tables": [], "texts": [], "counts": False, "metrics": [], "joins": []})
+            self._asked = self._aside(self._ask, {"tables": [], "texts": [], "counts": False, "metrics": [], "joins": []})
         return self._asked
 
     def _ask(self) -> Question:
@@ -160,7 +174,7 @@ class Noticed:
 
     def _of_decisions(self, join: Question, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """Asks a macro of the lake about the decisions of a join; every value of the question is a parameter."""
-        return aside(lambda: self._ask_one(join["decisions"], macro, values), list[tuple[Any, ...]]()) if join.get("decisions") else []
+        return self._aside(lambda: self._ask_one(join["decisions"], macro, values), list[tuple[Any, ...]]()) if join.get("decisions") else []
 
     def _ask_one(self, decisions: str, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         # The one text of a caller: by itself it is one SELECT, so that nothing of it ends the brackets.
@@ -188,6 +202,15 @@ def _words(subject: str, figures: Question, near: Sequence[str], there: Sequence
         return str({"subject": subject, **figures, **ends}[name])
 
     return re.sub(r"\{(?:option (\w+)(?:=(\w+))?|(\w+))\}", put, words)
+
+
+def _loss_in(error: BaseException) -> str | None:
+    """Why an error loses notes; None for one of the caller's own relation, or of views that cannot answer."""
+    if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
+        return "too little disk" if "max_temp_directory_size" in str(error) else "too little memory"
+    if isinstance(error, duckdb.IOException) and re.search("No space left on device|Disk quota exceeded", str(error)):
+        return "too little disk"
+    return _REPORT if isinstance(error, (duckdb.IOException, duckdb.InternalException, duckdb.FatalException)) else None
 
 
 def one_select(own: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement | None:

@@ -5,6 +5,7 @@ import type { Empty } from './filled-columns.ts'
 import { guarded, isCancel, type RunDeps } from './run.ts'
 import type { Note } from './note-texts.ts'
 import { withAsOf } from './lake.ts'
+import { lackIn } from '../lake/store/memory.ts'
 import type { Parameters } from '../lake/store/sql.ts'
 import { admit } from './gate.ts'
 import { words } from './gate-lists.ts'
@@ -65,7 +66,12 @@ export interface AskedNotes {
   readonly empty?: boolean
   /** Metrics of which decisions lie in an unresolved range. */
   readonly beyond?: readonly UnresolvedDecisions[]
+  /** Why further facts are missing; only the program adds it, the macro does not read it. */
+  readonly unnoted?: LostNotes
 }
+
+/** Why notes could not be worked out, as their note says it. */
+type LostNotes = 'too little memory' | 'too little disk' | 'an error of DuckDB, please report it'
 
 /** Notes of a query: those that are known before it runs, and those that depend on its answer. */
 export interface QueryNotes {
@@ -95,21 +101,31 @@ export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolea
  * What the lake notes of a question. Where `as_of` is mandatory (`cut`) it tells what was known then and no more; elsewhere
  * it looks past it, because since when something is known is what helps.
  */
-export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): Promise<readonly Note[]> {
+export async function notesOf(
+  engine: Engine,
+  { unnoted, ...asked }: AskedNotes,
+  cut: boolean,
+): Promise<readonly Note[]> {
+  const lost = lostNote(unnoted)
   const isAsked = (one: unknown): boolean => one === true || Number(one) > 0 || (Array.isArray(one) && one.length > 0)
-  if (!Object.values(asked).some(isAsked)) return []
+  if (!Object.values(asked).some(isAsked)) return lost
   try {
     const asOf = await asOfIn(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
     const ask = async (): Promise<Note[]> =>
       (await engine.rows<NoteRow>(`FROM question_notes(${question})`)).map(noteOf)
-    return cut || asOf === null ? await ask() : await withAsOf(engine, undefined, ask)
+    return [...(cut || asOf === null ? await ask() : await withAsOf(engine, undefined, ask)), ...lost]
   } catch (error) {
     if (isCancel(error)) throw error
     // The views of another program may not know how to answer.
     const isOther = error instanceof Error && /^(?:Catalog|Binder) Error/.test(error.message)
-    return isOther ? [] : [{ code: 'unnoted', subject: 'question_notes' }]
+    return isOther ? lost : lostNote(unnoted ?? lossIn(error) ?? 'an error of DuckDB, please report it')
   }
+}
+
+/** The note about notes that are missing; none if none are. */
+function lostNote(reason: LostNotes | undefined): readonly Note[] {
+  return reason === undefined ? [] : [{ code: 'unnoted', subject: reason }]
 }
 
 /** The instant at which a session stands; null where it stands at none. */
@@ -118,13 +134,35 @@ export async function asOfIn(engine: Engine): Promise<string | null> {
   return row?.at ?? null
 }
 
-/** What is asked beside a question never stands in its way: a lake of another program, for one, may not know how to answer. */
-async function aside<T>(work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work()
-  } catch (error) {
-    if (isCancel(error)) throw error
-    return undefined
+/** Why an error loses notes; undefined for one of the caller's own relation, or of views that cannot answer. */
+function lossIn(error: unknown): LostNotes | undefined {
+  const lack = lackIn(error)
+  if (lack !== undefined) return `too little ${lack}`
+  const isGrave = error instanceof Error && /^(?:INTERNAL|FATAL|IO) Error/.test(error.message)
+  return isGrave ? 'an error of DuckDB, please report it' : undefined
+}
+
+/**
+ * Questions beside a question, which never stand in its way: a lake of another program, for one, may not know how to
+ * answer. What is lost for want of memory or by an error of the engine is remembered, so that a note can name it.
+ */
+class Aside {
+  #lost: LostNotes | undefined
+
+  /** Does the work; undefined if it fails. */
+  async ask<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isCancel(error)) throw error
+      this.#lost ??= lossIn(error)
+      return undefined
+    }
+  }
+
+  /** What is to be noted of questions that were lost; nothing if none was. */
+  lost(): AskedNotes {
+    return this.#lost === undefined ? {} : { unnoted: this.#lost }
   }
 }
 
@@ -190,7 +228,7 @@ interface DecidedJoin {
 const askedBy = new Remembered<AskedSql | null>()
 
 /** What the words of a script ask. */
-async function askedInSql(engine: Engine, sql: string, parameters: Parameters = []): Promise<AskedSql> {
+async function askedInSql(engine: Engine, sql: string, aside: Aside, parameters: Parameters = []): Promise<AskedSql> {
   // Those without a name are counted from 1.
   const given = Object.entries<unknown>(
     Array.isArray(parameters) ? [null, ...(parameters as readonly unknown[])] : parameters,
@@ -198,7 +236,7 @@ async function askedInSql(engine: Engine, sql: string, parameters: Parameters = 
   const texts = Object.fromEntries(given.filter(([, value]) => typeof value === 'string'))
   const list = quoteList(statementsOf(sql).map(({ text }) => text))
   const question = `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`
-  const asked = await aside(async () =>
+  const asked = await aside.ask(async () =>
     askedBy.of(engine, question, async () => {
       const [row] = await engine.rows<{ asked: string }>(question)
       return JSON.parse(row?.asked ?? 'null') as AskedSql | null
@@ -212,10 +250,13 @@ async function decidedBy(
   engine: Engine,
   joins: readonly AskedJoin[],
   mark: string | undefined,
+  aside: Aside,
 ): Promise<DecidedJoin[]> {
   const found: DecidedJoin[] = []
-  for (const join of joins)
-    found.push((await aside(async () => decisionsOf(engine, join, mark))) ?? { metrics: join.metrics, beyond: [] })
+  for (const join of joins) {
+    const decided = await aside.ask(async () => decisionsOf(engine, join, mark))
+    found.push(decided ?? { metrics: join.metrics, beyond: [] })
+  }
   return found
 }
 
@@ -287,25 +328,29 @@ export async function noticingSql(
   parameters?: Parameters,
 ): Promise<QueryNotes> {
   return await guarded(engine, sql, run, async () => {
+    const aside = new Aside()
     const isJoin = joins.test(sql)
     const isEarly =
       (await asOfIn(engine)) !== null &&
       (await readsRegistry(engine, await treeOf(engine, statementsOf(sql).at(-1)?.text ?? '')))
-    let asked = isJoin || isEarly ? await askedInSql(engine, sql, parameters) : undefined
-    const decided = await decidedBy(engine, asked?.joins.filter((join) => join.answers_unsettled) ?? [], run.mark)
+    let asked = isJoin || isEarly ? await askedInSql(engine, sql, aside, parameters) : undefined
+    const early = asked?.joins.filter((join) => join.answers_unsettled) ?? []
+    const decided = await decidedBy(engine, early, run.mark, aside)
     const notes: AskedNotes = {
       tables: isEarly ? (asked?.tables ?? []) : [],
       beyond: decided.flatMap(({ beyond }) => beyond),
+      ...aside.lost(),
     }
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> => {
       if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
-      asked ??= await askedInSql(engine, sql, parameters)
-      if (!isDoubtful(rows, empty, asked.counts)) return {}
+      asked ??= await askedInSql(engine, sql, aside, parameters)
+      if (!isDoubtful(rows, empty, asked.counts)) return aside.lost()
       const { tables, texts, grids = [], members = [], joins: all, metrics: compared } = asked
-      const metrics = [...(await decidedBy(engine, all, run.mark)).flatMap((one) => one.metrics), ...compared]
+      const metrics = [...(await decidedBy(engine, all, run.mark, aside)).flatMap((one) => one.metrics), ...compared]
       const assets = new Set(metrics.flatMap(({ asset }) => asset))
       const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
-      return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids, members, empty: isNothing }
+      const unknown = texts.filter((text) => !assets.has(text))
+      return { metrics, texts: unknown, tables, grids, members, empty: isNothing, ...aside.lost() }
     }
     return { notes, doubts }
   })
@@ -313,8 +358,9 @@ export async function noticingSql(
 
 /** What a condition on the universe compares its columns with. */
 export async function membersIn(engine: Engine, condition: string): Promise<AskedNotes> {
-  const { members = [] } = await askedInSql(engine, `SELECT 1 FROM universe WHERE (\n${condition}\n)`)
-  return { members }
+  const aside = new Aside()
+  const { members = [] } = await askedInSql(engine, `SELECT 1 FROM universe WHERE (\n${condition}\n)`, aside)
+  return { members, ...aside.lost() }
 }
 
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */

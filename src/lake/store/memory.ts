@@ -49,17 +49,23 @@ const lacksMemory = /^(?:\w+ Error: )?(?:Out of Memory Error: |std::bad_alloc|Ar
 const lacksDisk =
   /^Out of Memory Error: [^]*max_temp_directory_size|^IO Error: [^]*(?:No space left on device|Disk quota exceeded)/
 
+/** What an error of the engine or of Node lacked; undefined for any other error. */
+export function lackIn(error: unknown): 'memory' | 'disk' | undefined {
+  const words = error instanceof Error ? error.message : ''
+  if (lacksDisk.test(words)) return 'disk'
+  return lacksMemory.test(words) ? 'memory' : undefined
+}
+
 /**
  * The refusal of what needs more memory, or disk, than it may take: words that say what to raise, without those of the
  * engine, which advise settings that are locked. Undefined for any other cause.
  */
 export function tooLarge(cause: unknown, doing: string, option = '--memory'): LakeError | undefined {
-  const whole = cause instanceof Error ? cause.message : ''
-  const isDisk = lacksDisk.test(whole)
-  if (!isDisk && !lacksMemory.test(whole)) return undefined
-  const raise = isDisk ? 'leave it more of the disk' : `raise it: ${option} ${sizeText(2 * keptMemory())}`
+  const lack = lackIn(cause)
+  if (lack === undefined) return undefined
+  const raise = lack === 'disk' ? 'leave it more of the disk' : `raise it: ${option} ${sizeText(2 * keptMemory())}`
   return new LakeError('incomplete', {
-    subject: `${doing}: more ${isDisk ? 'disk' : 'memory'} than it may take`,
+    subject: `${doing}: more ${lack} than it may take`,
     next: `ask for less at once, or ${raise}`,
     cause,
   })

@@ -99,7 +99,7 @@ export const noteWords = {
   'reversed-calendar': 'calendar from {since} until {until} holds no instants: the two are reversed',
   'views-behind': 'the views of this lake are of version {made}, the lake is at {newest}: run pitlake views',
   'mirror-behind': 'the data of this mirror are of version {made}, the lake is at {newest}: run pitlake pull {subject}',
-  unnoted: 'what else there is to note could not be found out ({subject}): please report it',
+  unnoted: 'notes could not be worked out: {subject}',
   'beyond-settled':
     "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>
