@@ -167,8 +167,10 @@ async function judgeDecided(
       { code: 'no-member', subject: universe },
       ...(await notesOf(engine, await membersIn(engine, universe), notices.cut)),
     ]
-    const late = async (told: Extent): Promise<readonly Note[]> =>
-      told.rows === 0 && spec.universe !== undefined ? await noMembers(spec.universe) : await judged.doubts(told)
+    const late = async (told: Extent): Promise<readonly Note[]> => {
+      if (told.rows > 0 || spec.universe === undefined) return await judged.doubts(told)
+      return distinctNotes([...judged.notes, ...(await noMembers(spec.universe))]).slice(judged.notes.length)
+    }
     return { ...judged, doubts: late, drop }
   } catch (error) {
     await drop()
