@@ -59,8 +59,8 @@ test('a program of a client does not wait for the queue of another one, and equa
   expect(await stage.atWork()).toBe('a1 a2')
   for (const [ended, begun] of [
     ['a1', 'a6'],
-    ['a2', 'a8'],
-    ['a6', 'a3'],
+    ['a2', 'a3'],
+    ['a6', 'a8'],
     ['a8', 'a7'],
     ['a3', 'a4'],
   ] as const) {
