@@ -30,13 +30,13 @@ test('no page links to a file that is not there', () => {
 })
 
 test('the configuration page names every key', () => {
-  const text = readFileSync(resolve(root, 'docs/configuration.md'), 'utf8')
+  const text = readFileSync(resolve(root, 'docs/reference/configuration.md'), 'utf8')
   for (const key of Object.keys(configSchema.shape)) expect.soft(text, key).toContain(`\`${key}\``)
 })
 
 test('the catalogue page counts right', () => {
   const catalogue = loadCatalogue()
-  const text = readFileSync(resolve(root, 'docs/catalogue.md'), 'utf8')
+  const text = readFileSync(resolve(root, 'docs/how-to/another-provider.md'), 'utf8')
   expect(text).toContain(`${catalogue.endpoints.size} endpoints`)
 })
 
