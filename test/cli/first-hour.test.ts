@@ -85,7 +85,9 @@ test('the Python of the README and of the quick start works from the root', (con
   const told = spawnSync('bash', ['-c', line], { cwd: root, env: own, encoding: 'utf8' })
   expect(told.stdout, told.stderr).toMatch(/\[\d+ rows x 17 columns\]/)
   const sound = 'assert len(frame) > 300 and frame.notna().mean().min() > 0.9 and len(frame.columns) == 4; del frame'
-  const both = ['README.md', 'docs/tutorials/quick-start.md'].map((name) => `${blocks(page(name), 'python')[0]}\n${sound}\n`)
+  const both = ['README.md', 'docs/tutorials/quick-start.md'].map(
+    (name) => `${blocks(page(name), 'python')[0]}\n${sound}\n`,
+  )
   const argv = ['-W', 'error::UserWarning', '-c', both.join('')]
   const run = spawnSync(python, argv, { cwd: root, env: own, encoding: 'utf8' })
   expect(run.status, run.stderr).toBe(0)

@@ -98,11 +98,13 @@ async function pagesIn(folder: string): Promise<DocsPage[]> {
   )
   const files = [...entries.filter((entry) => entry.isFile()).map(({ name }) => name), ...below.flat()]
   return await Promise.all(
-    files.filter((file) => file.endsWith('.md')).map(async (file) => {
-      const path = `${folder}${file}`
-      const name = file.slice(0, -'.md'.length)
-      return { name, path, title: /^# (.+)$/m.exec(await readText(path))?.[1] ?? name }
-    }),
+    files
+      .filter((file) => file.endsWith('.md'))
+      .map(async (file) => {
+        const path = `${folder}${file}`
+        const name = file.slice(0, -'.md'.length)
+        return { name, path, title: /^# (.+)$/m.exec(await readText(path))?.[1] ?? name }
+      }),
   )
 }
 
