@@ -289,7 +289,9 @@ describe('the habits', () => {
     const table =
       "[{ name: 'catalog list', summary: 'list' },\n { name: 'plan',\n summary: '' }, { name: 'sql', summary: \"q\" }]"
     const docs = '# Commands\n\n## `pitlake catalog list`\n\nplan\n\n### sql [QUERY]\n'
-    expect(undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table, 'docs/reference/commands.md': docs }))).toEqual([
+    expect(
+      undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table, 'docs/reference/commands.md': docs })),
+    ).toEqual([
       'src/interfaces/commands/table.ts: plan has no summary',
       'src/interfaces/commands/table.ts: no heading for plan in docs/reference/commands.md',
     ])

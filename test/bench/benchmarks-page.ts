@@ -37,7 +37,8 @@ export async function writeTopic(topic: Topic, topics: object): Promise<void> {
   const told = [...readFileSync(file, 'utf8').matchAll(/^### (.+)$/gm)].map(([, name]) => name ?? '')
   const lost = told.filter((name) => made.every((one) => one.name !== name))
   // A page of one topic would stand for all that others measured elsewhere.
-  if (lost.length > 0) return console.log(`docs/contributing/benchmarks.md is left: ${lost.join(', ')} were not measured here`)
+  if (lost.length > 0)
+    return console.log(`docs/contributing/benchmarks.md is left: ${lost.join(', ')} were not measured here`)
   writeFileSync(file, page(made, names))
   const [peers, others] = [made.filter(({ name }) => name === 'peers'), made.filter(({ name }) => name !== 'peers')]
   for (const [name, own] of Object.entries({ peers, others }))
