@@ -35,7 +35,7 @@ expect openLake "$(npm root)/.bin/node" -p "Object.keys(require('pitlake')).join
 # A small lake from the sandbox, and what is behind its doors.
 spoken() {
   local file=$1
-  for _ in $(seq 600); do [ -s "$file" ] && return; sleep 0.1; done
+  for _ in $(seq 1800); do [ -s "$file" ] && return; sleep 0.1; done
   echo "pack check: $file stays empty" >&2
   exit 1
 }
