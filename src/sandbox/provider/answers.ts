@@ -191,9 +191,11 @@ function lagStatistics(url: URL, path: ProviderPath, env: MetricsEnv): object {
 
 type ChainRow = [name: string, decimals: number, onChain: boolean]
 type ContractRow = [name: string, address: string, decimals: number, onChain: boolean]
+type FurtherContract = [id: string, ...ContractRow]
 
 const chains = new Map(Object.entries(tables.blockchains) as [string, ChainRow][])
-const contracts = new Map(Object.entries(tables.contracts) as unknown as [string, ContractRow[]][])
+/** Contracts of an asset on chains other than its first. */
+const contracts = Map.groupBy(tables.contracts as FurtherContract[], ([id]) => id)
 const kinds: Readonly<Record<string, unknown>> = tables.families
 
 /** One row of the list of assets. */
@@ -201,7 +203,7 @@ function assetRow(asset: WorldAsset): object {
   const { id, symbol, name, family, chain_id = '', address } = asset
   const [blockchain, decimals, onChain] = chains.get(chain_id) ?? [chain_id, 18, false]
   const own: ContractRow[] = address === undefined ? [] : [[blockchain, address, decimals, onChain]]
-  const all = [...own, ...(contracts.get(id) ?? [])]
+  const all = [...own, ...(contracts.get(id) ?? []).map(([, ...contract]): ContractRow => contract)]
   const [asset_type, categories, semantic_tags] = kinds[family] as [string, string[], string[]]
   return {
     id,
