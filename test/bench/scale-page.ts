@@ -48,7 +48,7 @@ export async function writePage(lakes: string): Promise<void> {
       names.map((name) => rowOf(name, sizes)),
     ),
     '',
-    'Decisions [76](../decisions/0076-what-a-join-keeps.md) and [118](../decisions/0118-joins-expect-what-is-there.md) describe the memory of joins.',
+    'Decision [4](../decisions/0004-put-joins-together-as-text-while-they-are-bound.md) describes the memory of joins.',
     '',
     ...builds(sizes),
     ...sizes.flatMap(unfinished),

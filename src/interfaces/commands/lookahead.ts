@@ -76,7 +76,7 @@ and lookahead in TypeScript do.`,
   },
 })
 
-async function proveQuery(
+export async function proveQuery(
   { text, set }: GivenQuery,
   trial: TrialInput,
   run: RunDeps,
