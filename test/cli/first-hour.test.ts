@@ -57,9 +57,9 @@ test('every line of the README, and the session of the quick start, works in a f
   expect(lines.filter((one) => one?.startsWith('make '))).toHaveLength(3)
   expect([...targets, ...elsewhere]).toEqual(expect.arrayContaining(lines))
   const pages = [readme, page('docs/tutorials/quick-start.md')]
-  const session = pages.flatMap((text) => blocks(text, 'console')).flatMap((block) =>
-    [...block.matchAll(/^\$ (.*(?:\n {4}.*)*)$/gm)].map(([, command = '']) => command),
-  )
+  const session = pages
+    .flatMap((text) => blocks(text, 'console'))
+    .flatMap((block) => [...block.matchAll(/^\$ (.*(?:\n {4}.*)*)$/gm)].map(([, command = '']) => command))
   expect(session.length).toBeGreaterThan(3)
   for (const command of session) {
     const ways = [typed(command, ...makeShell)]
