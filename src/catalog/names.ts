@@ -40,8 +40,8 @@ function mergeNames(before: ProviderNames, more: ProviderNames): ProviderNames {
 }
 
 function isSameRequest(a: Endpoint, b: Endpoint): boolean {
-  const texts = [a, b].map(({ ask, params }) => JSON.stringify([ask, Object.entries(params).toSorted()]))
-  return texts[0] === texts[1]
+  const keys = Object.keys({ ...a.params, ...b.params })
+  return a.ask === b.ask && keys.every((key) => a.params[key] === b.params[key])
 }
 
 function renamed(given: Endpoint, names: ProviderNames): Endpoint {
