@@ -14,7 +14,7 @@ import type { MetricsSettings, Settings } from '../../catalog/settings.ts'
 import { canonical } from '../../lake/ledger/entry.ts'
 import { heldSeries } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { heldNames } from '../points/held-names.ts'
+import { heldNames } from './held-names.ts'
 import type { MetricsProvider } from './api.ts'
 import type { Metadata } from './metadata.ts'
 
