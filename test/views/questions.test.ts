@@ -97,6 +97,19 @@ test('a stamp stands in the state of knowledge of the lake that is asked, each p
   })
 })
 
+test('variables, column names and counts reach a command as they were given, not as text of a command line', async () => {
+  const lake = await openLake(days.root, { set: { code: '007', share: '0.50', flag: 'true' } })
+  const query = `SELECT getvariable('code') AS code, getvariable('share') AS share, getvariable('flag') AS flag`
+  const { variables } = await lake.stamp(query, join(days.root, 'texts.parquet'))
+  expect(variables).toEqual({ code: '007', share: '0.50', flag: 'true' })
+  const later = `SELECT ts, lead(ts) OVER (ORDER BY ts) AS "next, later"
+    FROM (SELECT DISTINCT available_at AS ts FROM points WHERE metric = '${supply}')`
+  expect((await lake.lookahead(later, { cutoffs: 2, labels: ['next, later'] })).verdict).toBe('clean')
+  await expect(lake.lookahead(later, { cutoffs: 2.5 })).rejects.toThrow(/^cutoffs: expected a whole number from 1/)
+  await expect(lake.stamp(query, 'texts.csv')).rejects.toThrow(/expected a name that ends in \.parquet/)
+  await lake.close()
+})
+
 test('a lake stands at its version until it is refreshed', async () => {
   const lake = await openLake(days.root)
   const before = await lake.version()
