@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { commandPages, commandPagesFile } from '../../scripts/command-pages.ts'
 import { readmeNow } from '../../scripts/readme.ts'
-import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configSchema } from '../../src/catalog/config.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -32,12 +31,6 @@ test('no page links to a file that is not there', () => {
 test('the configuration page names every key', () => {
   const text = readFileSync(resolve(root, 'docs/configuration.md'), 'utf8')
   for (const key of Object.keys(configSchema.shape)) expect.soft(text, key).toContain(`\`${key}\``)
-})
-
-test('the catalogue page counts right', () => {
-  const catalogue = loadCatalogue()
-  const text = readFileSync(resolve(root, 'docs/catalogue.md'), 'utf8')
-  expect(text).toContain(`${catalogue.endpoints.size} endpoints`)
 })
 
 test('the session of the README is what its commands say', async () => {
