@@ -92,13 +92,13 @@ audit: $(INSTALLED) ## lists packages, licences and install scripts, and what no
 pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
 	scripts/pack-check.sh
 
-bench: $(INSTALLED) ## measures against named peers and writes docs/benchmarks.md, within MINUTES (15); QUICK=1: half of them, for equal answers only
+bench: $(INSTALLED) ## measures against named peers and writes docs/contributing/benchmarks.md, within MINUTES (15); QUICK=1: half of them, for equal answers only
 	@PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
 
 bench-quick: ## runs every bench on a fiftieth of what it measures: errors and results that differ count
 	@$(MAKE) --no-print-directory bench QUICK=1
 
-bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
+bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/explanation/scale.md; PITLAKE_SCALE_LAKES keeps it
 	node -r ./scripts/fixed-node.cjs test/bench/scale.ts
 
 sandbox: $(INSTALLED) ## starts the local provider and prints its addresses and keys

@@ -103,8 +103,8 @@ test('variables, column names and counts reach a command as they were given, not
   const query = `SELECT getvariable('code') AS code, getvariable('share') AS share, getvariable('flag') AS flag`
   const { variables } = await lake.stamp(query, join(days.root, 'texts.parquet'))
   expect(variables).toEqual({ code: '007', share: '0.50', flag: 'true' })
-  const later = `SELECT ts, lead(ts) OVER (ORDER BY ts) AS "next, later"
-    FROM (SELECT DISTINCT available_at AS ts FROM points WHERE metric = '${supply}')`
+  const later = `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-02', '2024-03-06', '1 day'))
+    SELECT ts, v, lead(v) OVER (ORDER BY ts) AS "next, later" FROM pit_join('d', '${supply}', '24h') ORDER BY ts`
   expect((await lake.lookahead(later, { cutoffs: 2, labels: ['next, later'] })).verdict).toBe('clean')
   await expect(lake.lookahead(later, { cutoffs: 2.5 })).rejects.toThrow(/^cutoffs: expected a whole number from 1/)
   await expect(lake.stamp(query, 'texts.csv')).rejects.toThrow(/expected a name that ends in \.parquet/)
