@@ -64,3 +64,11 @@ test('init with few credits selects one asset', async () =>
     expect((await run('init', '--max-credits', '120')).code).toBe(0)
     expect(readFileSync(join(cwd, 'pitlake.yaml'), 'utf8')).toContain('- assets: [BTC]')
   }))
+
+test('the check of a provider sends no placeholder, judges nested values, and counts endpoints without names', async () =>
+  withRealProvider({}, async ({ run, requests, placeholdersSent }) => {
+    const { code, out } = await run('doctor', '--provider')
+    expect([code, requests().length <= 10, placeholdersSent()]).toEqual([0, true, []])
+    expect(out).toContain('object and array values: under `o`')
+    expect(out).toMatch(/names that stand for real ones: 3 paths and the exchanges of \d+ endpoints: init or fetch/)
+  }))
