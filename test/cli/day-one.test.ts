@@ -28,11 +28,11 @@ test('four environment variables and an empty folder give a panel, without an ed
     expect(config).toContain(`${plan.series} series, ${plan.requests} requests, ${plan.credits} credits`)
     expect((await step('fetch')).points).toBeLessThan(plan.requests + 10)
     await step('registry', 'sync')
-    const panel = await step(
+    await step(
       ...['panel', '--calendar', '2026-02-25,2026-03-01,1d', '--assets', 'BTC,ETH'],
-      ...['--metrics', 'market/coinbase_premium_pit,supply/current_pit', '--format', 'json'],
+      ...['--metrics', 'market/coinbase_premium_pit,supply/current_pit', '--out', 'panel.csv'],
     )
-    expect(panel.out).toMatch(/"market\/coinbase_premium_pit":\s*\d/)
+    expect(readFileSync(join(cwd, 'panel.csv'), 'utf8')).toMatch(/^BTC,2026-02-25[^,]*,0\.\d+,\d+/m)
     // Every endpoint that the tier allows and the provider knows is in the plan, under real names.
     const all = await step('plan', '--assets', 'BTC', '--paths', '*', '--exchanges', '*', '--requests', '--json')
     expect(JSON.stringify(JSON.parse(all.out))).not.toMatch(/exchange_\d|lendingprotocol|usexchange/)
