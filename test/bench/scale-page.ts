@@ -21,7 +21,7 @@ const nLogN = 1.06
 const marks = ['<!-- written by make bench-scale -->', '<!-- up to here -->'] as const
 const build = 'build'
 
-/** Puts what all lakes of a folder answered into docs/scale.md, and draws it. */
+/** Puts what all lakes of a folder answered into docs/explanation/scale.md, and draws it. */
 export async function writePage(lakes: string): Promise<void> {
   const sizes = readdirSync(lakes)
     .filter((name) => name.endsWith('.answers.json'))
@@ -33,11 +33,13 @@ export async function writePage(lakes: string): Promise<void> {
   const lines = [
     marks[0],
     '',
-    `Measured by \`make bench-scale\` (\`POINTS=500000000\` for the large one) on ${machine()}. Each question ran in a process of`,
-    'its own under `--memory 2GB`: its seconds of processor, start included, and the largest memory that it ever held. The clock is not told, because',
-    'others were at work on the machine. The exponent is fitted over the lakes from 5 million points on, then over the largest two, where what does not',
-    `grow weighs least: 1 is in proportion, ${nLogN} is n log n, and what grows faster is marked. Peers read the same Parquet files by the same exact rule and gave the same answers;`,
-    'a peer is not asked what it has no word for, and may take 12 GB.',
+    `Measured by \`make bench-scale\` (\`POINTS=500000000\` for the large one) on ${machine()}. Each query ran in a separate process`,
+    'under `--memory 2GB`. A cell shows its seconds of processor, start included, and its peak memory. The time by the clock is left out, because',
+    'the machine was busy.',
+    '',
+    'The exponent is fitted over the lakes from 5 million points on, then over the largest two, where constant costs weigh least. 1 is in',
+    `proportion and ${nLogN} is n log n; faster growth is marked. Peers read the same Parquet files by the same rule and gave the same`,
+    'answers. An empty cell means that a peer has no such query. Peers may use 12 GB.',
     '',
     '![seconds of processor by points](scale.svg)',
     '',
@@ -46,17 +48,17 @@ export async function writePage(lakes: string): Promise<void> {
       names.map((name) => rowOf(name, sizes)),
     ),
     '',
-    'What joins keep, and why `pit_long` of 62 metrics did not end there: decisions [76](decisions/0076-what-a-join-keeps.md) and [118](decisions/0118-joins-expect-what-is-there.md).',
+    'Decision [4](../decisions/0004-put-joins-together-as-text-while-they-are-bound.md) describes the memory of joins.',
     '',
     ...builds(sizes),
     ...sizes.flatMap(unfinished),
     '',
     marks[1],
   ]
-  const page = join(project, 'docs/scale.md')
+  const page = join(project, 'docs/explanation/scale.md')
   const [before = '', rest = ''] = readFileSync(page, 'utf8').split(marks[0])
   writeFileSync(page, `${before}${lines.join('\n')}${rest.split(marks[1])[1] ?? ''}`)
-  writeFileSync(join(project, 'docs/scale.svg'), picture(names, sizes))
+  writeFileSync(join(project, 'docs/explanation/scale.svg'), picture(names, sizes))
 }
 
 function askedOf(lakes: string, name: string): Asked {
