@@ -48,7 +48,7 @@ test('status and doctor name pages that are older than the lake, with the comman
       [expect.stringContaining(`the status page ${page}`), first, newest],
       [expect.stringContaining(`the exported page ${folder}`), first, newest],
     ])
-    expect((await run('status')).out).toContain(`pitlake status --html ${page}`)
+    expect((await run('status')).out.replaceAll(/\s+/g, ' ')).toContain(`pitlake status --html ${page}`)
     const doctor = JSON.parse((await run('doctor', '--json')).out) as { findings: readonly { kind: string }[] }
     expect(doctor.findings.filter(({ kind }) => kind === 'copy_behind')).toHaveLength(2)
     for (const { remedy } of lags) expect(await run(...remedy.split(' ').slice(1))).toMatchObject({ code: 0 })
