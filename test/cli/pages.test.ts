@@ -26,7 +26,12 @@ interface Behind {
 test('status and doctor name pages that are older than the lake, with the command that writes them again', async () =>
   withRig(now, async (rig) => {
     const run = async (...argv: string[]): Promise<Ended> =>
-      await pitlake(home, [...argv, '--data', rig.root], {}, { now: () => rig.clock.now * 1000, sleep: setTimeout })
+      await pitlake(
+        home,
+        [...argv, '--data', rig.root],
+        {},
+        { now: () => rig.clock.now * 1000, sleep: async (ms) => await setTimeout(ms) },
+      )
     const behind = async (): Promise<readonly Behind[]> =>
       (JSON.parse((await run('status', '--json')).out) as { behind: readonly Behind[] }).behind
     const fetched = async (): Promise<number> => {
