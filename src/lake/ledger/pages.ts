@@ -4,6 +4,7 @@ import { isWritable, realDisk } from '../store/disk.ts'
 import { textOf } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
 import { type Lag, lagOf } from './derived.ts'
+import { sha256 } from './entry.ts'
 import type { Ledger } from './ledger.ts'
 
 const pageShape = z.object({
@@ -21,7 +22,7 @@ export type WrittenPage = z.infer<typeof pageShape>
 /** So many pages are remembered; those that were written last. */
 const mostPages = 20
 
-/** Remembers where a page was written. A lake that this user may not write to forgets it. */
+/** Remembers where a page was written. A lake that cannot be written to does not. */
 export async function rememberPage(root: string, page: WrittenPage): Promise<void> {
   if (!isWritable(root)) return
   const known = await readPages(root)
@@ -29,8 +30,13 @@ export async function rememberPage(root: string, page: WrittenPage): Promise<voi
   const text = `${JSON.stringify({ pages })}\n`
   if (text === `${JSON.stringify({ pages: known })}\n`) return
   const file = inLake(root, places.pages)
-  await realDisk.write(`${file}.${process.pid}.part`, text)
-  await realDisk.move(`${file}.${process.pid}.part`, file)
+  const part = `${file}.${sha256(page.file).slice(0, 8)}.part`
+  try {
+    await realDisk.write(part, text)
+    await realDisk.move(part, file)
+  } catch {
+    // The page is written; that a full disk or a second writer of the same page keeps it from being remembered ends nothing.
+  }
 }
 
 async function readPages(root: string): Promise<readonly WrittenPage[]> {
