@@ -343,7 +343,7 @@ const stampOf = rowOf(stampFields)
 
 /** Every stamp, oldest first. */
 export function heldStamps(index: Index): Stamp[] {
-  return index.statement('SELECT * FROM stamps ORDER BY added_version, id').all().map(stampOf)
+  return index.statement('SELECT * FROM stamps ORDER BY version, id').all().map(stampOf)
 }
 
 const summaryOf = rowOf({

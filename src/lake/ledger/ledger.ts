@@ -21,8 +21,7 @@ import { isWritable, realDisk } from '../store/disk.ts'
 import { decodeEntry, type Provider, providerFields } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { writeLiveDigest } from './live-digest.ts'
-import { heldRoot, tellTree } from './state-tree.ts'
+import { heldRoot } from './state-tree.ts'
 import { type Index, type IndexRow, parsed, proven, type Statement } from './index-rows.ts'
 import { real, shape, text, type ValueCheck, whole } from '../../base/value-checks.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
@@ -30,7 +29,7 @@ import { textsIn } from '../store/sql.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/lake/ledger/sql: an index of another shape is made anew from the journal. */
-const indexSchema = 9
+const indexSchema = 10
 const tables = new URL('sql/', import.meta.url)
 
 /** The newest version in the index. */
@@ -39,8 +38,6 @@ export interface Head {
   readonly lake: string | null
   /** 0 until the first commit. */
   readonly version: number
-  /** The schema of the journal's newest entry; 1 if none is recorded. */
-  readonly schema: number
   /** SHA-256 of the newest entry; null until the first commit. */
   readonly digest: string | null
   /** Microseconds; 0 until the first commit. */
@@ -200,7 +197,6 @@ export class Ledger implements Index {
     return {
       lake: told('lake', text) ?? null,
       version: told('version', whole) ?? 0,
-      schema: told('journal_schema', whole) ?? 1,
       digest: told('digest', text) ?? null,
       committed_at: told('committed_at', whole) ?? 0,
       provider: told('provider', shape(providerFields)) ?? null,
@@ -336,8 +332,6 @@ export class Ledger implements Index {
       try {
         return await readCheckpoint(this.root, held, this, () => {
           setMeta(this, 'schema', indexSchema)
-          writeLiveDigest(this)
-          tellTree(this)
         })
       } catch (error) {
         if (folded && held === usable.at(-1)) throw error

@@ -26,7 +26,7 @@ function isIn(path: string, place: string): boolean {
 }
 
 /**
- * Closes the private folders that an earlier program left open, their files first: a folder that is closed already is
+ * Closes the private folders that a copy left open, their files first: a folder that is closed already is
  * not looked through again. A folder that is not this user's is left as it is, and so is a link.
  */
 export async function closePrivate(root: string): Promise<void> {

@@ -7,23 +7,21 @@ import { compact } from '../../src/maintenance/upkeep/compact.ts'
 import { replay } from '../../src/trust/results/stamp.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import type { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { parseInstant } from '../../src/base/time.ts'
-import type { Selection } from '../../src/catalog/series.ts'
 import { world } from '../helpers/adopting.ts'
 import { fetchOnce, storedPoints, truthOf } from '../helpers/fetching.ts'
 import {
   answer,
+  type Answers,
   begun,
-  frozen,
-  type Frozen,
-  keptLakes,
-  keptSelection,
   ledgerQuestions,
+  type PresetName,
+  presetNames,
+  presetSelection,
   questions,
   registryStory,
-  withKept,
+  withPreset,
   withProviderOf,
-} from '../helpers/kept-lakes.ts'
+} from '../helpers/preset-lakes.ts'
 import { examined } from '../helpers/looking.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { sample } from '../helpers/tiers.ts'
@@ -33,7 +31,7 @@ import { reading } from '../helpers/ledgers.ts'
 const day = 86_400
 
 /** The answers of now, or by what the lake held at an instant. */
-async function ask(root: string, asked: typeof questions, at?: number): Promise<Frozen['asked']> {
+async function ask(root: string, asked: typeof questions, at?: number): Promise<Answers> {
   await makeViews(root)
   return await withViews(root, async (engine) => {
     if (at !== undefined) await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${at})`)
@@ -60,32 +58,29 @@ async function replayed(root: string, home: string): Promise<boolean[]> {
   )
 }
 
-/** Brings a kept lake up to date by its own provider, some days later; returns what the provider showed. */
-async function topUp(name: string, root: string, now: number): Promise<readonly [Selection, number] | undefined> {
-  if (name === 'registry') {
+/** Brings a lake up to date by its own providers, some days later. */
+async function topUp(name: PresetName, root: string, now: number): Promise<void> {
+  if (hasRegistry(name)) {
     const { answer: told } = registryStory(3)
     await withRegistryRig(now, async (rig) => void (await rig.sync({ root })), { instead: told })
-    return undefined
   }
-  const seed = name === 'begun' ? 1 : 7
-  const paths = ['supply/current_pit', 'addresses/active_count_pit', 'indicators/asol_pit']
-  const selection =
-    name === 'begun' ? { ...keptSelection, paths, since: parseInstant('2026-08-01') as number } : keptSelection
-  await withProviderOf(seed, { now }, async ({ metrics }) => {
-    await fetchOnce({ root, url: metrics, now: () => now }, selection)
-  })
-  return [selection, seed]
+  if (hasPoints(name))
+    await withProviderOf(7, { now }, async ({ metrics }) => {
+      await fetchOnce({ root, url: metrics, now: () => now }, presetSelection)
+    })
 }
+
+const hasRegistry = (name: PresetName): boolean => name === 'registry' || name === 'both'
+const hasPoints = (name: PresetName): boolean => name !== 'registry'
 
 /** Points that the lakes hold otherwise than the provider shows them now: a rewrite was refused. */
 const rewritten = /active_count_pit ETH .* 1709078400 /
 
-describe('L6: a lake of layout', () => {
-  test.each(sample(keptLakes(), keptLakes().length))(
-    '%s opens and says what it said, also when its ledger is made anew',
-    async (kept) => {
-      const told = frozen(kept)
-      await withKept(kept, async (root) => {
+describe('L6: the lake', () => {
+  test.each(presetNames)(
+    '%s answers from a copy and from a rebuilt ledger as it did when it was made',
+    async (name) => {
+      await withPreset(name, async (root, _home, told) => {
         const all = { ...questions, ...ledgerQuestions }
         await reading(root, (ledger) =>
           expect(ledger.head()).toMatchObject({
@@ -103,19 +98,17 @@ describe('L6: a lake of layout', () => {
     },
   )
 
-  test.each(sample(keptLakes().toReversed(), 2))(
-    '%s is topped up, merged and vacuumed, and forgets nothing',
-    async (kept) => {
-      const name = kept.split('/')[1] ?? ''
-      const told = frozen(kept)
-      await withKept(kept, async (root, home) => {
+  test.each(sample(presetNames, 3))(
+    '%s that is topped up, merged and vacuumed answers at its old version as before',
+    async (name) => {
+      await withPreset(name, async (root, home, told) => {
         const now = Math.max(Math.ceil(told.committed_at / 1e6), begun) + 8 * day
         expect(await replayed(root, home)).toEqual(results(home).map(() => true))
-        const shown = await topUp(name, root, now)
+        await topUp(name, root, now)
         const grown = await ask(root, questions)
-        expect(grown['points']?.rows ?? 0).toBeGreaterThan(name === 'registry' ? -1 : (told.asked['points']?.rows ?? 0))
+        expect(grown['points']?.rows ?? 0).toBeGreaterThan(hasPoints(name) ? (told.asked['points']?.rows ?? 0) : -1)
         expect(grown['history.products']?.rows).toBe(
-          (told.asked['history.products']?.rows ?? 0) + (name === 'registry' ? 1 : 0),
+          (told.asked['history.products']?.rows ?? 0) + (hasRegistry(name) ? 1 : 0),
         )
         const then = async (): Promise<void> => {
           const held = Object.fromEntries(Object.keys(questions).map((key) => [key, told.asked[key]]))
@@ -123,9 +116,9 @@ describe('L6: a lake of layout', () => {
           if (told.earlier) expect(await ask(root, questions, told.earlier.at)).toEqual(told.earlier.asked)
         }
         await then()
-        if (shown) {
+        if (hasPoints(name)) {
           const known = (lines: readonly string[]): string[] => lines.filter((line) => !rewritten.test(line))
-          expect(known(await storedPoints(root))).toEqual(known(truthOf(shown[0], now, shown[1])))
+          expect(known(await storedPoints(root))).toEqual(known(truthOf(presetSelection, now, 7)))
         }
         await compact(root, world(now + 60))
         expect(await ask(root, questions)).toEqual(grown)
@@ -140,10 +133,4 @@ describe('L6: a lake of layout', () => {
       })
     },
   )
-})
-
-test('lakes of every kind are kept of each layout', () => {
-  const names = ['begun', 'plain', 'redated', 'registry', 'stamped', 'vacuumed']
-  expect(keptLakes().filter((kept) => kept.startsWith('1/'))).toEqual(names.map((one) => `1/${one}`))
-  expect(keptLakes().filter((kept) => kept.startsWith('2/'))).toEqual(names.slice(1).map((one) => `2/${one}`))
 })
