@@ -422,7 +422,7 @@ class Lake:
         """Proves or disproves by the command line that a query, or a backtest that takes a lake, looks ahead.
 
         Of a query it is a dict, its `verdict` clean, leak or undecided; of a function the `Verdict` of `pitlake.lookahead`:
-        `shift` is the time from the label of a row to its decision (docs/engines.md). `own` names files of your own, for a
+        `shift` is the time from the label of a row to its decision (docs/how-to/engines.md). `own` names files of your own, for a
         function frames, too.
         """
         told = [labels] if isinstance(labels, str) else list(labels)

@@ -85,13 +85,15 @@ test('the Python of the README and of the quick start works from the root', (con
   const told = spawnSync('bash', ['-c', line], { cwd: root, env: own, encoding: 'utf8' })
   expect(told.stdout, told.stderr).toMatch(/\[\d+ rows x 17 columns\]/)
   const sound = 'assert len(frame) > 300 and frame.notna().mean().min() > 0.9 and len(frame.columns) == 4; del frame'
-  const both = ['README.md', 'docs/quick-start.md'].map((name) => `${blocks(page(name), 'python')[0]}\n${sound}\n`)
+  const both = ['README.md', 'docs/tutorials/quick-start.md'].map(
+    (name) => `${blocks(page(name), 'python')[0]}\n${sound}\n`,
+  )
   const argv = ['-W', 'error::UserWarning', '-c', both.join('')]
   const run = spawnSync(python, argv, { cwd: root, env: own, encoding: 'utf8' })
   expect(run.status, run.stderr).toBe(0)
 })
 
-const recipes = [...page('docs/cookbook.md').matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
+const recipes = [...page('docs/how-to/cookbook.md').matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
   ([, title = '', sql = '']): [string, string] => [title, sql],
 )
 
@@ -108,7 +110,7 @@ test('recipes of the cookbook find something there, too', async () => {
 })
 
 test('the examples of the TypeScript guide run as they stand and print what they say', () => {
-  const examples = blocks(page('docs/typescript.md'), 'ts')
+  const examples = blocks(page('docs/reference/typescript.md'), 'ts')
   expect(examples.length).toBeGreaterThan(3)
   const parts = examples.map((block) => `{\n${block.replace(/^import .*$/gm, '')}\n}`)
   const index = JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)
