@@ -113,7 +113,7 @@ export interface Loaded {
 
 /** Stages points that come from somewhere else than spool files. */
 export interface Reader {
-  /** Makes the view `staged` of a session, see `staged.sql`, of which no row is poison. */
+  /** Makes the view `staged_points` of a session, see `staged_points.sql`, of which no row is poison. */
   readonly stage: (session: Engine, ordered: readonly Ordered[]) => Promise<Loaded>
   /** Drops what that made, once it stands elsewhere. */
   readonly unload: (session: Engine) => Promise<void>
