@@ -70,7 +70,7 @@ function requestOf(run: string, n: number, series: string | null, now: number, s
     until: since + day,
     ...cost,
     asked_at,
-    ...(n % 2 === 0 && { clock: { date: now - n, age: 0 } }),
+    ...(n % 2 === 0 && { provider_date: now - n }),
     seconds: 0.1,
     detail: null,
   }

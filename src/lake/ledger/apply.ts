@@ -320,12 +320,10 @@ function applyAskedAgain(index: Index, row: CoverageRow): void {
   }
 }
 
-const { clock: __, ...requestColumns } = requestFields
-const requestCells = cellsOf(requestColumns)
+const requestCells = cellsOf(requestFields)
 
 function applyRequest(index: Index, request: RequestRow): void {
-  const instants = { asked_at: within(request.asked_at), provider_date: request.clock?.date ?? null }
-  insert(index, 'OR IGNORE INTO requests', { ...requestCells(request), ...instants })
+  insert(index, 'OR IGNORE INTO requests', { ...requestCells(request), asked_at: within(request.asked_at) })
 }
 
 function applyVerified(index: Index, verified: Verified): void {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { LakeError } from '../../base/errors.ts'
+import { checksOf, requestColumns } from './columns.ts'
 import {
   count,
   flag,
@@ -177,28 +178,8 @@ export const valueTypeFields = {
   ruled_at: orNull(whole),
 }
 
-/** One request to an API: the facts, never the key. Ranges in seconds, `asked_at` in microseconds. */
-export const requestFields = {
-  id: text,
-  run: text,
-  api: oneOf('metrics', 'registry'),
-  path: text,
-  query: mapOf(text),
-  series: orNull(text),
-  since: orNull(real),
-  until: orNull(real),
-  status: orNull(whole),
-  outcome: text,
-  points: orNull(count),
-  bytes: orNull(count),
-  credits: orNull(real),
-  attempts: count,
-  asked_at: real,
-  seconds: orNull(real),
-  detail: json,
-  /** The provider's `Date` and `Age`, in seconds; left out where it showed none. */
-  clock: maybe(shape({ date: real, age: real })),
-}
+/** One request to an API: its columns in `columns.ts`. */
+export const requestFields = checksOf(requestColumns)
 
 /** A window (seconds) that was asked again and compared, `at` in microseconds. */
 export const verifiedFields = { series: text, since: whole, until: whole, at: real, result: text }

@@ -18,7 +18,8 @@ import {
   unfinished,
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
-import { decodeEntry, type Provider, providerFields } from './entry.ts'
+import { createTableSql, ledgerTables } from './columns.ts'
+import { decodeEntry, type Provider, providerFields, sha256 } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { heldRoot } from './state-tree.ts'
@@ -28,9 +29,20 @@ import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { takeStamps } from './stamps.ts'
 
-/** Raised with every change of src/lake/ledger/sql: an index of another shape is made anew from the journal. */
-const indexSchema = 10
-const tables = new URL('sql/', import.meta.url)
+const statementFolder = new URL('sql/', import.meta.url)
+let knownStatements: readonly string[] | undefined
+
+/** The statements that make the tables of the index. */
+function indexStatements(): readonly string[] {
+  const declared = Object.entries(ledgerTables).map(([name, table]) => createTableSql(name, table))
+  return (knownStatements ??= [...textsIn(statementFolder).map(([, text]) => text), ...declared])
+}
+
+/** A number for the shape of the index: an index of another shape is made anew from the journal. */
+export function indexShape(): number {
+  const statements = indexStatements().map((text) => text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim())
+  return Number.parseInt(sha256(statements.join('\n')).slice(0, 12), 16)
+}
 
 /** The newest version in the index. */
 export interface Head {
@@ -124,7 +136,7 @@ export class Ledger implements Index {
     try {
       database = isThere(path) ? open(path) : undefined
       const ledger = database && new Ledger(root, database)
-      const own = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexSchema
+      const own = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexShape()
       if (own && ledger.head().version >= 0) return ledger
     } catch {
       // what SQLite cannot read is no index; whoever needs one finds out what is wrong, or makes it anew
@@ -298,7 +310,7 @@ export class Ledger implements Index {
     try {
       const shape = this.#hasTables() ? this.#told()('schema', real) : undefined
       if (shape === undefined) this.#createTables()
-      if (shape === undefined || shape === indexSchema) {
+      if (shape === undefined || shape === indexShape()) {
         await this.#prove()
         return this
       }
@@ -307,7 +319,7 @@ export class Ledger implements Index {
       throw error
     }
     this.close()
-    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexSchema)
+    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexShape())
   }
 
   /** The entry that the index ends with must still be the one in the journal. */
@@ -331,7 +343,7 @@ export class Ledger implements Index {
     for (const held of usable) {
       try {
         return await readCheckpoint(this.root, held, this, () => {
-          setMeta(this, 'schema', indexSchema)
+          setMeta(this, 'schema', indexShape())
         })
       } catch (error) {
         if (folded && held === usable.at(-1)) throw error
@@ -345,8 +357,8 @@ export class Ledger implements Index {
 
   #createTables(): void {
     this.transaction(() => {
-      for (const [, text] of textsIn(tables)) this.exec(text)
-      setMeta(this, 'schema', indexSchema)
+      for (const statement of indexStatements()) this.exec(statement)
+      setMeta(this, 'schema', indexShape())
     })
   }
 
