@@ -9,7 +9,7 @@ import {
   heldVersions,
   heldWeekStart,
 } from '../../lake/ledger/index-queries.ts'
-import { heldRuns } from '../../lake/ledger/held-runs.ts'
+import { heldRuns } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listViolations } from '../../lake/ledger/violations.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'

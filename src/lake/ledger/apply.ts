@@ -1,5 +1,5 @@
 import { LakeError } from '../../base/errors.ts'
-import { dropArchived } from './archive.ts'
+import { dropArchived } from './archived-rows.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import {
   type CoverageRow,
@@ -15,7 +15,7 @@ import {
 } from './entry.ts'
 import type { Sealed } from './journal.ts'
 import { applyDifferences } from './differences.ts'
-import { applyLost } from './lost.ts'
+import { applyLost } from './lost-points.ts'
 import { applyDigests } from './month-digests.ts'
 import { applyTree } from './state-tree.ts'
 import { entryLeaf } from '../../base/merkle/state.ts'

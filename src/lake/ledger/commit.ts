@@ -22,7 +22,7 @@ import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker, refuseMirror, setMarker } from '../store/marker.ts'
 import { pointsOf, within } from './apply.ts'
-import { makeLakeFolder } from '../store/private.ts'
+import { makeLakeFolder } from '../store/private-folders.ts'
 import { appendFacts, type FactLine, type RunFacts } from './run-facts.ts'
 
 export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'

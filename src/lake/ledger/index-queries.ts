@@ -29,7 +29,7 @@ import {
 } from './entry.ts'
 import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
 import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
-import { type ArchivedState, fromState } from './archive.ts'
+import { type ArchivedState, fromState } from './archived-rows.ts'
 
 const heldFile = rowOf({
   ...fileFields,

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { isThere } from '../store/files.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applyEntry, applyFacts, setMeta } from './apply.ts'
-import { isBegun, refuseStranger } from '../store/begin.ts'
+import { isBegun, refuseStranger } from '../store/new-lake.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   busyMilliseconds,

@@ -1,5 +1,5 @@
 import { isFolder, isThere } from '../store/files.ts'
-import { ownData } from '../store/begin.ts'
+import { ownData } from '../store/new-lake.ts'
 import { posix } from 'node:path'
 import type { CommitDeps } from './commit.ts'
 import { type Disk, diskError, entriesIn, realDisk } from '../store/disk.ts'
@@ -18,7 +18,7 @@ import {
 import { Ledger } from './ledger.ts'
 import { isFree, lockCommit, tryLock } from '../store/lock.ts'
 import { markerOf, readMarker } from '../store/marker.ts'
-import { closePrivate, makeLakeFolder } from '../store/private.ts'
+import { closePrivate, makeLakeFolder } from '../store/private-folders.ts'
 import type { Micros } from '../../base/time.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */

@@ -19,13 +19,13 @@ import {
   isGone,
   stampsHealth,
 } from './findings.ts'
-import { isBegun, refuseHalfMirror } from '../../lake/store/begin.ts'
+import { isBegun, refuseHalfMirror } from '../../lake/store/new-lake.ts'
 import { isWritable } from '../../lake/store/disk.ts'
 import { places } from '../../lake/store/layout.ts'
 import type { Micros } from '../../base/time.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { Ledger, noLake } from '../../lake/ledger/ledger.ts'
-import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
+import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import type { Resources } from '../../sources/registry/bodies.ts'
 import { type Adoption, adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenFiles, forgetLost } from './forget.ts'

@@ -1,4 +1,4 @@
-import { archived } from '../../lake/ledger/archive.ts'
+import { archived } from '../../lake/ledger/archived-rows.ts'
 import { bytesProblem, sha256File } from '../../lake/ledger/commit.ts'
 import { isFolder } from '../../lake/store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../../lake/store/disk.ts'

@@ -1,6 +1,6 @@
 import { checkSelections } from '../../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
-import { selectionMarks } from '../../lake/ledger/held-runs.ts'
+import { selectionMarks } from '../../lake/ledger/run-queries.ts'
 import { metadataDue } from './metadata.ts'
 import { type PlanInput, planOn } from './prepare.ts'
 import { connected, type IngestDeps, type MetricsInput, withMetrics, type Purpose } from './run.ts'

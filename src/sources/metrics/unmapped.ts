@@ -4,7 +4,7 @@ import { expand, readableSeries, type Selection, type Series } from '../../catal
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import type { Provider } from '../../lake/ledger/entry.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { LakeError } from '../../base/errors.ts'
 import { several } from '../../base/figures.ts'
 import type { MetricsProvider } from './api.ts'

@@ -11,7 +11,7 @@ import { identityColumns } from '../../lake/store/parquet.ts'
 import { computedSql, namedSql } from './files.ts'
 import { monthSums } from './month-sums.ts'
 import type { Standing } from '../../lake/ledger/differences.ts'
-import type { RecordedValue } from '../../lake/ledger/lost.ts'
+import type { RecordedValue } from '../../lake/ledger/lost-points.ts'
 
 /**
  * For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. `dated`: the

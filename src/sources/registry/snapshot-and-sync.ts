@@ -1,4 +1,4 @@
-import { heldBackEnd } from '../../lake/ledger/held-runs.ts'
+import { heldBackEnd } from '../../lake/ledger/run-queries.ts'
 import { NamedEndError } from '../../lake/ledger/job.ts'
 import { eventTaker, Lines } from './poll-lines.ts'
 import { readHeld, readLastEvents } from './status.ts'
