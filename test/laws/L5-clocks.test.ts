@@ -140,8 +140,8 @@ test('each answer leaves its Date in its request row', async () =>
       ),
     )
     await own.fetch(selection)
-    const dates = journalEntries(own.root).flatMap(({ requests }) => requests.map((one) => one.provider_date))
-    expect(dates).toContain(own.clock.now - 60)
+    const recorded = journalEntries(own.root).flatMap(({ requests }) => requests.map((one) => one.provider_date))
+    expect(recorded).toContain(own.clock.now - 60)
     const shown = async (): Promise<unknown[]> => {
       await makeViews(own.root)
       return await withViews(
