@@ -1,7 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { requestColumns } from '../../src/lake/ledger/columns.ts'
-import { maybe, text } from '../../src/base/value-checks.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
@@ -10,6 +9,7 @@ import { makeViews, withViews } from '../helpers/views.ts'
 // The declaration of one table gains a column. Nothing else knows of it.
 vi.mock('../../src/lake/ledger/columns.ts', async (load) => {
   const real = await load<typeof import('../../src/lake/ledger/columns.ts')>()
+  const { maybe, text } = await import('../../src/base/value-checks.ts')
   const added = { check: maybe(text), stored: 'TEXT', shown: 'VARCHAR', about: 'address that was asked' } as const
   const columns = { ...real.requestColumns, source_url: added }
   return { ...real, requestColumns: columns, ledgerTables: { requests: { ...real.ledgerTables.requests, columns } } }
