@@ -1,14 +1,15 @@
 import { expect, test, vi } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
+import type * as Columns from '../../src/lake/ledger/columns.ts'
 import { requestColumns } from '../../src/lake/ledger/columns.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, inFolder } from '../helpers/lakes.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 // The declaration of one table gains a column. Nothing else knows of it.
 vi.mock('../../src/lake/ledger/columns.ts', async (load) => {
-  const real = await load<typeof import('../../src/lake/ledger/columns.ts')>()
+  const real = await load<typeof Columns>()
   const { maybe, text } = await import('../../src/base/value-checks.ts')
   const added = { check: maybe(text), stored: 'TEXT', shown: 'VARCHAR', about: 'address that was asked' } as const
   const columns = { ...real.requestColumns, source_url: added }
@@ -34,6 +35,7 @@ const request = {
   seconds: 0.5,
   detail: null,
 }
+const draft = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthetic: true } }
 
 test('a column that is added to the declaration of `requests` is in journal, index and view', async () => {
   expect(Object.keys(requestColumns)).toContain('source_url')
@@ -44,7 +46,7 @@ test('a column that is added to the declaration of `requests` is in journal, ind
     ]
     {
       using ledger = await Ledger.open(root)
-      await commit(ledger, { ...draftOf(root, 0), requests }, commitDeps())
+      await commit(ledger, { ...draft, state: { n: 1 }, requests }, commitDeps())
       const rows = ledger.statement('SELECT id, source_url, provider_date FROM requests ORDER BY id').all()
       expect(rows.map((row) => ({ ...row }))).toEqual([
         { id: 'r-1', source_url: 'https://provider.example/v1', provider_date: null },
@@ -55,8 +57,8 @@ test('a column that is added to the declaration of `requests` is in journal, ind
     expect(entry.requests).toEqual(requests)
     const wrong = { ...request, id: 'r-3', source_url: 7 }
     using again = await Ledger.open(root)
-    const draft = { ...draftOf(root, 1), requests: [wrong] } as never
-    await expect(commit(again, draft, commitDeps())).rejects.toThrow(/source_url: no text/)
+    const refused = { ...draft, state: { n: 2 }, requests: [wrong] }
+    await expect(commit(again, refused, commitDeps())).rejects.toThrow(/source_url: no text/)
     await makeViews(root)
     await withViews(root, async (engine) => {
       expect(await engine.rows('SELECT id, source_url FROM requests ORDER BY id')).toEqual([
