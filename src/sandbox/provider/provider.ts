@@ -39,8 +39,11 @@ const words = new Map<string, readonly string[]>(Object.entries(tables.words))
 /** What the provider lists otherwise than pitlake's catalogue, by path. */
 const changes = new Map<string, Partial<Endpoint>>(Object.entries(tables.changes) as [string, Partial<Endpoint>][])
 
+/** Tier of the plan unless another is given: it includes most paths and refuses some. */
+export const usualTier = 2
+
 /** The provider behind a sandbox with real names. */
-export function namedProvider(catalogue: Catalogue, tier = 2): NamedProvider {
+export function namedProvider(catalogue: Catalogue, tier: number = usualTier): NamedProvider {
   const known = [...catalogue.endpoints.values()]
     .filter(({ path }) => !tables.unknown.includes(path))
     .flatMap((endpoint) => realPaths(endpoint).map((path) => renamed(endpoint, path)))
