@@ -24,6 +24,8 @@ import { catalogue } from './sandbox-client.ts'
  * - it has no `signals/btc_bss_goldilocks_short_pit`; tier 2 refuses `signals/…`, `breakdowns/…`, `indicators/cost_basis_…`;
  * - it differs from the catalogue in intervals of `indicators/asol_pit`, networks of `addresses/min_10k_count_pit`,
  *   currencies of `supply/burned_pit`, and lists point-in-time paths beyond the catalogue;
+ * - the registry has products for tokenized stocks: `AAPLX` and `GOOGLX` by contract and by the symbol `AAPLx`, `SPYX` by
+ *   contract alone, `TSLAX` and `MSTRX` by the symbol alone, `NVDAX` by the symbol of two products;
  * - contracts stand only in `/v1/metadata/assets`, symbols differ from ids (`AAPLX`: `AAPL.XS`), ids are odd (`$CWIF`, `00`).
  *
  * The clock stands at Wednesday 2026-03-04 12:00 UTC; `clock.now = …` moves it.

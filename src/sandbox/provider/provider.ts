@@ -1,6 +1,7 @@
 import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
 import type { Wire } from '../../catalog/wire.ts'
 import type { Interval } from '../../base/time.ts'
+import type { WorldAsset } from '../world/assets.ts'
 import tables from './provider.json' with { type: 'json' }
 
 /** The two ways of naming exchanges and paths that a sandbox knows. */
@@ -105,4 +106,22 @@ const withoutBulk = new RegExp(tables.withoutBulk)
 /** Whether the provider offers the path for all assets at once. */
 export function isBulk(path: string): boolean {
   return !withoutBulk.test(path)
+}
+
+/** A contract of an asset, with the chain as the registry names it. */
+export interface FurtherContract {
+  readonly chain: string
+  readonly address: string
+}
+
+type ContractRow = [id: string, blockchain: string, address: string, decimals: number, onChain: boolean]
+
+const registryChains = new Map(Object.entries(tables.registryChains))
+
+/** Contracts of an asset on chains other than its first; those on chains that the registry does not know are left out. */
+export function furtherContracts({ id }: Pick<WorldAsset, 'id'>): readonly FurtherContract[] {
+  return (tables.contracts as ContractRow[]).flatMap(([asset, blockchain, address]) => {
+    const chain = registryChains.get(blockchain)
+    return asset === id && chain !== undefined ? [{ chain, address }] : []
+  })
 }
