@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { anchorOf } from '../../scripts/anchors.ts'
 import { commandPages, commandPagesFile } from '../../scripts/command-pages.ts'
-import { readmeNow } from '../../scripts/readme.ts'
-import { loadCatalogue } from '../../src/catalog/load.ts'
+import { pageNow, pagesWithSessions } from '../../scripts/readme.ts'
 import { configSchema } from '../../src/catalog/config.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -79,13 +78,7 @@ test('the configuration page names every key', () => {
   for (const key of Object.keys(configSchema.shape)) expect.soft(text, key).toContain(`\`${key}\``)
 })
 
-test('the catalogue page counts right', () => {
-  const catalogue = loadCatalogue()
-  const text = readFileSync(resolve(root, 'docs/how-to/another-provider.md'), 'utf8')
-  expect(text).toContain(`${catalogue.endpoints.size} endpoints`)
-})
-
-test('the session of the README is what its commands say', async () => {
-  const { held, now } = await readmeNow()
+test.each(pagesWithSessions)('the session of %s is what its commands say', async (name) => {
+  const { held, now } = await pageNow(name)
   expect(held).toBe(now)
 })
