@@ -145,7 +145,14 @@ export async function openLake(folder: string, given: LakeOptions = {}): Promise
   const { memoryLimit = engineMemory(1 / 2, bytes), ...knowledge } = own
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, memory: memory === undefined ? undefined : bytes, options, engine, notes: [], waiting: Object.keys(set ?? {}) })
+  return lakeOn({
+    path,
+    memory: memory === undefined ? undefined : bytes,
+    options,
+    engine,
+    notes: [],
+    waiting: Object.keys(set ?? {}),
+  })
 }
 
 const seats = new WeakMap<Lake, Seat>()

@@ -42,7 +42,7 @@ export interface Endpoint {
   /** Words of the path that stand for a real name and must be mapped before a real provider is asked. */
   readonly placeholders: readonly string[]
   readonly defaults: Defaults
-  /** How long a missing tail stays `awaiting`, in seconds; null: the larger of 2 days and 3 intervals. */
+  /** How long a missing tail stays `pending`, in seconds; null: the larger of 2 days and 3 intervals. */
   readonly tolerance: number | null
   /** How the overlap with stored points is compared. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'

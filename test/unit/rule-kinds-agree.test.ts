@@ -53,8 +53,7 @@ test.each(names)('the first undue start of kind %s is the first that is dated af
     fc.asyncProperty(instants, counts, weekStarts, async (at, seconds, weekStart) => {
       const cells = intervals.map((interval) => {
         const start = (instant: string): string => startSql(instant, interval, { weekStart })
-        const ceil = (instant: string): string =>
-          startSql(`(${instant} - 1)`, interval, { weekStart, back: '-1' })
+        const ceil = (instant: string): string => startSql(`(${instant} - 1)`, interval, { weekStart, back: '-1' })
         const undue = ruleKinds[kind].undue(bigint(at), String(seconds), start, ceil)
         return `CAST(${undue} AS BIGINT) AS "${interval}"`
       })
