@@ -13,10 +13,13 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check pack bench bench-quick bench-scale sandbox clean help
+.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check pack bench bench-quick bench-scale sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
+
+demo: $(INSTALLED) ## shows a look-ahead and how it is found, on synthetic data, in ten seconds
+	@$(PITLAKE) demo
 
 shell: $(LINKED) ## opens a shell in which pitlake is a command and a package of Python
 	@scripts/shell.sh

@@ -13,7 +13,7 @@ const files = [
   'src/catalog/user-file.ts',
   'src/interfaces/cli/context.ts',
   'src/interfaces/cli/process.ts',
-  ...['catalog', 'desk', 'export-page', 'init', 'query', 'sandbox', 'sql'].map(
+  ...['catalog', 'demo', 'desk', 'export-page', 'init', 'query', 'sandbox', 'sql'].map(
     (name) => `src/interfaces/commands/${name}.ts`,
   ),
 ]
