@@ -46,7 +46,7 @@ export async function writePage(lakes: string): Promise<void> {
       names.map((name) => rowOf(name, sizes)),
     ),
     '',
-    'What joins keep, and why `pit_long` of 62 metrics did not end there: decisions [76](../decisions/0076-what-a-join-keeps.md) and [118](../decisions/0118-joins-expect-what-is-there.md).',
+    'What joins keep, and why `pit_long` of 62 metrics did not end there: decision [4](../decisions/0004-put-joins-together-as-text-while-they-are-bound.md).',
     '',
     ...builds(sizes),
     ...sizes.flatMap(unfinished),
