@@ -41,26 +41,25 @@ function blocks(text: string, language: string): readonly string[] {
 
 const makeShell = ['make', '-o', 'node_modules/.package-lock.json', '-s', 'shell'] as const
 
-/** What the README has typed that comes from a network; the line of Python is typed below, the others by `make pack`. */
+/** What the README has typed that comes from a network; the line of Python is typed below. */
 const elsewhere = [
   "python3 -m venv .venv && .venv/bin/pip install './python[pandas]'",
   ".venv/bin/python -c 'import pitlake; print(pitlake.open().universe().df())'",
-  'npm pack --pack-destination /tmp',
-  'cd your-project && npm install /tmp/pitlake-0.1.0.tgz',
 ]
 
-test('every line of the README works in a fresh shell in the root', () => {
+test('every line of the README, and the session of the quick start, works in a fresh shell in the root', () => {
   const readme = page('README.md')
   const makes = blocks(readme, 'sh').flatMap((block) =>
     [...block.matchAll(/^(.*?)\s*(?:#.*)?$/gm)].map(([, line]) => line),
   )
   const targets = [...page('Makefile').matchAll(/^([a-z]+):.*## /gm)].map(([, name]) => `make ${name}`)
   const lines = makes.filter((one) => one !== '')
-  expect(lines.filter((one) => one?.startsWith('make '))).toHaveLength(2)
+  expect(lines.filter((one) => one?.startsWith('make '))).toHaveLength(3)
   expect([...targets, ...elsewhere]).toEqual(expect.arrayContaining(lines))
-  const session = blocks(readme, 'console').flatMap((block) =>
-    [...block.matchAll(/^\$ (.*(?:\n {4}.*)*)$/gm)].map(([, command = '']) => command),
-  )
+  const pages = [readme, page('docs/tutorials/quick-start.md')]
+  const session = pages
+    .flatMap((text) => blocks(text, 'console'))
+    .flatMap((block) => [...block.matchAll(/^\$ (.*(?:\n {4}.*)*)$/gm)].map(([, command = '']) => command))
   expect(session.length).toBeGreaterThan(3)
   for (const command of session) {
     const ways = [typed(command, ...makeShell)]

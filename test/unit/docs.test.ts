@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { anchorOf } from '../../scripts/anchors.ts'
 import { commandPages, commandPagesFile } from '../../scripts/command-pages.ts'
-import { readmeNow } from '../../scripts/readme.ts'
+import { pageNow, pagesWithSessions } from '../../scripts/readme.ts'
 import { configSchema } from '../../src/catalog/config.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -78,7 +78,7 @@ test('the configuration page names every key', () => {
   for (const key of Object.keys(configSchema.shape)) expect.soft(text, key).toContain(`\`${key}\``)
 })
 
-test('the session of the README is what its commands say', async () => {
-  const { held, now } = await readmeNow()
+test.each(pagesWithSessions)('the session of %s is what its commands say', async (name) => {
+  const { held, now } = await pageNow(name)
   expect(held).toBe(now)
 })
