@@ -239,7 +239,7 @@ function notesSection({ silent }: StatusPage): Html {
   return html`${silent.length > 0 && html`<details><summary>${several(silent.length, 'endpoint')} asked without a single point</summary><div class="scroll" tabindex="0"><table><tbody>${silent.map((s) => html`<tr><td class="id">${s.metric}</td><td>${s.state}</td><td>${s.reason}</td></tr>`)}</tbody></table></div></details>`}
 <dl class="notes">
 <dt>coverage</dt><dd>Intervals held, of all that the availability rules make due now, from the first point of each series on.</dd>
-<dt>fresh</dt><dd>The newest due point is held. <em>Awaited</em>: asked for, not there yet. <em>Behind</em>: due and not asked for. <em>Stopped</em>: asked in vain for longer than the endpoint’s tolerance.</dd>
+<dt>fresh</dt><dd>The newest due point is held. <em>Pending</em>: asked for, not there yet. <em>Behind</em>: due and not asked for. <em>Stopped</em>: asked in vain for longer than the endpoint’s tolerance.</dd>
 <dt>arrival</dt><dd>From the end of the interval to the instant at which the point could be known, as the provider’s clock or this lake saw it. Backfilled history is left out.</dd>
 <dt>violation</dt><dd>The provider now says something else than is stored. The stored value holds; both are kept.</dd>
 <dt>verdict</dt><dd>Of a stamped query: whether its plan proves that it looks nowhere ahead; one that is not proved may be clean all the same. Of a figure: whether it bears later points.</dd>
