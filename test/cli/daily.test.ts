@@ -89,7 +89,7 @@ test('what is merged is merged in the views, too', async () =>
     const none = { PITLAKE_METRICS_URL: undefined, PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
     const done = await daily(rig, { env: none })
     expect(codes(done.lines)).toEqual([2, 0, 0, 0, 2, 0])
-    expect(done.lines[3]).toMatch(/^merge +0 {2}\d+ files became 1$/)
+    expect(done.lines[3]).toMatch(/^merge +0 {2}\d+ files? became 1$/)
     expect((await readManifest(lakeOf(rig)))?.version).toBe(await versionOf(rig))
   }))
 
