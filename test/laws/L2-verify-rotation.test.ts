@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { heldVerified } from '../../src/lake/ledger/held-runs.ts'
+import { heldVerified } from '../../src/lake/ledger/run-queries.ts'
 import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'

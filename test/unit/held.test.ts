@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
 import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
-import { toState } from '../../src/lake/ledger/archive.ts'
+import { toState } from '../../src/lake/ledger/archived-rows.ts'
 import {
   archivedState,
   heldAnswers,
@@ -14,7 +14,7 @@ import {
   summary,
 } from '../../src/lake/ledger/index-queries.ts'
 import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/sources/points/datings.ts'
-import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/held-runs.ts'
+import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/run-queries.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { rowsAs } from '../../src/lake/ledger/index-rows.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/base/value-checks.ts'

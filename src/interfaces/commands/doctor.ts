@@ -1,7 +1,7 @@
 import { parseSeriesId } from '../../catalog/series.ts'
 import { bringAgain, damageVerdict } from '../../maintenance/upkeep/findings.ts'
 import { type BuildViews, type Diagnosis, examine } from '../../maintenance/upkeep/doctor.ts'
-import { againInWords, type ObservedAgain } from '../../lake/ledger/lost.ts'
+import { againInWords, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { gravestOf, LakeError, usage } from '../../base/errors.ts'
 import { checkProvider } from '../../sources/provider-check/check.ts'

@@ -10,7 +10,7 @@ import { compact, type MergeSummary, mergeVerdict } from '../../maintenance/upke
 import { redate, type RedateSummary } from '../../maintenance/upkeep/redate.ts'
 import { vacuum, type VacuumSummary } from '../../maintenance/upkeep/vacuum.ts'
 import { formatDuration, formatMicros } from '../../base/time.ts'
-import { versionChanges } from '../../lake/ledger/held-runs.ts'
+import { versionChanges } from '../../lake/ledger/run-queries.ts'
 
 export const viewsCommand = answering({
   details:

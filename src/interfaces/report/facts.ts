@@ -25,11 +25,11 @@ import {
   requestTotals,
   runAtWork,
   verifiedTotals,
-} from '../../lake/ledger/held-runs.ts'
+} from '../../lake/ledger/run-queries.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import type { Head, Ledger } from '../../lake/ledger/ledger.ts'
 import { proveLive } from '../../lake/ledger/live-digest.ts'
-import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
+import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { holderOf, isFree } from '../../lake/store/lock.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 import { notAsked, pendingAsks, selectedOf } from '../../sources/metrics/prepare.ts'

@@ -9,7 +9,7 @@ import {
   heldVersions,
   heldWeekStart,
 } from '../../lake/ledger/index-queries.ts'
-import { heldRuns } from '../../lake/ledger/held-runs.ts'
+import { heldRuns } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listViolations } from '../../lake/ledger/violations.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
@@ -110,7 +110,7 @@ export interface StampFact {
   readonly file: string
   /** Null if its note does not state it. */
   readonly rows: number | null
-  /** Null for a result of an older program. */
+  /** Null if its note states none. */
   readonly verdict: StampVerdict | null
 }
 
@@ -317,7 +317,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
     .toReversed()
 }
 
-/** What its note says; those of an earlier program tell no verdict. */
+/** What its note says. */
 function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]): StampFact {
   const { rows, verdict } = z
     .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })

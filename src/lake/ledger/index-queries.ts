@@ -29,7 +29,7 @@ import {
 } from './entry.ts'
 import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
 import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
-import { type ArchivedState, fromState } from './archive.ts'
+import { type ArchivedState, fromState } from './archived-rows.ts'
 
 const heldFile = rowOf({
   ...fileFields,
@@ -343,7 +343,7 @@ const stampOf = rowOf(stampFields)
 
 /** Every stamp, oldest first. */
 export function heldStamps(index: Index): Stamp[] {
-  return index.statement('SELECT * FROM stamps ORDER BY added_version, id').all().map(stampOf)
+  return index.statement('SELECT * FROM stamps ORDER BY version, id').all().map(stampOf)
 }
 
 const summaryOf = rowOf({

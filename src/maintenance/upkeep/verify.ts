@@ -11,9 +11,9 @@ import {
   summary as countsOf,
 } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
-import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verifying.ts'
+import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verify-rounds.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import type { ObservedAgain } from '../../lake/ledger/lost.ts'
+import type { ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { countStarts } from '../../sources/points/revisable.ts'
 import { partitionsOf } from '../../sources/points/files.ts'
 import { accessTo } from '../../sources/http/connection.ts'

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { type Catalogue, type Endpoint, imported, isOwn } from '../../catalog/catalogue.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
-import { archivable, type Archived } from '../../lake/ledger/archive.ts'
+import { archivable, type Archived } from '../../lake/ledger/archived-rows.ts'
 import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
+import { type LedgerColumns, requestColumns } from '../../lake/ledger/columns.ts'
 import { archivedState } from '../../lake/ledger/index-queries.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { declared, type TypedColumns } from './relations.ts'
@@ -119,19 +120,7 @@ const acceptedFindings = table(
   { acknowledged_at: 'a.committed_at' },
 )
 
-const requests = table(
-  'requests',
-  'asked_at, id',
-  `id VARCHAR, run VARCHAR, api VARCHAR, path VARCHAR, query VARCHAR, series VARCHAR, since TIMESTAMPTZ,
-   until TIMESTAMPTZ, status INTEGER, outcome VARCHAR, points BIGINT, bytes BIGINT, credits DOUBLE, attempts INTEGER,
-   asked_at TIMESTAMPTZ, seconds DOUBLE, detail VARCHAR, provider_date TIMESTAMPTZ`,
-  {
-    since: 'since * 1000000',
-    until: 'until * 1000000',
-    detail: `nullif(detail, 'null')`,
-    provider_date: 'CAST(provider_date * 1000000 AS INTEGER)',
-  },
-)
+const requests = declaredTable('requests', 'asked_at, id', requestColumns)
 
 const runs = table(
   'runs',
@@ -198,6 +187,15 @@ function table(
       for (const row of rows.iterate()) yield String(row['line'])
     },
   }
+}
+
+/** A table of the ledger whose columns are declared (src/lake/ledger/columns.ts). */
+function declaredTable(name: string, order: string, columns: LedgerColumns): FilteredTable {
+  const all = Object.entries(columns)
+  const types = all.map(([column, { shown }]) => `${column} ${shown}`).join(', ')
+  const cells = all.flatMap(([column, { value }]) => (value === undefined ? [] : [[column, value] as const]))
+  const { lines } = table(name, order, types, Object.fromEntries(cells))
+  return { columns: all.map(([column, { shown, about }]) => [column, shown, about] as const), lines }
 }
 
 function constant(columns: string, rows: readonly object[]): ExportTable {

@@ -7,7 +7,7 @@ import { Ledger } from '../../lake/ledger/ledger.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import { shape } from '../../base/value-checks.ts'
 import { heldNames } from '../metrics/held-names.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 
 /** What the names of own data begin with, as metrics and as pieces of state. */
 export const ownPrefix = 'own/'

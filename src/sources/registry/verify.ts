@@ -10,7 +10,7 @@ import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tabl
 import { type RecordFinding, type VerifyKind, verifyKinds } from './history.ts'
 import { gravestOf, type LakeError } from '../../base/errors.ts'
 import { type Ended, endedBy } from '../http/request-rows.ts'
-import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../../lake/ledger/verifying.ts'
+import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../../lake/ledger/verify-rounds.ts'
 import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun, verdictOf } from './run.ts'
 import type { Resource } from '../../catalog/catalogue.ts'
 import { commit, type Ticket } from '../../lake/ledger/commit.ts'

@@ -9,7 +9,7 @@ import { diskError, exists, makeFolder, realDisk, statOf } from '../../lake/stor
 import { type HeldFile, heldRules, heldStamps, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { observedAgain } from '../../lake/ledger/lost.ts'
+import { observedAgain } from '../../lake/ledger/lost-points.ts'
 import { lockCommit, pin } from '../../lake/store/lock.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { readStamp, stampSchema, writeStamp } from '../../lake/ledger/stamps.ts'

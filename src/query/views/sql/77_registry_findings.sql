@@ -9,7 +9,7 @@ LEFT JOIN (
 WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}});
 COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment, what a verify found.';
 COMMENT ON COLUMN registry_findings.found_at IS 'the poll or the verify that showed it';
-COMMENT ON COLUMN registry_findings.kind IS 'returned, embedded_disagrees, lost_event, wrong_retirement, silent_change, address_disagrees or list_disagrees; in older lakes also feed_disagrees';
+COMMENT ON COLUMN registry_findings.kind IS 'returned, embedded_disagrees, lost_event, wrong_retirement, silent_change, address_disagrees or list_disagrees';
 COMMENT ON COLUMN registry_findings.resource IS 'the resource of the record';
 COMMENT ON COLUMN registry_findings.id IS 'id of the registry';
 COMMENT ON COLUMN registry_findings.detail IS 'what is contradicted';
