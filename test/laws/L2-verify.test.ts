@@ -271,7 +271,7 @@ test('the command states its budget first and writes a report without the key', 
     const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
     const argv = ['verify', '--data', rig.root, '--report', 'report.md', '--budget', '15']
     const ran = await pitlake(cwd, argv, env, { now: () => (rig.clock.now + 60) * 1000 })
-    expect(ran.message).toContain('1 stored values differ upstream')
+    expect(ran.message).toContain('1 stored value differs upstream')
     const { out, notes: told } = ran
     expect(told).toContain('asks 10 of 10 windows of 5 endpoints again within a budget of 15 credits')
     expect(told.indexOf('budget')).toBeLessThan(told.indexOf('version'))

@@ -92,9 +92,9 @@ test.each([
     expect(await coverage(own)).toEqual(alarm)
     const { trust, reasons, refused: told, freshness } = await standing(own)
     // It was asked for.
-    expect(freshness).toMatchObject({ behind: 0, awaited: 1 })
+    expect(freshness).toMatchObject({ behind: 0, pending: 1 })
     expect(reasons.map(({ word }) => word).filter((word) => word !== null)).toEqual(['look'])
-    expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0, unaccepted: 0 }])
+    expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0, unacknowledged: 0 }])
     expect(reasons[0]).toMatchObject({
       kind: 'refused',
       count: 1,
@@ -154,11 +154,11 @@ test('after 30 days of refusals a series is withdrawn: an answer, tried again da
     }
     expect(await standing(own)).toMatchObject({
       trust: 'look',
-      refused: { series: 0, withdrawn: 1, unaccepted: 1 },
+      refused: { series: 0, withdrawn: 1, unacknowledged: 1 },
       oldest: { withdrawn: '2026-02-15T02:00:00Z' },
     })
     await acceptRefused(own)
-    expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { withdrawn: 1, unaccepted: 0 } })
+    expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { withdrawn: 1, unacknowledged: 0 } })
     refusing = false
     own.clock.now += day
     expect(await own.fetch(selection)).toMatchObject({ violations: 0 })
@@ -340,10 +340,10 @@ test('two requests find out that a series is refused; a run that ends between th
 async function acceptRefused(own: OwnProvider): Promise<void> {
   using ledger = await Ledger.open(own.root)
   const listed = listViolations(ledger, { paths: null, assets: null })
-  expect(listed.map(({ kind, accepted_at }) => [kind, accepted_at])).toEqual([['refused', null]])
+  expect(listed.map(({ kind, acknowledged_at }) => [kind, acknowledged_at])).toEqual([['refused', null]])
   const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
   await acceptViolations(ledger, { ids: [listed[0]?.id ?? ''], why: 'the plan was changed' }, deps)
-  expect(listViolations(ledger, { paths: null, assets: null })[0]?.accepted_at).not.toBeNull()
+  expect(listViolations(ledger, { paths: null, assets: null })[0]?.acknowledged_at).not.toBeNull()
 }
 
 /** What the view of gaps says, in days; status counts the same windows. */

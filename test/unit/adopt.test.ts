@@ -150,7 +150,7 @@ test('violations that entries still tell stay on record, but for those that late
   await commit(ledger, { ...draft, accepted: [note] }, deps)
   const told = (index: Ledger) =>
     heldViolations(index)
-      .filter((row) => row.passed_at === null)
+      .filter((row) => row.reverted_at === null)
       .map((row) => [row.series, row.t, row.incident, row.why].join(' '))
       .toSorted((a, b) => (a < b ? -1 : 1))
   const before = told(ledger)

@@ -73,16 +73,16 @@ test('nothing is due of what was withdrawn, nor of a series without points', () 
   expect(none(9, ['covered', 0, 3])).toMatchObject({ due: null, held: [], fresh: null })
 })
 
-test('a point that was asked for in vain is awaited as long as is tolerated, and no second longer', () => {
+test('a point that was asked for in vain is pending as long as is tolerated, and no second longer', () => {
   const endpoint = catalogue.endpoints.get('supply/current_pit')
   if (endpoint === undefined) throw new Error('no endpoint')
   const due = availableAt(endpoint.rules['24h'], at(3), '24h')
   const patience = toleranceOf(endpoint, '24h')
   const own = judge({ metric: endpoint.path })
   const fresh = [-1, 0, patience, patience + 1].map(
-    (seconds) => own((due - start + seconds) / day, ['covered', 0, 3], ['covered', 3, 9, 'awaiting']).fresh,
+    (seconds) => own((due - start + seconds) / day, ['covered', 0, 3], ['covered', 3, 9, 'pending']).fresh,
   )
-  expect(fresh).toEqual(['fresh', 'awaited', 'awaited', 'stopped'])
+  expect(fresh).toEqual(['fresh', 'pending', 'pending', 'stopped'])
 })
 
 test('a rhythm is the second longest pause of two weeks, and none before two days of runs', () => {

@@ -87,7 +87,7 @@ export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   return {
     version,
     synthetic: provider?.synthetic ?? false,
-    /** What differs upstream or is refused, and nobody has accepted. */
+    /** What differs upstream or is refused, and nobody has acknowledged. */
     violations: [...violations.filter(isOpenViolation), ...findings],
     stale: [
       ...late,

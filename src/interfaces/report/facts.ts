@@ -93,7 +93,7 @@ export interface FreshnessCounts {
   /** Everything that is expected is stored. */
   readonly fresh: number
   /** Requested since the point became due, and not there yet. */
-  readonly awaited: number
+  readonly pending: number
   /** Due, and not requested since. */
   readonly behind: number
   /** Requested in vain for longer than the tolerance of the endpoint. */
@@ -114,7 +114,7 @@ export interface RefusedCounts {
   /** Series that the provider has withdrawn. */
   readonly withdrawn: number
   /** Withdrawn series that nobody has acknowledged. */
-  readonly unaccepted: number
+  readonly unacknowledged: number
 }
 
 /** A window without points between stored points. */
@@ -209,12 +209,12 @@ export interface RegistryStanding {
   /** Findings of verifies that nobody has acknowledged and no later state has resolved. */
   readonly findings: number | null
   /** Acknowledged findings. */
-  readonly findings_accepted: number | null
+  readonly findings_acknowledged: number | null
 }
 
 /** Availability rules that arrivals contradict. */
 export interface RuleCounts {
-  readonly disproved: number
+  readonly contradicted: number
   readonly imprecise: number
   /** Stored points that imprecise rules date. */
   readonly imprecise_points: number
@@ -269,7 +269,7 @@ export interface StatusFacts extends ProviderFacts, VersionFacts {
   readonly schema_changes: number
   readonly refused: RefusedCounts
   readonly holes: HolesFact
-  readonly not_asked: NotAskedCounts
+  readonly not_requested: NotAskedCounts
   /** RFC 3339: the `t` of the oldest gap, or when the oldest of the others was seen; null if there is none. */
   readonly oldest: Readonly<Record<AgedSubject, string | null>>
   /** The last publish to each destination. */
@@ -352,7 +352,7 @@ export async function readStatusFacts(
     schema_changes: countValueChanges(ledger),
     refused: refusedOf(refused),
     holes: holesIn(coverage),
-    not_asked: await notAskedOf(ledger, input, coverage, running),
+    not_requested: await notAskedOf(ledger, input, coverage, running),
     oldest: oldestOf(ledger, coverage, refused, findings),
     published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
     behind: [...(await lagsOfCopies(ledger)), ...(await lagsOfPages(ledger, input.page))].map((lag) => ({
@@ -373,7 +373,7 @@ export async function readStatusFacts(
       records: registryState(ledger).records,
       schema_changes: await schemaChanges(ledger),
       findings: findings && findings.filter(isOpenFinding).length,
-      findings_accepted: findings && findings.filter(({ accepted_at }) => accepted_at !== null).length,
+      findings_acknowledged: findings && findings.filter(({ acknowledged_at }) => acknowledged_at !== null).length,
     },
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
@@ -477,7 +477,7 @@ function rulesOf(held: readonly HeldArrivals[]): RuleCounts {
   )
   const imprecise = rows.filter(({ verdict }) => verdict === 'imprecise')
   return {
-    disproved: rows.filter(({ verdict }) => verdict === 'disproved').length,
+    contradicted: rows.filter(({ verdict }) => verdict === 'contradicted').length,
     imprecise: imprecise.length,
     imprecise_points: imprecise.reduce((sum, { ruled }) => sum + ruled, 0),
   }
@@ -520,7 +520,7 @@ function countIn(windows: readonly Window[], interval: Interval): number {
 
 /** How far the newest points of these series are from what is due, and how long the most overdue unasked one has been due. */
 export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
-  const counts = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
+  const counts = { fresh: 0, pending: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
   for (const { fresh, overdue } of series) {
     if (fresh !== null) counts[fresh]++
     counts.overdue_seconds = Math.max(counts.overdue_seconds, overdue)
@@ -540,7 +540,7 @@ function refusedOf(all: readonly ListedRefusal[]): RefusedCounts {
     since: first === undefined ? null : formatInstant(first.since),
     words: first?.words ?? null,
     withdrawn: count(gone),
-    unaccepted: count(gone.filter(isOpen)),
+    unacknowledged: count(gone.filter(isOpen)),
   }
 }
 
@@ -549,7 +549,7 @@ function lostUserData(coverage: ReadonlyMap<string, readonly CoverageRow[]>): st
   return [...new Set(lost)].filter((metric) => metric.startsWith(ownPrefix)).toSorted()
 }
 
-const isOpen = ({ listed }: ListedRefusal): boolean => listed.accepted_at === null
+const isOpen = ({ listed }: ListedRefusal): boolean => listed.acknowledged_at === null
 
 /** Since when there is the oldest of what is counted: its `t` of gaps, else when it was seen. RFC 3339. */
 function oldestOf(
@@ -563,7 +563,9 @@ function oldestOf(
   const oldest = (instants: readonly Instant[]): string | null =>
     instants.length === 0 ? null : formatInstant(instants.reduce((least, one) => Math.min(least, one)))
   const open = (findings ?? []).filter(isOpenFinding)
-  const seen = heldViolations(ledger).filter(({ accepted_at, passed_at }) => accepted_at === null && passed_at === null)
+  const seen = heldViolations(ledger).filter(
+    ({ acknowledged_at, reverted_at }) => acknowledged_at === null && reverted_at === null,
+  )
   const found = (some: readonly HeldViolation[]): Instant[] =>
     some.map(({ offered_at }) => Math.floor(offered_at / 1_000_000))
   return {
@@ -583,7 +585,7 @@ async function notAskedOf(
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   running: readonly string[],
 ): Promise<NotAskedCounts> {
-  const told = [...coverage.values()].flat().filter(({ state }) => state === 'not asked')
+  const told = [...coverage.values()].flat().filter(({ state }) => state === 'not requested')
   // Of a run that is at work nobody knows yet what it leaves over.
   const atWork = running.includes('metrics') ? runAtWork(ledger) : null
   const killed = pendingSelections(ledger, input.now, atWork).since

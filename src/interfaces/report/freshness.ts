@@ -16,7 +16,7 @@ import type { Ledger } from '../../lake/ledger/ledger.ts'
  * How far the newest points of a series are from what the rule makes due now: all of it is held; asked since it became due,
  * not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance, as of the last request.
  */
-type Freshness = 'fresh' | 'awaited' | 'behind' | 'stopped'
+type Freshness = 'fresh' | 'pending' | 'behind' | 'stopped'
 
 /** One series against what the rule makes due now. */
 export interface SeriesStanding {
@@ -125,7 +125,7 @@ function freshness(
   const said = rows.find((row) => row.since <= reached && row.until > reached)
   const unasked = said === undefined ? reached : lastAsked(rows, reached)
   if (unasked >= horizon && said !== undefined)
-    return { fresh: late > patience ? 'stopped' : 'awaited', overdue: 0, late }
+    return { fresh: late > patience ? 'stopped' : 'pending', overdue: 0, late }
   const overdue = Math.max(0, now - dueAt(endpoint, unasked, interval))
   // What had stopped when it was last requested does not resume because one more point is due before the next run.
   const stopped = said !== undefined && unasked > reached && said.asked_at - due > patience

@@ -221,7 +221,7 @@ async function noteLines(
     ([key, value]) => [key, { at: at.committed_at, value }] as const,
   )
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
-  const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not asked' && !inEntry?.has(row))
+  const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not requested' && !inEntry?.has(row))
   const { requests = [], verified = [] } = inEntry ? {} : draft
   const line: FactLine = {
     after: at.version,

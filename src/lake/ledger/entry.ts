@@ -109,9 +109,9 @@ const regainedFields = { series: text, month: text, points: count, proven: flag 
 export const windowFields = {
   since: whole,
   until: whole,
-  /** `not asked`: planned by a run that ended before. */
-  state: oneOf('covered', 'empty', 'unsupported', 'failed', 'not asked'),
-  /** Why, or `awaiting` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
+  /** `not requested`: planned by a run that ended before. */
+  state: oneOf('covered', 'empty', 'unsupported', 'failed', 'not requested'),
+  /** Why, or `pending` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
   reason: orNull(text),
   /** Seconds. */
   asked_at: real,

@@ -342,7 +342,7 @@ export function versionChanges(index: Index): VersionChange[] {
 }
 
 /** Where a run says how much of its plan it did not ask: from then on that is on record as coverage. */
-export const notAskedKey = 'not_asked'
+export const notAskedKey = 'not_requested'
 
 const texts = listOf(text)
 const some = maybe(texts)

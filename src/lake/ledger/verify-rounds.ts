@@ -56,9 +56,9 @@ export function affordable<T>(
   return chosen
 }
 
-/** The error of a verify that found so many contradictions. */
-export function contradicted(count: number, what: string, next: string): LakeError | null {
-  return count === 0 ? null : new LakeError('integrity', { subject: `${count} ${what}`, next })
+/** The error of a verify that found so many contradictions, which `subject` counts. */
+export function contradicted(count: number, subject: string, next: string): LakeError | null {
+  return count === 0 ? null : new LakeError('integrity', { subject, next })
 }
 
 /** The error of one to which so many answers could not be used. */
@@ -67,7 +67,7 @@ export function unanswered(
   what: string,
 ): LakeError | null {
   if (failures.length === 0) return null
-  const subject = `${failures.length} ${what} got no usable answer`
+  const subject = `${what} got no usable answer`
   const passing = failures.find(({ refused }) => refused !== true)
   const next = passing === undefined ? refusedNext : 'run the same command again'
   return new LakeError('incomplete', { subject, got: (passing ?? failures[0])?.reason, next })

@@ -81,16 +81,16 @@ const violations = table(
    LEFT JOIN versions ended ON ended.version = v.ended LEFT JOIN accepted a ON ${acceptedToo}`,
   'v.told, v.series, v.t, v.kind, v.offered_key, v.incident, v.until',
   `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, stored VARCHAR, offered VARCHAR, stored_at TIMESTAMPTZ,
-   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, accepted_at TIMESTAMPTZ,
-   why VARCHAR, passed_at TIMESTAMPTZ, incident VARCHAR, until TIMESTAMPTZ, points BIGINT`,
+   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, acknowledged_at TIMESTAMPTZ,
+   why VARCHAR, reverted_at TIMESTAMPTZ, incident VARCHAR, until TIMESTAMPTZ, points BIGINT`,
   {
     ...ofSeries,
     added_at: 'told.committed_at',
     removed_at: 'ended.committed_at',
     t: 'v.t * 1000000',
     kind: 'v.kind',
-    accepted_at: 'a.at',
-    passed_at: 'CASE WHEN v.gone THEN told.committed_at END',
+    acknowledged_at: 'a.at',
+    reverted_at: 'CASE WHEN v.gone THEN told.committed_at END',
     incident: "nullif(v.incident, '')",
     until: 'nullif(v.until, 0) * 1000000',
     points: 'v.points',
@@ -116,8 +116,8 @@ const acceptedFindings = table(
   `(SELECT substr(key, ${acceptedPrefix.length + 1}) AS finding, value ->> '$.why' AS why, version FROM state
      WHERE substr(key, 1, ${acceptedPrefix.length}) = '${acceptedPrefix}') s JOIN versions a USING (version)`,
   'finding',
-  'finding VARCHAR, accepted_at TIMESTAMPTZ, why VARCHAR',
-  { accepted_at: 'a.committed_at' },
+  'finding VARCHAR, acknowledged_at TIMESTAMPTZ, why VARCHAR',
+  { acknowledged_at: 'a.committed_at' },
 )
 
 const requests = declaredTable('requests', 'asked_at, id', requestColumns)

@@ -384,7 +384,7 @@ function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
   const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
-  const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
+  const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not requested' }
   const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
   if (ask.refused === undefined) return withoutAnswer(ask, told, row)
   // A path that is tried daily would add as many rows of requests daily as it has assets.

@@ -205,10 +205,10 @@ interface Line {
   readonly now: Instant
 }
 
-/** How many new points a request should bring: those that no answer has decided on, or that are still awaited. */
+/** How many new points a request should bring: those that no answer has decided on, or that are still pending. */
 function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
   const decided = (known?.answers ?? []).filter(
-    (answer) => isAnswer(answer) && answer.reason !== 'awaiting' && !isOfMetadata(answer),
+    (answer) => isAnswer(answer) && answer.reason !== 'pending' && !isOfMetadata(answer),
   )
   let points = 0
   for (const { since, until } of minus([settles], decided)) points += count(since, until, interval)
@@ -246,7 +246,7 @@ function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> 
   return { rules: Object.fromEntries(own) as EndpointRules }
 }
 
-/** How long after its availability instant a missing point is still awaited, in seconds. */
+/** How long after its availability instant a missing point is still pending, in seconds. */
 export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Interval): number {
   return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
 }
@@ -284,7 +284,7 @@ function ageOf({ want: { endpoint }, interval, limits, now }: Line, { until }: W
   )
 }
 
-/** Whether what is missing of an answer is awaited no more. */
+/** Whether what is missing of an answer is pending no more. */
 function isOverdue(line: Line, answer: WindowAnswer): boolean {
   return ageOf(line, answer) > toleranceOf(line.want.endpoint, line.interval)
 }
@@ -295,7 +295,7 @@ function isSettled(line: Line, answer: WindowAnswer, marks: Marks): boolean {
   const since = Math.abs(now - answer.asked_at)
   switch (answer.state) {
     case 'failed':
-    case 'not asked':
+    case 'not requested':
       return false
     case 'unsupported':
       if (answer.reason?.startsWith(placeholderReason) === true) return marks.placeholder

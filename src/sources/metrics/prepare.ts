@@ -239,12 +239,12 @@ export function notAsked(
     const [first] = own
     if (first === undefined) return []
     const rows = held.get(id) ?? []
-    const told = rows.filter(({ state }) => state === 'not asked')
-    const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not asked')])
+    const told = rows.filter(({ state }) => state === 'not requested')
+    const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not requested')])
     const coverage = minus(union(own.map(({ settles }) => settles)), known).flatMap((settles) => {
       const since = told.filter((row) => row.since < settles.until && row.until > settles.since)
       const at = since.reduce((least, row) => Math.min(least, row.asked_at), asked.at)
-      const due = settleWhole({ ...first, settles }, 'not asked', null, asked)
+      const due = settleWhole({ ...first, settles }, 'not requested', null, asked)
       return due.map((row) => ({ ...row, asked_at: at, request: null }))
     })
     return coverage.length === 0 ? [] : [{ ask: first, coverage }]

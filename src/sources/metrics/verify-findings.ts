@@ -41,8 +41,8 @@ export function isCompared({ result }: Pick<Verified, 'result'>): boolean {
   return !uncomparedResults.some((uncompared) => uncompared === result)
 }
 
-/** How requests end that the provider refuses; `not asked`: an earlier refusal of the same run stood for it. */
-const refusingOutcomes: readonly string[] = ['forbidden', 'gone', 'refused', 'not asked']
+/** How requests end that the provider refuses; `not requested`: an earlier refusal of the same run stood for it. */
+const refusingOutcomes: readonly string[] = ['forbidden', 'gone', 'refused', 'not requested']
 
 /** How the kind of a violation is told as a result. */
 function resultOfKind(kind: string): VerifyResult {

@@ -157,7 +157,7 @@ function refusedSeries(ledger: Ledger): Readonly<Record<'standing' | 'acknowledg
   const all = refusals(ledger).map(({ listed }) => listed)
   return {
     standing: new Set(all.map(({ series }) => series)),
-    acknowledged: new Set(all.filter(({ accepted_at }) => accepted_at !== null).map(({ series }) => series)),
+    acknowledged: new Set(all.filter(({ acknowledged_at }) => acknowledged_at !== null).map(({ series }) => series)),
   }
 }
 
