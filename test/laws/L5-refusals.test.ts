@@ -239,6 +239,59 @@ test('one request a day finds out for all assets of a refused path, and brings t
     expect(asked(own)).toHaveLength(23)
   }))
 
+const one = { metrics: { concurrency: 1 } } as const
+
+test('a 404 of one series leaves the other series of its path requested, on that day and later', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    const all = { ...selection, assets: ['AAVE', 'BTC', 'ETH'] }
+    own.answer(answering(own, (_, query) => (query.get('a') === 'AAVE' ? 404 : null)))
+    expect((await own.fetch(all, one)).windows).toMatchObject({ covered: 2, unsupported: 1 })
+    own.clock.now += day
+    expect((await own.fetch(all, one)).windows).toMatchObject({ covered: 2, unsupported: 1 })
+    own.clock.now += day
+    asked(own)
+    // By now it is known that the series alone is refused: it is tried again after 30 days.
+    await own.fetch({ ...all, assets: [...all.assets, 'LTC'] }, one)
+    expect(asked(own).map((ask) => ask.split(' ')[0])).toEqual(['36..42', 'ETH', 'LTC'])
+  }))
+
+test('a 404 of a series that has points is an alarm of that series, and the others of its path are requested', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    const both = { ...selection, assets: ['BTC', 'ETH'] }
+    let refusing = false
+    own.answer(answering(own, (_, query) => (refusing && query.get('a') === 'BTC' ? 404 : null)))
+    await own.fetch(both, one)
+    refusing = true
+    for (let n = 0; n < 3; n++) {
+      own.clock.now += day
+      expect(await own.fetch(both, one)).toMatchObject({
+        windows: { covered: 1, failed: 1 },
+        refused: 1,
+        points_added: 1,
+      })
+    }
+  }))
+
+test('three series with 404 and none that is answered close a path, which one request a day then tries', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    const assets = Array.from({ length: 8 }, (_, n) => `N${n}`)
+    let alive: readonly string[] = []
+    own.answer(answering(own, (_, query) => (alive.includes(query.get('a') ?? '') ? null : 404)))
+    expect((await own.fetch({ ...selection, assets }, one)).windows).toMatchObject({ unsupported: 8 })
+    expect(asked(own)).toHaveLength(3)
+    own.clock.now += day
+    await own.fetch({ ...selection, assets }, one)
+    expect(asked(own)).toHaveLength(1)
+    // Each day tries a different series: one that is answered brings back all that are.
+    alive = ['N4', 'N6']
+    let points = 0
+    for (let n = 0; n < 8 && points === 0; n++) {
+      own.clock.now += day
+      points += (await own.fetch({ ...selection, assets }, one)).points_added
+    }
+    expect(points).toBeGreaterThan(80)
+  }))
+
 test('what a lost file held is asked for again while the path is refused to others', async () =>
   withProvider(start + 10 * day + hour, async (own) => {
     own.answer(answering(own, (_, query) => (query.get('a') === 'BTC' ? null : 403)))

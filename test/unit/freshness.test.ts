@@ -96,3 +96,10 @@ test('a rhythm is the second longest pause of two weeks, and none before two day
   expect(rhythmOf(atHours(0, 24, 96, 120, 144, 168, 192, 264))).toBe(3 * day)
   expect(rhythmOf(atHours(0, 1000, 1001, 1024, 1048))).toBe(23 * 3600)
 })
+
+test('monthly imports have a rhythm by their newest four, which runs of two weeks would not show', () => {
+  const months = [0, 31, 59, 90].map((n) => n * day)
+  expect(rhythmOf(months)).toBeNull()
+  expect(rhythmOf(months, 4)).toBe(31 * day)
+  expect(rhythmOf(months.slice(0, 2), 4)).toBeNull()
+})

@@ -125,10 +125,9 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
 async function alarmsNow({ settings, catalogue, now }: Call) {
-  const { check, data } = settings
   try {
-    using ledger = await Ledger.openToRead(data)
-    return await alarmsOf(ledger, { catalogue, check, now: instantNow({ now }) })
+    using ledger = await Ledger.openToRead(settings.data)
+    return await alarmsOf(ledger, { settings, catalogue, now: instantNow({ now }) })
   } catch (error) {
     if (error instanceof LakeError) return null
     throw error

@@ -7,6 +7,7 @@ import { check, judgedReasons, type LakeStanding, readStanding } from '../report
 import { metricsText } from '../report/metrics.ts'
 import { readStatusPage } from '../report/status-page.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
+import { rememberPage } from '../../lake/ledger/pages.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { putOut } from '../../lake/store/output.ts'
 import { statusPage } from '../report/page/page.ts'
@@ -50,7 +51,7 @@ export const statusCommand = answering({
     const { data } = settings
     using ledger = await Ledger.openToRead(data)
     const asked = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
-    const full = file === undefined ? asked : { ...asked, arrivals: true }
+    const full = file === undefined ? asked : { ...asked, arrivals: true, page: resolve(cwd, file) }
     const judged = await readStanding(ledger, full)
     if (file !== undefined) {
       const path = resolve(cwd, file)
@@ -59,6 +60,8 @@ export const statusCommand = answering({
         .map(encodeURIComponent)
       const page = await readStatusPage(ledger, full, judged, programName(), stamps.join('/'))
       await putOut(path, statusPage(page), data, '--html')
+      const remedy = `pitlake status --html ${path}`
+      await rememberPage(data, { name: `the facts of the status page ${path}`, file: path, remedy })
     }
     if (metrics !== undefined) await putOut(resolve(cwd, metrics), metricsText(judged, asked.now), data, '--metrics')
     if (file !== undefined) stderr(`page written to ${file}\n`)

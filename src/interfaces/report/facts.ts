@@ -28,10 +28,12 @@ import {
 } from '../../lake/ledger/run-queries.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import type { Head, Ledger } from '../../lake/ledger/ledger.ts'
+import { lagsOfPages } from '../../lake/ledger/pages.ts'
 import { proveLive } from '../../lake/ledger/live-digest.ts'
 import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { holderOf, isFree } from '../../lake/store/lock.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
+import type { MetricsProvider } from '../../sources/metrics/api.ts'
 import { notAsked, pendingAsks, selectedOf } from '../../sources/metrics/prepare.ts'
 import { mappingRemedy, selectedPlaceholders, unmappedInWords } from '../../sources/metrics/unmapped.ts'
 import { readRefusal } from '../../lake/ledger/refusals.ts'
@@ -65,6 +67,8 @@ export interface StatusInput {
   readonly now: Instant
   /** Whether all points are read to compare the rules with their arrivals; by default only if they are few. */
   readonly arrivals?: boolean
+  /** The page that is about to be written again, which is therefore not compared; absolute. */
+  readonly page?: string
 }
 
 /** So many points are read in a second or two. */
@@ -159,9 +163,9 @@ export interface PublishFact {
   readonly changed: number
 }
 
-/** A copy that is behind the lake. */
+/** A copy or a page that is behind the lake. */
 export interface CopyLag {
-  /** Name of the copy: published tables, a backup, or this mirror. */
+  /** Its name: published tables, a backup, this mirror, a status page, or an exported page. */
   readonly thing: string
   /** Version of the copy; null if it is not known. */
   readonly version: number | null
@@ -270,7 +274,7 @@ export interface StatusFacts extends ProviderFacts, VersionFacts {
   readonly oldest: Readonly<Record<AgedSubject, string | null>>
   /** The last publish to each destination. */
   readonly published: readonly PublishFact[]
-  /** Copies that are behind the lake. */
+  /** Copies and pages that are behind the lake. */
   readonly behind: readonly CopyLag[]
   readonly requests: RequestCounts
   readonly registry: RegistryStanding
@@ -351,7 +355,7 @@ export async function readStatusFacts(
     not_requested: await notAskedOf(ledger, input, coverage, running),
     oldest: oldestOf(ledger, coverage, refused, findings),
     published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
-    behind: (await lagsOfCopies(ledger)).map((lag) => ({
+    behind: [...(await lagsOfCopies(ledger)), ...(await lagsOfPages(ledger, input.page))].map((lag) => ({
       thing: lag.thing.name,
       version: lag.thing.version,
       newest: lag.lake.newest,
@@ -380,10 +384,10 @@ export async function readStatusFacts(
     last_ends: lastEndsOf(ledger),
     failed_most: failedOf(coverage).most,
     lost_user_data: lostUserData(coverage),
-    user_data: silentUserData(ledger, catalogue, now).map(({ metric, last, rhythm }) => {
+    user_data: silentUserData(ledger, settings.check, now).map(({ metric, last, rhythm }) => {
       return { metric, last_at: formatInstant(last), every_seconds: rhythm }
     }),
-    unmapped: await unmappedOf(ledger, input),
+    unmapped: await readUnmapped(ledger, input),
   }
   return { facts, series, arrivals, findings }
 }
@@ -449,7 +453,8 @@ export interface UnmappedSeries {
   readonly remedy: string | null
 }
 
-async function unmappedOf(ledger: Ledger, { settings, catalogue }: StatusInput): Promise<UnmappedSeries> {
+/** Reads which selected series are never requested. */
+export async function readUnmapped(ledger: Ledger, { settings, catalogue }: MetricsProvider): Promise<UnmappedSeries> {
   const names = await selectedPlaceholders({ settings, catalogue, selections: settings.select }, ledger)
   const series = new Set(names.flatMap((one) => one.series)).size
   return { series, words: series === 0 ? null : unmappedInWords(names), remedy: mappingRemedy(names) }

@@ -1,5 +1,5 @@
 import { beginsInWords } from '../../sources/metrics/run-summary.ts'
-import type { LastEnds, StatusFacts } from './facts.ts'
+import type { LastEnds, StatusFacts, UnmappedSeries } from './facts.ts'
 import type { Check } from '../../catalog/health.ts'
 import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { percent, several } from '../../base/figures.ts'
@@ -205,11 +205,12 @@ function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
     const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
     found.push(look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, importAgain(first.metric)))
   }
-  if (unmapped.words !== null)
-    found.push(
-      look(reasonAbout('unmapped', unmapped.series), 'look', unmapped.words, unmapped.remedy ?? 'pitlake plan'),
-    )
-  return found
+  return [...found, ...unmappedReason(unmapped)]
+}
+
+/** Selected series that are never requested; hooks report the same. */
+export function unmappedReason({ series, words, remedy }: UnmappedSeries): Reason[] {
+  return words === null ? [] : [look(reasonAbout('unmapped', series), 'look', words, remedy ?? 'pitlake plan')]
 }
 
 /** Windows to which the provider gave no usable answer, `most` of them for this reason; hooks report the same. */

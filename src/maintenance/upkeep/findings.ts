@@ -13,6 +13,7 @@ import { exportsOf, type Manifest, readManifest } from '../../query/views/manife
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../../query/views/build.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
+import { lagsOfPages } from '../../lake/ledger/pages.ts'
 import { lagOfViews } from '../../query/views/current.ts'
 import { featurePrefix, ownPrefix } from '../../sources/points/own-rows.ts'
 import { headProblems } from '../../trust/heads/stored.ts'
@@ -396,9 +397,9 @@ async function checkLag(root: string): Promise<Damage[]> {
   return [finding('views_behind', places.database, found)]
 }
 
-/** Published tables and backups that are behind the lake, or a mirror behind its source. */
+/** Published tables, backups and pages that are behind the lake, or a mirror behind its source. */
 export async function checkCopies(ledger: Ledger): Promise<Damage[]> {
-  return (await lagsOfCopies(ledger)).map((lag) =>
+  return [...(await lagsOfCopies(ledger)), ...(await lagsOfPages(ledger))].map((lag) =>
     finding('copy_behind', places.journal, lagWords(lag), { remedy: `run ${lag.thing.remedy}` }),
   )
 }

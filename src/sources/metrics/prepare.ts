@@ -5,7 +5,7 @@ import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import { runName } from '../../lake/ledger/job.ts'
 import type { CoverageRow, Provider } from '../../lake/ledger/entry.ts'
 import { globTest } from '../../catalog/globs.ts'
-import { openIncidents } from '../../lake/ledger/differences.ts'
+import { openDifferences } from '../../lake/ledger/differences.ts'
 import { heldAnswers, heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
 import { pendingSelections } from '../../lake/ledger/run-queries.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
@@ -165,9 +165,9 @@ export async function planOn(
     },
   }
   const held = new Map<string, Held>(ledger === null ? [] : heldAnswers(ledger))
-  for (const [id, incident] of ledger === null ? [] : openIncidents(ledger)) {
+  for (const [id, doubtful] of ledger === null ? [] : openDifferences(ledger)) {
     const known = held.get(id)
-    if (known) held.set(id, { ...known, incident })
+    if (known) held.set(id, { ...known, doubtful })
   }
   const wanted = expand(catalogue, selections).filter(({ series }) => only?.has(series.id) ?? true)
   return plan(wanted, held, limits, now)

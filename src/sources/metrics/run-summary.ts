@@ -38,9 +38,13 @@ export interface AskingState {
   asked: number
   /**
    * What is not requested any more: a path (403, 404) to series without points, a path to those with points, or one series
-   * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
+   * (400, 404), with the refusal. A refusal of a series that never answered says nothing of those that did.
    */
   readonly closed: Map<string, RefusedAsk>
+  /** Ids of series that answered 404, by the key of their path in `closed`. */
+  readonly gone: Map<string, Set<string>>
+  /** Paths of which the lake had points when the first 404 came; null before. */
+  storedPaths: ReadonlySet<string> | null
   /** The first request of a refused path, by path: all others wait for its answer. */
   readonly probes: Map<string, Promise<unknown>>
   /** Ids of series that were answered in this run. */
@@ -66,6 +70,8 @@ export function newAskingState(): AskingState {
   return {
     asked: 0,
     closed: new Map<string, RefusedAsk>(),
+    gone: new Map<string, Set<string>>(),
+    storedPaths: null,
     probes: new Map<string, Promise<unknown>>(),
     answering: new Set<string>(),
     refusedBefore: new Map<string, { readonly until: number; readonly words: string }>(),

@@ -15,6 +15,10 @@ export const ownPrefix = 'own/'
 /** The prefix of the metrics of features, whose values a query computes. */
 export const featurePrefix = 'feature/'
 
+/** Whether a metric is user data or a feature: no provider is requested for it. */
+export const isOwnPath = (metric: string): boolean =>
+  [ownPrefix, featurePrefix].some((prefix) => metric.startsWith(prefix))
+
 /** How own data were mapped, by the metric that they are; features are own data, too. */
 export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
   const rows = [ownPrefix, featurePrefix].flatMap((prefix) =>

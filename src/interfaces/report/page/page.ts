@@ -6,6 +6,7 @@ import { type Trust, type Reason, verdictLimits } from '../trust.ts'
 import type { StampFact, StatusPage, ViolationFact } from '../status-page.ts'
 import { html, type Html } from './html.ts'
 import { brief, bytes, instant, moment, percent, several, span, whole } from '../../../base/figures.ts'
+import { versionMeta } from '../../../lake/ledger/pages.ts'
 import { textsIn } from '../../../lake/store/sql.ts'
 import { endpointSection } from './endpoints.ts'
 import { universeSection } from './universe.ts'
@@ -273,6 +274,7 @@ export function statusPage(page: StatusPage): string {
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
+<meta name="${versionMeta}" content="${String(standing.version)}">
 <title>${title}</title>
 <link rel="icon" href="data:,">
 <style>${trusted(own('.css'))}</style>
