@@ -58,9 +58,15 @@ export async function cutOwn(session: Engine, name: string): Promise<void> {
   const at = utcSql(quoteName(clock))
   const isCut = `getvariable('proof_change') = ${quote(ownChange(name))} AND len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < epoch_us(${at}))) % 2 = 1`
   const known = `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ${clockWords['proved']?.(at) ?? 'true'}`
-  const decided = has('ts') ? ` WHERE ${decidedSql(utcSql('ts'))}` : ''
+  const decision = decisionColumn(columns)
+  const decided = decision === undefined ? '' : ` WHERE ${decidedSql(utcSql(quoteName(decision)))}`
   const where = has(clock) ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : decided
   await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS FROM ${table}${where}`)
+}
+
+/** The column with the instants of decisions, as it is written there; undefined if rows have none. */
+export function decisionColumn(columns: Columns): string | undefined {
+  return columns.find(({ name }) => isSameName(name, 'ts'))?.name
 }
 
 /** What a world is called in which later rows of that name alone are gone. */

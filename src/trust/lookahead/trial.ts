@@ -35,7 +35,7 @@ export interface TrialOutcome {
   readonly differences: readonly LookaheadDifference[]
   /** Rows that differ, over all cut-offs. */
   readonly differing: number
-  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry, on later rows of its calendar, on a file of the user's (`own NAME`). */
+  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry, on later decisions of its calendar, on a file of the user's (`own NAME`). */
   readonly depends_on: readonly Dependence[]
   readonly notes: readonly string[]
 }
@@ -87,7 +87,7 @@ export async function tryFutures(
   if (isControl) await cutAt(trial, spread([...Array(states.count).keys()], cutoffs))
   const safe = isControl ? undefined : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
-  const further = subject.kind === 'function' && trial.stories.length === 0 ? await tryCalendarEnds(trial) : []
+  const further = trial.stories.length === 0 && !proved ? await tryCalendarEnds(trial) : []
   const chance = safe && odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
   const said = [...further, ...(chance === undefined ? [] : [chance])]
   // What a function asks is not seen: where no vintage stands in for another, only the registry is cut beside points.
@@ -154,12 +154,12 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   return await unmovedStates(session, states.count)
 }
 
-/** Of a function only what it depends on is known. */
-function functionReason(turns: readonly Dependence[]): string {
-  return turns.includes('calendar')
-    ? 'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
-    : 'its rows are others where what came later is missing, or another'
-}
+/** Reason of a leak that depends on later decisions. */
+const calendarReason =
+  'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
+
+/** Reason of any other leak of a function, of which only what it depends on is known. */
+const functionReason = 'its rows are others where what came later is missing, or another'
 
 /** What a verdict is made of beside the runs. */
 interface JudgedBy {
@@ -180,7 +180,9 @@ async function judge(trial: Trial, { rows, notes, chance, readsRegistry }: Judge
     const turns = await dependsOn(trial, readsRegistry)
     const { session, text, kind } = subject
     const leaked = { sql: text, ts: input.ts, stories, dependsOn: turns }
-    const reason = kind === 'SQL' ? await likelyCause(session, leaked) : functionReason(turns)
+    const ofQuery = async (): Promise<string> =>
+      kind === 'SQL' ? await likelyCause(session, leaked) : functionReason
+    const reason = turns.includes('calendar') ? calendarReason : await ofQuery()
     return { verdict: 'leak', reason, ...ran, changed: trial.changed, depends_on: turns, notes }
   }
   const [complaint] = trial.complaints

@@ -1,7 +1,7 @@
 import { isObject } from '../../../base/json.ts'
 import { boundText, ceilingOf, instantIn, directionOf, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { pureAggregates, pureFunctions } from './functions.ts'
-import { boundOf, type Reading, type Relation } from './relations.ts'
+import { boundOf, originOf, type Reading, type Relation } from './relations.ts'
 import { addValue, allOf, type Bound, type Fact, type Id, isInstant, isOrdered, valueOf } from './values.ts'
 
 /** The row that an expression reads: its columns, what is true of them, and what becomes true with the expression. */
@@ -45,10 +45,25 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   const text = shown(node, texts)
   const id = known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? instantIn(node) : undefined })
   values.known.set(key, id)
-  scope.facts.push(...factsOf(reading, node, id, inner, scope))
+  scope.facts.push(...factsOf(reading, node, id, inner, scope), ...calendarFacts(reading, node, id, inner))
   const below = ceilingOf(node)
   if (below) scope.facts.push([valueIn(reading, below, scope), id])
   return id
+}
+
+/** An instant that is computed from rows of the text makes them a calendar: they are known at it. */
+function calendarFacts(reading: Reading, node: Node, id: Id, inner: readonly Id[]): Fact[] {
+  if (!/^BOUND_(?:CONSTANT|FUNCTION)$/.test(word(node, 'expression_class')) && inner.length === 0) return []
+  const origin = originOf(reading, inner)
+  if (origin === undefined) return []
+  if (!isInstant(valueOf(reading.values, id).type) || origin.size === 0) {
+    reading.origins.set(id, origin)
+    return []
+  }
+  return [...origin].map(({ node: rows, clock }) => {
+    reading.calendars.add(rows)
+    return [clock, id]
+  })
 }
 
 /** A column without a name of its own is called as the query calls it. */

@@ -1,7 +1,17 @@
 import { type Scope, scopeOf, valueIn } from './expressions.ts'
 import { pureAggregates } from './functions.ts'
 import { type Node, numberOf, part, parts, says, typeOf, word } from './nodes.ts'
-import { boundOf, named, nameOf, type Reading, type Relation, steady, toldBy, lost } from './relations.ts'
+import {
+  boundOf,
+  inheritOrigin,
+  lost,
+  named,
+  nameOf,
+  type Reading,
+  type Relation,
+  steady,
+  toldBy,
+} from './relations.ts'
 import { addValue, allOf, type Bound, type Id, isNotLater, isObstacle, type Obstacle } from './values.ts'
 
 /** Which of the rows of a group the engine meets first is its own affair. */
@@ -51,7 +61,9 @@ function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, 
   const impure: Obstacle = { what: text, why: `${name}() is not known to follow from its rows alone` }
   const bound = pureAggregates.has(name) ? knownAt(reading, text, needed, scope, keys) : impure
   if (choosers.test(name) && order.length === 0) reading.choices.add(text)
-  return addValue(reading.values, text, typeOf(node), bound)
+  const id = addValue(reading.values, text, typeOf(node), bound)
+  inheritOrigin(reading, id, child.columns)
+  return id
 }
 
 /** DISTINCT, and DISTINCT ON with the row that its order puts first. */
@@ -73,7 +85,9 @@ export function windowed(reading: Reading, node: Node, child: Relation): Relatio
   const scope = scopeOf(child)
   const made = parts(node, 'expressions').map((one) => {
     const { text, bound } = boundOfWindow(reading, one, child, scope)
-    return addValue(reading.values, text, typeOf(one), bound)
+    const id = addValue(reading.values, text, typeOf(one), bound)
+    inheritOrigin(reading, id, child.columns)
+    return id
   })
   return { ...child, columns: [...child.columns, ...made], facts: scope.facts, order: undefined, guard: undefined }
 }

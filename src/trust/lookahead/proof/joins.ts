@@ -3,6 +3,7 @@ import { type Node, part, parts, says, word } from './nodes.ts'
 import {
   type RowGuard,
   boundOf,
+  inheritOrigin,
   lost,
   named,
   nameOf,
@@ -128,7 +129,9 @@ function chosen(reading: Reading, on: JoinCondition, left: Relation, right: Rela
   const copies = right.columns.map((id) => {
     const { text, type, bound, until } = valueOf(reading.values, id)
     const own = isObstacle(bound) ? bound : matchesKnown(reading, on, left, bound)
-    return addValue(reading.values, text, type, own, { until })
+    const copy = addValue(reading.values, text, type, own, { until })
+    inheritOrigin(reading, copy, [id])
+    return copy
   })
   const same = right.columns.flatMap((one, i) =>
     right.columns.flatMap((other, j): Fact[] =>
@@ -240,7 +243,9 @@ function merged(reading: Reading, sides: readonly [Relation, Relation]): Relatio
   const columns = left.columns.map((id, at) => {
     const bound = boundOf(reading, [id, ...right.columns.slice(at, at + 1)])
     const { text, type } = valueOf(values, id)
-    return addValue(values, text, type, isObstacle(bound) ? bound : always)
+    const column = addValue(values, text, type, isObstacle(bound) ? bound : always)
+    inheritOrigin(reading, column, [id, ...right.columns.slice(at, at + 1)])
+    return column
   })
   const holds = (i: number, j: number): boolean =>
     sides.every(({ columns: own, facts }) => isNotLater(values, facts, own[i] ?? -1, own[j] ?? -1))
@@ -254,6 +259,11 @@ function merged(reading: Reading, sides: readonly [Relation, Relation]): Relatio
   // A row is known at an instant of its own side, which is never later than the columns that bound it on both.
   const names = new Set([...known].map((id) => nameOf(reading, id)))
   const instant = addValue(values, [...names].join(' or '), 'TIMESTAMP WITH TIME ZONE', always)
+  // An instant that is computed from rows of the text on both sides is that of its own side.
+  for (const id of columns) {
+    const [first, ...others] = reading.origins.get(id) ?? []
+    if (first !== undefined) reading.origins.set(id, new Set([first, ...others, { ...first, clock: instant }]))
+  }
   const bounding = columns.flatMap((one, at): Fact[] =>
     sides.every(
       ({ rows, columns: own, facts: told }) =>

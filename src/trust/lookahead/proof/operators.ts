@@ -2,7 +2,18 @@ import { boundText, numberIn, numberOf, type Node, part, parts, says, typeOf, wo
 import { factsIf, scopeOf, valueIn } from './expressions.ts'
 import { distinct, grouped, isForward, windowed } from './groups.ts'
 import { compared, joined, product, united } from './joins.ts'
-import { boundOf, nameOf, type Reading, type Relation, steady, toldBy, lost } from './relations.ts'
+import {
+  boundOf,
+  inheritOrigin,
+  lost,
+  nameOf,
+  originOf,
+  type Reading,
+  type Relation,
+  steady,
+  textRows,
+  toldBy,
+} from './relations.ts'
 import { addValue, allOf, always, type Id, isObstacle, type Obstacle } from './values.ts'
 import { scanned } from './tables.ts'
 
@@ -145,9 +156,12 @@ function unnested(reading: Reading, node: Node, child: Relation): Relation {
   const bound = boundOf(reading, lists)
   const types = parts(node, 'expressions').map((one) => typeOf(one))
   const made = types.map((type) => addValue(reading.values, 'an element', type, always))
+  const origin = originOf(reading, lists)
+  const inText = origin?.size === 0 ? textRows(reading, node, made) : steady(made)
+  if (origin !== undefined && origin.size > 0) for (const id of made) inheritOrigin(reading, id, lists)
   return {
     ...child,
-    rows: allOf(child.rows, bound),
+    rows: allOf(child.rows, bound, inText.rows),
     columns: [...child.columns, ...made],
     facts: scope.facts,
     guard: undefined,
@@ -166,5 +180,8 @@ function listed(reading: Reading, node: Node, child: Relation): Relation {
   const types = parts(node, 'expr_types').map((type) => word(type, 'id'))
   const columns = types.map((type, n) => addValue(reading.values, `column ${n + 1}`, type, always))
   const present = columns.filter((_, n) => rows.every((row) => row[n] !== undefined && isSaid(row[n])))
-  return { ...steady(columns), present: new Set(present), rows: allOf(child.rows, boundOf(reading, ids)) }
+  // One row is a parameter, and no calendar.
+  const inText = rows.length > 1 && originOf(reading, ids)?.size === 0
+  const made = inText ? textRows(reading, node, columns) : steady(columns)
+  return { ...made, present: new Set(present), rows: allOf(child.rows, boundOf(reading, ids), made.rows) }
 }

@@ -7,7 +7,7 @@ import { isPure } from './functions.ts'
 import { type Node, word } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
-import { boundOf, named, nameOf, type Reading } from './relations.ts'
+import { boundOf, named, nameOf, type Reading, type Relation } from './relations.ts'
 import {
   type Bound,
   type Fact,
@@ -116,21 +116,10 @@ export function argue(
   names: readonly string[],
   { ts, labels, settings = new Set(), revised = false, own = new Map() }: Omit<Claim, 'sql'>,
 ): PlanArgument {
-  const reading: Reading = {
-    settings,
-    revised,
-    own,
-    values: noValues(),
-    ctes: new Map(),
-    reasons: new Set(),
-    choices: new Set(),
-    late: new Map(),
-    visited: 0,
-  }
   const strange = strangeWord(plan)
   if (strange !== undefined)
     return stopped({ what: 'the plan of the query', why: `it says ${strange}, for which no rule is known` })
-  const all = relationOf(reading, inOneDialect(plan))
+  const { reading, all } = readPlan(inOneDialect(plan), { settings, revised, own })
   const at = all.columns[placeOfColumn(names, ts)]
   if (at === undefined || all.columns.length !== names.length)
     return stopped({ what: ts, why: 'no column of this name has the instant of a row' })
@@ -146,6 +135,30 @@ export function argue(
   )
   const last = `the result: each row and value is known at ${ts}${isObstacle(all.rows) ? '' : ` (${named(reading, all.rows)})`}`
   return { proved: true, chain: [...reading.reasons, last, ...assumed], unproved: null }
+}
+
+/** Reads a plan until no more rows of the text turn out to be a calendar: what stands below them was read before that was known. */
+function readPlan(
+  plan: Node,
+  lake: Pick<Reading, 'settings' | 'revised' | 'own'>,
+): { readonly reading: Reading; readonly all: Relation } {
+  const calendars = new Set<Node>()
+  for (;;) {
+    const before = calendars.size
+    const reading: Reading = {
+      ...lake,
+      values: noValues(),
+      ctes: new Map(),
+      reasons: new Set(),
+      choices: new Set(),
+      origins: new Map(),
+      calendars,
+      late: new Map(),
+      visited: 0,
+    }
+    const all = relationOf(reading, plan)
+    if (calendars.size === before) return { reading, all }
+  }
 }
 
 /** The place of a column of the result: the one that is spelled so, else the one that SQL takes for it; -1 for none. */

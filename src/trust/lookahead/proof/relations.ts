@@ -3,12 +3,14 @@ import type { OwnRelation } from '../own-files.ts'
 import type { Node } from './nodes.ts'
 import {
   type PlanValues,
+  addValue,
   allOf,
   always,
   type Bound,
   coveredBy,
   type Fact,
   type Id,
+  isInstant,
   isObstacle,
   type Obstacle,
   valueOf,
@@ -53,6 +55,14 @@ export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
   return { ...steady(columns), rows: obstacle }
 }
 
+/** Rows that stand in the text of a query: VALUES, a series, a list of constants. They have no column with an instant. */
+export interface TextRows {
+  /** The node of the plan that makes them. */
+  readonly node: Node
+  /** Stands for the instant that is computed from a row. */
+  readonly clock: Id
+}
+
 /** What a proof reads and writes down while it goes through a plan. */
 export interface Reading {
   /** What the views and macros are told to assume. */
@@ -67,9 +77,43 @@ export interface Reading {
   readonly reasons: Set<string>
   /** What was assumed of the query. */
   readonly choices: Set<string>
+  /** The rows of the text from which a value is computed with constants alone; empty for a constant, missing for any other. */
+  readonly origins: Map<Id, ReadonlySet<TextRows>>
+  /** Nodes whose rows of the text are a calendar, because an instant is computed from them. */
+  readonly calendars: Set<Node>
   /** Why something is known at a constant instant only. */
   readonly late: Map<Id, Obstacle>
   visited: number
+}
+
+/**
+ * Rows that stand in the text. If they have an instant, or one is computed from them, they are a calendar, whose rows are known
+ * at their instant: how many come later tells of the future.
+ */
+export function textRows(reading: Reading, node: Node, columns: readonly Id[]): Relation {
+  const instants = columns.filter((id) => isInstant(valueOf(reading.values, id).type))
+  const instant = instants.find((id) => nameOf(reading, id) === 'ts') ?? instants[0]
+  if (instant !== undefined) return { ...steady(columns), rows: new Set([instant]) }
+  const clock = addValue(reading.values, 'the instant computed from it', 'TIMESTAMP WITH TIME ZONE', always)
+  for (const id of columns) reading.origins.set(id, new Set([{ node, clock }]))
+  return { ...steady(columns), rows: reading.calendars.has(node) ? new Set([clock]) : always }
+}
+
+/** Rows of the text from which all of these values are computed with constants alone; undefined if one of them is not. */
+export function originOf({ origins }: Reading, ids: readonly Id[]): ReadonlySet<TextRows> | undefined {
+  const all = new Set<TextRows>()
+  for (const id of ids) {
+    const found = origins.get(id)
+    if (found === undefined) return undefined
+    for (const one of found) all.add(one)
+  }
+  return all
+}
+
+/** Gives a value the origin of others. */
+export function inheritOrigin(reading: Reading, id: Id, from: readonly Id[]): void {
+  const origin = originOf(reading, from)
+  if (origin !== undefined) reading.origins.set(id, origin)
 }
 
 /** The name of a value in a sentence. */

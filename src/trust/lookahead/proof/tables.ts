@@ -1,9 +1,9 @@
 import { type Node, part, parts, says, word } from './nodes.ts'
-import { type Reading, type Relation, steady, lost } from './relations.ts'
+import { type Reading, type Relation, steady, lost, textRows } from './relations.ts'
 import { addValue, always, type Bound, isInstant, type Obstacle } from './values.ts'
 import { Engine, lowerName, quoteName } from '../../../lake/store/engine.ts'
 import type { Columns } from '../../../lake/store/parquet.ts'
-import type { OwnRelation } from '../own-files.ts'
+import { decisionColumn, type OwnRelation } from '../own-files.ts'
 import type { Assumption } from '../assumed.ts'
 import { closing } from '../../../query/lake.ts'
 
@@ -33,7 +33,7 @@ export const tableLabels: Readonly<Record<string, TableLabel>> = {
   price_usd: ofLast,
   vintages: ofPoints,
   proof_points: ofPoints,
-  proof_calendar: { clock: null, present: ['ts'] },
+  proof_calendar: { clock: 'ts', present: ['ts'] },
   proof_versions: { clock: '_pit_since', until: ['_pit_ended'], present: ['valid_from', '_pit_since', '_pit_ended'] },
   proof_coarse: { ...ofLast, guard: 'complete' },
   endpoints: { clock: null },
@@ -58,10 +58,17 @@ export function labelOf(schema: string, table: string): TableLabel | undefined {
 /** Schema of the shadow catalogue in which the tables of user data stand. */
 const ownSchema = 'own_files'
 
-/** What is known of rows of the user's: dated by their clock, or given. Undefined where the clock is no instant as it stands. */
+/**
+ * What is known of rows of the user's: dated by their clock, or decisions, or given. Undefined where the clock is no instant as
+ * it stands.
+ */
 function labelOfOwn({ columns, clock }: OwnRelation): TableLabel | undefined {
-  const type = columns.find(({ name }) => name === clock)?.type
-  return type === undefined || isInstant(type) ? { clock } : undefined
+  const typeOf = (column: string | null | undefined): string | undefined =>
+    columns.find(({ name }) => name === column)?.type
+  const type = typeOf(clock)
+  if (type !== undefined) return isInstant(type) ? { clock } : undefined
+  const decision = decisionColumn(columns)
+  return { clock: decision !== undefined && isInstant(typeOf(decision) ?? '') ? decision : null }
 }
 
 function unreadClock({ name, clock }: OwnRelation): Obstacle {
@@ -84,7 +91,12 @@ export function scanned(reading: Reading, node: Node): Relation {
     says(node, 'projection_ids') || says(part(node, 'table_filters'), 'filters') || parts(node, 'children').length > 0
   if (odd || says(part(node, 'extra_info'), 'sample_options'))
     return lost({ what: table || word(node, 'name'), why: 'it is read in a way for which no rule is known' }, made())
-  if (/^(?:range|generate_series)$/.test(word(node, 'name'))) return steady(made())
+  if (/^(?:range|generate_series)$/.test(word(node, 'name'))) {
+    const columns = made()
+    // Rows of which no column is read are counted all the same.
+    const counted = columns.length > 0 ? [] : [addValue(reading.values, names[0] ?? '', types[0] ?? '', always)]
+    return { ...textRows(reading, node, [...columns, ...counted]), columns }
+  }
   const own = word(about, 'schema') === ownSchema ? reading.own.get(lowerName(table)) : undefined
   const label =
     word(node, 'name') !== 'seq_scan' ? undefined : own ? labelOfOwn(own) : labelOf(word(about, 'schema'), table)
@@ -151,6 +163,7 @@ function standIn({ settings }: Reading, table: string, clock: string, isOwn: boo
 }
 
 const shownNames: Readonly<Record<string, string>> = {
+  proof_calendar: 'calendar',
   proof_points: 'the lake’s joins',
   proof_versions: 'pit_universe',
   proof_coarse: 'resample',
