@@ -66,6 +66,31 @@ describe('a function', () => {
     expect(set.verdict).toBe('leak')
   })
 
+  test('that reads no registry never depends on it, whatever words its text has: the cause is not found', async () => {
+    const assets = ['BTC']
+    const products = async (own: Lake): Promise<string> => {
+      const table = await own.sql(`SELECT CAST(getvariable('as_of') AS VARCHAR) AS at`)
+      return String([...table][0]?.['at'])
+    }
+    const turned = await tried(async (own) => {
+      const at = await products(own)
+      return (await known(own)).map((row) => ({ ...row, v: `${assets.join()} ${at}` }))
+    })
+    expect(turned).toMatchObject({
+      verdict: 'leak',
+      depends_on: [],
+      reason: expect.stringMatching(/cause not found$/),
+    })
+  })
+
+  test('that reads the registry through a query of another name depends on it', async () => {
+    const last = async (own: Lake): Promise<Row[]> => {
+      const table = await own.sql(`SELECT count(*) AS n FROM history.products`)
+      return (await known(own)).map((row) => ({ ...row, v: Number([...table][0]?.['n']) }))
+    }
+    expect(await tried(async (own) => await last(own))).toMatchObject({ verdict: 'leak', depends_on: ['registry'] })
+  })
+
   test('that reads rows and a file of one’s own sees of them what was known by then', async () => {
     const days = Array.from({ length: 20 }, (_, n) => new Date(Date.UTC(2024, 2, 1 + n)))
     const decided = join(dirname(lake.root), 'decided.csv')

@@ -195,12 +195,16 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : js
  * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`, which
  * names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it opens this
  * throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows to that Parquet
- * file and says `{"done": true}`, with the `notes` of the answers that it asked for, or `{"raised": "why"}`. At the end stands what came of it.
+ * file and says `{"done": true}`, with the texts that it `asked` and the `notes` of the answers, or `{"raised": "why"}`. At the end stands what came of it.
  */
 
 const opening = z.object({ text: z.string() })
 const reply = z.union([
-  z.object({ done: z.literal(true), notes: z.array(z.string()).default([]) }),
+  z.object({
+    done: z.literal(true),
+    notes: z.array(z.string()).default([]),
+    asked: z.array(z.string()).default([]),
+  }),
   z.object({ raised: z.string() }),
 ])
 
@@ -237,7 +241,7 @@ async function proveTold(
       if ('raised' in said) throw new Raised(said.raised, world)
       await carryFile(rows, engine, table)
       await realDisk.remove(rows)
-      return said.notes
+      return { notes: said.notes, asked: said.asked }
     })
   } finally {
     await lines.return?.()

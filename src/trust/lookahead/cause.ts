@@ -1,5 +1,5 @@
 import type { Engine } from '../../lake/store/engine.ts'
-import { callsIn, ctesIn, historyTables, nodesOf, parsedSql } from '../../query/parse-tree.ts'
+import { callsIn, ctesIn, historyTables, nodesOf, parsedSql, treesOf } from '../../query/parse-tree.ts'
 import { words } from '../../query/gate-lists.ts'
 import { pureAggregates } from './proof/functions.ts'
 import { type Node, part, parts, word } from './proof/nodes.ts'
@@ -48,6 +48,27 @@ async function factsOf(session: Engine, sql: string): Promise<QueryFacts | undef
     called: new Set([...callsIn(tree.statements)].map(({ name }) => name)),
     nodes: [...nodesOf(tree.statements)],
   }
+}
+
+/** Tables that follow the registry, beside those of its resources: as views name them, and `pit_universe` in a plan. */
+const ofRegistry: ReadonlySet<string> = words(
+  'universe metric_assets links proof_versions registry_start registry_events registry_findings schema_changes',
+)
+
+/** Whether one of these texts reads the registry, as its plan shows it; without a plan its parsed text, apart from CTEs. */
+export async function registryIsRead(session: Engine, texts: readonly string[]): Promise<boolean> {
+  const resources = new Set(await historyTables(session))
+  for (const sql of texts) {
+    const trees = await treesOf(session, sql)
+    const ctes = new Set(ctesIn(trees))
+    const called = [...callsIn(trees)].map(({ name }) => name)
+    const named = namedTables(trees).filter((name) => !ctes.has(name))
+    const read = (await scannedTables(session, sql)) ?? named
+    if (called.includes('pit_universe')) return true
+    if (read.some((name) => ofRegistry.has(name) || resources.has(name) || /^(?:history|snapshots)\./.test(name)))
+      return true
+  }
+  return false
 }
 
 /** The tables and views that the text names, those of other schemas with their schema, as a plan tells them. */

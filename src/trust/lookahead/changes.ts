@@ -1,4 +1,5 @@
 import { microsOf } from '../../base/time.ts'
+import { registryIsRead } from './cause.ts'
 import { combsFor, otherRuns, runHoles, suspectStates } from './masked-intervals.ts'
 import { chooseStates, instantsOf, type States } from './knowledge-states.ts'
 import { datedOwn, ownChange } from './own-files.ts'
@@ -66,11 +67,12 @@ function edgeAt(cutoff: string): string {
  * cut one: other values of later points, or none; then later points away; then rows of the user's; what differs between that
  * and the cut is the registry, where it is read.
  */
-export async function dependsOn(trial: Trial, readsRegistry: boolean): Promise<readonly Dependence[]> {
+export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
   const stories = trial.stories.filter(({ rounding }) => !rounding)
   if (trial.differences.some(({ future }) => future === 'calendar')) return ['calendar']
   if (!(await seesWorlds(trial.subject.session)).changed) return []
   const found = new Set<Dependence>()
+  const readsRegistry = await registryIsRead(trial.subject.session, trial.subject.asked())
   for (const cutoff of new Set([stories[0]?.at ?? '', stories.at(-1)?.at ?? '']))
     for (const step of await stepsBefore(trial, cutoff, readsRegistry)) await changedRun(trial, async () => step(found))
   if (found.size === 0)

@@ -38,11 +38,16 @@ async function raising<T>(world: World, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. Gives what
- * there was to note of the answers that it asked for.
- */
-type Answer = (table: string, world: World) => Promise<readonly string[]>
+/** What a function asked the lake in one run. */
+export interface FunctionQuestions {
+  /** Notes of the answers. */
+  readonly notes: readonly string[]
+  /** Text of each question, as SQL. */
+  readonly asked: readonly string[]
+}
+
+/** Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. */
+type Answer = (table: string, world: World) => Promise<FunctionQuestions>
 
 /**
  * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
@@ -55,15 +60,26 @@ export async function proveFunction(
   answer: Answer,
 ): Promise<LookaheadProof> {
   const noted = new Set<string>()
+  const questions = new Set<string>()
   const fill = async (table: string, world: World): Promise<void> => {
-    const notes = await answer(table, world)
+    const { notes, asked } = await answer(table, world)
+    for (const sql of asked) questions.add(sql)
     // What only another world lacks says nothing of the lake.
     if (world === wholeLake) for (const note of notes) noted.add(note)
   }
   const within: WorldReader = async () => {
     throw new RangeError('a function gives no relation')
   }
-  const subject: Subject = { session, text, kind: 'function', preparation: [], hands: [], fill, within }
+  const subject: Subject = {
+    session,
+    text,
+    kind: 'function',
+    preparation: [],
+    hands: [],
+    fill,
+    within,
+    asked: () => [...questions],
+  }
   const none = {
     proved: false,
     chain: [],
@@ -94,7 +110,7 @@ export async function proveAnswering(
   folder: string,
   text: string,
   { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff, own = {} }: FunctionOptions,
-  ask: (session: Engine, world: World) => Promise<{ readonly rows: GivenRows; readonly notes: readonly string[] }>,
+  ask: (session: Engine, world: World) => Promise<FunctionQuestions & { readonly rows: GivenRows }>,
 ): Promise<LookaheadProof> {
   using engine = await openWorlds(folder)
   const bring = async (session: Engine): Promise<void> => {
@@ -108,9 +124,9 @@ export async function proveAnswering(
     await enter(session, gone(world))
     await endCalendar(session)
     await bring(session)
-    const { rows, notes } = await raising(world, async () => ask(session, world))
+    const { rows, ...questions } = await raising(world, async () => ask(session, world))
     await bringRows(engine, table, rows, ts)
-    return notes
+    return questions
   })
 }
 

@@ -19,7 +19,6 @@ import {
   whereItRuns,
 } from './runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './knowledge-states.ts'
-import { mayBeRevised } from './proof/tables.ts'
 import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
 
 /** Result of running a query or function without parts of the future, and with other ones. */
@@ -90,9 +89,7 @@ export async function tryFutures(
   const further = trial.stories.length === 0 && !proved ? await tryCalendarEnds(trial) : []
   const chance = safe && odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
   const said = [...further, ...(chance === undefined ? [] : [chance])]
-  // What a function asks is not seen: where no vintage stands in for another, only the registry is cut beside points.
-  const readsRegistry = states.polls !== null || (subject.kind === 'function' && !(await mayBeRevised(session)))
-  return await judge(trial, { rows, notes, chance: said, readsRegistry })
+  return await judge(trial, { rows, notes, chance: said })
 }
 
 /** What was asked with the names of columns as the result spells them. */
@@ -158,8 +155,11 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
 const calendarReason =
   'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
 
-/** Reason of any other leak of a function, of which only what it depends on is known. */
-const functionReason = 'its rows are others where what came later is missing, or another'
+/** Reason of any other leak of a function: of its cause only what it depends on is known. */
+function functionReason(turns: readonly Dependence[]): string {
+  const differs = 'its rows are others where what came later is missing, or another'
+  return turns.length === 0 ? `${differs}; cause not found` : differs
+}
 
 /** What a verdict is made of beside the runs. */
 interface JudgedBy {
@@ -167,21 +167,20 @@ interface JudgedBy {
   readonly notes: readonly string[]
   /** What a clean verdict adds: how rare a leak may be, what was not tried. */
   readonly chance: readonly string[]
-  readonly readsRegistry: boolean
 }
 
-async function judge(trial: Trial, { rows, notes, chance, readsRegistry }: JudgedBy): Promise<TrialOutcome> {
+async function judge(trial: Trial, { rows, notes, chance }: JudgedBy): Promise<TrialOutcome> {
   const { stories, differences, subject, input } = trial
   const differing = stories.reduce((sum, story) => sum + story.differing, 0)
   const ran = { cutoffs: trial.runs, changed: trial.changed, rows, differences, differing }
   if (differing > 0 && stories.every((story) => story.rounding))
     return { verdict: 'undecided', reason: roundingReason, ...ran, depends_on: [], notes }
   if (differing > 0) {
-    const turns = await dependsOn(trial, readsRegistry)
+    const turns = await dependsOn(trial)
     const { session, text, kind } = subject
     const leaked = { sql: text, ts: input.ts, stories, dependsOn: turns }
     const ofQuery = async (): Promise<string> =>
-      kind === 'SQL' ? await likelyCause(session, leaked) : functionReason
+      kind === 'SQL' ? await likelyCause(session, leaked) : functionReason(turns)
     const reason = turns.includes('calendar') ? calendarReason : await ofQuery()
     return { verdict: 'leak', reason, ...ran, changed: trial.changed, depends_on: turns, notes }
   }

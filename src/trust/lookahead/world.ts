@@ -100,6 +100,8 @@ export interface Subject {
   /** Puts the rows that it gives in a world into a temporary table. */
   readonly fill: (table: string, world: World) => Promise<void>
   readonly within: WorldReader
+  /** SQL that it asked the lake so far. */
+  readonly asked: () => readonly string[]
 }
 
 /** Does work with a relation, for FROM, of the rows that a query gives in a world, in any of its sessions. */
@@ -131,5 +133,5 @@ export function querySubject(
   const fill = async (table: string, world: World): Promise<void> => {
     await within(session, world, async () => session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`))
   }
-  return { session, text, kind: 'SQL', preparation, hands, fill, within }
+  return { session, text, kind: 'SQL', preparation, hands, fill, within, asked: () => [text] }
 }
