@@ -30,7 +30,13 @@ import {
 } from './query/join-queries.ts'
 import { Filled } from './query/filled-columns.ts'
 import { openQuery, type QueryOptions, type VariableValue, versionOf, withAsOf } from './query/lake.ts'
-import { clipped, decidedIn, type FunctionOptions, type GivenRows, proveAnswering } from './trust/lookahead/function.ts'
+import {
+  clipMoment,
+  decisionsIn,
+  type FunctionOptions,
+  type GivenRows,
+  proveAnswering,
+} from './trust/lookahead/function.ts'
 import { type Note, noteTexts } from './query/note-texts.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
@@ -331,9 +337,9 @@ export async function lookahead(
     const asked: string[] = []
     const onAsked = (sql: string): void => void asked.push(sql)
     const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes, onAsked })
-    const universe: Lake['universe'] = async (at, own) => lake.universe(clipped(at, world), own)
+    const universe: Lake['universe'] = async (at, own) => lake.universe(clipMoment(at, world), own)
     const ended = <T extends { readonly decisions?: unknown }>(given: T): T =>
-      Array.isArray(given.decisions) ? { ...given, decisions: decidedIn(given.decisions, world) } : given
+      Array.isArray(given.decisions) ? { ...given, decisions: decisionsIn(given.decisions, world) } : given
     const panel: Lake['panel'] = async (given, own) => lake.panel(ended(given), own)
     const pitJoin: Lake['pitJoin'] = async (given, own) => lake.pitJoin(ended(given), own)
     const window: Lake['window'] = async (given, own) => lake.window(ended(given), own)

@@ -133,7 +133,7 @@ describe('states', () => {
         const few = await found(most)
         expect(few.told).toEqual(whole.told)
         expect(few.kept).toBeLessThanOrEqual(whole.kept + Math.ceil(most / 4) + 1)
-        expect(empty.map(({ last }) => last)).toEqual(expect.arrayContaining(few.rowless))
+        expect(empty.map(({ last }) => last)).toEqual(expect.arrayContaining([...few.rowless]))
       }
     }
   })

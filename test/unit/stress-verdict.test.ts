@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import {
   briefFigure,
-  inWords,
+  describeRun,
   isFallen,
   stressVerdict,
-  longestBorne,
+  longestSafeLag,
   movedShare,
   type StressRun,
 } from '../../src/trust/results/stress-verdict.ts'
@@ -53,7 +53,7 @@ test.each([
 ])('the longest lag that is borne, %i minutes, is found below %i', async (minutes, first) => {
   const tried: number[] = []
   const falls = async (seconds: number): Promise<boolean> => (tried.push(seconds), seconds > minutes * 60)
-  const borne = await longestBorne([lag(first * 60, true)], falls)
+  const borne = await longestSafeLag([lag(first * 60, true)], falls)
   expect(borne).toBeLessThanOrEqual(minutes * 60)
   expect(borne).toBeGreaterThanOrEqual(minutes * 60 - Math.max(60, minutes * 3))
   expect(tried.length).toBeLessThan(12)
@@ -61,10 +61,10 @@ test.each([
 
 test('it lies between those that were tried; none of them fallen: no limit is known', async () => {
   const never = async (): Promise<boolean> => Promise.reject(new Error('not asked'))
-  expect(await longestBorne([lag(60, false), lag(120, true)], never)).toBe(60)
-  expect(await longestBorne([lag(60, false)], never)).toBeNull()
+  expect(await longestSafeLag([lag(60, false), lag(120, true)], never)).toBe(60)
+  expect(await longestSafeLag([lag(60, false)], never)).toBeNull()
   expect(
-    await longestBorne(
+    await longestSafeLag(
       [
         { ...lag(60, true), kind: 'latency' },
         { ...lag(60, true), seconds: null },
@@ -88,7 +88,7 @@ test('delays judge, versions do not; the metric that moves it is named', () => {
 })
 
 test('what a run tries is told in words', () => {
-  const of = (kind: StressRun['kind'], name: string): string => inWords({ kind, name })
+  const of = (kind: StressRun['kind'], name: string): string => describeRun({ kind, name })
   expect([of('lag', '30m'), of('latency', '30m'), of('lag', 'p95'), of('lag', 'max'), of('version', '7')]).toEqual([
     'with points 30m later',
     'with 30m more to act',

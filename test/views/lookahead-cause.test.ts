@@ -103,6 +103,9 @@ const registryReads: readonly (readonly [name: string, sql: string, isRead: bool
   ['a query without a plan', 'SELECT unknown(1) FROM universe', true],
 ]
 
-test.for(registryReads)('%s: whether the registry is read comes from the plan, else from the tables named', async ([, sql, isRead]) => {
-  expect(await registryIsRead(session, ['SELECT 1', sql])).toBe(isRead)
-})
+test.for(registryReads)(
+  '%s: whether the registry is read comes from the plan, else from the tables named',
+  async ([, sql, isRead]) => {
+    expect(await registryIsRead(session, ['SELECT 1', sql])).toBe(isRead)
+  },
+)

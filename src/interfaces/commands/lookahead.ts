@@ -7,10 +7,10 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
 import { prepareScript } from '../../trust/lookahead/script.ts'
-import { bringOwn, type OwnFile } from '../../trust/lookahead/own-files.ts'
+import { bringUserFiles, type OwnFile } from '../../trust/lookahead/own-files.ts'
 import { changedPoints, openWorlds } from '../../trust/lookahead/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
-import { gone, proveFunction, Raised } from '../../trust/lookahead/function.ts'
+import { withoutLaterPoints, proveFunction, Raised } from '../../trust/lookahead/function.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
 import { leakSentence } from '../../trust/lookahead/sentence.ts'
 import { openAltered } from '../../query/altered-lake.ts'
@@ -70,7 +70,7 @@ and lookahead in TypeScript do.`,
     const often = cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
     const trial: TrialInput = { ts, labels, ...often, tolerance, onCutoff }
     const proof = options.function
-      ? await proveTold(settings.data, trial, { ...call, ...within }, files)
+      ? await proveProgram(settings.data, trial, { ...call, ...within }, files)
       : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
     return { document: proof, words: () => inWords(proof, file, explain), error: judged(file, proof, outcome) }
   },
@@ -83,12 +83,12 @@ async function proveQuery(
   files: readonly OwnFile[] = [],
 ): Promise<LookaheadProof> {
   using first = await openWorlds(run.folder, { set })
-  await bringOwn(first, files)
+  await bringUserFiles(first, files)
   const { sql, preparation, single } = await prepareScript(first, text, run)
   const open = async (threads: number | undefined): Promise<Engine> => {
     if (threads === undefined) return first
     const session = await openWorlds(run.folder, { threads, set })
-    await bringOwn(session, files)
+    await bringUserFiles(session, files)
     return session
   }
   const planned = preparation.length > 0 ? { planned: single } : {}
@@ -121,7 +121,7 @@ interface GivenQuery {
   readonly set: SessionVariables
 }
 
-/** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
+/** The query of a file or of a stamped result, without `as_of`, which the proof sets itself. */
 async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<GivenQuery> {
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
     ? await noteOf(stampedPath(call, file))
@@ -163,7 +163,7 @@ function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
         ]
       : []),
     ...notes.map((note) => `note: ${note}`),
-    ...argued(proof, whole),
+    ...proofLines(proof, whole),
     ...differences.flatMap(({ as_of, row, column, full, truncated, future }) => {
       const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
       const said = (value: unknown): string =>
@@ -180,7 +180,7 @@ function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
   ].join('\n')
 }
 
-function argued({ verdict, proved, chain, unproved }: LookaheadProof, whole: boolean): readonly string[] {
+function proofLines({ verdict, proved, chain, unproved }: LookaheadProof, whole: boolean): readonly string[] {
   const left = whole ? 0 : Math.max(0, chain.length - short)
   const shown = chain.slice(0, chain.length - left).map((line) => `  ${line}`)
   if (proved) return ['because', ...shown, ...(left === 0 ? [] : [`  and ${left} more (--explain)`])]
@@ -209,7 +209,7 @@ const reply = z.union([
 ])
 
 /** Tries a function whose program is on the other side of standard input and output. */
-async function proveTold(
+async function proveProgram(
   folder: string,
   input: TrialInput,
   { stdout, signal }: Deps,
@@ -230,13 +230,13 @@ async function proveTold(
   made.close()
   using engine = await openWorlds(folder)
   // Their program reads them; here it is when they arrive that counts.
-  await bringOwn(engine, files)
+  await bringUserFiles(engine, files)
   const { text } = await heard(opening)
   let runs = 0
   try {
     return await proveFunction(engine, text, input, async (table, world) => {
       const rows = join(scratch.path, `${runs++}.parquet`)
-      stdout(`${JSON.stringify({ database, variables: gone(world), rows })}\n`)
+      stdout(`${JSON.stringify({ database, variables: withoutLaterPoints(world), rows })}\n`)
       const said = await heard(reply)
       if ('raised' in said) throw new Raised(said.raised, world)
       await carryFile(rows, engine, table)

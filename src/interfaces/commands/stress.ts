@@ -8,7 +8,12 @@ import { stamp } from '../../trust/results/stamp.ts'
 import { type Quantile, quantiles } from '../../trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../../trust/results/stress-source.ts'
 import { withVintages } from '../../trust/results/stress-stamp.ts'
-import { briefFigure, inWords as condition, type StressRun, stressWords } from '../../trust/results/stress-verdict.ts'
+import {
+  briefFigure,
+  describeRun as condition,
+  type StressRun,
+  stressWords,
+} from '../../trust/results/stress-verdict.ts'
 import {
   type ReadLags,
   stress,
@@ -76,7 +81,7 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     if (plot !== undefined) await putOut(resolve(cwd, plot), stressPicture(done, file), data, '--plot')
     return {
       document: done,
-      words: () => inWords(done, file),
+      words: () => describeRun(done, file),
       error: judged(file, done, done.verdict === 'leak' ? leaked : outcome),
     }
   },
@@ -140,7 +145,7 @@ function timeOf(flag: string, text: string, beside = ''): number {
 }
 
 /** The outcome for people: the verdict, every run with a bar of its figure, and what each metric does alone. */
-function inWords({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
+function describeRun({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
   const said = stressWords[verdict]
   const head = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
   const parts = [head.map((line) => `${line}\n`).join('')]

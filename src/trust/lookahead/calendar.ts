@@ -1,7 +1,7 @@
 import { type Engine, quoteName } from '../../lake/store/engine.ts'
 import { otherRuns } from './masked-intervals.ts'
 import { decisionColumn, ownRelations } from './own-files.ts'
-import { runAt, type Trial, whereItRuns } from './runs.ts'
+import { runAt, type Trial, noteIfItFails } from './runs.ts'
 import { calendarWorld, decidedSql, type Subject } from './world.ts'
 
 /*
@@ -81,21 +81,23 @@ export async function tryCalendarEnds(trial: Trial): Promise<readonly string[]> 
 /** Whether a query gets instants from a calendar or a series, or from rows of the user's that are decisions. */
 async function makesInstants({ session, text, preparation }: Subject): Promise<boolean> {
   if (/\b(?:calendar|range|generate_series)"?\s*\(/i.test([...preparation, text].join('\n'))) return true
-  return (await ownRelations(session)).some(({ clock, columns }) => clock === null && decisionColumn(columns) !== undefined)
+  return (await ownRelations(session)).some(
+    ({ clock, columns }) => clock === null && decisionColumn(columns) !== undefined,
+  )
 }
 
 /** Runs a query whose decisions end at these instants, and the points stay: a difference comes from the decisions alone. */
 async function tryQueryEnds(trial: Trial, cutoffs: readonly string[]): Promise<void> {
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: { proof_calendar: cutoff } }))
   for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
-    if (trial.stories.length === 0) await whereItRuns(trial, async () => runAt(trial, cutoff, world, 'calendar'))
+    if (trial.stories.length === 0) await noteIfItFails(trial, async () => runAt(trial, cutoff, world, 'calendar'))
 }
 
 async function tryFunctionEnds(trial: Trial, cutoffs: readonly string[]): Promise<readonly string[]> {
   const { subject, at } = trial
   let goesOn = 0
   for (const cutoff of cutoffs) {
-    await whereItRuns(trial, async () => {
+    await noteIfItFails(trial, async () => {
       await runAt(trial, cutoff, calendarWorld(cutoff), 'calendar')
       const [row] = await subject.session.rows<{ on: boolean }>(
         `SELECT (SELECT max(${at}) FROM proof_cut) IS NOT DISTINCT FROM (SELECT max(${at}) FROM proof_full) AS on`,

@@ -6,7 +6,7 @@ import { type Node, part, parts, word } from './proof/nodes.ts'
 import { scannedTables } from './proof/prove.ts'
 import type { CutStory, Dependence } from './runs.ts'
 
-/** What a query reads and does, as its parsed text and its plan show it: never by words of its text. */
+/** Facts of a query from its parsed text and its plan, never from words of its text. */
 interface QueryFacts {
   /** Tables and views of the lake that it scans, macros resolved: `points`, `history.assets`. */
   readonly scanned: ReadonlySet<string>

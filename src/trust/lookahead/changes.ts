@@ -3,7 +3,7 @@ import { registryIsRead } from './cause.ts'
 import { combsFor, otherRuns, runHoles, suspectStates } from './masked-intervals.ts'
 import { chooseStates, instantsOf, type States } from './knowledge-states.ts'
 import { datedOwn, ownChange } from './own-files.ts'
-import { type Dependence, isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
+import { type Dependence, isSameUpTo, runAt, type Trial, noteIfItFails } from './runs.ts'
 import { changedWorld, type FutureChange, seesWorlds, type World } from './world.ts'
 
 /*
@@ -48,12 +48,12 @@ async function changeAt(trial: Trial, chosen: readonly number[], change: FutureC
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: changedWorld(edgeAt(cutoff), change) }))
   const future = change === 'half' ? 'other points' : 'other values'
   for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
-    if (trial.stories.length === 0) await whereItRuns(trial, async () => runAt(trial, cutoff, world, future))
+    if (trial.stories.length === 0) await noteIfItFails(trial, async () => runAt(trial, cutoff, world, future))
 }
 
 /** A run with another future. */
 async function changedRun(trial: Trial, work: () => Promise<void>): Promise<void> {
-  await whereItRuns(trial, work)
+  await noteIfItFails(trial, work)
   trial.changed++
 }
 
@@ -63,7 +63,7 @@ function edgeAt(cutoff: string): string {
 }
 
 /**
- * What a leak turns on, asked at the first and the last cut-off at which it showed, step by step from the whole lake to the
+ * Finds the data on which a leak depends, at the first and the last cut-off at which it showed, step by step from the whole lake to the
  * cut one: other values of later points, or none; then later points away; then rows of the user's; what differs between that
  * and the cut is the registry, where it is read.
  */

@@ -24,7 +24,7 @@ interface Order {
 }
 
 /**
- * What is known of the rows of an operator. For every lake and every instant T: its rows of which all instants in `rows`,
+ * Rows of an operator and when they are known. For every lake and every instant T: its rows of which all instants in `rows`,
  * and in the bounds of the columns that one looks at, are not later than T, are the same on the lake cut at T.
  */
 export interface Relation {
@@ -46,13 +46,13 @@ export interface RowGuard {
 }
 
 /** Rows that are always known. */
-export function steady(columns: readonly Id[]): Relation {
+export function alwaysKnown(columns: readonly Id[]): Relation {
   return { rows: always, columns, facts: [], present: new Set(), order: undefined, guard: undefined }
 }
 
 /** Rows that are not known at all, and their columns neither. */
-export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
-  return { ...steady(columns), rows: obstacle }
+export function neverKnown(obstacle: Obstacle, columns: readonly Id[]): Relation {
+  return { ...alwaysKnown(columns), rows: obstacle }
 }
 
 /** Rows that stand in the text of a query: VALUES, a series, a list of constants. They have no column with an instant. */
@@ -63,9 +63,9 @@ export interface TextRows {
   readonly clock: Id
 }
 
-/** What a proof reads and writes down while it goes through a plan. */
+/** State of a proof while it goes through a plan. */
 export interface Reading {
-  /** What the views and macros are told to assume. */
+  /** Assumptions of the views and macros. */
   readonly settings: ReadonlySet<Assumption>
   /** Whether points of the lake may have several vintages. */
   readonly revised: boolean
@@ -75,7 +75,7 @@ export interface Reading {
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */
   readonly reasons: Set<string>
-  /** What was assumed of the query. */
+  /** Choices that are left to the engine, such as `LIMIT` without a full order. */
   readonly choices: Set<string>
   /** The rows of the text from which a value is computed with constants alone; empty for a constant, missing for any other. */
   readonly origins: Map<Id, ReadonlySet<TextRows>>
@@ -93,10 +93,10 @@ export interface Reading {
 export function textRows(reading: Reading, node: Node, columns: readonly Id[]): Relation {
   const instants = columns.filter((id) => isInstant(valueOf(reading.values, id).type))
   const instant = instants.find((id) => nameOf(reading, id) === 'ts') ?? instants[0]
-  if (instant !== undefined) return { ...steady(columns), rows: new Set([instant]) }
+  if (instant !== undefined) return { ...alwaysKnown(columns), rows: new Set([instant]) }
   const clock = addValue(reading.values, 'the instant computed from it', 'TIMESTAMP WITH TIME ZONE', always)
   for (const id of columns) reading.origins.set(id, new Set([{ node, clock }]))
-  return { ...steady(columns), rows: reading.calendars.has(node) ? new Set([clock]) : always }
+  return { ...alwaysKnown(columns), rows: reading.calendars.has(node) ? new Set([clock]) : always }
 }
 
 /** Rows of the text from which all of these values are computed with constants alone; undefined if one of them is not. */
@@ -126,8 +126,8 @@ export function boundOf({ values }: Reading, ids: readonly Id[]): Bound {
   return allOf(...ids.map((id) => valueOf(values, id).bound))
 }
 
-/** These values by name, the latest of which counts. */
-export function named(reading: Reading, bound: ReadonlySet<Id>): string {
+/** Names of the values of a bound, the latest of which counts. */
+export function boundNames(reading: Reading, bound: ReadonlySet<Id>): string {
   const names = [...new Set([...bound].map((id) => nameOf(reading, id)))]
   return names.length === 0 ? 'always' : names.join(' and ')
 }
@@ -136,7 +136,7 @@ export function named(reading: Reading, bound: ReadonlySet<Id>): string {
  * The instants among the candidates, or constants, at which everything of a bound is known, else the obstacle for the
  * instant that nothing covers. What is known at a constant alone is remembered with that obstacle.
  */
-export function toldBy(
+export function coveringInstants(
   reading: Reading,
   facts: readonly Fact[],
   needed: Bound,
