@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withDesk } from '../helpers/importing.ts'
 
-test('a query over a file of one’s own is proved with it: what it tells too early is a leak', async () => {
+test('a query over imported user data is proved; values before their availability are a leak', async () => {
   await withDesk(async (desk) => {
     const days = Array.from({ length: 30 }, (_, n) => new Date(Date.UTC(2024, 0, 1 + n)).toISOString().slice(0, 10))
     const file = desk.put('p.csv', `asset,t,value\n${days.map((t, n) => `BTC,${t},${n}`).join('\n')}\n`)

@@ -22,7 +22,7 @@ async function known(own: Lake): Promise<Row[]> {
 const tried = async (work: (own: Lake) => Promise<Rows>, cutoffs = 5) => lookahead(work, lake.root, { cutoffs })
 
 describe('a function', () => {
-  test('that only says what was known is clean; nothing is proved', async () => {
+  test('that reads only known data is clean and not proved', async () => {
     const proof = await tried(known, 8)
     expect(proof).toMatchObject({ verdict: 'clean', rows: 19, proved: false, unproved: { what: 'the function' } })
     expect(proof.changed).toBeGreaterThan(5)
@@ -52,7 +52,7 @@ describe('a function', () => {
     expect(proof.depends_on).toContain('values')
   })
 
-  test('that asks for a later universe, or sets as_of itself, sees no more than there is', async () => {
+  test('that requests a later universe, or sets as_of itself, sees nothing after its world', async () => {
     const asked = await tried(async (own) => {
       const rows = await known(own)
       const ids = [...((await own.universe('2024-11-01')).getChild('product_id') ?? [])].join(' ')
@@ -133,7 +133,7 @@ describe('a function', () => {
     expect(await tried(async () => [])).toMatchObject({ verdict: 'undecided' })
   })
 
-  test('can be cancelled', async () => {
+  test('that is cancelled ends with the error stopped', async () => {
     const stop = new AbortController()
     const going = lookahead(
       async (own) => {
