@@ -41,7 +41,7 @@ class Verdict:
     def __str__(self) -> str:
         said = self.verdict if self.reason is None else f"{self.verdict}, {self.reason}"
         runs = f"{self.facts['rows']} rows tried in {self.facts['cutoffs']} runs and {self.facts['changed']} with another future"
-        turns = f"it turns on {', '.join(self.depends_on)}" if self.depends_on else ""
+        turns = f"it depends on {', '.join(self.depends_on)}" if self.depends_on else ""
         return "\n".join([said, *map(_sentence, self.differences[:1]), runs, *filter(None, [turns]), *self.notes])
 
 

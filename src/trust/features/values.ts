@@ -95,7 +95,7 @@ export async function valuesOf(
 /** A clock that is called without brackets. */
 const clockWord = /^(?:current_(?:date|time(?:stamp)?)|localtime(?:stamp)?)$/i
 
-/** The one SELECT that a feature is, with its columns; what it gives turns on the lake alone, not on when it runs. */
+/** Reads the one SELECT of a feature, with its columns. Its result depends on the lake alone, not on when it runs. */
 export async function readFeatureQuery(session: Engine, sql: string, run: RunDeps) {
   const ready = await runScript(session, sql, run)
   if (ready.kind !== 'SELECT' || statementsOf(sql).length > 1)
