@@ -13,10 +13,13 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check pack bench bench-quick bench-scale sandbox clean help
+.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check pack bench bench-quick bench-scale sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
+
+demo: $(INSTALLED) ## shows a look-ahead and how it is found, on synthetic data, in ten seconds
+	@$(PITLAKE) demo
 
 shell: $(LINKED) ## opens a shell in which pitlake is a command and a package of Python
 	@scripts/shell.sh
@@ -92,13 +95,13 @@ audit: $(INSTALLED) ## lists packages, licences and install scripts, and what no
 pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
 	scripts/pack-check.sh
 
-bench: $(INSTALLED) ## measures against named peers and writes docs/benchmarks.md, within MINUTES (15); QUICK=1: half of them, for equal answers only
+bench: $(INSTALLED) ## measures against named peers and writes docs/contributing/benchmarks.md, within MINUTES (15); QUICK=1: half of them, for equal answers only
 	@PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
 
 bench-quick: ## runs every bench on a fiftieth of what it measures: errors and results that differ count
 	@$(MAKE) --no-print-directory bench QUICK=1
 
-bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
+bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/explanation/scale.md; PITLAKE_SCALE_LAKES keeps it
 	node -r ./scripts/fixed-node.cjs test/bench/scale.ts
 
 sandbox: $(INSTALLED) ## starts the local provider and prints its addresses and keys

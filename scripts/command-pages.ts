@@ -27,11 +27,11 @@ export async function commandPages(): Promise<string> {
 }
 
 /** Where the reference stands. */
-export const commandPagesFile = fileURLToPath(new URL('../docs/commands.md', import.meta.url))
+export const commandPagesFile = fileURLToPath(new URL('../docs/reference/commands.md', import.meta.url))
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const text = await commandPages()
   if (!process.argv.includes('--check')) writeFileSync(commandPagesFile, text)
   else if (readFileSync(commandPagesFile, 'utf8') !== text)
-    throw new Error('docs/commands.md is old: node scripts/command-pages.ts')
+    throw new Error('docs/reference/commands.md is old: node scripts/command-pages.ts')
 }

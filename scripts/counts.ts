@@ -57,7 +57,10 @@ export function countTests(reports: readonly string[]): Counts {
 }
 
 /** The lines that end a run, the counts last, and whether it may count as passed: no test is left out in silence. */
-export function verdictOf({ passed, failed, skipped, failures, leftOut }: Counts): { lines: readonly string[]; good: boolean } {
+export function verdictOf({ passed, failed, skipped, failures, leftOut }: Counts): {
+  lines: readonly string[]
+  good: boolean
+} {
   const lines = leftOut.map(
     ({ file, reason, count }) => `${count} skipped in ${relative('.', file)}: ${reason ?? 'nobody says why'}`,
   )

@@ -28,7 +28,7 @@ fi
 
 # What a real provider does otherwise than assumed is better known before anything is stored.
 if [ -z "$synthetic" ] && [ "${PREFLIGHT:-1}" != 0 ]; then
-  title "Provider: does it speak as docs/assumptions.md says?"
+  title "Provider: does it speak as docs/how-to/another-provider.md says?"
   pitlake doctor --provider || {
     status=$?
     echo "Nothing was asked beyond that, nothing is stored. To go on anyway: make lake PREFLIGHT=0" >&2

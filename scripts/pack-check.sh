@@ -26,7 +26,7 @@ expect() {
 }
 expect usage npx --no-install pitlake --help
 expect supply/current_pit npx --no-install pitlake catalog list
-for page in README.md CHANGELOG.md ARCHITECTURE.md docs/trust.md docs/decisions/0003-redate.md; do
+for page in README.md CHANGELOG.md ARCHITECTURE.md docs/explanation/trust.md docs/decisions/0003-keep-earlier-dates-as-files.md; do
   [ -f "node_modules/pitlake/$page" ] || { echo "pack check: the package lacks $page" >&2; exit 1; }
 done
 expect usage node node_modules/pitlake/dist/launch.cjs --help
@@ -35,7 +35,7 @@ expect openLake "$(npm root)/.bin/node" -p "Object.keys(require('pitlake')).join
 # A small lake from the sandbox, and what is behind its doors.
 spoken() {
   local file=$1
-  for _ in $(seq 600); do [ -s "$file" ] && return; sleep 0.1; done
+  for _ in $(seq 1800); do [ -s "$file" ] && return; sleep 0.1; done
   echo "pack check: $file stays empty" >&2
   exit 1
 }

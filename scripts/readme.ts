@@ -5,15 +5,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const page = join(root, 'README.md')
+/** The pages whose sessions this script makes. */
+export const pagesWithSessions = ['README.md', 'docs/tutorials/quick-start.md'] as const
 const program = [join(root, 'scripts/launch.cjs')]
 const session = /(<!-- session: made by scripts\/readme\.ts -->\n```console\n)([\s\S]*?)(```\n<!-- end -->)/
 
-/** The README with the output that the commands of its session give now, on a lake of their own. */
-export async function readmeNow(): Promise<{ held: string; now: string }> {
-  const held = readFileSync(page, 'utf8')
+/** A page as it stands, and with the output that the commands of its session give now, on a lake of their own. */
+export async function pageNow(name: string): Promise<{ held: string; now: string }> {
+  const held = readFileSync(join(root, name), 'utf8')
   const block = session.exec(held)?.[2]
-  if (block === undefined) throw new Error('README.md has no session')
+  if (block === undefined) throw new Error(`${name} has no session`)
   const folder = mkdtempSync(join(tmpdir(), 'pitlake-readme-'))
   const sandbox = spawn(process.execPath, [...program, 'sandbox'], { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
@@ -53,7 +54,9 @@ function outputOf(command: string, env: NodeJS.ProcessEnv): string {
 }
 
 if (import.meta.main) {
-  const { held, now } = await readmeNow()
-  if (held !== now) writeFileSync(page, now)
-  process.stdout.write(held === now ? 'README.md: as it is\n' : 'README.md: session made anew\n')
+  for (const name of pagesWithSessions) {
+    const { held, now } = await pageNow(name)
+    if (held !== now) writeFileSync(join(root, name), now)
+    process.stdout.write(held === now ? `${name}: as it is\n` : `${name}: session made anew\n`)
+  }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Asks Spark, in local mode, what the published tables of the golden lake say, and runs docs/spark.ipynb on them.
+# Asks Spark, in local mode, what the published tables of the golden lake say, and runs docs/how-to/spark.ipynb on them.
 # Needs Java 17 or later, Maven and the packages of test/python/requirements-spark.txt; without them it says so and is done.
 # `scripts/spark.sh --write` keeps the outputs of the notebook instead of comparing them.
 set -euo pipefail

@@ -105,18 +105,18 @@ describe('this project', () => {
   test('holds each case of time in a test that names it', () => {
     expect(caseBreaches(files)).toEqual([])
     const titles = (numbers: string): Files =>
-      of({ 'docs/time.md': '1. One.\n2. Two.\n', 'test/a.test.ts': `test('${numbers}: so', () => {})` })
+      of({ 'docs/explanation/concepts.md': '1. One.\n2. Two.\n', 'test/a.test.ts': `test('${numbers}: so', () => {})` })
     expect(caseBreaches(titles('TIME 1, TIME 2'))).toEqual([])
     expect(caseBreaches(titles('TIME 2'))).toEqual(['no test is titled TIME 1'])
     expect(caseBreaches(titles('TIME 1, 2'))).toEqual(['no test is titled TIME 1', 'no test is titled TIME 2'])
-    expect(caseBreaches(titles('TIME 1, TIME 2, TIME 3'))).toEqual(['docs/time.md does not list 3'])
+    expect(caseBreaches(titles('TIME 1, TIME 2, TIME 3'))).toEqual(['docs/explanation/concepts.md does not list 3'])
   })
   test('tries each law in a test that is named after it', () => {
     expect(lawBreaches(files)).toEqual([])
-    const laws = { 'docs/ideas.md': '- **L1 A.** a\n- **L2 B.** b\n- **L3 C.** c\n' }
+    const laws = { 'docs/explanation/concepts.md': '- **L1 A.** a\n- **L2 B.** b\n- **L3 C.** c\n' }
     expect(lawBreaches(of({ ...laws, 'test/laws/L1-L2-a.test.ts': '' }))).toEqual(['no test is named after L3'])
     const further = { 'test/laws/L1-L2-a.test.ts': '', 'test/a.test.ts': "test('L3: c', f)\ntest('L4: d', f)" }
-    expect(lawBreaches(of({ ...laws, ...further }))).toEqual(['docs/ideas.md does not list L4'])
+    expect(lawBreaches(of({ ...laws, ...further }))).toEqual(['docs/explanation/concepts.md does not list L4'])
   })
   test('has every place that the table of changes names', () => {
     expect(lostPlaces(files)).toEqual([])
@@ -289,9 +289,11 @@ describe('the habits', () => {
     const table =
       "[{ name: 'catalog list', summary: 'list' },\n { name: 'plan',\n summary: '' }, { name: 'sql', summary: \"q\" }]"
     const docs = '# Commands\n\n## `pitlake catalog list`\n\nplan\n\n### sql [QUERY]\n'
-    expect(undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table, 'docs/commands.md': docs }))).toEqual([
+    expect(
+      undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table, 'docs/reference/commands.md': docs })),
+    ).toEqual([
       'src/interfaces/commands/table.ts: plan has no summary',
-      'src/interfaces/commands/table.ts: no heading for plan in docs/commands.md',
+      'src/interfaces/commands/table.ts: no heading for plan in docs/reference/commands.md',
     ])
     expect(undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table }))).toHaveLength(4)
   })

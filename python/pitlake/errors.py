@@ -91,7 +91,7 @@ def _lacking(error: duckdb.Error) -> LakeError | None:
         return None
     if full or "max_temp_directory_size" in str(error):
         return LakeError("SQL: more disk than it may take; ask for less at once, or leave it more of the disk")
-    return LakeError("SQL: more memory than it may take; ask for less at once, or raise it: pitlake.open(…, memory_limit=…)")
+    return LakeError("SQL: more memory than it may take; ask for less at once, or raise it: pitlake.open(…, memory=…)")
 
 
 def _place(message: str, query: str | None) -> str:

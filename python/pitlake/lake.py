@@ -282,14 +282,14 @@ class Lake:
                           follow_renames)
         return self._joined("pit_join", decisions, metric, interval, options)
 
-    def window(self, decisions: Any, metric: str, n: int, interval: str = "24h", *, currency: str | None = None,
+    def window(self, decisions: Any, metric: str, interval: str = "24h", *, n: int, currency: str | None = None,
                exchange: str | None = None, network: str | None = None, component: str | None = None,
                latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
                unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
         """Each decision with the last `n` points that were knowable at `ts`, a row each; `nth` 1 is the newest.
 
         >>> day = lake.calendar("2024-03-05", "2024-03-06", "1 day", ["BTC"])
-        >>> lake.window(day, "supply/current_pit", 2).df()[["nth", "v"]].values.tolist()
+        >>> lake.window(day, "supply/current_pit", n=2).df()[["nth", "v"]].values.tolist()
         [[1.0, 3.0], [2.0, 2.0]]
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
@@ -347,11 +347,11 @@ class Lake:
         crossed = f"SELECT asset, ts FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
         return self._answer(own, crossed, keys=("ts", "asset"))
 
-    def universe(self, at: Moment | None = None) -> Result:
-        """Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake."""
+    def universe(self, as_of: Moment | None = None) -> Result:
+        """Products with issuer, asset, deployments and status, as known at `as_of`, else at the `as_of` of the lake."""
         query = "SELECT * FROM universe ORDER BY product_id"
         self._open().check_sql(query)
-        own = self._open().cursor("at", **({} if at is None else {"as_of": moment_text(at)}))
+        own = self._open().cursor("as_of", **({} if as_of is None else {"as_of": moment_text(as_of)}))
         return self._answer(own, query, keys=("product_id",), doubts=Noticed.of_query)
 
     def history(self, resource: str) -> Result:
@@ -422,7 +422,7 @@ class Lake:
         """Proves or disproves by the command line that a query, or a backtest that takes a lake, looks ahead.
 
         Of a query it is a dict, its `verdict` clean, leak or undecided; of a function the `Verdict` of `pitlake.lookahead`:
-        `shift` is the time from the label of a row to its decision (docs/engines.md). `own` names files of your own, for a
+        `shift` is the time from the label of a row to its decision (docs/how-to/engines.md). `own` names files of your own, for a
         function frames, too.
         """
         told = [labels] if isinstance(labels, str) else list(labels)
@@ -563,7 +563,7 @@ FROM lake_info"""
 
 def open(path: str | Path | None = None, *, as_of: Moment | None = None, observed_as_of: Moment | None = None,
          backfill: str | None = None, registry_backfill: bool = False, set: Mapping[str, object] | None = None,
-         threads: int | None = None, memory_limit: str | None = None, progress: bool | None = None) -> Lake:
+         threads: int | None = None, memory: str | None = None, progress: bool | None = None) -> Lake:
     """Opens the lake in a folder: `path`, else `PITLAKE_DATA`, else `data`.
 
     `as_of`: what was knowable at that instant; `observed_as_of`: what this lake held then. `backfill="rule"` lets the
@@ -586,7 +586,7 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         "registry_backfill": True if registry_backfill else None,
         **dict(set or {}),
     }
-    limits: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit}
+    limits: dict[str, Any] = {"threads": threads, "memory_limit": memory}
     shown = sys.stdout.isatty() or "ipykernel" in sys.modules if progress is None else progress
     return Lake(lambda: Seat(folder, variables, limits, shown))
 

@@ -130,7 +130,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
     """Proves or disproves that a function looks ahead.
 
     `work` takes a lake and gives a frame with the instant of each row in `ts` (a column or the index), or what a backtest of
-    another engine came to (docs/engines.md), whose rows were decided `shift` after their labels. It runs on the lake, on the
+    another engine came to (docs/how-to/engines.md), whose rows were decided `shift` after their labels. It runs on the lake, on the
     lake as it was knowable at many instants, and on lakes in which later points have other values or are missing; rows that
     differ at or before such an instant used the future. `labels` may look ahead. `own` names frames or files
     for the queries of the function: rows with `available_at` are known from then on, all others are given. It needs the

@@ -14,20 +14,21 @@ import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
 import { layTable } from './table.ts'
 
-/** One form that a result can be written in. */
+/** One format of a result. */
 interface FormatFact {
-  /** The endings of files of it. */
+  /** Endings of the names of its files. */
   readonly endings: readonly string[]
-  /** Whether it is text, which may be compressed and shown. */
+  /** Whether it is text, which is written row by row as it comes. */
   readonly text?: true
+  /** How its bytes are compressed, in a file of any name and in a stream; uncompressed if absent. */
+  readonly compression?: 'gzip'
   /** What it is called over HTTP, and the ending of the file that is sent there. */
   readonly served?: { readonly types: readonly [string, ...string[]]; readonly ending: string }
-  /** Writes it chunk by chunk; one without needs a file. */
+  /** Writes it chunk by chunk; a format without it needs a file. */
   readonly write?: (answer: ResultWriting, sink: Sink, form: 'file' | 'stream') => Promise<WrittenResult>
 }
 
-/** All forms of a result. */
-const facts = {
+const uncompressed = {
   table: { endings: [], text: true, write: writeTable },
   csv: { endings: ['.csv'], text: true, served: { types: ['text/csv'], ending: '.csv' }, write: writeCsv },
   json: { endings: ['.json'], text: true, served: { types: ['application/json'], ending: '.json' }, write: writeJson },
@@ -35,7 +36,7 @@ const facts = {
     endings: ['.jsonl', '.ndjson'],
     text: true,
     served: { types: ['application/x-ndjson', 'application/jsonl'], ending: '.jsonl' },
-    write: writeJson,
+    write: writeJsonLines,
   },
   arrow: {
     endings: ['.arrow', '.arrows', '.feather', '.ipc'],
@@ -48,14 +49,38 @@ const facts = {
   },
 } satisfies Readonly<Record<string, FormatFact>>
 
-/** Name of a form; derived, so that `facts` is the one list of them. */
+/** All formats of a result. */
+const facts = {
+  ...uncompressed,
+  'csv.gz': gzipped(uncompressed.csv),
+  'json.gz': gzipped(uncompressed.json),
+  'jsonl.gz': gzipped(uncompressed.jsonl),
+} satisfies Readonly<Record<string, FormatFact>>
+
+/** The compressed variant of a format of text. */
+function gzipped({ endings, write }: Required<Omit<FormatFact, 'compression'>>): FormatFact {
+  return {
+    endings: endings.map((ending) => `${ending}.gz`),
+    text: true,
+    compression: 'gzip',
+    write: async (answer, sink, form) => throughGzip(sink, async (compressor) => write(answer, compressor, form)),
+  }
+}
+
+/** Name of a format; derived, so that `facts` is the one list of them. */
 export type Format = keyof typeof facts
 
-/** What is known of a form. */
+/** What is known of a format. */
 export const formatFacts: Readonly<Record<Format, FormatFact>> = facts
 
-/** The names of the forms. */
+/** The names of the formats. */
 export const formats = Object.keys(facts) as readonly Format[]
+
+/** Whether a terminal can show a format. */
+export function isReadable(format: Format): boolean {
+  const { text, compression } = formatFacts[format]
+  return text === true && compression === undefined
+}
 
 /** How a result is written. */
 interface WriteOptions {
@@ -87,22 +112,21 @@ export interface WrittenResult {
   readonly empty: readonly Empty[]
 }
 
-/** The endings that a file's name may have; behind those of text one more compresses it. */
-export const endings: readonly string[] = formats
-  .flatMap((format) => formatFacts[format].endings)
-  .concat(
-    formats.flatMap((format) =>
-      formatFacts[format].text ? formatFacts[format].endings.map((one) => `${one}.gz`) : [],
-    ),
-  )
-
-const isCompressed = (file: string): boolean => /\.gz$/i.test(file)
+/** The endings that a file's name may have. */
+export const endings: readonly string[] = formats.flatMap((format) => formatFacts[format].endings)
 
 /** The format that a file's name asks for. */
 export function formatOf(file: string): Format | undefined {
-  const ending = extname(isCompressed(file) ? file.slice(0, -3) : file).toLowerCase()
-  const format = formats.find((one) => formatFacts[one].endings.includes(ending))
-  return format !== undefined && isCompressed(file) && formatFacts[format].text !== true ? undefined : format
+  const name = file.toLowerCase()
+  return formats.find((format) => formatFacts[format].endings.some((ending) => name.endsWith(ending)))
+}
+
+/** Refuses to write a format that does not compress to a file whose name says that it is compressed. */
+export function refuseFalseName(format: Format, file: string): void {
+  if (formatFacts[format].compression !== undefined || !file.toLowerCase().endsWith('.gz')) return
+  const compressed = formats.find((one) => one === `${format}.gz`) ?? 'csv.gz'
+  const expected = 'a file whose name does not end in .gz'
+  throw usage(`--format ${format}`, { expected, got: file, next: `--format ${compressed} compresses` })
 }
 
 /** A checked statement, and how its rows are to be written. */
@@ -117,6 +141,7 @@ interface ResultWriting {
 export async function writeFile(answer: ResultWriting, file: OutFile, name: string): Promise<WrittenResult> {
   const { engine, ready, options, deps } = answer
   try {
+    refuseFalseName(options.format, name)
     const written =
       formatFacts[options.format].write === undefined
         ? await guarded(engine, ready.text, deps, async () => toParquet(answer, file))
@@ -129,19 +154,14 @@ export async function writeFile(answer: ResultWriting, file: OutFile, name: stri
   }
 }
 
-/** Has a sink into a file filled, compressed where its name says so. */
+/** Has a sink into a file filled. */
 async function toStream(
   file: OutFile,
   name: string,
   fill: (sink: Sink, form: 'file' | 'stream') => Promise<WrittenResult>,
 ): Promise<WrittenResult> {
-  const place = streamTo(file)
-  const gzip = isCompressed(name) ? createGzip() : undefined
-  const stream = gzip ?? place
-  gzip?.pipe(place)
-  const failed = Promise.race([once(place, 'error'), once(stream, 'error')]).then(([error]) =>
-    Promise.reject(error as Error),
-  )
+  const stream = streamTo(file)
+  const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error))
   failed.catch(() => undefined)
   const sink: Sink = async (data) => {
     if (!stream.write(data)) await Promise.race([once(stream, 'drain'), failed])
@@ -149,11 +169,29 @@ async function toStream(
   try {
     const written = await fill(sink, extname(name).toLowerCase() === '.arrows' ? 'stream' : 'file')
     stream.end()
-    await Promise.race([once(place, 'close'), failed])
+    await Promise.race([once(stream, 'close'), failed])
     return written
   } finally {
     stream.destroy()
-    place.destroy()
+  }
+}
+
+/** Has a sink filled whose data reach a different sink compressed. */
+async function throughGzip(sink: Sink, fill: (compressor: Sink) => Promise<WrittenResult>): Promise<WrittenResult> {
+  const gzip = createGzip()
+  const sent = (async () => {
+    for await (const part of gzip) await sink(part as Uint8Array)
+  })()
+  sent.catch(() => undefined)
+  try {
+    const written = await fill(async (data) => {
+      if (!gzip.write(data)) await Promise.race([once(gzip, 'drain'), sent])
+    })
+    gzip.end()
+    await sent
+    return written
+  } finally {
+    gzip.destroy()
   }
 }
 
@@ -247,14 +285,29 @@ async function writeCsv({ engine, ready, options: { safe, by } }: ResultWriting,
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-async function writeJson({ engine, ready, options: { format, by } }: ResultWriting, sink: Sink) {
+async function writeJson(answer: ResultWriting, sink: Sink): Promise<WrittenResult> {
+  return writeRows(answer, sink, { before: '[\n', between: ',\n', after: '\n]\n', none: '[]\n' })
+}
+
+async function writeJsonLines(answer: ResultWriting, sink: Sink): Promise<WrittenResult> {
+  return writeRows(answer, sink, { before: '', between: '\n', after: '\n', none: '' })
+}
+
+/** Texts around rows of JSON; `none` is the whole text of a result without rows. */
+interface JsonFrame {
+  readonly before: string
+  readonly between: string
+  readonly after: string
+  readonly none: string
+}
+
+async function writeRows({ engine, ready, options: { by } }: ResultWriting, sink: Sink, frame: JsonFrame) {
   const { lines, filled } = await jsonLines(engine, ready, by)
-  const [before, between, after] = format === 'jsonl' ? ['', '\n', '\n'] : ['[\n', ',\n', '\n]\n']
   for await (const some of lines) {
-    const first = filled.rows === some.length
-    await sink(`${first ? before : between}${some.join(between)}`)
+    const isFirst = filled.rows === some.length
+    await sink(`${isFirst ? frame.before : frame.between}${some.join(frame.between)}`)
   }
-  await sink(filled.rows > 0 ? after : format === 'jsonl' ? '' : '[]\n')
+  await sink(filled.rows > 0 ? frame.after : frame.none)
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 

@@ -17,8 +17,9 @@ import { type Fault, pick } from './faults.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
 import { assetHas, worldPoints, type WorldSeries, worldStart } from './world/points.ts'
-import type { QueryKey, QueryKeys, Wire } from '../catalog/wire.ts'
-import { worldAssets } from './world/assets.ts'
+import type { QueryKey, QueryKeys } from '../catalog/wire.ts'
+import type { NamedProvider } from './provider/provider.ts'
+import { providerAssets, worldAssets } from './world/assets.ts'
 
 /** What the handler needs to know of the provider it plays. */
 export interface MetricsEnv {
@@ -31,6 +32,8 @@ export interface MetricsEnv {
   readonly faults?: readonly Fault[]
   /** Whether metadata are served beside the points (default true). */
   readonly metadata?: boolean
+  /** The provider whose names `catalogue` has (default: the sandbox's own placeholders). */
+  readonly provider?: NamedProvider
 }
 
 /** Answers one request to the metrics API; the body of a data answer is made while it is read. */
@@ -47,11 +50,7 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
   const { metricsPrefix, assetsPath, metadata: told } = env.catalogue.wire
   const described = env.metadata !== false ? describedPath(url, env.catalogue) : undefined
   if (!url.pathname.startsWith(metricsPrefix) && described === undefined) throw notFound('not found')
-  if (request.method !== 'GET')
-    throw new RefusedRequest(405, 'method_not_allowed', `method ${request.method} is not allowed`)
-  const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
-  if (key !== env.key)
-    throw new RefusedRequest(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
+  admitCaller(request, url, env)
   if (described !== undefined) {
     const isStats = pathIn(url, told?.stats) !== undefined
     return Response.json(isStats ? lagStats(described, url, env) : describePath(described, env))
@@ -60,11 +59,34 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
   if (path === assetsPath) return Response.json(assetListing(env))
   if (path === 'endpoints') return Response.json(listing(env))
   const endpoint = asked(env, path, url) ?? nothingAt(path)
-  const now = env.now()
-  return dataAnswer(readAsk(url.searchParams, endpoint, env.catalogue.wire, env.seed, now), now, env)
+  return answerPoints(url, endpoint, env)
 }
 
-function nothingAt(path: string): never {
+/** Refuses every method but GET, and a missing or wrong key. */
+export function admitCaller(request: Request, url: URL, env: MetricsEnv): void {
+  if (request.method !== 'GET')
+    throw new RefusedRequest(405, 'method_not_allowed', `method ${request.method} is not allowed`)
+  const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
+  if (key !== env.key)
+    throw new RefusedRequest(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
+}
+
+/** Points of the endpoint for the query of this address; `dated` is false for a path whose points have no `computed_at`. */
+export function answerPoints(url: URL, endpoint: Endpoint, env: MetricsEnv, dated = true): Response {
+  const now = env.now()
+  const ask = readAsk(url.searchParams, endpoint, env, now)
+  const made = dated ? wirePoints(ask, now) : undated(wirePoints(ask, now))
+  const points = editPoints(env.faults ?? [], made, now)
+  const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
+  return new Response(streamPoints(points, ask), { headers: { 'content-type': type } })
+}
+
+function* undated(points: Iterable<WirePoint>): Iterable<WirePoint> {
+  for (const point of points) yield { ...point, computed_at: undefined }
+}
+
+/** Refuses a path that the API does not have. */
+export function nothingAt(path: string): never {
   throw notFound(`no metric at ${path.slice(0, 200)}`)
 }
 
@@ -75,12 +97,6 @@ function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): 
     Object.entries(params).every(([key, value]) => searchParams.get(key) === value),
   )
   return named ?? rows[0]
-}
-
-function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
-  const points = editPoints(env.faults ?? [], wirePoints(ask, now), now)
-  const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
-  return new Response(streamPoints(points, ask), { headers: { 'content-type': type } })
 }
 
 function* wirePoints({ series, since, until }: MetricsAsk, now: number): Iterable<WirePoint> {
@@ -170,14 +186,15 @@ function describePath(path: string, env: MetricsEnv): object {
 }
 
 /** Since when an asset has points, in whichever interval they begin first. */
-function beginningOf(endpoint: Endpoint, asset: string, seed: number): number {
+export function beginningOf(endpoint: Endpoint, asset: string, seed: number): number {
   const place = { currency: null, exchange: null, network: null }
   const intervals = endpoint.intervals.length === 0 ? [null] : endpoint.intervals
   const starts = intervals.map((interval) => worldStart({ endpoint, asset, interval, ...place, seed }) ?? Infinity)
   return Math.min(...starts)
 }
 
-function decodePath(path: string): string {
+/** A path without its percent signs, or as it came if they are wrong. */
+export function decodePath(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {
@@ -196,17 +213,19 @@ interface MetricsAsk {
 
 type Given = ReadonlyMap<string, string>
 
-const assetsById = new Map(worldAssets.map((asset) => [asset.id, asset]))
-
 /** Reads the query of a data request: every parameter known to the endpoint, given once, with an allowed value. */
-function readAsk(query: URLSearchParams, endpoint: Endpoint, { queryKeys: names }: Wire, seed: number, now: number) {
+function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, now: number): MetricsAsk {
+  const { seed, provider } = env
+  const { queryKeys: names } = env.catalogue.wire
   const given = once(query, accepted(endpoint, names))
-  const asset = assetOf(given, endpoint, names.asset)
+  const asset = assetOf(given, endpoint, env)
   for (const [key, fixed] of Object.entries(endpoint.params))
     if (given.get(key) !== fixed) throw invalidParameter(`parameter '${key}': expected '${fixed}'`)
-  /** The value that is given, else the usual one if it is allowed, else the first. */
-  const pick = <T extends string>(key: QueryKey, allowed: readonly T[], usual: string | undefined): T | null => {
+  /** The value that is given, else the usual one if it is allowed, else the first; null as the usual one requires a value. */
+  const pick = <T extends string>(key: QueryKey, allowed: readonly T[], usual: string | null | undefined): T | null => {
     const value = given.get(names[key])
+    if (value === undefined && usual === null && allowed.length > 0)
+      throw invalidParameter(`parameter '${names[key]}' is missing`)
     if (value === undefined) return allowed.find((one) => one === usual) ?? allowed[0] ?? null
     const found = allowed.find((one) => one === value)
     if (found !== undefined) return found
@@ -219,7 +238,7 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, { queryKeys: names 
     asset,
     interval: pick('interval', intervals, intervals.includes('24h') ? '24h' : longest),
     currency: pick('currency', currencies, 'native'),
-    exchange: pick('exchange', exchanges, 'aggregated'),
+    exchange: pick('exchange', exchanges, provider === undefined ? 'aggregated' : endpoint.defaults.exchange),
     network: pick('network', networks, 'eth'),
     seed,
   }
@@ -253,10 +272,11 @@ function once(query: URLSearchParams, keys: ReadonlySet<string>): Given {
   return values
 }
 
-function assetOf(given: Given, endpoint: Endpoint, key: string): string {
+function assetOf(given: Given, endpoint: Endpoint, { catalogue, provider }: MetricsEnv): string {
+  const key = catalogue.wire.queryKeys.asset
   const id = given.get(key)
   if (id === undefined) throw invalidParameter(`parameter '${key}' is missing`)
-  const asset = assetsById.get(id)
+  const asset = (provider === undefined ? worldAssets : providerAssets).find((one) => one.id === id)
   if (!asset) throw invalidParameter(`parameter '${key}': unknown asset '${id}'`)
   if (!assetHas(endpoint.ask, asset)) throw invalidParameter(`parameter '${key}': unsupported asset '${id}'`)
   return id

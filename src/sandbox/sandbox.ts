@@ -22,6 +22,8 @@ import {
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { poison } from './body-faults.ts'
+import { answerProvider, metadataName } from './provider/answers.ts'
+import { namedProvider, type NamedProvider, type SandboxNames } from './provider/provider.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
 
 /** What an answer of a fault may need to know. */
@@ -136,7 +138,11 @@ export interface RequestRecord {
 }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
+export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
+  /** `real`: it answers as a provider with names of its own, and no answer shows that it is a sandbox (default `placeholder`). */
+  readonly names?: SandboxNames
+  /** Tier of the plan with real names, 1 to 3: paths of a higher tier are refused with 403 (default 2). */
+  readonly tier?: number
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
@@ -159,6 +165,12 @@ export function runningClock(real: () => number, start: number | null, speed: nu
 /** Metadata belong to the metrics API, but have a bucket of their own. */
 type Side = 'metrics' | 'metadata' | 'registry'
 
+/** A sandbox with the provider that it plays; `catalogue` has that provider's names. */
+interface PlayedSandbox extends SandboxOptions {
+  /** Absent with placeholder names. */
+  readonly provider?: NamedProvider
+}
+
 interface State {
   readonly records: RequestRecord[]
   script: FaultScript
@@ -177,7 +189,8 @@ export interface Sandbox {
 }
 
 /** Makes a provider that holds no file and no socket; it needs no closing. */
-export function createSandbox(options: SandboxOptions): Sandbox {
+export function createSandbox(given: SandboxOptions): Sandbox {
+  const options = given.names === 'real' ? playProvider(given) : given
   const script = (faults: readonly Fault[]): FaultScript => createScript(faults, options.seed, options.now())
   const state: State = {
     records: [],
@@ -192,14 +205,25 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 }
 
+function playProvider(options: SandboxOptions): PlayedSandbox {
+  const provider = namedProvider(options.catalogue, options.tier)
+  return { ...options, catalogue: provider.catalogue, provider }
+}
+
+/** What the metadata at an address are about; undefined for every other address. */
+function metadataAt(url: URL, { catalogue, provider }: PlayedSandbox): string | undefined {
+  return provider === undefined ? describedPath(url, catalogue) : metadataName(url)
+}
+
 /** The API at an address. */
-function apiOf(url: URL, { catalogue, metadata }: SandboxOptions): Side | 'none' {
+function apiOf(url: URL, options: PlayedSandbox): Side | 'none' {
+  const { catalogue, metadata } = options
   if (url.pathname.startsWith(catalogue.wire.metricsPrefix)) return 'metrics'
-  if (describedPath(url, catalogue) !== undefined) return metadata === false ? 'none' : 'metadata'
+  if (metadataAt(url, options) !== undefined) return metadata === false ? 'none' : 'metadata'
   return url.pathname.startsWith(`${registryPrefix}/`) ? 'registry' : 'none'
 }
 
-async function handle(request: Request, options: SandboxOptions, state: State): Promise<Response> {
+async function handle(request: Request, options: PlayedSandbox, state: State): Promise<Response> {
   const url = new URL(request.url)
   const api = apiOf(url, options)
   const at = options.now()
@@ -219,7 +243,7 @@ async function answerApi(
   request: Request,
   url: URL,
   asks: Side,
-  options: SandboxOptions,
+  options: PlayedSandbox,
   state: State,
   struckNames: string[],
 ): Promise<Response> {
@@ -255,10 +279,15 @@ async function answerApi(
   const answer =
     insteadOf(struck, scene) ??
     (side === 'metrics'
-      ? answerMetrics(request, { ...told, key: options.metricsKey })
+      ? answerNamed(request, { ...told, key: options.metricsKey })
       : answerRegistry(request, { ...told, key: options.registryKey, epochStarts, requestId }))
   if (answer.type === 'error') return answer
   return finish(await spoiled(answer, struck, scene))
+}
+
+/** The answer of the metrics API under the names that this sandbox has. */
+function answerNamed(request: Request, env: MetricsEnv): Response {
+  return env.provider === undefined ? answerMetrics(request, env) : answerProvider(request, env.provider, env)
 }
 
 /** The answer after the faults that work on its bytes. */
@@ -271,12 +300,12 @@ async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene)
 /** Whether the fault replaces bytes of a good body. */
 const poisons = (fault: Fault): boolean => fault.kind.startsWith('poison-')
 
-function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
+function asked(url: URL, side: Side, options: PlayedSandbox, now: number) {
   const { metricsPrefix, queryKeys } = options.catalogue.wire
   const path = url.pathname
   const shortPath = {
     metrics: () => path.slice(metricsPrefix.length),
-    metadata: () => `metadata/${describedPath(url, options.catalogue)}`,
+    metadata: () => `metadata/${metadataAt(url, options)}`,
     registry: () => `registry${path.slice(registryPrefix.length)}`,
   }[side]()
   const query = [...url.searchParams].filter(([name]) => !/key|token/i.test(name))
@@ -284,9 +313,9 @@ function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
   return { side, path, shortPath, address, asset: url.searchParams.get(queryKeys.asset), now }
 }
 
-/** Says on every answer who speaks and when. */
+/** Says on every answer who speaks, unless the sandbox plays a provider with real names, and when. */
 function stamped(answer: Response, options: SandboxOptions, now: number): Response {
-  answer.headers.set('x-pitlake-sandbox', String(options.seed))
+  if (options.names !== 'real') answer.headers.set('x-pitlake-sandbox', String(options.seed))
   answer.headers.set('date', httpDate(Math.floor(now)))
   return answer
 }

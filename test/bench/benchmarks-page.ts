@@ -21,7 +21,7 @@ interface Topic {
 
 const folder = join(cache, 'bench')
 
-/** Keeps what a topic came to, and writes docs/benchmarks.md, where it has all that stands there. */
+/** Keeps what a topic came to, and writes docs/contributing/benchmarks.md, where it has all that stands there. */
 export async function writeTopic(topic: Topic, topics: object): Promise<void> {
   mkdirSync(folder, { recursive: true })
   writeFileSync(
@@ -33,15 +33,16 @@ export async function writeTopic(topic: Topic, topics: object): Promise<void> {
     const file = join(folder, `${name}.json`)
     return existsSync(file) ? [JSON.parse(readFileSync(file, 'utf8')) as Topic] : []
   })
-  const file = join(project, 'docs/benchmarks.md')
+  const file = join(project, 'docs/contributing/benchmarks.md')
   const told = [...readFileSync(file, 'utf8').matchAll(/^### (.+)$/gm)].map(([, name]) => name ?? '')
   const lost = told.filter((name) => made.every((one) => one.name !== name))
   // A page of one topic would stand for all that others measured elsewhere.
-  if (lost.length > 0) return console.log(`docs/benchmarks.md is left: ${lost.join(', ')} were not measured here`)
+  if (lost.length > 0)
+    return console.log(`docs/contributing/benchmarks.md is left: ${lost.join(', ')} were not measured here`)
   writeFileSync(file, page(made, names))
   const [peers, others] = [made.filter(({ name }) => name === 'peers'), made.filter(({ name }) => name !== 'peers')]
   for (const [name, own] of Object.entries({ peers, others }))
-    writeFileSync(join(project, `docs/benchmarks-${name}.svg`), ratios(own.flatMap(bars)))
+    writeFileSync(join(project, `docs/contributing/benchmarks-${name}.svg`), ratios(own.flatMap(bars)))
 }
 
 /** A question with the middle of ours and of each peer. */
@@ -80,7 +81,7 @@ function page(made: readonly Topic[], names: readonly string[]): string {
     `Written by \`make bench\` on ${where}. Rounds A B A B in one run, each first by turns, the middle and`,
     'in brackets the least and the most; equal answers are asserted in each round. Ratios are ours to the fastest peer: above 1 the peer wins.',
     'Peers run with two threads and their best settings: only the columns that are needed, filters pushed down, declared types. A row of processor',
-    'time says so; beside other work only those are to be believed. What a lake costs as it grows: [scale.md](scale.md).',
+    'time says so; beside other work only those are to be believed. What a lake costs as it grows: [scale](../explanation/scale.md).',
     '',
     ...(missing.length === 0
       ? []

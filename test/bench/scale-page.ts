@@ -21,7 +21,7 @@ const nLogN = 1.06
 const marks = ['<!-- written by make bench-scale -->', '<!-- up to here -->'] as const
 const build = 'build'
 
-/** Puts what all lakes of a folder answered into docs/scale.md, and draws it. */
+/** Puts what all lakes of a folder answered into docs/explanation/scale.md, and draws it. */
 export async function writePage(lakes: string): Promise<void> {
   const sizes = readdirSync(lakes)
     .filter((name) => name.endsWith('.answers.json'))
@@ -46,17 +46,17 @@ export async function writePage(lakes: string): Promise<void> {
       names.map((name) => rowOf(name, sizes)),
     ),
     '',
-    'What joins keep, and why `pit_long` of 62 metrics did not end there: decisions [76](decisions/0076-what-a-join-keeps.md) and [118](decisions/0118-joins-expect-what-is-there.md).',
+    'What joins keep, and why `pit_long` of 62 metrics did not end there: decision [4](../decisions/0004-put-joins-together-as-text-while-they-are-bound.md).',
     '',
     ...builds(sizes),
     ...sizes.flatMap(unfinished),
     '',
     marks[1],
   ]
-  const page = join(project, 'docs/scale.md')
+  const page = join(project, 'docs/explanation/scale.md')
   const [before = '', rest = ''] = readFileSync(page, 'utf8').split(marks[0])
   writeFileSync(page, `${before}${lines.join('\n')}${rest.split(marks[1])[1] ?? ''}`)
-  writeFileSync(join(project, 'docs/scale.svg'), picture(names, sizes))
+  writeFileSync(join(project, 'docs/explanation/scale.svg'), picture(names, sizes))
 }
 
 function askedOf(lakes: string, name: string): Asked {

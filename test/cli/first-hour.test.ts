@@ -41,26 +41,25 @@ function blocks(text: string, language: string): readonly string[] {
 
 const makeShell = ['make', '-o', 'node_modules/.package-lock.json', '-s', 'shell'] as const
 
-/** What the README has typed that comes from a network; the line of Python is typed below, the others by `make pack`. */
+/** What the README has typed that comes from a network; the line of Python is typed below. */
 const elsewhere = [
   "python3 -m venv .venv && .venv/bin/pip install './python[pandas]'",
   ".venv/bin/python -c 'import pitlake; print(pitlake.open().universe().df())'",
-  'npm pack --pack-destination /tmp',
-  'cd your-project && npm install /tmp/pitlake-0.1.0.tgz',
 ]
 
-test('every line of the README works in a fresh shell in the root', () => {
+test('every line of the README, and the session of the quick start, works in a fresh shell in the root', () => {
   const readme = page('README.md')
   const makes = blocks(readme, 'sh').flatMap((block) =>
     [...block.matchAll(/^(.*?)\s*(?:#.*)?$/gm)].map(([, line]) => line),
   )
   const targets = [...page('Makefile').matchAll(/^([a-z]+):.*## /gm)].map(([, name]) => `make ${name}`)
   const lines = makes.filter((one) => one !== '')
-  expect(lines.filter((one) => one?.startsWith('make '))).toHaveLength(2)
+  expect(lines.filter((one) => one?.startsWith('make '))).toHaveLength(3)
   expect([...targets, ...elsewhere]).toEqual(expect.arrayContaining(lines))
-  const session = blocks(readme, 'console').flatMap((block) =>
-    [...block.matchAll(/^\$ (.*(?:\n {4}.*)*)$/gm)].map(([, command = '']) => command),
-  )
+  const pages = [readme, page('docs/tutorials/quick-start.md')]
+  const session = pages
+    .flatMap((text) => blocks(text, 'console'))
+    .flatMap((block) => [...block.matchAll(/^\$ (.*(?:\n {4}.*)*)$/gm)].map(([, command = '']) => command))
   expect(session.length).toBeGreaterThan(3)
   for (const command of session) {
     const ways = [typed(command, ...makeShell)]
@@ -85,13 +84,15 @@ test('the Python of the README and of the quick start works from the root', (con
   const told = spawnSync('bash', ['-c', line], { cwd: root, env: own, encoding: 'utf8' })
   expect(told.stdout, told.stderr).toMatch(/\[\d+ rows x 17 columns\]/)
   const sound = 'assert len(frame) > 300 and frame.notna().mean().min() > 0.9 and len(frame.columns) == 4; del frame'
-  const both = ['README.md', 'docs/quick-start.md'].map((name) => `${blocks(page(name), 'python')[0]}\n${sound}\n`)
+  const both = ['README.md', 'docs/tutorials/quick-start.md'].map(
+    (name) => `${blocks(page(name), 'python')[0]}\n${sound}\n`,
+  )
   const argv = ['-W', 'error::UserWarning', '-c', both.join('')]
   const run = spawnSync(python, argv, { cwd: root, env: own, encoding: 'utf8' })
   expect(run.status, run.stderr).toBe(0)
 })
 
-const recipes = [...page('docs/cookbook.md').matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
+const recipes = [...page('docs/how-to/cookbook.md').matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
   ([, title = '', sql = '']): [string, string] => [title, sql],
 )
 
@@ -108,7 +109,7 @@ test('recipes of the cookbook find something there, too', async () => {
 })
 
 test('the examples of the TypeScript guide run as they stand and print what they say', () => {
-  const examples = blocks(page('docs/typescript.md'), 'ts')
+  const examples = blocks(page('docs/reference/typescript.md'), 'ts')
   expect(examples.length).toBeGreaterThan(3)
   const parts = examples.map((block) => `{\n${block.replace(/^import .*$/gm, '')}\n}`)
   const index = JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)

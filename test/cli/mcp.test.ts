@@ -47,9 +47,13 @@ describe('what an agent finds', () => {
     expect(agent.client.getInstructions()).toContain('as_of')
     const { resources } = await agent.client.listResources()
     expect(resources.map(({ uri }) => uri)).toEqual(
-      expect.arrayContaining(['pitlake://docs/cookbook', 'pitlake://docs/joins', 'pitlake://docs/time']),
+      expect.arrayContaining([
+        'pitlake://docs/how-to/cookbook',
+        'pitlake://docs/reference/joins',
+        'pitlake://docs/explanation/concepts',
+      ]),
     )
-    const { contents } = await agent.client.readResource({ uri: 'pitlake://docs/cookbook' })
+    const { contents } = await agent.client.readResource({ uri: 'pitlake://docs/how-to/cookbook' })
     expect(contents[0]).toMatchObject({
       mimeType: 'text/markdown',
       text: expect.stringMatching(/^# .*\n[\s\S]*pit_join/),

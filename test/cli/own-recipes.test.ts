@@ -11,7 +11,7 @@ const words = (line: string): string[] =>
 
 /** Runs what a page tells to type, over the files that it shows; gives what each command says. */
 async function saidBy(name: string): Promise<string[]> {
-  const page = readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8')
+  const page = readFileSync(new URL(`../../docs/how-to/${name}.md`, import.meta.url), 'utf8')
   const blocks = [...page.matchAll(/```(\w+) ?(\S*)\n([\s\S]*?)```/g)]
   const said: string[] = []
   await withDesk(async (desk) => {
@@ -30,8 +30,8 @@ async function saidBy(name: string): Promise<string[]> {
   return said
 }
 
-test('the recipes of the page on own data do what they say', async () => {
-  const said = await saidBy('own-data')
+test('the recipes of the page on user data do what they say', async () => {
+  const said = await saidBy('user-data')
   expect(said).toHaveLength(8)
   expect(said[1]).toMatch(/BTC,2024-03-01T00:00:00.*,100(?:\.0)?,\n/)
   expect(said[1]).toMatch(/BTC,2024-03-02T00:00:00.*,110(?:\.0)?,110(?:\.0)?\n/)

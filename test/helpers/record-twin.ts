@@ -19,7 +19,7 @@ export const bases = ['provider', 'observed', 'stated', 'assumed', 'override']
 export const ms = (micros: number): number => Math.ceil(micros / 1000)
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
-/** What docs/proof.md tells of a point: four numbers, and a text. */
+/** What docs/explanation/proof.md tells of a point: four numbers, and a text. */
 function record({ t, available, computed, ruled, v, o, extra, basis }: HeldPoint): readonly [Buffer, Buffer] {
   const sized = (sign: string, text: string | null): string[] =>
     text === null ? [] : [`${sign}${Buffer.byteLength(text)} ${text}`]

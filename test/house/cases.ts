@@ -1,7 +1,7 @@
 import type { Files } from './order.ts'
 
 /** The page that lists the cases of time by number. */
-export const casesPage = 'docs/time.md'
+export const casesPage = 'docs/explanation/concepts.md'
 
 /** Cases that the page lists and no title of a test names, the other way round, and numbers that are left out. */
 export function caseBreaches(files: Files): string[] {
@@ -35,7 +35,7 @@ export function lostPlaces(files: Files): string[] {
 }
 
 /** The page that lists the laws. */
-export const lawsPage = 'docs/ideas.md'
+export const lawsPage = 'docs/explanation/concepts.md'
 
 /** Laws that the page lists and no test is named after, in its file's name or in a title, and the other way round. */
 export function lawBreaches(files: Files): string[] {

@@ -13,7 +13,7 @@ const files = [
   'src/catalog/user-file.ts',
   'src/interfaces/cli/context.ts',
   'src/interfaces/cli/process.ts',
-  ...['catalog', 'desk', 'export-page', 'init', 'query', 'sandbox', 'sql'].map(
+  ...['catalog', 'demo', 'desk', 'export-page', 'init', 'query', 'sandbox', 'sql'].map(
     (name) => `src/interfaces/commands/${name}.ts`,
   ),
 ]
@@ -157,7 +157,7 @@ export function headlessSql(files: Files): readonly string[] {
 
 /** Commands without a summary, and commands that no heading of the reference names. */
 export function undocumentedCommands(files: Files): readonly string[] {
-  const headings = (files.get('docs/commands.md') ?? '').match(/^#{1,6} .*$/gm) ?? []
+  const headings = (files.get('docs/reference/commands.md') ?? '').match(/^#{1,6} .*$/gm) ?? []
   const titles = headings.map((line) =>
     line
       .replace(/^#+\s*/, '')
@@ -172,7 +172,7 @@ export function undocumentedCommands(files: Files): readonly string[] {
       const documented = titles.some((title) => title === name || title.startsWith(`${name} `))
       return [
         ...(summary.trim() === '' ? [`${path}: ${name} has no summary`] : []),
-        ...(documented ? [] : [`${path}: no heading for ${name} in docs/commands.md`]),
+        ...(documented ? [] : [`${path}: no heading for ${name} in docs/reference/commands.md`]),
       ]
     }),
   )

@@ -55,7 +55,9 @@ def run_markdown(page, dest):
         shown = "\n".join(line.rstrip() for line in out.rstrip().splitlines())
         return f"```sql\n{sql}```\n\n```text\n{shown}\n```\n"
 
-    return re.sub(r"```sql\n(.*?)```\n\n```text\n.*?```\n", said, page.read_text(), flags=re.DOTALL)
+    # A block of SQL without an output behind it is not run: the middle must not reach over the end of its block.
+    shown_with_output = r"```sql\n((?:(?!```).)*)```\n\n```text\n.*?```\n"
+    return re.sub(shown_with_output, said, page.read_text(), flags=re.DOTALL)
 
 
 def main():

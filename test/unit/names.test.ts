@@ -56,7 +56,7 @@ test.each([
 })
 
 test('both pages name each of them', () => {
-  const [own, other] = [read('docs/python.md'), read('docs/typescript.md')]
+  const [own, other] = [read('docs/reference/python.md'), read('docs/reference/typescript.md')]
   const lost = (page: string, names: readonly string[]): string[] =>
     names.filter((name) => !new RegExp(`\`[^\`]*\\b${name}\\b[^\`]*\``).test(page))
   expect(lost(own, named.python)).toEqual([])

@@ -10,7 +10,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 
 type Keys = Parameters<typeof spelling>[0]
 
-const page = readFileSync(new URL('../../docs/assumptions.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/how-to/another-provider.md', import.meta.url), 'utf8')
 
 /** The first cells of the table under a heading. */
 function rowsUnder(heading: string): string[] {
@@ -19,7 +19,7 @@ function rowsUnder(heading: string): string[] {
   return lines.slice(2).map((line) => line.split('|')[1]?.trim() ?? '')
 }
 
-test('every row of docs/assumptions.md has its judge, and every judge its row, in that order', () => {
+test('every row of docs/how-to/another-provider.md has its judge, and every judge its row, in that order', () => {
   expect(Object.keys(metricsJudges)).toEqual(rowsUnder('Metrics API'))
   expect(Object.keys(registryJudges)).toEqual(rowsUnder('Registry API'))
   expect(rowsUnder('Metrics API').length + rowsUnder('Registry API').length).toBeGreaterThan(35)

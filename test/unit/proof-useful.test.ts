@@ -64,7 +64,7 @@ function ofNotebooks(): [name: string, sql: string][] {
 }
 
 test('most honest queries of the cookbook, the page on joins and the notebooks are proved', async () => {
-  const pages = ['docs/cookbook.md', 'docs/joins.md'].flatMap(ofPage)
+  const pages = ['docs/how-to/cookbook.md', 'docs/reference/joins.md'].flatMap(ofPage)
   const open: string[] = []
   let honest = 0
   for (const [name, sql] of [...pages, ...ofNotebooks()]) {

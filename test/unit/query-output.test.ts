@@ -9,7 +9,7 @@ import { Engine } from '../../src/lake/store/engine.ts'
 import { runScript } from '../../src/query/run.ts'
 import { layTable } from '../../src/query/table.ts'
 import { outFile } from '../../src/lake/store/output.ts'
-import { type Format, formatOf, writeFile, writeTo } from '../../src/query/write.ts'
+import { type Format, formatFacts, formatOf, formats, writeFile, writeTo } from '../../src/query/write.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 type WriteOptions = Parameters<typeof writeFile>[0]['options']
@@ -26,11 +26,15 @@ afterAll(async () => {
 const deps = { folder: 'lake', sleep: setTimeout }
 
 async function text(sql: string, format: Format, more: Partial<WriteOptions> = {}): Promise<string> {
+  return (await bytes(sql, format, more)).toString(format === 'arrow' ? 'latin1' : 'utf8')
+}
+
+async function bytes(sql: string, format: Format, more: Partial<WriteOptions> = {}): Promise<Buffer> {
   const parts: (string | Uint8Array)[] = []
   const ready = await runScript(engine, sql, deps)
   const sink = async (part: string | Uint8Array) => void parts.push(part)
   await writeTo({ engine, ready, options: { format, width: 80, rows: Infinity, ...more }, deps }, sink)
-  return Buffer.concat(parts.map((part) => Buffer.from(part))).toString(format === 'arrow' ? 'latin1' : 'utf8')
+  return Buffer.concat(parts.map((part) => Buffer.from(part)))
 }
 
 async function file(sql: string, name: string, more: Partial<WriteOptions> = {}): Promise<string> {
@@ -304,9 +308,9 @@ describe('a table for people', () => {
 
 describe('what the name of a file asks for', () => {
   test.each([
-    ['a.csv.gz', 'csv'],
-    ['a.JSONL.GZ', 'jsonl'],
-    ['a.json.gz', 'json'],
+    ['a.csv.gz', 'csv.gz'],
+    ['a.JSONL.GZ', 'jsonl.gz'],
+    ['a.json.gz', 'json.gz'],
     ['a.pq', 'parquet'],
     ['a.parquet.gz', undefined],
     ['a.xlsx', undefined],
@@ -315,12 +319,35 @@ describe('what the name of a file asks for', () => {
     ['a', undefined],
   ])('%s: %s', (name, format) => expect(formatOf(name)).toBe(format))
 
-  test('compressed text is whole', async () => {
-    for (const name of ['z.csv.gz', 'z.jsonl.gz']) {
-      await file('SELECT i FROM range(100000) AS r(i)', name)
-      const plain = name.slice(0, -3)
-      await file('SELECT i FROM range(100000) AS r(i)', plain)
-      expect(gunzipSync(await readFile(join(home, name))).equals(await readFile(join(home, plain)))).toBe(true)
-    }
+  test('a name that ends in .gz with a format that does not compress is refused', async () => {
+    for (const format of ['csv', 'table', 'parquet'] as const)
+      await expect(file('SELECT 1 AS i', 'plain.gz', { format })).rejects.toThrow(
+        /^--format \w+: expected a file whose name does not end in \.gz, got plain\.gz; --format csv\.gz/,
+      )
+    expect((await readdir(home)).filter((name) => name.startsWith('plain.gz'))).toEqual([])
+  })
+})
+
+describe('a compressed format', () => {
+  const sql = 'SELECT i FROM range(100000) AS r(i)'
+  const compressed = formats.filter((format) => formatFacts[format].compression !== undefined)
+
+  test('there is one for each format of text that has an ending', () =>
+    expect(compressed).toEqual(['csv.gz', 'json.gz', 'jsonl.gz']))
+
+  test.each(compressed)('%s writes the same compressed bytes to a stream and to a file of any name', async (format) => {
+    const plain = format.replace('.gz', '') as Format
+    const named = await readFile(await file(sql, `z.${format}`))
+    expect(gunzipSync(named).toString()).toBe(await text(sql, plain))
+    expect((await bytes(sql, format)).equals(named)).toBe(true)
+    expect((await readFile(await file(sql, 'z.download', { format }))).equals(named)).toBe(true)
+  })
+
+  test('an error of the query or of the reader ends it', async () => {
+    await expect(text("SELECT error('no') FROM range(5)", 'csv.gz')).rejects.toThrow(/no/)
+    const ready = await runScript(engine, 'SELECT random() AS r FROM range(1000000)', deps)
+    const full = async () => Promise.reject(new Error('nobody reads'))
+    const options = { format: 'csv.gz', width: 80, rows: Infinity } as const
+    await expect(writeTo({ engine, ready, options, deps }, full)).rejects.toThrow('nobody reads')
   })
 })

@@ -178,6 +178,8 @@ describe('a session at a pipe', () => {
     expect(await seat.ask('.timer off\n.format jsonl\nSELECT 1 AS a;', 'row)')).toBe('{"a":1}\n(1 row)\n')
     expect(await seat.ask('.format parquet\nSELECT 1 AS a;', 'error')).toContain('`.out FILE` before the query')
     expect(await seat.ask('.format xml', 'error')).toContain('expected table, csv, json, jsonl, arrow, parquet')
+    expect(await seat.ask('.format csv.gz\nSELECT 1 AS a;', 'error')).toContain('`.out FILE` before the query')
+    expect(await seat.ask('.format csv\n.out x.gz', 'error')).toContain('--format csv.gz')
     const file = join(folder, '..', 'out.csv')
     expect(await seat.ask(`.out ${file}\nSELECT 1 AS a, 'x' AS b;`, 'row to')).toContain(`(1 row to ${file})`)
     expect(await readFile(file, 'utf8')).toBe('a,b\n1,x\n')
@@ -283,7 +285,7 @@ describe('completion', () => {
     ["WHERE a = 'x' AND se", ['series', 'select', 'set variable'].filter((word) => word.startsWith('se')), 'se'],
     ['.as', ['.as_of', '.assets'], '.as'],
     ['.metrics ind', ['indicators/one'], 'ind'],
-    ['.format j', ['json', 'jsonl'], 'j'],
+    ['.format j', ['json', 'jsonl', 'json.gz', 'jsonl.gz'], 'j'],
     ['.out x', [], 'x'],
     ['nothing_like_it', [], 'nothing_like_it'],
   ])('%j', (line, hits, fragment) => expect(complete(line, words)).toEqual([hits, fragment]))

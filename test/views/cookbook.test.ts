@@ -8,7 +8,7 @@ import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
 import { trustTables } from '../helpers/trust-lake.ts'
 import { scratch } from '../helpers/scratch.ts'
 
-const text = readFileSync(new URL('../../docs/cookbook.md', import.meta.url), 'utf8')
+const text = readFileSync(new URL('../../docs/how-to/cookbook.md', import.meta.url), 'utf8')
 const recipes = [...text.matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
   ([, title = '', sql = '']): [string, string] => [title, sql],
 )

@@ -213,7 +213,7 @@ async function holdLinks(engine: Engine, histories: readonly History[], asOf: Ho
 
 /** The SQL that the page on publishing has for one succession, against the window over the stitched series. */
 async function holdPage(engine: Engine, histories: readonly History[]): Promise<number> {
-  const page = readFileSync(new URL('../../docs/publish.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../docs/how-to/publish.md', import.meta.url), 'utf8')
   const [, sql = ''] = /## Names that follow[^]*?```sql\n([^]*?)```/.exec(page) ?? []
   let held = 0
   for (const history of histories) {

@@ -33,7 +33,7 @@ const test = base.extend<{ engine: Engine }>({
 })
 
 test('every example of the guide runs and finds something', async ({ engine }) => {
-  const guide = readFileSync(new URL('../../docs/joins.md', import.meta.url), 'utf8')
+  const guide = readFileSync(new URL('../../docs/reference/joins.md', import.meta.url), 'utf8')
   const examples = [...guide.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
   expect(examples.length).toBeGreaterThan(5)
   for (const example of examples) {

@@ -151,7 +151,7 @@ test('a table of the session that bears the name of a view changes no other view
 })
 
 test('the page of the views names every view and every column', async () => {
-  const page = readFileSync(new URL('../../docs/views.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../docs/reference/views.md', import.meta.url), 'utf8')
   const sections = new Map(page.split('\n### `').map((text) => [text.slice(0, text.indexOf('`')), text]))
   const rows = await withViews(root, (engine) =>
     engine.rows<{

@@ -33,12 +33,12 @@ describe('Spark', () => {
   )
 
   test('the notebook shows what Spark says', (context) => {
-    expect(runPage(need(context, 'spark'), home, 'spark.ipynb', write !== '')).toBe('')
+    expect(runPage(need(context, 'spark'), home, 'how-to/spark.ipynb', write !== '')).toBe('')
   }, 1_200_000)
 })
 
 test('the notebook of Spark is kept with the output of every cell that prints', () => {
-  const { cells } = JSON.parse(readFileSync(new URL('../../docs/spark.ipynb', import.meta.url), 'utf8')) as {
+  const { cells } = JSON.parse(readFileSync(new URL('../../docs/how-to/spark.ipynb', import.meta.url), 'utf8')) as {
     cells: {
       cell_type: string
       execution_count?: number | null

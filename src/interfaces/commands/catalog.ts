@@ -75,7 +75,7 @@ export const catalogExportCommand = talking({
   details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
 endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees;
 for own data, too, without one.
-The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
+The profile attaches lake.duckdb as lake: docs/how-to/orchestration.md.`,
   run: async (call) => {
     const { options, cwd, settings, catalogue, stdout } = await readContext(call)
     const { dbt, out: file, json } = options

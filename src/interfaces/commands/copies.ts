@@ -24,7 +24,7 @@ export const publishCommand = answering({
     '--yes': 'with --vacuum: really remove them',
   },
   details:
-    'Each table becomes visible by one commit, `versions` last: it says which version of each table belongs to which\nversion of the lake. Killed at any instant, the same command goes on. docs/publish.md has the tables and who reads them.',
+    'Each table becomes visible by one commit, `versions` last: it says which version of each table belongs to which\nversion of the lake. Killed at any instant, the same command goes on. docs/how-to/publish.md has the tables and who reads them.',
   answer: async (call) => {
     const { args, settings, catalogue, options } = call
     const { lake: withLake, verify, vacuum, keep: keepSeconds, yes: really } = options

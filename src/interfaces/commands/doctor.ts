@@ -26,7 +26,7 @@ export const doctorCommand = answering({
       'ask the provider instead: which assumptions hold for it, with the YAML to paste (at most 10 requests)',
   },
   details:
-    'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/assumptions.md holds, is contradicted (exit code 4)\nor cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
+    'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/how-to/another-provider.md holds,\nis contradicted (exit code 4) or cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = options
@@ -60,7 +60,7 @@ function contradiction(against: Preflight['rows']): LakeError | null {
   const helps = against.some(({ yaml }) => yaml !== null)
   const next = helps
     ? 'put the YAML above into pitlake.yaml and run it again'
-    : 'no setting mends it: see docs/assumptions.md'
+    : 'no setting mends it: see docs/how-to/another-provider.md'
   return new LakeError('integrity', { subject, next })
 }
 

@@ -45,7 +45,7 @@ export async function headVerified(call: Call<typeof headFlags>) {
   const document: HeadCheck = { ...found, ...anew }
   const { verdict, reason, signed } = document
   const note = signed === null ? 'note: nobody looked at its signature; name the public key with --key\n' : ''
-  const next = 'docs/proof.md tells what to do; --adopt begins a new log, and says so'
+  const next = 'docs/explanation/proof.md tells what to do; --adopt begins a new log, and says so'
   const kind = verdict === 'behind' ? 'incomplete' : 'integrity'
   const good = verdict === 'extends' || verdict === 'adopted'
   const error = good ? null : new LakeError(kind, { subject: 'the lake', got: reason, next })

@@ -52,7 +52,7 @@ export const headCommand = answering({
   },
   details: `Some 200 bytes over every version that the lake ever had (C2SP signed-note and tlog-checkpoint, Ed25519). Put them where
 you cannot change them later: a tag, a mail, a witness; pitlake verify --head compares the lake with them. Without a key they
-are printed unsigned and not kept under heads/. docs/proof.md tells what a head proves and what it does not.`,
+are printed unsigned and not kept under heads/. docs/explanation/proof.md tells what a head proves and what it does not.`,
   answer: async (call) => {
     await openedLake(call)
     const { options, settings, cwd } = call

@@ -79,7 +79,7 @@ lookahead in TypeScript do.`,
   },
 })
 
-async function proveQuery(
+export async function proveQuery(
   { text, set }: GivenQuery,
   trial: TrialInput,
   run: RunDeps,
@@ -114,7 +114,7 @@ const outcome = {
   good: 'clean',
   command: 'lookahead',
   bad: 'looks ahead',
-  next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
+  next: 'use the pit joins, or join on available_at; docs/explanation/trust.md shows how, then run pitlake lookahead again',
 } as const
 
 /** A query with its session variables. */

@@ -13,6 +13,8 @@ import {
   formatFacts,
   formatOf,
   formats,
+  isReadable,
+  refuseFalseName,
   sendFile,
   writeFile,
   writeTo,
@@ -133,9 +135,10 @@ function outputOf({ options, cwd }: Querying): OutputOptions {
   const chosen =
     format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : safe ? 'csv' : 'table')
   if (compat && chosen !== 'parquet') throw usage('--compat', { expected: '--format parquet', got: chosen })
-  if (safe && chosen !== 'csv') throw usage('--safe-csv', { expected: '--format csv', got: chosen })
-  const binary = chosen === 'arrow' || chosen === 'parquet'
-  if (binary && out === undefined && process.stdout.isTTY)
+  if (safe && chosen !== 'csv' && chosen !== 'csv.gz')
+    throw usage('--safe-csv', { expected: '--format csv or csv.gz', got: chosen })
+  if (out !== undefined) refuseFalseName(chosen, out)
+  if (!isReadable(chosen) && out === undefined && process.stdout.isTTY)
     throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
   const width = options.width ?? process.stdout.columns
   const path = out === undefined ? undefined : resolve(cwd, out)

@@ -5,6 +5,7 @@ import { loadCatalogue } from '../../catalog/load.ts'
 import { usage } from '../../base/errors.ts'
 import { describeFaults, type Fault, parseFault, readFault } from '../../sandbox/faults.ts'
 import { defaultLimits, limitSyntax, parseLimit } from '../../sandbox/limits.ts'
+import { sandboxNames } from '../../sandbox/provider/provider.ts'
 import { createSandbox, runningClock } from '../../sandbox/sandbox.ts'
 import { serve } from '../../sandbox/server.ts'
 import { formatInstant } from '../../base/time.ts'
@@ -43,7 +44,10 @@ function addressesOf(url: string) {
   return { metrics_url: url, metrics_key, registry_url: `${url}/registry/v1`, registry_key }
 }
 
+const unmarked = 'note: answers look like those of a provider: a lake filled from here is not marked as synthetic\n'
+
 const port = kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535)
+const tiers = kinds.number('a tier, 1 to 3', (n) => Number.isInteger(n) && n >= 1 && n <= 3)
 const speeds = kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0)
 
 export const sandboxCommand = talking({
@@ -53,6 +57,12 @@ export const sandboxCommand = talking({
     '--now TIME': 'start its clock at this instant instead of the real one',
     '--speed X': ['run its clock X times as fast; 0 stops it', speeds, '1'],
     '--registry-scale SIZE': ['demo (about 400 products) or full (5,800)', kinds.choice(scales), 'demo'],
+    '--names NAMES': [
+      'placeholder, as the API description has them, or real: answer as a provider with names of its own',
+      kinds.choice(sandboxNames),
+      'placeholder',
+    ],
+    '--tier N': ['tier of the plan with --names real, 1 to 3: paths of a higher tier answer 403', tiers, '2'],
     '--no-metadata': 'do not tell which assets and values each path takes',
     '--fault SPEC': { about: 'a fault, see below', repeatable: true },
     '--faults FILE': 'a JSON or YAML list of faults',
@@ -67,7 +77,7 @@ Limits count real seconds, whatever --speed says; a refused request is not count
 ${describeFaults()}
 Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10`,
   run: async (call) => {
-    const { options, now: real, sleep, stdout } = call
+    const { options, now: real, sleep, stdout, stderr } = call
     const { port, speed, now: start = null, limit, fault, faults, registryScale: scale, ...shown } = options
     const now = runningClock(real, start, speed)
     const sandbox = createSandbox({
@@ -83,7 +93,9 @@ Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=
     })
     const served = await serve(sandbox, { port, grace: () => sleep(500) })
     const at = formatInstant(Math.floor(now()))
-    const line = { ...addressesOf(served.url), seed: shown.seed, now: at, port: served.port }
+    const named = shown.names === 'real' ? { names: shown.names, tier: shown.tier } : {}
+    const line = { ...addressesOf(served.url), seed: shown.seed, now: at, port: served.port, ...named }
+    if (shown.names === 'real') stderr(unmarked)
     stdout(`${JSON.stringify(line)}\n`)
     await untilStopped(call)
     await served.close()

@@ -30,7 +30,7 @@ const options = {
 export const serveCommand = talking({
   viewsBefore: true,
   options,
-  details: `/         a page for people, which asks the paths below: docs/page.md
+  details: `/         a page for people, which asks the paths below: docs/how-to/serve-and-agents.md
 /query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of
 /panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON
 /metrics  the catalogue's metrics; numbers for Prometheus are at \`pitlake status --listen\`
@@ -38,7 +38,8 @@ export const serveCommand = talking({
 /explain  why a stamped result is another one now: POST of JSON; not behind --as-of
 /healthz  the judgement of \`status --check\`; not behind --as-of
 
-JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON: docs/serve.md. Each answer bears version and
+JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON.
+See docs/how-to/serve-and-agents.md. Each answer bears version and
 digest of the lake in its head. A question names no files and sets nothing.
 
 With --export DIR the charts, the universe and the coverage of the page become a folder that any static server shows

@@ -36,7 +36,7 @@ export const statusCommand = answering({
     '--max-gaps N': { kind: any, about: 'in how many windows points may be missing for good' },
   },
   details:
-    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
+    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/how-to/monitor.md.',
   answer: async (given) => {
     const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = given.options
     const settings = { ...given.settings, check: checkOf(maxLate, limits, given.settings.check) }

@@ -16,6 +16,13 @@ interface CommandRow {
 const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
   'To begin': [
     {
+      name: 'demo',
+      summary: 'Show a look-ahead and how it is found, in some seconds',
+      isCommon: true,
+      exits: [6],
+      load: async () => (await import('./demo.ts')).demoCommand,
+    },
+    {
       name: 'init',
       summary: 'Write a commented pitlake.yaml and .env.example',
       isCommon: true,

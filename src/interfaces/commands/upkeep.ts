@@ -14,7 +14,7 @@ import { versionChanges } from '../../lake/ledger/held-runs.ts'
 
 export const viewsCommand = answering({
   details:
-    'Every command that writes does this at its end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
+    'Every command that writes does this at its end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/reference/views.md describes every object.',
   answer: async (call) => {
     const { catalogue } = call
     const { data } = call.settings
@@ -35,7 +35,7 @@ export const compactCommand = answering({
     '--report': 'then print bytes per point and column of every metric',
   },
   details:
-    'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
+    'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile.\ndocs/how-to/compact-and-vacuum.md tells more.',
   answer: async (call) => {
     const { settings, options } = call
     await openedLake(call)
@@ -51,7 +51,8 @@ export const redateCommand = answering({
   viewsAfter: true,
   recorded: true,
   details: `Makes a version in which stored points have the \`available_at\`, the basis and the rule that the catalogue and pitlake.yaml
-give them today. Values stay. With observed_as_of you still get the earlier dates. docs/compaction.md tells more.`,
+give them today. Values stay. With observed_as_of you still get the earlier dates.
+docs/how-to/compact-and-vacuum.md tells more.`,
   answer: async (call) => {
     await openedLake(call)
     const redated = await redate(call.settings.data, call.catalogue, lakeWorld(call, 'redate'))

@@ -36,7 +36,7 @@ export const watchCommand = talking({
   details: `One process a lake (a second one: exit 7); no lock is held between polls, so that other jobs may work beside it. \`plan
 --due\` lists what it waits for. SIGTERM or Ctrl-C ends it in good order: exit 0, or 4 where stored values differ upstream.
 Where the credits do not reach for every poll, the coarser intervals come first, and the polls of the finer ones are
-spread over the day. docs/watch.md has the rest.`,
+spread over the day. docs/how-to/fetch-and-schedule.md has the rest.`,
   run: async (typed) => {
     spareHeap()
     const call = await readContext(typed)

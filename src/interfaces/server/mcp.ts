@@ -4,7 +4,7 @@ import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { usage } from '../../base/errors.ts'
 import { redact } from '../../base/secrets.ts'
-import { namesIn } from '../../lake/store/disk.ts'
+import { entriesIn, namesIn } from '../../lake/store/disk.ts'
 import { readText } from '../../lake/store/files.ts'
 import { longestQuestion } from './bounds.ts'
 import type { Tool } from './tools.ts'
@@ -26,7 +26,7 @@ const instructions = `pitlake: a research data lake of point-in-time crypto metr
 Every question about data names an instant (as_of, or ts in the decisions), and the answer holds only what was knowable then.
 A point describes the interval that begins at t and is knowable from available_at on, which is later: never join on t.
 Use pit_join, pit_long, pit_window and panel, and prove a query of your own with lookahead. Every answer names the version
-and digest of the lake (null behind a limit of the server that is before them), with show_sql also the SQL that ran, and has at most 20 kB: a cursor goes on. The pages are resources; begin with pitlake://docs/cookbook and pitlake://docs/joins.`
+and digest of the lake (null behind a limit of the server that is before them), with show_sql also the SQL that ran, and has at most 20 kB: a cursor goes on. The pages are resources; begin with pitlake://docs/how-to/cookbook and pitlake://docs/reference/joins.`
 
 /** Standard input is one client. */
 const theAgent = 'the agent'
@@ -79,22 +79,32 @@ function refuseLong(args: unknown): void {
 
 /** A page of the documentation. */
 interface DocsPage {
-  /** File name without `.md`. */
+  /** Path below the folder of pages, without `.md`. */
   readonly name: string
   readonly path: string
   /** Its first heading, or the name. */
   readonly title: string
 }
 
-/** The pages of a folder with their headings. */
+/** Records of choices are for those who change the program. */
+const hiddenFolders = new Set(['decisions'])
+
+/** The pages of a folder and of the folders in it, with their headings. */
 async function pagesIn(folder: string): Promise<DocsPage[]> {
-  const names = (await namesIn(folder)).filter((name) => name.endsWith('.md')).toSorted()
+  const entries = await entriesIn(folder)
+  const folders = entries.filter((entry) => entry.isDirectory() && !hiddenFolders.has(entry.name))
+  const below = await Promise.all(
+    folders.map(async ({ name }) => (await namesIn(`${folder}${name}`)).map((file) => `${name}/${file}`)),
+  )
+  const files = [...entries.filter((entry) => entry.isFile()).map(({ name }) => name), ...below.flat()]
   return await Promise.all(
-    names.map(async (file) => {
-      const path = `${folder}${file}`
-      const name = file.slice(0, -'.md'.length)
-      return { name, path, title: /^# (.+)$/m.exec(await readText(path))?.[1] ?? name }
-    }),
+    files
+      .filter((file) => file.endsWith('.md'))
+      .map(async (file) => {
+        const path = `${folder}${file}`
+        const name = file.slice(0, -'.md'.length)
+        return { name, path, title: /^# (.+)$/m.exec(await readText(path))?.[1] ?? name }
+      }),
   )
 }
 

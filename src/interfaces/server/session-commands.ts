@@ -3,7 +3,7 @@ import { type Cell, type Engine, quote } from '../../lake/store/engine.ts'
 import { hint } from '../../base/suggestion.ts'
 import { setMoment } from '../../query/lake.ts'
 import { layTable } from '../../query/table.ts'
-import { endings, type Format, formatOf, formats } from '../../query/write.ts'
+import { endings, type Format, formatOf, formats, refuseFalseName } from '../../query/write.ts'
 
 /** The state that the dot commands change. */
 export interface SessionState {
@@ -80,6 +80,7 @@ function setOut(state: SessionState, argument: string): string {
   if (argument === '') throw usage('.out', { expected: 'the name of a file', got: 'nothing' })
   const expected = `a name that ends in ${endings.join(', ')}, or .format before it`
   if (formatOf(argument) === undefined && state.format === 'table') throw usage('.out', { expected, got: argument })
+  refuseFalseName(formatOf(argument) ?? state.format, argument)
   state.out = argument
   return `the next result goes to ${argument}\n`
 }

@@ -24,8 +24,8 @@ import { guarded, type RunDeps } from '../../query/run.ts'
 import { cutScript, isOpen } from '../../query/statements.ts'
 import {
   type Sink,
-  formatFacts,
   formatOf,
+  isReadable,
   givesRows,
   layResult,
   watched,
@@ -197,7 +197,7 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps) {
 }
 
 async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps) {
-  if (formatFacts[state.format].text !== true) {
+  if (!isReadable(state.format)) {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
   const sink: Sink = async (data) => desk.write(data)

@@ -1,9 +1,10 @@
+import provider from '../provider/provider.json' with { type: 'json' }
 import world from './world.json' with { type: 'json' }
 
 /** What kind of thing an asset is: it decides which endpoints know it and how its price moves. */
 export type AssetFamily =
   | ('bitcoin' | 'ethereum' | 'utxo' | 'chain' | 'token' | 'meme')
-  | ('stable' | 'staked' | 'gold' | 'fund')
+  | ('stable' | 'staked' | 'gold' | 'fund' | 'stock')
 
 /** One asset of the sandbox's metrics API; `chain_id` (CAIP-2) and `address` stand on tokens with a contract. */
 export interface WorldAsset {
@@ -27,13 +28,18 @@ export interface WorldAsset {
  */
 type Row = [string, string, AssetFamily, string, number, number, number, string?, string?]
 
-/** Every asset that the sandbox's metrics API knows, in the order of its listing. */
-export const worldAssets = (world.assets as Row[]).map((row): WorldAsset => {
+function readRow(row: Row): WorldAsset {
   const [id, name, family, born, first, recent, supply, place = '', symbol = id] = row
   const [address = '', chain_id = 'eip155:1'] = place.split('/').toReversed()
   const contract = address === '' ? {} : { chain_id, address }
   return { id, symbol, name, ...contract, family, born, prices: [first, recent], supply }
-})
+}
+
+/** Every asset that the sandbox's metrics API knows, in the order of its listing. */
+export const worldAssets: readonly WorldAsset[] = (world.assets as Row[]).map(readRow)
+
+/** Every asset that the sandbox knows under real names: those of the default sandbox, then tokenized stocks and the like. */
+export const providerAssets: readonly WorldAsset[] = [...worldAssets, ...(provider.assets as Row[]).map(readRow)]
 
 /** The first second of a day, `YYYY-MM-DD`. */
 export const dateAt = (text: string): number => Date.parse(text) / 1000

@@ -64,5 +64,16 @@ const families = tables.families.flatMap(({ below, all, rows }) =>
   }),
 )
 
+const found = new Map<string, Family>()
+const remembered = 1000
+
 /** The family of a metric's path. */
-export const familyOf = (path: string): Family => families.find(([pattern]) => pattern.test(path))?.[1] as Family
+export function familyOf(path: string): Family {
+  // Nearly two hundred patterns: metadata ask this of every path for every asset.
+  const known = found.get(path)
+  if (known !== undefined) return known
+  const family = families.find(([pattern]) => pattern.test(path))?.[1] as Family
+  if (found.size >= remembered) found.clear()
+  found.set(path, family)
+  return family
+}

@@ -1,6 +1,6 @@
 import world from './world.json' with { type: 'json' }
 import { day, hour, minute } from '../../base/time.ts'
-import { type AssetFamily, dateAt, type WorldAsset, worldAssets } from './assets.ts'
+import { type AssetFamily, dateAt, providerAssets, type WorldAsset } from './assets.ts'
 import { type Curve, hashText, octave, octaves } from './noise.ts'
 
 /** The curves of one asset, all functions of Unix seconds; shared by its metrics, so that they move together. */
@@ -80,6 +80,7 @@ const motion: Readonly<Record<AssetFamily, { readonly beta: number; readonly own
   staked: { beta: 0, own: 0.006 },
   gold: { beta: 0, own: 0.12 },
   fund: { beta: 0, own: 0 },
+  stock: { beta: 0.2, own: 0.3 },
 }
 
 /** A saturating walk from 0 at `from` to 1 at `to`, rising slowly after it. */
@@ -118,13 +119,16 @@ function priceOf(asset: WorldAsset, born: number, seed: number, leading: { price
   return (at) => Math.exp(start + rise * path(at) + beta * leading.wave(at) + own * noise(at))
 }
 
+/** Families whose coins are issued against something else. */
+const issuedOnDemand: ReadonlySet<AssetFamily> = new Set(['fund', 'stable', 'gold', 'staked', 'stock'])
+
 function supplyOf(asset: WorldAsset, born: number, seed: number): Curve {
   if (asset.family === 'bitcoin') {
     const height = chainHeight(asset.id, seed)
     return (at) => coinsMined(height(at))
   }
   const grown = adoption(born, reference)
-  if (asset.family === 'fund' || asset.family === 'stable' || asset.family === 'gold' || asset.family === 'staked') {
+  if (issuedOnDemand.has(asset.family)) {
     // Issued on demand: nothing on the first days, then growth in waves whose slope stays positive.
     const period = 120 * day
     const wave = octave(hashText(`supply/${asset.id}`, seed), period)
@@ -138,7 +142,7 @@ function supplyOf(asset: WorldAsset, born: number, seed: number): Curve {
 }
 
 const markets = new Map<string, AssetMarket>()
-const byId = new Map(worldAssets.map((asset) => [asset.id, asset]))
+const byId = new Map(providerAssets.map((asset) => [asset.id, asset]))
 
 /** The market of an asset under a seed, made once; undefined for an unknown id. */
 export function marketOf(id: string, seed: number): AssetMarket | undefined {

@@ -3,7 +3,7 @@ import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { digestOfSum, type MonthDigest } from '../../lake/ledger/month-digests.ts'
 
 /*
- * A point as digests take it (docs/proof.md tells the form for strangers): four numbers of eight bytes each, and a text,
+ * A point as digests take it (docs/explanation/proof.md tells the form for strangers): four numbers of eight bytes each, and a text,
  * where there is more to tell of it. Rows come in vectors of the engine and are never made values of.
  */
 

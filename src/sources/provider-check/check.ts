@@ -16,10 +16,10 @@ type Api = 'metrics' | 'registry'
 /** The most requests, over both APIs together. */
 const mostRequests = 10
 
-/** An assumption of docs/assumptions.md and what this provider shows of it. */
+/** An assumption of docs/how-to/another-provider.md and what this provider shows of it. */
 export type CheckedAssumption = {
   readonly api: Api
-  /** Its words in docs/assumptions.md. */
+  /** Its words in docs/how-to/another-provider.md. */
   readonly assumption: string
   readonly verdict: AssessmentVerdict
   /** Why, in words. */

@@ -15,7 +15,7 @@ export interface Yaml {
   readonly [key: string]: string | number | boolean | Yaml
 }
 
-/** A judge for each assumption, by the words that stand for it in docs/assumptions.md. */
+/** A judge for each assumption, by the words that stand for it in docs/how-to/another-provider.md. */
 export type Judges<Seen> = Readonly<Record<string, (seen: Seen) => Assessment>>
 
 /** The assumption holds, as far as these answers go. */

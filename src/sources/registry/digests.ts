@@ -11,7 +11,7 @@ import { registryStatement, relation } from './columns.ts'
 
 /*
  * What the state tells of the registry: of each table, as it is published, a digest for each day that brought or dated rows
- * (docs/proof.md). A day is digested from all of its rows, so it follows from what is published alone.
+ * (docs/explanation/proof.md). A day is digested from all of its rows, so it follows from what is published alone.
  */
 
 type Kind = 'history' | 'dated' | 'grown'

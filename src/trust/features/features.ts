@@ -153,7 +153,7 @@ function verdictOf({ name, status, reason, waits_for }: FeatureTold): LakeError 
     return new LakeError('integrity', {
       subject: `${name} looks ahead`,
       got,
-      next: 'docs/trust.md shows how to mend it',
+      next: 'docs/explanation/trust.md shows how to mend it',
     })
   if (status !== 'undecided') return null
   return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
@@ -171,7 +171,7 @@ function chooseFeatures(
     throw usage('features', {
       expected: '`features:` in a catalogue that pitlake.yaml names',
       got: 'none',
-      next: 'docs/features.md shows how',
+      next: 'docs/how-to/features.md shows how',
     })
   if (unknown !== undefined)
     throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })

@@ -33,7 +33,7 @@ export interface HeadCheck {
 }
 
 /**
- * Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files (docs/proof.md). `first` is
+ * Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files (docs/explanation/proof.md). `first` is
  * between which versions the first lies that is not as the head knew it.
  */
 export async function checkHead(

@@ -117,7 +117,7 @@ def test_state_of_knowledge(small):
         assert then.points(SUPPLY).df()["v"].tolist() == [1]
     with pitlake.open(small, observed_as_of="2024-03-31") as then, pytest.warns(pitlake.LakeWarning):
         assert len(then.points(SUPPLY).df()) == 0
-    with pitlake.open(small, set={"mine": 7}, threads=1, memory_limit="1GB") as then:
+    with pitlake.open(small, set={"mine": 7}, threads=1, memory="1GB") as then:
         assert then.sql("SELECT getvariable('mine') AS n").df()["n"].tolist() == [7]
         assert then.sql("SELECT current_setting('threads') AS n").df()["n"].tolist() == [1]
 
@@ -130,7 +130,7 @@ def test_decisions_beyond_what_is_settled(notebooks):
         for beyond, told in ((None, 2), ("value", 2), ("null", 1)):
             asked = {} if beyond is None else {"unresolved": beyond}
             for answer, column in ((lake.panel(days, {"v": SUPPLY}, **asked), "v"), (lake.pit_join(days, SUPPLY, **asked), "v"),
-                                   (lake.window(days, SUPPLY, 1, **asked), "t")):
+                                   (lake.window(days, SUPPLY, n=1, **asked), "t")):
                 cells = answer.df()[column].tolist()
                 assert [not pd.isna(cell) for cell in cells] == [True, True][:told] + [False] * (2 - told), (beyond, column)
                 assert len(lake.notes) == told - 1 and (told == 1 or "1, from 2030-01-01T00:00:00Z on; `unresolved='null'`" in lake.notes[0])

@@ -50,7 +50,7 @@ def test_newer_layout(own):
 
 def test_metrics_and_options(lake):
     for ask in (lambda: lake.panel(ONE, "supply/curent_pit"), lambda: lake.pit_join(ONE, "supply/curent_pit"),
-                lambda: lake.window(ONE, "supply/curent_pit", 2)):
+                lambda: lake.window(ONE, "supply/curent_pit", n=2)):
         assert "SQL: unknown metric supply/curent_pit; did you mean `supply/current_pit` or" in refused(ask)
     assert "metrics: expected paths of metrics, each metric once, got supply" in refused(lambda: lake.panel(ONE, [SUPPLY, SUPPLY]))
     assert "each metric once, got nothing" in refused(lambda: lake.panel(ONE, []))
@@ -60,7 +60,7 @@ def test_metrics_and_options(lake):
         assert said in refused(lambda: lake.sql(f"FROM pit_join('d', '{SUPPLY}', {options})", frames={"d": ONE}).df())
     for time in ("soon", 15, "15", 1.5, True, "1 day 3", "1 month"):
         for ask in (lambda: lake.panel(ONE, SUPPLY, latency=time), lambda: lake.pit_join(ONE, SUPPLY, latency=time),
-                    lambda: lake.window(ONE, SUPPLY, 2, latency=time)):
+                    lambda: lake.window(ONE, SUPPLY, n=2, latency=time)):
             assert f"latency: expected a time such as 15m or 2d, got {json.dumps(time)}" in refused(ask)
         assert "max_age: expected a time such as 15m or 2d" in refused(lambda: lake.panel(ONE, SUPPLY, max_age=time))
         if time != "1 month":
@@ -77,7 +77,7 @@ def test_metrics_and_options(lake):
     assert refused(lambda: lake.panel(ONE, SUPPLY, "1m")).endswith('got "1m"; did you mean `10m`?')
     assert "fields: expected v, o, t, available_at, age, got \"w\"" in refused(lambda: lake.panel(ONE, SUPPLY, fields=["w"]))
     for n in (0, "3", True, 1.5):
-        assert "window: n: expected" in refused(lambda: lake.window(ONE, SUPPLY, n))
+        assert "window: n: expected" in refused(lambda: lake.window(ONE, SUPPLY, n=n))
     assert "did you mean 'products'?" in refused(lambda: lake.history("product"))
     assert "as_of: expected an instant such as" in refused(lambda: pitlake.open(lake.folder, as_of="soon"))
     assert "backfill: expected rule, strict, got \"all\"" in refused(lambda: pitlake.open(lake.folder, backfill="all"))
@@ -153,7 +153,7 @@ def test_frames_of_no_rows(lake):
     empty = [ONE.head(0), pd.DataFrame({"asset": [], "ts": []}), pl.from_pandas(ONE).head(0), pl.DataFrame({"asset": [], "ts": []}),
              pa.Table.from_pandas(ONE).slice(0, 0), pd.DataFrame({"asset": pd.Series(dtype=str), "ts": pd.Series(dtype=object)})]
     for frame in empty:
-        for answer in (lake.panel(frame, {"x": SUPPLY}), lake.pit_join(frame, SUPPLY), lake.window(frame, SUPPLY, 3)):
+        for answer in (lake.panel(frame, {"x": SUPPLY}), lake.pit_join(frame, SUPPLY), lake.window(frame, SUPPLY, n=3)):
             got = answer.df()
             assert len(got) == 0 and list(got.columns)[:2] == ["asset", "ts"] and len(got.columns) > 2
 
@@ -200,11 +200,11 @@ def test_other_sql_is_not(lake, query):
 
 
 def test_too_large(small):
-    with pitlake.open(small, memory_limit="60MB", threads=1) as lake:
+    with pitlake.open(small, memory="60MB", threads=1) as lake:
         large = "SELECT list(i) FROM range(30000000) AS r (i)"
         for ask in (lambda: lake.sql(large).df(), lambda: lake.sql(large).arrow(), lambda: lake.sql(large).pl()):
             assert refused(ask) == ("SQL: more memory than it may take; ask for less at once, or raise it: "
-                                    "pitlake.open(…, memory_limit=…)")
+                                    "pitlake.open(…, memory=…)")
         lake.sql("SET max_temp_directory_size = '1MB'")
         assert refused(lambda: lake.sql("SELECT count(DISTINCT hash(i)) FROM range(9000000) AS r (i)").df()) == (
             "SQL: more disk than it may take; ask for less at once, or leave it more of the disk")

@@ -22,7 +22,7 @@ def days(lake):
 def test_times_are_durations_of_polars(lake, days):
     ages = [DAY] * 3
     assert lake.pit_join(days, SUPPLY).pl()["age"].to_list() == ages
-    assert lake.window(days, SUPPLY, 1).pl()["age"].to_list() == ages
+    assert lake.window(days, SUPPLY, n=1).pl()["age"].to_list() == ages
     panel = lake.panel(days, {"a": SUPPLY}, fields=["v", "age"])
     assert panel.pl()["a.age"].to_list() == ages == [one.to_pytimedelta() for one in panel.df()["a.age"]]
     assert panel.pl().columns == panel.columns and repr(panel.pl())

@@ -67,3 +67,13 @@ def test_each_column_of_a_panel_tells_its_own_metric_however_many_there_are(coun
                     f"FROM query_table(decisions) AS d, (SELECT unnest(metrics) AS m)")
         rows = own.execute(panel_sql("decided", named, "24h", ["v"], Options())).fetchall()
     assert [row[2:] for row in rows] == [tuple(d * 1000 + n for n in range(count)) for d in range(3)]
+
+
+def test_the_module_runs_the_command_line_and_says_so_where_it_is_missing(monkeypatch, capsys):
+    from pitlake.__main__ import main
+    monkeypatch.setattr("sys.argv", ["pitlake", "catalog", "list", "--json"])
+    assert main() == 0
+    monkeypatch.delenv("PITLAKE_COMMAND")
+    monkeypatch.setenv("PATH", "")
+    assert main() == 2
+    assert "the command line `pitlake` is not on the path" in capsys.readouterr().err

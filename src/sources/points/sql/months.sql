@@ -2,7 +2,7 @@
 -- columns: who (a hash of the series), t, available and seen (instants as they are held), v (NaN: no number), form (8 times
 --   the bytes of rest, and the number of the basis), rest (what else there is of a point), named (of the first of several
 --   points of a series metric, interval and those of the series as a JSON list).
--- law: L2. Independent of the spread of points over files; in rest clocks stand as they are published (docs/proof.md).
+-- law: L2. Independent of the spread of points over files; in rest clocks stand as they are published (docs/explanation/proof.md).
 -- A stream of several threads comes in whatever order: what looks at the row before makes it one that keeps the order.
 SELECT who, t, available_at AS available, observed_at AS seen, coalesce(v, 'nan'::DOUBLE) AS v,
   CAST(8 * coalesce(strlen(rest), 0) + CASE basis

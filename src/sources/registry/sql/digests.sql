@@ -1,4 +1,4 @@
--- digests: what each instant brought to each table of a kind as it is published, in the form of docs/proof.md.
+-- digests: what each instant brought to each table of a kind as it is published, in the form of docs/explanation/proof.md.
 -- columns: table, seen (milliseconds), n, digest.
 -- law: L6. Lines are sorted by their hashes: files, layers and merging leave the digests as they are.
 SELECT "of table" AS "table", CAST(epoch_ms(seen) AS DOUBLE) AS seen, CAST(count(*) AS INTEGER) AS n,

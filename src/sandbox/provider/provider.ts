@@ -1,0 +1,105 @@
+import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
+import type { Wire } from '../../catalog/wire.ts'
+import type { Interval } from '../../base/time.ts'
+import tables from './provider.json' with { type: 'json' }
+
+/** The two ways of naming exchanges and paths that a sandbox knows. */
+export const sandboxNames = ['placeholder', 'real'] as const
+
+/** The way a sandbox names exchanges and paths; derived, so that `sandboxNames` is the one list of them. */
+export type SandboxNames = (typeof sandboxNames)[number]
+
+/** A provider with names of its own, which the sandbox plays. */
+export interface NamedProvider {
+  /** Its endpoints under its own names, by path; its spelling of the wire, whatever pitlake's catalogue says. */
+  readonly catalogue: Catalogue
+  /** Tier of the key's plan: paths of a higher tier are refused. */
+  readonly tier: number
+}
+
+/** The provider's own spelling, written down apart from pitlake's so that the two can differ. */
+const spelling: Pick<Wire, 'metricsPrefix' | 'queryKeys'> = {
+  metricsPrefix: '/v1/metrics/',
+  queryKeys: {
+    asset: 'a',
+    since: 's',
+    until: 'u',
+    interval: 'i',
+    format: 'f',
+    currency: 'c',
+    exchange: 'e',
+    network: 'network',
+    timestamp_format: 'timestamp_format',
+  },
+}
+
+/** Words of paths that are placeholders, with the real words in their place; several if several real paths fit. */
+const words = new Map<string, readonly string[]>(Object.entries(tables.words))
+
+/** What the provider lists otherwise than pitlake's catalogue, by path. */
+const changes = new Map<string, Partial<Endpoint>>(Object.entries(tables.changes) as [string, Partial<Endpoint>][])
+
+/** The provider behind a sandbox with real names. */
+export function namedProvider(catalogue: Catalogue, tier = 2): NamedProvider {
+  const known = [...catalogue.endpoints.values()]
+    .filter(({ path }) => !tables.unknown.includes(path))
+    .flatMap((endpoint) => realPaths(endpoint).map((path) => renamed(endpoint, path)))
+  const [sample] = known
+  const endpoints = [...known, ...(sample === undefined ? [] : furtherEndpoints(sample))]
+  const wire = { ...catalogue.wire, ...spelling }
+  return {
+    catalogue: { ...catalogue, wire, endpoints: new Map(endpoints.map((endpoint) => [endpoint.path, endpoint])) },
+    tier,
+  }
+}
+
+/** The provider's paths for one path of pitlake's catalogue. */
+function realPaths({ ask, placeholders }: Endpoint): readonly string[] {
+  const [word] = placeholders
+  if (word === undefined) return [ask]
+  return (words.get(word) ?? []).map((real) => ask.replace(word, real))
+}
+
+function renamed(endpoint: Endpoint, path: string): Endpoint {
+  const exchanges = realExchanges(endpoint)
+  const own = { ...endpoint, path, ask: path, placeholders: [], exchanges, ...changes.get(path) }
+  return { ...own, defaults: { ...endpoint.defaults, exchange: defaultExchange(own) } }
+}
+
+function realExchanges({ exchanges }: Endpoint): readonly string[] {
+  if (exchanges.length === 0) return []
+  return exchanges.includes('aggregated') ? tables.futures : tables.options
+}
+
+/** The exchange of a request that names none; null if such a request is refused, or if the path takes no exchange. */
+function defaultExchange({ path, exchanges }: Endpoint): string | null {
+  if (tables.withoutDefault.includes(path)) return null
+  return exchanges.find((name) => name === 'aggregated' || name === tables.options[0]) ?? null
+}
+
+type FurtherRow = [string, keyof typeof tables.frequencies, string[], 'futures' | 'options' | null, string]
+
+/** Point-in-time paths of the provider that pitlake's catalogue does not have. */
+function furtherEndpoints(sample: Endpoint): Endpoint[] {
+  return (tables.further as FurtherRow[]).map(([path, frequency, currencies, venues, about]) => {
+    const exchanges = venues === null ? [] : tables[venues]
+    const intervals = tables.frequencies[frequency] as Interval[]
+    const lists = { intervals, currencies, exchanges, networks: [] }
+    const own = { ...sample, path, ask: path, about, ...lists, params: {}, placeholders: [], since: true, until: true }
+    return { ...own, defaults: { ...sample.defaults, exchange: defaultExchange(own) } }
+  })
+}
+
+const tiers = (tables.tiers as [string, number][]).map(([pattern, tier]) => ({ pattern: new RegExp(pattern), tier }))
+
+/** The lowest tier of a plan that includes the path. */
+export function tierOf(path: string): number {
+  return tiers.find(({ pattern }) => pattern.test(path))?.tier ?? 1
+}
+
+const withoutBulk = new RegExp(tables.withoutBulk)
+
+/** Whether the provider offers the path for all assets at once. */
+export function isBulk(path: string): boolean {
+  return !withoutBulk.test(path)
+}
