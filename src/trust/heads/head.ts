@@ -117,7 +117,7 @@ export async function storeHead(
 }
 
 /** Outcome of attaching a file to a head. */
-interface AttachedFile {
+export interface AttachedFile {
   /** Path of the stored file, relative to the lake. */
   readonly path: string
   /** Names of the keys that signed; empty for a time stamp. */

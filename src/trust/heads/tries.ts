@@ -9,7 +9,7 @@ import { listOf, shape, text, whole } from '../../base/value-checks.ts'
 const triesShape = shape({ queries: listOf(shape({ sha256: text, version: whole })) })
 
 /** A query that was named before its result was seen. */
-interface PreregisteredQuery {
+export interface PreregisteredQuery {
   /** SHA-256 of its text. */
   readonly sha256: string
   /** Version of the lake that names it. */
@@ -17,7 +17,7 @@ interface PreregisteredQuery {
 }
 
 /** Preregistered query, with the number of all of the lake. */
-interface NamedQuery extends PreregisteredQuery {
+export interface NamedQuery extends PreregisteredQuery {
   readonly count: number
 }
 
