@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check pack bench bench-quick bench-scale sandbox clean help
+.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check docs pack bench bench-quick bench-scale sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -91,6 +91,9 @@ check: $(INSTALLED) ## types, lint, format, dead code, lockfile
 
 audit: $(INSTALLED) ## lists packages, licences and install scripts, and what nobody agreed to
 	@node scripts/audit.ts
+
+docs: $(INSTALLED) ## builds the pages of docs/ as a static site with search in .cache/site; the first time installs its builder
+	@scripts/site.sh
 
 pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
 	scripts/pack-check.sh

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Table } from 'apache-arrow'
 import pLimit from 'p-limit'
 import { ownMemory } from './interfaces/cli/memory.ts'
+import type { LibraryCaller } from './interfaces/commands/library.ts'
 import { usage } from './base/errors.ts'
 import { kinds } from './base/option-kinds.ts'
 import type { Engine } from './lake/store/engine.ts'
@@ -29,7 +30,14 @@ import {
   type Windowed,
 } from './query/join-queries.ts'
 import { Filled } from './query/filled-columns.ts'
-import { openQuery, type QueryOptions, type VariableValue, versionOf, withAsOf } from './query/lake.ts'
+import {
+  openQuery,
+  type QueryOptions,
+  type SessionVariables,
+  type VariableValue,
+  versionOf,
+  withAsOf,
+} from './query/lake.ts'
 import {
   clipMoment,
   decisionsIn,
@@ -143,7 +151,14 @@ export async function openLake(folder: string, given: LakeOptions = {}): Promise
   const { memoryLimit = engineMemory(1 / 2, bytes), ...knowledge } = own
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, memory, options, engine, notes: [], waiting: Object.keys(set ?? {}) })
+  return lakeOn({
+    path,
+    memory: memory === undefined ? undefined : bytes,
+    options,
+    engine,
+    notes: [],
+    waiting: Object.keys(set ?? {}),
+  })
 }
 
 const seats = new WeakMap<Lake, Seat>()
@@ -215,49 +230,46 @@ function questions(seat: Seat, call: Call) {
   } satisfies Partial<Lake>
 }
 
-/** What the command line answers, run in this process. */
+/** What commands do, done by the same functions in this process. */
 function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
   const { path, memory, options } = seat
   const library = async () => {
     refuseClosed(seat)
-    return await import('./interfaces/commands/cli.ts')
+    return await import('./interfaces/commands/library.ts')
   }
-  const asking = (signal: AbortSignal | undefined, ...ends: number[]) => ({
+  const caller = (signal = new AbortController().signal): LibraryCaller => ({
     folder: path,
     memory,
-    ends,
-    signal: signal ?? new AbortController().signal,
-    sleep: async (ms: number, own?: AbortSignal) =>
-      setTimeout(ms, undefined, own ? { signal: own } : {}).catch(() => undefined),
+    signal,
+    sleep: async (ms, own) =>
+      setTimeout(ms, undefined, own === undefined ? {} : { signal: own }).catch(() => undefined),
   })
+  const variables = variablesOf(options)
   return {
-    stamp: async (query, out, { signal } = {}) =>
-      (await library()).askAbout<Stamped>(['stamp', '--out', resolve(out), ...flagsOf(options)], query, asking(signal)),
-    replay: async (file, { signal } = {}) =>
-      (await library()).askCommand<Replayed>(['replay', resolve(file)], asking(signal, 4)),
+    stamp: async (query, out, { signal } = {}) => {
+      const request = { query, out, variables: { ...variables, ...momentsOf(options) } }
+      return await (await library()).stampFor(caller(signal), request)
+    },
+    replay: async (file, { signal } = {}) => await (await library()).replayFor(caller(signal), file),
     lookahead: async (query, { signal, ts = 'ts', labels = [], cutoffs, own: files = {} } = {}) => {
-      const own = [
-        '--ts',
-        ts,
-        ...(cutoffs === undefined ? [] : ['--cutoffs', String(cutoffs)]),
-        ...(labels.length > 0 ? ['--labels', labels.join(',')] : []),
-        ...Object.entries(files).flatMap(([name, file]) => ['--own', `${name}=${resolve(file)}`]),
-        ...flagsOf({ ...options, asOf: undefined, observedAsOf: undefined }),
-      ]
-      return (await library()).askAbout<LookaheadProof>(['lookahead', ...own], query, asking(signal, 4, 6))
+      const trial = { query, variables, ts, labels, cutoffs, files }
+      return await (await library()).lookaheadFor(caller(signal), trial)
     },
   }
 }
 
-/** The state of knowledge of a lake as `stamp` is told it. */
-function flagsOf({ asOf, observedAsOf, backfill, registryBackfill, set }: QueryOptions): string[] {
+/** Session variables of a lake, without its moments. */
+function variablesOf({ backfill, registryBackfill, set }: QueryOptions): SessionVariables {
+  return { ...(backfill && { backfill }), ...(registryBackfill && { registry_backfill: true }), ...set }
+}
+
+/** Moments of the state of knowledge of a lake, as session variables. */
+function momentsOf({ asOf, observedAsOf }: QueryOptions): SessionVariables {
   const text = (moment: Moment): string => (moment instanceof Date ? moment.toISOString() : moment)
-  const variables = { ...(backfill && { backfill }), ...(registryBackfill && { registry_backfill: true }), ...set }
-  return [
-    ...(asOf === undefined ? [] : ['--as-of', text(asOf)]),
-    ...(observedAsOf === undefined ? [] : ['--observed-as-of', text(observedAsOf)]),
-    ...Object.entries(variables).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
-  ]
+  return {
+    ...(asOf !== undefined && { as_of: text(asOf) }),
+    ...(observedAsOf !== undefined && { observed_as_of: text(observedAsOf) }),
+  }
 }
 
 async function refreshed(seat: Seat): Promise<number> {
@@ -351,7 +363,8 @@ export async function lookahead(
 /** What the calls on one lake share. */
 interface Seat {
   readonly path: string
-  readonly memory?: string | undefined
+  /** Most bytes that the process may take, if the caller said so. */
+  readonly memory?: number | undefined
   readonly options: QueryOptions
   engine: Engine
   notes: readonly Note[]

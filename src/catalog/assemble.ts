@@ -10,6 +10,7 @@ import {
 import type { Complain, Complaint } from '../base/errors.ts'
 import { intervals, isOffered, longestSeconds, offeredIntervals } from '../base/time.ts'
 import { hint } from '../base/suggestion.ts'
+import { noNames } from './names.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { EndpointRow, SourceFile } from './schema.ts'
@@ -61,6 +62,7 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     sources: placed(files, ({ content }) => content.sources, 'sources', complain),
     features: placed(files, ({ content }) => content.features, 'features', complain),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
+    names: noNames,
   }
 }
 

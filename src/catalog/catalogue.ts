@@ -22,6 +22,32 @@ export type Defaults = {
 /** The availability rules of an endpoint by interval, each list sorted by `until`, the open rule last. */
 export type EndpointRules = Readonly<Record<Interval, readonly Rule[]>>
 
+/** The exchanges that one path of a provider takes. */
+export interface NamedExchanges {
+  /** In the provider's own names. */
+  readonly exchanges: readonly string[]
+  /** The one that stands in where nobody names any: chosen once for a lake. */
+  readonly exchange: string
+}
+
+/** The names that a provider has for everything that the catalogue names by placeholder. */
+export interface ProviderNames {
+  /** Real paths, by the catalogue's. */
+  readonly paths: Readonly<Record<string, string>>
+  /** Real exchanges by placeholder, as a configuration maps them. */
+  readonly exchanges: Readonly<Record<string, string>>
+  /** By real path: exchanges as the provider's metadata list them. */
+  readonly endpoints: Readonly<Record<string, NamedExchanges>>
+  /** Real paths that fit a path of the catalogue that still has no name: none or several of them. */
+  readonly candidates: Readonly<Record<string, readonly string[]>>
+}
+
+/** What a catalogue calls an endpoint before a provider's names are known. */
+export interface UnnamedEndpoint extends Pick<Endpoint, 'path' | 'ask' | 'placeholders' | 'exchanges'> {
+  /** The default exchange. */
+  readonly exchange: string | null
+}
+
 /** One metric path with everything that may be asked of it. Empty lists: it takes no such parameter. */
 export interface Endpoint {
   /** The metric's name everywhere in the lake. */
@@ -39,8 +65,14 @@ export interface Endpoint {
   readonly timestampFormat: boolean
   /** Further fixed query parameters; part of the identity of its series. */
   readonly params: Readonly<Record<string, string>>
-  /** Words of the path that stand for a real name and must be mapped before a real provider is asked. */
+  /** Words of the path that stand for a real name which is not known: a real provider is never requested for it. */
   readonly placeholders: readonly string[]
+  /** The catalogue's name of the path, where `path` or `ask` is the provider's own. */
+  readonly alias?: string
+  /** Paths of the provider's listing that fit one with placeholders: none, or several. */
+  readonly candidates?: readonly string[]
+  /** Its names in the catalogue, once a provider's names are known. */
+  readonly unnamed?: UnnamedEndpoint
   readonly defaults: Defaults
   /** How long a missing tail stays `awaiting`, in seconds; null: the larger of 2 days and 3 intervals. */
   readonly tolerance: number | null
@@ -64,9 +96,9 @@ export const imported = 'imported'
 /** Whether it is own data: nobody is asked for it. */
 export const isOwn = ({ source }: Pick<Endpoint, 'source'>): boolean => source === imported
 
-/** Whether words of a path stand for a real name that nobody has told, `paths`: real names by path. */
-export function isNameless({ path, placeholders }: Endpoint, paths: Readonly<Record<string, string>>): boolean {
-  return placeholders.length > 0 && paths[path] === undefined
+/** Whether words of a path stand for a real name that is not known. */
+export function isNameless({ placeholders }: Endpoint): boolean {
+  return placeholders.length > 0
 }
 
 /** The rule in force today for the interval that is asked for unless another is named. */
@@ -127,6 +159,8 @@ export interface Catalogue {
   readonly features: ReadonlyMap<string, Placed<DeclaredFeature>>
   /** Exchange ids that stand for a real one. */
   readonly placeholderExchanges: ReadonlySet<string>
+  /** The provider's own names, as far as they are known: endpoints are in these names. */
+  readonly names: ProviderNames
   /** SHA-256 over the content of all files, hex. */
   readonly digest: string
 }

@@ -1,4 +1,5 @@
 import { type Catalogue, type Endpoint, isNameless } from './catalogue.ts'
+import { fittingPaths, isOpenExchange } from './names.ts'
 import type { ListedEndpoint } from './listing.ts'
 
 /** A parameter of which the provider lists different values than the catalogue. */
@@ -32,38 +33,29 @@ export type CatalogueDrift = {
   readonly unmapped: readonly string[]
 }
 
-/** How the provider spells what the catalogue names by placeholder. */
-type Spelling = {
-  readonly paths: Readonly<Record<string, string>>
-  readonly exchanges: Readonly<Record<string, string>>
-  /** Whether the provider takes the catalogue's placeholders as they are. */
-  readonly placeholders: boolean
-  /** Also listed paths that do not end in `_pit`. */
-  readonly all: boolean
-}
-
-/** Compares the catalogue with what a provider lists; a parameter that the listing does not name has not changed. */
-export function compareListing(
-  catalogue: Catalogue,
-  listing: readonly ListedEndpoint[],
-  spelling: Spelling,
-): CatalogueDrift {
+/**
+ * Compares the catalogue with what a provider lists; a parameter that the listing does not name has not changed. `all`: also
+ * listed paths that do not end in `_pit`.
+ */
+export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], all: boolean): CatalogueDrift {
+  const isPlaceholder = takesPlaceholders(catalogue, listing)
   const listed = new Map(listing.map((row) => [row.path, row]))
   const known = new Set<string>()
   const gone: string[] = []
   const unmapped: string[] = []
   const changed: ChangedEndpoint[] = []
   for (const endpoint of catalogue.endpoints.values()) {
-    const asked = spelling.paths[endpoint.path] ?? endpoint.ask
+    const [only, ...others] = isNameless(endpoint) && !isPlaceholder ? fittingPaths(endpoint, [...listed.keys()]) : []
+    const asked = only !== undefined && others.length === 0 ? only : endpoint.ask
     known.add(asked)
     const row = listed.get(asked)
     if (row) {
-      const changes = changesOf(catalogue, endpoint, row, spelling)
+      const changes = changesOf(catalogue, endpoint, row, isPlaceholder)
       if (changes.length > 0) changed.push({ path: endpoint.path, changes })
-    } else if (!spelling.placeholders && isNameless(endpoint, spelling.paths)) unmapped.push(endpoint.path)
+    } else if (!isPlaceholder && isNameless(endpoint)) unmapped.push(endpoint.path)
     else gone.push(endpoint.path)
   }
-  const fresh = listing.filter(({ path }) => !known.has(path) && (spelling.all || path.endsWith('_pit')))
+  const fresh = listing.filter(({ path }) => !known.has(path) && (all || path.endsWith('_pit')))
   return {
     listed: listing.length,
     catalogued: catalogue.endpoints.size,
@@ -74,18 +66,26 @@ export function compareListing(
   }
 }
 
+/** Whether the listing itself has placeholders of the catalogue: then they are names of this provider. */
+function takesPlaceholders(catalogue: Catalogue, listing: readonly ListedEndpoint[]): boolean {
+  const nameless = new Set([...catalogue.endpoints.values()].filter(isNameless).map(({ ask }) => ask))
+  return listing.some(
+    ({ path, exchanges = [] }) => nameless.has(path) || exchanges.some((name) => isOpenExchange(catalogue, name)),
+  )
+}
+
 function changesOf(
   catalogue: Catalogue,
   endpoint: Endpoint,
   row: ListedEndpoint,
-  spelling: Spelling,
+  isPlaceholder: boolean,
 ): ParameterChange[] {
   const switches = (['since', 'until', 'format'] as const).filter((key) => endpoint[key])
   const own = endpoint.timestampFormat ? [...switches, 'timestamp_format'] : switches
   const found = [
     difference('intervals', endpoint.intervals, row.intervals),
     difference('currencies', endpoint.currencies, row.currencies),
-    difference('exchanges', ...exchangesOf(catalogue, endpoint, row, spelling)),
+    difference('exchanges', ...exchangesOf(catalogue, endpoint, row, isPlaceholder)),
     difference('networks', endpoint.networks, row.networks),
     difference('takes', own, row.takes),
   ]
@@ -97,17 +97,12 @@ function exchangesOf(
   catalogue: Catalogue,
   endpoint: Endpoint,
   { exchanges }: ListedEndpoint,
-  spelling: Spelling,
+  isPlaceholder: boolean,
 ): [readonly string[], readonly string[] | undefined] {
-  const open = endpoint.exchanges.filter(
-    (name) => catalogue.placeholderExchanges.has(name) && spelling.exchanges[name] === undefined,
-  )
-  if (spelling.placeholders || open.length === 0)
-    return [endpoint.exchanges.map((name) => spelling.exchanges[name] ?? name), exchanges]
+  const open = endpoint.exchanges.filter((name) => isOpenExchange(catalogue, name))
+  if (isPlaceholder || open.length === 0) return [endpoint.exchanges, exchanges]
   // What the open names stand for is not known: a name that only the provider has may be one of them.
-  const mapped = endpoint.exchanges
-    .filter((name) => !open.includes(name))
-    .map((name) => spelling.exchanges[name] ?? name)
+  const mapped = endpoint.exchanges.filter((name) => !open.includes(name))
   return [mapped, exchanges?.filter((name) => mapped.includes(name))]
 }
 

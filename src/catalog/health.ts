@@ -4,6 +4,7 @@ import { globTest, globWeight } from './globs.ts'
 import { usage } from '../base/errors.ts'
 import { hint } from '../base/suggestion.ts'
 import { day } from '../base/time.ts'
+import { pathNames } from './series.ts'
 import type { Config } from './config.ts'
 
 /** The limits unless the config file sets others: `status --check`, `/healthz` and the hooks judge by them. */
@@ -92,7 +93,7 @@ export function checkLate({ maxLate }: Check, catalogue: Catalogue, where: (path
 
 /** Refuses a pattern that stands there and that no endpoint answers to. */
 export function refuseUnmatched(pattern: string, { endpoints }: Catalogue, subject: string): void {
-  const paths = [...endpoints.keys()]
+  const paths = [...endpoints.values()].flatMap(pathNames)
   if (paths.some(globTest(pattern))) return
   throw usage(subject, {
     expected: 'a pattern that matches an endpoint',

@@ -3,6 +3,7 @@ import { formatInstant, type Instant, isInterval } from '../base/time.ts'
 import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, isOwn } from './catalogue.ts'
 import { didYouMean, hint, nearPaths } from '../base/suggestion.ts'
 import { globTest } from './globs.ts'
+import { namedIn } from './names.ts'
 
 /** One series: the unit of coverage. Dimensions that the endpoint does not take are null. */
 export interface Series extends Defaults {
@@ -95,13 +96,15 @@ export function expand(catalogue: Catalogue, selections: readonly Selection[]): 
   const found = new Map<string, Wanted>()
   for (const selection of selections) {
     checkValues(catalogue, selection)
+    const named = withRealExchanges(catalogue, selection)
     let some = false
     for (const endpoint of askedPaths(catalogue, selection.paths ?? ['*'])) {
-      for (const series of seriesOf(endpoint, selection)) {
+      for (const series of seriesOf(endpoint, named)) {
         some = true
         const before = found.get(series.id)
         const range = { since: selection.since ?? null, until: selection.until ?? null }
-        const exact = before?.exact === true || (selection.exact === true && selection.paths?.includes(endpoint.path))
+        const isNamed = pathNames(endpoint).some((name) => selection.paths?.includes(name) === true)
+        const exact = before?.exact === true || (selection.exact === true && isNamed)
         const bounds = before ? hull(before, range) : range
         found.set(series.id, { series, endpoint, ...bounds, ...(exact && { exact }) })
       }
@@ -110,6 +113,13 @@ export function expand(catalogue: Catalogue, selections: readonly Selection[]): 
   }
   const order = new Map([...catalogue.endpoints.keys()].map((path, index) => [path, index]))
   return [...found.values()].toSorted((a, b) => (order.get(a.series.metric) ?? 0) - (order.get(b.series.metric) ?? 0))
+}
+
+/** The selection with the provider's own names in the place of mapped placeholders. */
+function withRealExchanges({ names }: Catalogue, selection: Selection): Selection {
+  const { exchanges } = selection
+  if (exchanges === undefined) return selection
+  return { ...selection, exchanges: exchanges.map((name) => namedIn(names.exchanges, name) ?? name) }
 }
 
 /** Says what is wrong with selections before anything is opened for them; what `expand` refuses is refused here. */
@@ -124,10 +134,11 @@ const priceParts = 'it is made of one path in both currencies: `--paths supply/c
 
 /** The endpoints that the globs name, in the catalogue's order; a glob that names none is a mistake. */
 export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
-  const tests = globs.map(globTest)
+  const tests = globs.map(globTest).map((test) => (endpoint: Endpoint) => pathNames(endpoint).some(test))
+  const all = [...catalogue.endpoints.values()]
   const paths = [...catalogue.endpoints.keys()]
   for (const [index, test] of tests.entries()) {
-    if (!paths.some(test)) {
+    if (!all.some(test)) {
       const glob = globs[index] ?? ''
       throw usage(`paths: ${glob}`, {
         expected: 'a path or glob that matches an endpoint',
@@ -136,7 +147,12 @@ export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endp
       })
     }
   }
-  return [...catalogue.endpoints.values()].filter((endpoint) => tests.some((test) => test(endpoint.path)))
+  return all.filter((endpoint) => tests.some((test) => test(endpoint)))
+}
+
+/** The names under which a path may be selected: the provider's, and the catalogue's that it replaced. */
+export function pathNames({ path, alias }: Pick<Endpoint, 'path' | 'alias'>): readonly string[] {
+  return alias === undefined ? [path] : [path, alias]
 }
 
 /** The endpoints that globs select and a provider is requested for: user data have no provider. */
@@ -197,7 +213,7 @@ function checkValues(catalogue: Catalogue, selection: Selection): void {
     if (selection[key]?.length === 0) throw usage(key, { expected: 'at least one value', got: 'an empty list' })
   }
   for (const { many } of dimensions) {
-    const given = (selection[many] ?? []).filter((value) => value !== '*')
+    const given = (withRealExchanges(catalogue, selection)[many] ?? []).filter((value) => value !== '*')
     refuseUnknown(many, given, knownValues(catalogue, many))
   }
   for (const asset of selection.assets) {

@@ -8,7 +8,8 @@ import { type PlacedRule, resolveRules } from './rules.ts'
 import { utf8Text } from './document.ts'
 import { readBounded, readSettingsFile } from './user-file.ts'
 import { isTimed, timeOf } from './rule-kinds.ts'
-import { type Selection, seriesId } from './series.ts'
+import { noNames, withNames } from './names.ts'
+import { pathNames, type Selection, seriesId } from './series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, unreadable, usage } from '../base/errors.ts'
 import { type Check, checkLate, healthOf, type Hooks, refuseUnmatched } from './health.ts'
@@ -220,7 +221,10 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
   const overrides = Object.entries(settings.metrics.availability).flatMap(([pattern, row]): PlacedRule[] => {
     const where = settings.where(['metrics', 'availability', pattern])
     refuseUnmatched(pattern, catalogue, where)
-    const patterns = [{ text: pattern, matches: globTest(pattern) }]
+    const test = globTest(pattern)
+    const matches = (path: string): boolean => namesOfPath(catalogue, path).some(test)
+    const text = [...catalogue.endpoints.values()].find(({ alias }) => alias === pattern)?.path ?? pattern
+    const patterns = [{ text, matches }]
     const own = intervals.flatMap((interval): PlacedRule[] => {
       const rule = row[interval]
       return rule === undefined ? [] : [{ rule: overrideRule(rule), intervals: [interval], patterns, where }]
@@ -241,7 +245,14 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
     metadata:
       metadata === false || catalogue.wire.metadata === null ? null : { ...catalogue.wire.metadata, ...metadata },
   }
-  return { ...catalogue, endpoints, wire, resources: namedResources(catalogue, settings) }
+  const own = { ...catalogue, endpoints, wire, resources: namedResources(catalogue, settings) }
+  return withNames(own, { ...noNames, paths: settings.metrics.paths, exchanges: settings.metrics.exchanges })
+}
+
+/** The names of a path: the provider's, and the catalogue's that it replaced. */
+function namesOfPath({ endpoints }: Catalogue, path: string): readonly string[] {
+  const endpoint = endpoints.get(path)
+  return endpoint === undefined ? [path] : pathNames(endpoint)
 }
 
 /** Whether the address is on this machine. */
@@ -303,12 +314,13 @@ function checkPaths(catalogue: Catalogue, settings: Settings): void {
   const owners = new Map<string, string>()
   const nowhere = { asset: '', interval: null, currency: null, exchange: null, network: null }
   const request = (ask: string, params: Endpoint['params']) => seriesId({ ...nowhere, metric: ask, params })
-  for (const { path, ask, params } of catalogue.endpoints.values())
-    if (paths[path] === undefined) owners.set(request(ask, params), path)
+  const all = [...catalogue.endpoints.values()]
+  const known = new Map(all.map((endpoint) => [endpoint.alias ?? endpoint.path, endpoint]))
+  for (const [path, { ask, params }] of known) if (paths[path] === undefined) owners.set(request(ask, params), path)
   for (const [name, real] of Object.entries(paths)) {
-    const endpoint = catalogue.endpoints.get(name)
+    const endpoint = known.get(name)
     const place = ['metrics', 'paths', name]
-    if (!endpoint) throw unknownName(settings, place, 'a path', [...catalogue.endpoints.keys()])
+    if (!endpoint) throw unknownName(settings, place, 'a path', [...known.keys()])
     refuseTwin(settings, place, real, owners.get(request(real, endpoint.params)))
     owners.set(request(real, endpoint.params), name)
   }
@@ -318,7 +330,7 @@ function checkPaths(catalogue: Catalogue, settings: Settings): void {
 function checkExchanges(catalogue: Catalogue, settings: Settings): void {
   const { exchanges } = settings.metrics
   const sets = new Set([...catalogue.endpoints.values()].map((endpoint) => endpoint.exchanges))
-  const known = [...new Set([...sets].flat())]
+  const known = [...new Set([...[...sets].flat(), ...catalogue.placeholderExchanges])]
   for (const name of Object.keys(exchanges))
     if (!known.includes(name)) throw unknownName(settings, ['metrics', 'exchanges', name], 'an exchange', known)
   for (const set of sets) {

@@ -42,6 +42,8 @@ export const metadataWire = z.strictObject({
   parameters: word,
   timerange: word,
   min: word,
+  /** The values that the provider takes where a request names none. */
+  defaults: word.optional(),
   /** Where the statistics of its lag stand. */
   stats: z
     .string()

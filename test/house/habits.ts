@@ -53,16 +53,19 @@ export function ownerBreaches(files: Files): readonly string[] {
   )
 }
 
-/** What waits, ends a wait or draws a name, and the files that may. */
+/** What waits, ends a wait, draws a name or reads a command line, and the files that may. */
 const calls: Readonly<Record<string, readonly string[]>> = {
   setTimeout: ['src/interfaces/cli/process.ts', 'src/index.ts', 'src/sandbox/'],
   setInterval: ['src/interfaces/cli/', 'src/interfaces/commands/', 'src/sandbox/'],
   'AbortSignal.timeout': ['src/sources/http/', 'src/interfaces/cli/', 'src/interfaces/commands/'],
   'Date.parse': ['src/base/time.ts', 'src/sandbox/'],
   randomUUID: ['src/lake/store/', 'src/interfaces/cli/', 'src/interfaces/commands/'],
+  // Other interfaces and steps of `daily` call the function behind a command.
+  parseCommand: ['src/interfaces/cli/parse.ts', 'src/interfaces/commands/cli.ts'],
+  dispatch: ['src/interfaces/commands/cli.ts'],
 }
 
-/** Timers and drawn names outside their owners. */
+/** Timers, drawn names and readers of command lines outside their owners. */
 export function callBreaches(files: Files): readonly string[] {
   return sources(files, 'src/').flatMap(([path, text]) => {
     const code = codeOnly(text)

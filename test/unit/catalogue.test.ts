@@ -35,10 +35,9 @@ const described = readFileSync(new URL('../golden/catalogue/description.tsv', im
 const find = (sets: Readonly<Record<string, readonly string[]>>, extras: readonly string[]) =>
   extras.flatMap((extra) => sets[extra] ?? [])
 
-test('the catalogue is the 112 endpoints of the API description, in every set', () => {
+test('the catalogue has the endpoints of the API description, in every set', () => {
   const exported = exportCatalogue(loadCatalogue())
-  expect(exported).toHaveLength(112)
-  expect(described).toHaveLength(112)
+  expect(exported.map(({ path }) => path).toSorted()).toEqual(described.map(([path = '']) => path).toSorted())
   const byPath = new Map(exported.map((row) => [row.path, row]))
   for (const [path = '', frequency = '', extra = '', missing = ''] of described) {
     const row = byPath.get(path)

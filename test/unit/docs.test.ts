@@ -6,7 +6,6 @@ import { expect, test } from 'vitest'
 import { anchorOf } from '../../scripts/anchors.ts'
 import { commandPages, commandPagesFile } from '../../scripts/command-pages.ts'
 import { pageNow, pagesWithSessions } from '../../scripts/readme.ts'
-import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configSchema } from '../../src/catalog/config.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -77,12 +76,6 @@ test('the index of the pages leads to each of them', () => {
 test('the configuration page names every key', () => {
   const text = readFileSync(resolve(root, 'docs/reference/configuration.md'), 'utf8')
   for (const key of Object.keys(configSchema.shape)) expect.soft(text, key).toContain(`\`${key}\``)
-})
-
-test('the catalogue page counts right', () => {
-  const catalogue = loadCatalogue()
-  const text = readFileSync(resolve(root, 'docs/how-to/another-provider.md'), 'utf8')
-  expect(text).toContain(`${catalogue.endpoints.size} endpoints`)
 })
 
 test.each(pagesWithSessions)('the session of %s is what its commands say', async (name) => {

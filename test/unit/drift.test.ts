@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import type { ProviderNames } from '../../src/catalog/catalogue.ts'
 import { compareListing } from '../../src/catalog/drift.ts'
+import { noNames, withNames } from '../../src/catalog/names.ts'
 import { readListing } from '../../src/catalog/listing.ts'
 import { findDrift } from '../../src/sources/metrics/drift.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -7,7 +9,7 @@ import { resolveSettings } from '../../src/catalog/settings.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
 
-const plain: Parameters<typeof compareListing>[2] = { paths: {}, exchanges: {}, placeholders: true, all: false }
+const named = (names: Partial<ProviderNames>) => withNames(catalogue, { ...noNames, ...names })
 const all = [...catalogue.endpoints.values()]
 const supply = catalogue.endpoints.get('supply/current_pit')!
 const listingOf = (rows: readonly object[]) => readListing('listing', JSON.stringify(rows))
@@ -20,7 +22,7 @@ const rowOf = ({ ask, intervals, currencies, exchanges, networks }: (typeof all)
 })
 
 test('a listing of the same endpoints is no drift', () => {
-  expect(compareListing(catalogue, listingOf(all.map(rowOf)), plain)).toMatchObject({
+  expect(compareListing(catalogue, listingOf(all.map(rowOf)), false)).toMatchObject({
     new: [],
     gone: [],
     changed: [],
@@ -38,7 +40,7 @@ test('new, gone and changed endpoints are told with what each side has alone', (
         ? { ...row, intervals: ['24h', '1h', '10m'], currencies: ['native', 'eur'], until: false }
         : row
     })
-  const drift = compareListing(catalogue, listingOf([...rows, { path: 'new/one_pit' }, { path: 'new/live' }]), plain)
+  const drift = compareListing(catalogue, listingOf([...rows, { path: 'new/one_pit' }, { path: 'new/live' }]), false)
   expect(drift.new).toEqual(['new/one_pit'])
   expect(drift.gone).toEqual(['blockchain/block_height_pit'])
   expect(drift.changed).toEqual([
@@ -55,40 +57,44 @@ test('new, gone and changed endpoints are told with what each side has alone', (
       ].filter(({ added, removed }) => added.length + removed.length > 0),
     },
   ])
-  const every = compareListing(catalogue, listingOf([{ path: 'new/live' }]), { ...plain, all: true })
+  const every = compareListing(catalogue, listingOf([{ path: 'new/live' }]), true)
   expect(every.new).toEqual(['new/live'])
 })
 
 test('placeholders are compared under their real names, and left open where there is none', () => {
-  const held = all.find(({ placeholders }) => placeholders.length > 0)!
-  const real = { ...plain, placeholders: false }
+  const nameless = all.find(({ placeholders }) => placeholders.length > 0)!
   const paths = (open: boolean) => all.filter((one) => one.placeholders.length > 0 === open).map(({ path }) => path)
-  expect(compareListing(catalogue, [], real)).toMatchObject({ unmapped: paths(true), gone: paths(false) })
-  const mapped = compareListing(catalogue, [{ path: 'real/name_pit' }], {
-    ...real,
-    paths: { [held.path]: 'real/name_pit' },
-  })
+  expect(compareListing(catalogue, [], false)).toMatchObject({ unmapped: paths(true), gone: paths(false) })
+  const mapped = compareListing(
+    named({ paths: { [nameless.path]: 'real/name_pit' } }),
+    [{ path: 'real/name_pit' }],
+    false,
+  )
   expect(mapped.new).toEqual([])
-  expect(mapped.unmapped).not.toContain(held.path)
+  expect(mapped.unmapped).not.toContain(nameless.path)
   const open = all.find(({ exchanges }) => exchanges.some((name) => catalogue.placeholderExchanges.has(name)))!
   const row = { ...rowOf(open), exchanges: ['some-real-exchange'] }
-  expect(
-    compareListing(catalogue, listingOf([row]), { ...real, paths: { [open.path]: open.ask } }).changed.flatMap(
-      ({ changes }) => changes.flatMap((c) => c.added),
-    ),
-  ).toEqual([])
+  const added = compareListing(catalogue, listingOf([row]), false).changed.flatMap(({ changes }) =>
+    changes.flatMap((change) => change.added),
+  )
+  expect(added).toEqual([])
   const isOpen = (one: string): boolean => catalogue.placeholderExchanges.has(one)
   const half = all.find((one) => one.exchanges.some(isOpen) && !one.exchanges.every(isOpen))!
-  const named = half.exchanges.filter((one) => !isOpen(one))
-  const bare = compareListing(catalogue, listingOf([{ ...rowOf(half), exchanges: ['x'] }]), {
-    ...real,
-    paths: { [half.path]: half.ask },
-  })
-  expect(bare.changed.flatMap(({ changes }) => changes.flatMap((c) => c.removed))).toEqual(named)
+  const real = half.exchanges.filter((one) => !isOpen(one))
+  const bare = compareListing(catalogue, listingOf([{ ...rowOf(half), exchanges: ['x'] }]), false)
+  expect(bare.changed.flatMap(({ changes }) => changes.flatMap((c) => c.removed))).toEqual(real)
   const exchanges = Object.fromEntries(open.exchanges.map((one) => [one, `real-${one}`]))
   const renamed = { ...rowOf(open), exchanges: Object.values(exchanges) }
-  const same = compareListing(catalogue, listingOf([renamed]), { ...real, paths: { [open.path]: open.ask }, exchanges })
-  expect(same.changed).toEqual([])
+  expect(compareListing(named({ exchanges }), listingOf([renamed]), false).changed).toEqual([])
+})
+
+test('a listed path that alone fits a placeholder is no new one, and of two that fit both are new', () => {
+  const path = 'market/usexchange_premium_pit'
+  const listing = (words: readonly string[]) => words.map((word) => ({ path: `market/${word}_premium_pit` }))
+  const one = compareListing(catalogue, listing(['acme']), false)
+  expect([one.new, one.unmapped.includes(path)]).toEqual([[], false])
+  const two = compareListing(catalogue, listing(['acme', 'other']), false)
+  expect([two.new.length, two.unmapped.includes(path)]).toEqual([2, true])
 })
 
 const deps = {
@@ -109,7 +115,7 @@ const inputOf = (url: string, key = 'metrics-key') => {
 
 test.each(mounts)('the provider is asked for its listing ($name)', async (mount) =>
   withSandbox(mount, {}, async ({ metricsUrl }) => {
-    // Whoever answers on this machine takes the catalogue's placeholders for names.
+    // The sandbox lists the catalogue's placeholders: they are its names.
     const none = { new: [], gone: [], changed: [], unmapped: [] }
     expect(await findDrift(inputOf(metricsUrl), deps)).toMatchObject(none)
     await expect(findDrift({ ...inputOf(metricsUrl), path: 'no/such' }, deps)).rejects.toMatchObject({

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseCommand } from '../../src/interfaces/cli/parse.ts'
+import { unnamedOptions } from '../../src/interfaces/cli/spec.ts'
 import { commandTable } from '../../src/interfaces/commands/table.ts'
 import { kindOf, kinds } from '../../src/base/option-kinds.ts'
 
@@ -24,6 +25,15 @@ test('an option holds what its kind reads, its default too', async () => {
   })
   expect(await read('sandbox', '--fault', 'a,b', '--fault', 'c')).toMatchObject({ fault: ['a,b', 'c'], port: 0 })
 })
+
+test.each(commandTable)(
+  'options of $name that nobody names have the values of a bare command line',
+  async ({ load }) => {
+    const command = await load()
+    const args = Object.keys(command.args ?? {}).filter((name) => name.startsWith('<'))
+    expect(unnamedOptions(command)).toEqual(parseCommand(command, args).options)
+  },
+)
 
 test.each([
   ['vacuum', '--keep', 'soon', '--keep: expected a time such as 7d or 12h, got "soon"'],

@@ -1,3 +1,4 @@
+import { noNames, withNames } from '../../src/catalog/names.ts'
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
@@ -93,7 +94,7 @@ const said = (parameters: Record<string, string[]>, own: Partial<Series> = {}, o
     { parameters, min: null, at: 0 },
     catalogue.wire,
     { series: { ...series, ...own }, endpoint: of },
-    { exchanges: { exchange_1: 'REAL' }, timestamp: 'interval_start' },
+    { timestamp: 'interval_start' },
   ).listed
 
 test('a series is left out by any list that does not hold its value', () => {
@@ -115,12 +116,11 @@ test('lists that say nothing leave nothing out: empty, absent, of a parameter th
   expect(said({ constructor: ['x'] })).toBe(true)
 })
 
-test('exchanges are compared as the provider spells them', () => {
-  const futures = [...catalogue.endpoints.values()].find(({ exchanges }) =>
-    exchanges.includes('aggregated'),
-  ) as Endpoint
-  expect(said({ e: ['REAL', 'aggregated'] }, { exchange: 'exchange_1' }, futures)).toBe(true)
-  expect(said({ e: ['exchange_1', 'aggregated'] }, { exchange: 'exchange_1' }, futures)).toBe(false)
+test('a mapped exchange is listed under its real name', () => {
+  const named = withNames(catalogue, { ...noNames, exchanges: { exchange_1: 'REAL' } })
+  const futures = [...named.endpoints.values()].find(({ exchanges }) => exchanges.includes('aggregated')) as Endpoint
+  expect(said({ e: ['REAL', 'aggregated'] }, { exchange: 'REAL' }, futures)).toBe(true)
+  expect(said({ e: ['exchange_1', 'aggregated'] }, { exchange: 'REAL' }, futures)).toBe(false)
 })
 
 test('address and keys are a setting; `metadata: false` asks for none', () => {
@@ -150,7 +150,7 @@ async function asked(
   const [sent, came]: [string[], (readonly [string, number | null | undefined])[]] = [[], []]
   await inFolder(async (root) => {
     const ask = (async ({ url, file }: { url: string; file: string }) => {
-      const path = new URL(url).searchParams.get('path')?.slice(1) ?? ''
+      const path = new URL(url).searchParams.get('path')?.slice(1) ?? 'the listing'
       sent.push(path)
       if (!known.includes(path)) return { outcome: { ...answered, ...otherwise } as Outcome, row: {} }
       writeFileSync(file, JSON.stringify({ parameters: { a: ['BTC'] }, timerange: { min: 1_438_214_400 } }))
@@ -158,8 +158,12 @@ async function asked(
     }) as unknown as Parameters<typeof askMetadata>[0]['ask']
     const wire = { ...catalogue.wire, metadata: keys }
     const asking = { ask, base: 'http://x', run: 'r', wire, concurrency: 2, file: (name: string) => `${root}/${name}` }
-    for (const { path, read: found } of await askMetadata(asking, paths, () => sandbox))
-      came.push([path, found === null ? null : found.min])
+    const due = {
+      plain: paths.plain,
+      guarded: paths.guarded.map((path) => ({ path, ask: path, placeholders: [path] })),
+    }
+    const heard = await askMetadata(asking, due, { isSandbox: () => sandbox, takesPlaceholders: () => sandbox })
+    for (const { path, read: found } of heard.answers) came.push([path, found === null ? null : found.min])
   })
   return [sent, came]
 }
@@ -184,6 +188,6 @@ test('metadata are asked of all paths once one has them, and of nobody else wher
 test('metadata of names that stand for others are asked of a sandbox only', async () => {
   const both = { plain: ['a'], guarded: ['x', 'y'] }
   expect((await asked(both, ['a', 'x'], gone, true))[0]).toEqual(['a', 'x', 'y'])
-  expect((await asked(both, ['a', 'x'], gone, false))[0]).toEqual(['a'])
+  expect((await asked(both, ['a', 'x'], gone, false))[0]).toEqual(['a', 'the listing'])
   expect((await asked({ plain: [], guarded: ['x'] }, ['x'], gone, true))[0]).toEqual(['x'])
 })

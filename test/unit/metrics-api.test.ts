@@ -34,13 +34,11 @@ test('a null dimension and a null window are left out', () => {
   expect(metricsUrl(base, wire, { endpoint: full, series: plain, window: null })).toMatch(/\?a=BTC&f=json$/)
 })
 
-test('mapped names and further parameters', () => {
+test('names of any signs and further parameters', () => {
   const url = metricsUrl(`${base}/gate/`, wire, {
-    endpoint: full,
-    series: { ...series, params: { quote: 'x y' } },
+    endpoint: { ...full, ask: 'protocols/real name_pit' },
+    series: { ...series, exchange: 'real&id', params: { quote: 'x y' } },
     window: null,
-    wirePath: 'protocols/real name_pit',
-    wireExchange: 'real&id',
   })
   expect(url).toMatch(/^https:\/\/api\.example\/gate\/v1\/metrics\/protocols\/real%20name_pit\?/)
   expect(url).toContain('&e=real%26id&')

@@ -40,6 +40,19 @@ test('every module of the program is the file, and of the kind, that Node itself
   expect(quick).toEqual(plain)
 })
 
+test('the HTTP client is loaded with the first connection, not with a command', () => {
+  const script = `
+    import { createRequire } from 'node:module'
+    const require = createRequire(${JSON.stringify(join(root, 'package.json'))})
+    const loaded = () => Object.keys(require.cache).filter((file) => /[\\/]undici[\\/]/.test(file)).length
+    await import(${JSON.stringify(join(root, 'src/interfaces/commands/fetch.ts'))})
+    const before = loaded()
+    const { exchangesWith } = await import(${JSON.stringify(join(root, 'src/sources/http/http.ts'))})
+    exchangesWith({ base: 'http://127.0.0.1:9', connections: 1, proxy: {} })
+    console.log(JSON.stringify([before, loaded() > 0]))`
+  expect(JSON.parse(printed(script, 'program'))).toEqual([0, true])
+})
+
 describe('what comes with the program is read once', () => {
   const script = `
     import { loadCatalogue } from ${JSON.stringify(join(root, 'src/catalog/load.ts'))}

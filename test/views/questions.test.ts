@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadCatalogue } from '../../src/catalog/load.ts'
 import { openLake } from '../../src/index.ts'
 import { plain, point, supply, threeDays } from '../helpers/three-days.ts'
 import { makeViews } from '../helpers/views.ts'
@@ -63,7 +64,7 @@ test('calendars, history, the catalogue and the status', async () => {
   ).toEqual(['ts'])
   expect((await lake.history('products')).numRows).toBe(30)
   await expect(lake.history('products; DROP')).rejects.toThrow(/such as products/)
-  expect((await lake.metrics()).numRows).toBe(112)
+  expect((await lake.metrics()).numRows).toBe(loadCatalogue().endpoints.size)
   const row = (await lake.status()).get(0)
   expect([row?.folder, Number(row?.version), Number(row?.points)]).toEqual([root, 1, 12])
   expect(lake.folder).toBe(root)
@@ -95,6 +96,19 @@ test('a stamp stands in the state of knowledge of the lake that is asked, each p
     registry_backfill: true,
     mine: 'x',
   })
+})
+
+test('variables, column names and counts reach a command as they were given, not as text of a command line', async () => {
+  const lake = await openLake(days.root, { set: { code: '007', share: '0.50', flag: 'true' } })
+  const query = `SELECT getvariable('code') AS code, getvariable('share') AS share, getvariable('flag') AS flag`
+  const { variables } = await lake.stamp(query, join(days.root, 'texts.parquet'))
+  expect(variables).toEqual({ code: '007', share: '0.50', flag: 'true' })
+  const later = `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-02', '2024-03-06', '1 day'))
+    SELECT ts, v, lead(v) OVER (ORDER BY ts) AS "next, later" FROM pit_join('d', '${supply}', '24h') ORDER BY ts`
+  expect((await lake.lookahead(later, { cutoffs: 2, labels: ['next, later'] })).verdict).toBe('clean')
+  await expect(lake.lookahead(later, { cutoffs: 2.5 })).rejects.toThrow(/^cutoffs: expected a whole number from 1/)
+  await expect(lake.stamp(query, 'texts.csv')).rejects.toThrow(/expected a name that ends in \.parquet/)
+  await lake.close()
 })
 
 test('a lake stands at its version until it is refreshed', async () => {

@@ -83,12 +83,20 @@ export function rangeOf({ since, until }: Pick<Selecting, 'since' | 'until'>): P
 }
 
 /** What ends a run: a signal, or `--timeout`, in seconds. */
-export function withinTime({ options, signal, sleep }: Typed<typeof timeoutOption>): Pick<Deps, 'signal' | 'sleep'> {
-  return { signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeout * 1000)]), sleep }
+export function withinTime(call: Typed<typeof timeoutOption>): Pick<Deps, 'signal' | 'sleep'> {
+  return withinSeconds(call, call.options.timeout)
 }
 
+/** What ends a run: a signal, or so many seconds. */
+export function withinSeconds({ signal, sleep }: Pick<Deps, 'signal' | 'sleep'>, seconds: number) {
+  return { signal: AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]), sleep }
+}
+
+/** Seconds that a command that runs stamped queries may take, unless it is told otherwise. */
+export const stampSeconds = 3600
+
 /** How long a command that runs stamped queries may take. */
-export const timeoutOption = { '--timeout SECONDS': ['give up after so long', '3600'] } as const
+export const timeoutOption = { '--timeout SECONDS': ['give up after so long', `${stampSeconds}`] } as const
 
 /**
  * What the flags and the config file select: flags for paths, assets or dimensions make a selection of

@@ -6,6 +6,7 @@ import {
   type CommandSpec,
   type OptionRow,
   type Input,
+  isSwitch,
   type ListedCommand,
   longOf,
   optionRows,
@@ -30,8 +31,6 @@ export function parseCommand<Table extends OptionTable>(
   }
   return { args: command.args, options: command.opts<Input<Table>['options']>() }
 }
-
-const takesNothing = (flags: string): boolean => !/[A-Z]/.test(flags)
 
 /** What `--help` prints: the same table. */
 export function helpText(spec: ListedCommand): string {
@@ -64,7 +63,7 @@ function build(spec: NamedCommand): Command {
     command.addOption(option)
     // What nobody named: switches that are off, and lists of nothing.
     if (row.repeatable === true) command.setOptionValue(option.attributeName(), [])
-    else if (takesNothing(row.flags) && !option.negate) command.setOptionValue(option.attributeName(), false)
+    else if (isSwitch(row.flags) && !option.negate) command.setOptionValue(option.attributeName(), false)
   }
   return command
 }
@@ -75,7 +74,7 @@ function optionOf({ flags, kind, about, ...spec }: OptionRow): Option {
   const read = (value: string): unknown => kind.read(longOf(flags), value)
   const many = (value: unknown): unknown => (kind.name === 'list' ? value : [value])
   if (spec.default !== undefined) option.default(read(spec.default), JSON.stringify(spec.default))
-  if (takesNothing(flags)) return option
+  if (isSwitch(flags)) return option
   return option.argParser((value: string, before: unknown) =>
     spec.repeatable === true ? [before, many(read(value))].flat() : read(value),
   )

@@ -168,7 +168,7 @@ const commonOptions = {
 export type OptionRow = OptionSpec & { readonly flags: string; readonly kind: Kind }
 
 /** All options of a command. */
-export function optionsOf(spec: CommandSpec): readonly OptionRow[] {
+export function optionsOf(spec: CommandHead<OptionTable>): readonly OptionRow[] {
   const json = 'run' in spec ? {} : { '--json': 'one JSON document on stdout' }
   return optionRows({ ...spec.options, ...json, ...commonOptions })
 }
@@ -183,6 +183,26 @@ export function optionRows(table: OptionTable): readonly OptionRow[] {
     return { flags, kind, about, ...(usual !== undefined && { default: usual }) }
   })
 }
+
+/**
+ * Values of a command's options if none is named: switches that are off, empty lists, defaults. For callers that give the
+ * values of options themselves instead of a command line.
+ */
+export function unnamedOptions<Table extends OptionTable>(
+  spec: CommandHead<Table>,
+): OptionValues<typeof commonOptions> & OptionValues<Table> {
+  const values = optionsOf(spec).map(({ flags, kind, repeatable, default: usual }): [string, unknown] => {
+    const long = longOf(flags)
+    const name = long.replace(/^--(?:no-)?/, '').replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+    if (isSwitch(flags)) return [name, long.startsWith('--no-')]
+    if (repeatable === true) return [name, []]
+    return [name, usual === undefined ? undefined : kind.read(long, usual)]
+  })
+  return Object.fromEntries(values) as OptionValues<typeof commonOptions> & OptionValues<Table>
+}
+
+/** Whether an option takes no value, as `--json`. */
+export const isSwitch = (flags: string): boolean => !/[A-Z]/.test(flags)
 
 /** The long name of an option: `--out`. */
 export const longOf = (flags: string): string => /--[a-z-]+/.exec(flags)?.[0] ?? flags

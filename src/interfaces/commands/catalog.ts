@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { Document, stringify } from 'yaml'
 import { type Catalogue, dimensions, type Endpoint, type Resource, standardRule } from '../../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../../catalog/export.ts'
+import { isOpenExchange } from '../../catalog/names.ts'
 import { describeRule } from '../../catalog/rule-kinds.ts'
 import type { Rule } from '../../catalog/availability.ts'
 import type { Link } from '../../catalog/schema.ts'
@@ -151,7 +152,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint): string {
   const takes = Object.entries({ since, until, format, 'timestamp format': endpoint.timestampFormat })
   const taken = takes.flatMap(([name, is]) => (is ? [name] : []))
   const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
-  const mapped = endpoint.exchanges.some((id) => catalogue.placeholderExchanges.has(id))
+  const mapped = endpoint.exchanges.some((id) => isOpenExchange(catalogue, id))
   return `${endpoint.path}\n${indented([
     ['about', endpoint.about],
     endpoint.intervals.length === 0 && ['intervals', 'none; the whole series comes each time'],

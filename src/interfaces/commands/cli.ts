@@ -7,8 +7,6 @@ import { wrapped } from '../../base/figures.ts'
 import { cleanUp, leave, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
 import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../cli/spec.ts'
 import { commandTable } from './table.ts'
-import { join } from 'node:path'
-import { temporaryFolder, writePrivate } from '../../lake/store/files.ts'
 
 /** Runs one command line with the real world behind it; returns the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -180,37 +178,4 @@ function wordsOf(error: unknown, { env }: Deps): string {
 function quietPipe(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
-}
-
-/** What a program says to a command. */
-interface Asking extends Pick<Deps, 'signal' | 'sleep'> {
-  readonly folder: string
-  /** What the process may hold, where somebody said it. */
-  readonly memory: string | undefined
-  /** Ends that are answers, too, beside 0. */
-  readonly ends?: readonly number[]
-}
-
-/** The document that a command prints with `--json`, for a program that asks it. */
-export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {
-  const said: string[] = []
-  const { sleep, signal, memory } = asking
-  const bound = memory === undefined ? [] : ['--memory', memory]
-  const silent = { stderr: () => undefined, live: () => undefined, isTerminal: false }
-  const deps = { ...ownWorld(), ...silent, stdout: (text: string) => void said.push(text), sleep, signal }
-  try {
-    await dispatch([...line, ...bound, '--data', asking.folder, '--json'], deps)
-  } catch (error) {
-    if (said.length === 0 || asking.ends?.includes(exitCode(error)) !== true) throw error
-  }
-  return JSON.parse(said.join('')) as Document
-}
-
-/** Runs a command about a query and returns its document; the query stands in a temporary file meanwhile. */
-export async function askAbout<Document>(line: readonly string[], query: string, asking: Asking): Promise<Document> {
-  const [name = '', ...options] = line
-  await using folder = await temporaryFolder()
-  const file = join(folder.path, 'query.sql')
-  await writePrivate(file, query)
-  return await askCommand([name, file, ...options], asking)
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { exitCode, gravest } from '../../base/errors.ts'
+import { day } from '../../base/time.ts'
 import { explained } from './frame.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -18,11 +19,12 @@ import {
   type CommandAnswer,
   documentText,
   type OptionTable,
+  type OptionValues,
   talking,
+  unnamedOptions,
 } from '../cli/spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../../base/figures.ts'
-import { parseCommand } from '../cli/parse.ts'
 import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './upkeep.ts'
@@ -32,8 +34,8 @@ import { lakeWorld, noProvider, providersOf, requireLake } from '../cli/world.ts
 /** What became of one step: a line without its name, and the document of the command behind it; null where it has none. */
 type StepEnd = Readonly<{ code: number; line: string; report: unknown }>
 
-/** Superseded files are kept for so long: whoever copies or reads an older version has that time. */
-const vacuumKeep = '30d'
+/** Superseded files are kept for so many seconds: whoever copies or reads an older version has that time. */
+const vacuumKeep = 30 * day
 
 export const dailyCommand = talking({
   recorded: true,
@@ -88,25 +90,25 @@ function steps(call: Call, dry: boolean): Step[] {
   const key = call.env[keyVariable]
   // What follows a fetch by itself has a step of its own here.
   const apart = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
-  const fetched = typedAs(apart, fetchCommand, [], ({ points_added, requests, version }) => {
+  const fetched = answerOf(apart, fetchCommand, {}, ({ points_added, requests, version }) => {
     return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
   })
-  const planned = typedAs(call, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
+  const planned = answerOf(call, { ...planCommand, answer: answerPlan }, {}, ({ requests, credits, points }) => {
     return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
   })
-  const synced = typedAs(apart, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
+  const synced = answerOf(apart, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
     return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
   })
-  const computed = typedAs(call, featuresCommand, [], ({ features }) => summed(features))
-  const verified = typedAs(call, verifyCommand, [], (report) => {
+  const computed = answerOf(call, featuresCommand, {}, ({ features }) => summed(features))
+  const verified = answerOf(call, verifyCommand, {}, (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report
     const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
     return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
   })
-  const paged = typedAs(call, statusCommand, ['--html', page], ({ trust }) => `${page} written; trust: ${trust}`)
-  const really = dry ? [] : ['--yes']
-  const vacuumed = typedAs(call, vacuumCommand, ['--keep', vacuumKeep, ...really], ({ data, journal, exports }) => {
+  const paged = answerOf(call, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
+  const vacuuming = { keep: vacuumKeep, yes: !dry }
+  const vacuumed = answerOf(call, vacuumCommand, vacuuming, ({ data, journal, exports }) => {
     return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
   })
   return [
@@ -140,19 +142,18 @@ async function failed({ settings, env }: Call, thrown: unknown, report: unknown 
   return { code: exitCode(error), line: redact(text, givenKeys(env)).replaceAll('\n', '; '), report }
 }
 
-/** Has a command answer as if it had been typed with these flags; its document, or its complaint, becomes the line. */
-function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
+/** Has the function behind a command answer; its document, or its complaint, becomes the line of a step. */
+function answerOf<Table extends OptionTable, Said extends CommandAnswer>(
   call: Call,
   spec: AnsweringSpec<Table, Said>,
-  flags: readonly string[],
+  named: Partial<OptionValues<Table>>,
   line: (report: Said['document']) => string,
 ): () => Promise<StepEnd> {
-  const { config, data, verbose } = call.options
+  const { config, data, memory, verbose } = call.options
   const stderr = (part: string): void => void ((verbose || part.startsWith('note: ')) && call.stderr(part))
-  const same = Object.entries({ config, data }).flatMap(([name, value]) => (value ? [`--${name}=${value}`] : []))
   return async () => {
-    const typed = parseCommand({ ...spec, name: 'daily' }, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
-    const own = { ...call, ...typed, stderr, live: () => undefined, isTerminal: false }
+    const options = { ...unnamedOptions(spec), config, data, memory, verbose, ...named }
+    const own = { ...call, args: [], options, stderr, live: () => undefined, isTerminal: false }
     const { document, error = null, code = 0 } = await spec.answer(own)
     // Also a run that ends with a complaint has its document by then.
     return error === null ? { code, line: line(document), report: document } : await failed(call, error, document)

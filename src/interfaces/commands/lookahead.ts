@@ -27,6 +27,9 @@ import { answering, type Deps, showLive, type Typed } from '../cli/spec.ts'
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
+/** Seconds that a trial may take, unless it is told otherwise. */
+export const lookaheadSeconds = 600
+
 export const lookaheadCommand = answering({
   viewsBefore: true,
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input' },
@@ -44,7 +47,7 @@ export const lookaheadCommand = answering({
       repeatable: true,
     },
     ...setOption,
-    '--timeout SECONDS': ['give up after so long', '600'],
+    '--timeout SECONDS': ['give up after so long', `${lookaheadSeconds}`],
   },
   details: `The query runs on the whole lake, and again at many timestamps T as if nothing after T were known. Its rows up to T must be
 the same in both. Some runs hide the data that arrived right after each of many decisions, and find where to cut.
@@ -69,9 +72,7 @@ lookahead in TypeScript do.`,
     const files = own.map(([name, path]): OwnFile => [name, resolve(call.cwd, path)])
     const within = withinTime(call)
     const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)
-    // Unless somebody says how often, what is proved runs a few times only.
-    const runs = cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
-    const trial: TrialInput = { ts, labels, ...runs, tolerance, onCutoff }
+    const trial: TrialInput = { ts, labels, ...trialSize(cutoffs), tolerance, onCutoff }
     const proof = options.function
       ? await proveProgram(settings.data, trial, { ...call, ...within }, files)
       : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
@@ -79,6 +80,7 @@ lookahead in TypeScript do.`,
   },
 })
 
+/** Tries a query on the whole lake and without parts of its future. */
 export async function proveQuery(
   { text, set }: GivenQuery,
   trial: TrialInput,
@@ -96,6 +98,11 @@ export async function proveQuery(
   }
   const planned = preparation.length > 0 ? { planned: single } : {}
   return await proveNoLookahead(open, { ...trial, ...planned, sql, preparation }, run)
+}
+
+/** How often a query runs without a part of the future; unless the caller says so, what is proved runs a few times only. */
+export function trialSize(cutoffs: number | undefined): Pick<TrialInput, 'cutoffs' | 'control'> {
+  return cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
 }
 
 /** Proves a stamped result, for a certificate. */

@@ -5,11 +5,11 @@ import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
 import { noteTexts } from '../../query/note-texts.ts'
-import { replay, type Replayed, stamp } from '../../trust/results/stamp.ts'
+import { replay, type Replayed, stamp, type Stamped } from '../../trust/results/stamp.ts'
 import { outFile } from '../../lake/store/output.ts'
 import { readGiven, stampedPath, timeoutOption, withinTime } from '../cli/context.ts'
 import { checkEnding, knowledgeFlags, knowledgeOf, variablesOf } from './query.ts'
-import { answering, type Input, showLive } from '../cli/spec.ts'
+import { answering, type Call, type Deps, type Input, showLive } from '../cli/spec.ts'
 import { programName } from '../cli/process.ts'
 import { lakeWorld, openedLake } from '../cli/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
@@ -27,23 +27,41 @@ export const stampCommand = answering({
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
   answer: async (call) => {
-    const { settings, catalogue, stderr } = call
     const [file = ''] = call.args
     const { out } = call.options
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
-    checkEnding(out, stampEndings)
-    await openedLake(call)
-    const path = resolve(call.cwd, out)
-    outFile(path, settings.data).discard()
     const query = readGiven(call, file, 'a file that can be read')
-    const what = { root: settings.data, catalogue, query, out: path, variables: allVariables(call) }
-    const stamped = await stamp(what, withinTime(call), lakeWorld(call, 'stamp'))
+    const stamped = await stampQuery(call, { query, out, variables: allVariables(call) }, withinTime(call))
     const { version, digest, noted = [] } = stamped
-    for (const note of noteTexts(noted, 'terminal')) stderr(`note: ${note}\n`)
+    for (const note of noteTexts(noted, 'terminal')) call.stderr(`note: ${note}\n`)
     const words = () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`
     return { document: stamped, words }
   },
 })
+
+/** A query to stamp. */
+interface StampRequest {
+  readonly query: string
+  /** The Parquet file to write, from the folder of the call. */
+  readonly out: string
+  /** Session variables, `as_of` and `observed_as_of` among them. */
+  readonly variables: SessionVariables
+}
+
+/** Runs a query and stamps its result. */
+export async function stampQuery(
+  call: Call,
+  { query, out, variables }: StampRequest,
+  within: Pick<Deps, 'signal' | 'sleep'>,
+): Promise<Stamped> {
+  checkEnding(out, stampEndings)
+  await openedLake(call)
+  const { data: root } = call.settings
+  const path = resolve(call.cwd, out)
+  outFile(path, root).discard()
+  const { catalogue } = call
+  return await stamp({ root, catalogue, query, out: path, variables }, within, lakeWorld(call, 'stamp'))
+}
 
 export const replayCommand = answering({
   args: { '<file>': 'a Parquet file that pitlake stamp wrote' },

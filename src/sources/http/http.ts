@@ -3,7 +3,8 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Dispatcher, EnvHttpProxyAgent as ProxyAgent, errors as Errors } from 'undici'
+import type * as Undici from 'undici'
+import type { Dispatcher } from 'undici'
 import { isLoopback } from '../../catalog/settings.ts'
 import { LakeError } from '../../base/errors.ts'
 import { redact } from '../../base/secrets.ts'
@@ -18,11 +19,10 @@ import {
   type QueryParameter,
 } from './outcome.ts'
 
-// The whole package would bring its fetch, its WebSocket and its mocks, too: half of what it takes to load.
-const undici = createRequire(import.meta.resolve('undici'))
-const EnvHttpProxyAgent = undici('./lib/dispatcher/env-http-proxy-agent') as typeof ProxyAgent
-const errors = undici('./lib/core/errors') as typeof Errors
-Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).prototype, undici('./lib/api'))
+const require = createRequire(import.meta.url)
+
+/** The HTTP client, loaded with the first connection: most commands load this file and request nothing. */
+const loadUndici = (): typeof Undici => require('undici') as typeof Undici
 
 /** The values of the usual proxy variables, where they are set. */
 export type ProxySettings = Readonly<Partial<Record<'http' | 'https' | 'all' | 'none', string | undefined>>>
@@ -114,6 +114,7 @@ function createDispatcher(options: Pick<HttpOptions, 'base' | 'connections' | 't
   const { proxy } = options
   const timeouts = timeoutsOf(options)
   const chosen = (protocol === 'https:' ? proxy.https : proxy.http) || proxy.all || ''
+  const { EnvHttpProxyAgent } = loadUndici()
   return new EnvHttpProxyAgent({
     connections: options.connections,
     pipelining: 1,
@@ -288,7 +289,7 @@ function reasonOf(code: string, error: unknown, answered: boolean): AgainReason 
     return 'connect'
   // A proxy that refuses the tunnel shows up as an aborted request that nobody aborted.
   if (code === 'UND_ERR_ABORTED') return 'connect'
-  if (error instanceof errors.HTTPParserError) return 'protocol'
+  if (error instanceof loadUndici().errors.HTTPParserError) return 'protocol'
   return 'reset'
 }
 

@@ -7,15 +7,12 @@ import { percentEncoded } from '../http/http.ts'
 import { redact } from '../../base/secrets.ts'
 import type { Window } from '../../base/windows.ts'
 
-/** One request to the metrics API, in the catalogue's names and, where they differ, in the provider's. */
+/** One request to the metrics API, in the provider's own names. */
 interface MetricsAsk {
   readonly endpoint: Endpoint
   readonly series: Series
   /** Null asks for the whole series; only endpoints that take since and until are given one. */
   readonly window: Window | null
-  /** The path and exchange as the provider spells them, where a placeholder of the catalogue was mapped. */
-  readonly wirePath?: string | undefined
-  readonly wireExchange?: string | undefined
 }
 
 /**
@@ -31,12 +28,11 @@ export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
   }
   add(endpoint.since, keys.since, window?.since ?? null)
   add(endpoint.until, keys.until, window?.until ?? null)
-  const spelt = { ...series, exchange: series.exchange === null ? null : (ask.wireExchange ?? series.exchange) }
-  for (const { one, many } of dimensions) add(endpoint[many].length > 0, keys[one], spelt[one])
+  for (const { one, many } of dimensions) add(endpoint[many].length > 0, keys[one], series[one])
   add(endpoint.format, keys.format, 'json')
   for (const [key, value] of Object.entries(series.params)) add(true, key, value)
   const encoded = query.map((pair) => pair.map(percentEncoded).join('='))
-  return `${pathUrl(base, wire, ask.wirePath ?? endpoint.ask)}?${encoded.join('&')}`
+  return `${pathUrl(base, wire, endpoint.ask)}?${encoded.join('&')}`
 }
 
 /** The address of the listing of assets. */

@@ -324,15 +324,11 @@ function firstLessons(asking: Asking, ask: Ask, outcome: Outcome, stop: (by: Sto
 
 function urlOf(asking: Asking, ask: Ask): string {
   const { catalogue, settings } = asking.input
-  const { paths, exchanges, timestamp } = settings.metrics
   const { series, endpoint } = ask
-  const wireExchange = series.exchange === null ? undefined : exchanges[series.exchange]
   return metricsUrl(asking.connection.base, catalogue.wire, {
     series,
     endpoint,
-    window: timestamp === 'interval_end' ? endsOf(ask) : ask.window,
-    wirePath: paths[endpoint.path],
-    wireExchange,
+    window: settings.metrics.timestamp === 'interval_end' ? endsOf(ask) : ask.window,
   })
 }
 

@@ -246,20 +246,19 @@ const partName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(
-  { ledger, provider, input }: BatchContext,
+  { ledger, provider }: BatchContext,
   answers: readonly (readonly AnswerWithBody[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
 ) {
   const ids = answers.flat().map(({ ask }) => ask.series.id)
   const coverage = heldCoverage(ledger, ids)
-  const names = input.settings.metrics.paths
   const lost = heldLost(ledger, ids)
   const known = new Set(heldRevisable(ledger))
   return answers.flatMap((part): PartToConvert[] => {
     const [first] = part
     if (!first) return []
     const { interval, endpoint } = first.ask
-    const { path: metric, overlap } = endpoint
+    const { path: metric, ask: wireName, overlap } = endpoint
     // Once a lake has vintages of a metric it goes on with them, whatever a catalogue says later.
     const revisable = endpoint.revisable || known.has(metric) ? ('observed' as const) : undefined
     const bodies = part.map((one) => ({
@@ -267,7 +266,7 @@ function partsOf(
       standing: standing.get(one.ask.series.id),
       lost: lost.get(one.ask.series.id),
     }))
-    return [{ metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap, revisable, bodies }]
+    return [{ metric, wireName, interval, rules: endpoint.rules[interval], overlap, revisable, bodies }]
   })
 }
 

@@ -4,7 +4,6 @@ import { type ListedEndpoint, readListing } from '../../catalog/listing.ts'
 import { LakeError } from '../../base/errors.ts'
 import { assetsUrl, metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import { describeOutcome, resumeHint, type Outcome } from '../http/outcome.ts'
-import { isLoopback } from '../../catalog/settings.ts'
 import { askBeside, type BesideDeps } from '../http/connection.ts'
 
 /** The catalogue's provider and the listing to compare with. */
@@ -19,11 +18,9 @@ interface DriftInput extends MetricsProvider {
 
 /** Compares the catalogue with the provider's own listing. */
 export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<CatalogueDrift> {
-  const { settings, catalogue, all } = input
-  const { url, paths, exchanges } = settings.metrics
+  const { catalogue, all } = input
   const listing = input.file ? readListing(input.file.name, input.file.text) : await askListing(input, deps)
-  const placeholders = url !== null && isLoopback(url)
-  return compareListing(catalogue, listing, { paths, exchanges, placeholders, all })
+  return compareListing(catalogue, listing, all)
 }
 
 /** The path below the API's prefix at which providers without a listing in their metadata list their endpoints. */

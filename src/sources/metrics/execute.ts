@@ -36,8 +36,8 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
     commitNow: committing.commitNow,
     onSettled: (ask) => tell({ kind: 'settled', ask }),
   }
-  const { settings, catalogue } = input
-  const reasonOf = ({ series, endpoint }: Ask): string | null => unmapped(settings, catalogue, series, endpoint)
+  const { catalogue } = input
+  const reasonOf = ({ series, endpoint }: Ask): string | null => unmapped(catalogue, series, endpoint)
   const guarded = plan.asks.filter((ask) => reasonOf(ask) !== null)
   const others = inOrder(open, guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null))
   try {

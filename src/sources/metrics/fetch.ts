@@ -1,9 +1,13 @@
 import { checkSelections } from '../../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
 import { selectionMarks } from '../../lake/ledger/held-runs.ts'
-import { metadataDue } from './metadata.ts'
+import { metadataDue, standingMetadata } from './metadata.ts'
+import { type Named, resolveNames, unnamedSelections } from './names.ts'
+import { namesKey } from './held-names.ts'
+import { commit } from '../../lake/ledger/commit.ts'
+import { canonical, type Json } from '../../lake/ledger/entry.ts'
 import { type PlanInput, planOn } from './prepare.ts'
-import { connected, type IngestDeps, type MetricsInput, withMetrics, type Purpose } from './run.ts'
+import { connected, type IngestDeps, type MetricsInput, type MetricsRun, withMetrics, type Purpose } from './run.ts'
 import { type IngestSummary, verdict } from './run-summary.ts'
 import { selectedPlaceholders } from './unmapped.ts'
 
@@ -16,26 +20,48 @@ interface IngestInput extends PlanInput, MetricsInput {
 /** Brings the selected series up to date. Resuming is planning again, so it may end at any instant. */
 export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise<IngestSummary> {
   // A slip of the call leaves nothing in a folder that is no lake.
-  checkSelections(input.catalogue, input.selections)
+  checkSelections(input.catalogue, unnamedSelections(input.catalogue, input.selections))
   const { budget = null, eager: polls = false } = input
   const purpose: Purpose = { name: 'fetch', budget, polls, onBatch: () => undefined }
   return await withMetrics(input, deps, purpose, async (run) => {
-    const listing = wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros())
-    const due = metadataDue(input, run.ledger, deps.nowMicros())
+    const { ledger } = run
+    // What a configuration contradicts is refused before anything is requested.
+    const known = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: null }).catalogue
+    const open = unnamedSelections(known, input.selections)
+    const listing = wantsListing(open) && isListingDue(ledger, deps.nowMicros())
+    const due = metadataDue({ ...input, catalogue: known, selections: open }, ledger, deps.nowMicros())
+    let paths: readonly string[] | null = null
     if (listing || due.plain.length + due.guarded.length > 0)
       await connected(run, async ({ list, describe }) => {
         if (listing) await list()
-        await describe(due)
+        paths = await describe(due)
       })
-    const plan = await planOn(input, run.ledger)
+    const named = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: paths })
+    const own = { ...input, catalogue: named.catalogue }
+    checkSelections(own.catalogue, own.selections)
+    await recordNames(run, named)
+    const planned = await planOn(own, ledger)
+    const plan = { ...planned, notes: [...planned.notes, ...named.notes] }
+    await selectedPlaceholders(own, ledger)
     if (plan.asks.length === 0 && plan.blocked.length === 0) deps.onEvent({ kind: 'planned', plan })
     else {
       // What converts answers is a quarter of the program, and loaded only where there is something to ask.
       const { execute } = await import('./execute.ts')
-      await execute(run, plan, selectionMarks(input.selections))
+      await execute({ ...run, input: own }, plan, selectionMarks(input.selections))
+      // Without metadata nobody had answered before.
+      await recordNames(run, named)
     }
-    run.tally.unmapped(await selectedPlaceholders(input, run.ledger))
+    run.tally.unmapped(await selectedPlaceholders(own, ledger))
     const value = run.tally.summary(run.id)
     return { value, stopped_by: value.stopped_by, error: verdict(value) }
   })
+}
+
+/** Records the provider's names once it is known who the provider is; unchanged names are no news. */
+async function recordNames({ ledger, id, deps, input, tally }: MetricsRun, { names, isNew }: Named): Promise<void> {
+  const { provider } = ledger.head()
+  if (!isNew || provider?.metrics === undefined) return
+  const { providerMoved } = input
+  const state = { [namesKey]: JSON.parse(canonical(names)) as Json }
+  tally.version(await commit(ledger, { job: 'fetch', run: id, provider, providerMoved, state }, deps))
 }

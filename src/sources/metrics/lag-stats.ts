@@ -6,7 +6,7 @@ import { jsonOf } from '../../base/json.ts'
 import { readText, sizeOf } from '../../lake/store/files.ts'
 import { day, type Interval, isInterval } from '../../base/time.ts'
 import { metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
-import { metadataPerMinute, metadataRetries, wirePathOf } from './metadata.ts'
+import { metadataPerMinute, metadataRetries } from './metadata.ts'
 
 /** How late the points of a series usually come, by the provider's own statistics: a hint for when to ask, never a rule. */
 export interface LagHint {
@@ -94,20 +94,17 @@ export async function askLagStats(
   wanted: readonly Wanted[],
   deps: BesideDeps,
 ): Promise<ReadonlyMap<string, LagStatistics>> {
-  const { settings, catalogue } = provider
+  const { catalogue } = provider
   const hints = new Map<string, LagStatistics>()
   const template = catalogue.wire.metadata?.stats
-  const { paths } = settings.metrics
-  const series = new Map(
-    wanted.filter(({ endpoint }) => !isNameless(endpoint, paths)).map((one) => [one.endpoint.path, one]),
-  )
+  const series = new Map(wanted.filter(({ endpoint }) => !isNameless(endpoint)).map((one) => [one.endpoint.path, one]))
   if (template === undefined || series.size === 0) return hints
   const how = { perMinute: metadataPerMinute, retry: { ...metadataRetries, attempts: 1, limitedAttempts: 1 } }
   await askBeside(metricsAccess(provider, largest), deps, how, async ({ ask, base, file }) => {
     let asked = 0
     for (const [path, { endpoint, series: of }] of [...series].slice(0, mostPaths)) {
       const named = template.replace('{asset}', () => encodeURIComponent(of.asset))
-      const url = metadataUrl(base, named, wirePathOf(settings.metrics, endpoint))
+      const url = metadataUrl(base, named, endpoint.ask)
       const { outcome } = await ask({ id: `lag-${++asked}`, url, file: file(`${asked}.json`), bucket: 'metadata' })
       const body = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largest
       const hint = body ? readLagStats(await readText(outcome.file)) : null

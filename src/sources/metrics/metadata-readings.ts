@@ -26,6 +26,8 @@ const instant = z
 export interface PathMetadata {
   /** The values that each parameter takes, sorted, by query key. */
   readonly parameters: Readonly<Record<string, readonly string[]>>
+  /** The values that stand in where a request names none, by query key; left out where the metadata name none. */
+  readonly defaults?: Readonly<Record<string, readonly string[]>> | undefined
   /** Where history begins; null if the metadata do not say. */
   readonly min: Instant | null
 }
@@ -34,6 +36,7 @@ export interface PathMetadata {
 export function readMetadata(text: string, keys: MetadataWire): PathMetadata | null {
   const body = z.looseObject({
     [keys.parameters]: z.record(z.string(), values),
+    ...(keys.defaults !== undefined && { [keys.defaults]: z.record(z.string(), values).optional().catch(undefined) }),
     [keys.timerange]: z
       .looseObject({ [keys.min]: instant })
       .nullish()
@@ -43,11 +46,13 @@ export function readMetadata(text: string, keys: MetadataWire): PathMetadata | n
   if (data === undefined) return null
   const lists = data[keys.parameters] as Record<string, string[]>
   const range = data[keys.timerange] as Record<string, Instant | null | undefined> | null | undefined
+  const standard = keys.defaults === undefined ? undefined : data[keys.defaults]
   return {
     // Sorted: another order says nothing new.
     parameters: Object.fromEntries(
       Object.entries(lists).map(([key, list]): [string, readonly string[]] => [key, [...new Set(list)].toSorted()]),
     ),
+    ...(standard !== undefined && { defaults: standard as Record<string, string[]> }),
     min: range?.[keys.min] ?? null,
   }
 }
@@ -68,25 +73,23 @@ export interface SeriesMetadata {
 }
 
 /**
- * What metadata say of a series, with its exchange as the provider spells it. An empty list says nothing; nor does one
- * that names none of the values that the catalogue knows, because then the two spell them differently.
+ * What metadata say of a series. An empty list says nothing; nor does one that names none of the values that the catalogue
+ * knows, because then the two spell them differently.
  */
 export function saidOf(
   { parameters, min, at }: DatedMetadata,
   { queryKeys }: Wire,
   { series, endpoint }: { readonly series: Series; readonly endpoint: Endpoint },
-  { exchanges, timestamp }: Pick<MetricsSettings, 'exchanges' | 'timestamp'>,
+  { timestamp }: Pick<MetricsSettings, 'timestamp'>,
 ): SeriesMetadata {
-  const spelt = (name: string): string => exchanges[name] ?? name
   const names = (name: QueryKey, own: string | null, known: readonly string[]): boolean => {
     const key = queryKeys[name]
     const list = Object.hasOwn(parameters, key) ? (parameters[key] ?? []) : []
     const says = known.length === 0 ? list.length > 0 : known.some((one) => list.includes(one))
     return own === null || !says || list.includes(own)
   }
-  const own = { ...series, exchange: series.exchange === null ? null : spelt(series.exchange) }
-  const known = { ...endpoint, exchanges: endpoint.exchanges.map(spelt) }
-  const listed = names('asset', own.asset, []) && dimensions.every(({ one, many }) => names(one, own[one], known[many]))
+  const listed =
+    names('asset', series.asset, []) && dimensions.every(({ one, many }) => names(one, series[one], endpoint[many]))
   // An end is told of the interval before it.
   return { listed, start: min !== null && timestamp === 'interval_end' ? min - 1 : min, at }
 }

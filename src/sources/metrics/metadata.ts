@@ -1,7 +1,10 @@
 import type { Outcome } from '../http/outcome.ts'
 import { readText, sizeOf } from '../../lake/store/files.ts'
 import pLimit from 'p-limit'
-import { type Endpoint, isNameless } from '../../catalog/catalogue.ts'
+import { type Catalogue, type Endpoint, isNameless } from '../../catalog/catalogue.ts'
+import { readListing } from '../../catalog/listing.ts'
+import { fittingPaths, isOpenExchange } from '../../catalog/names.ts'
+import { LakeError } from '../../base/errors.ts'
 import type { Wire } from '../../catalog/wire.ts'
 import { askedPaths, type Selection } from '../../catalog/series.ts'
 import type { AskOne } from '../http/request-rows.ts'
@@ -9,11 +12,10 @@ import { type DatedMetadata, type PathMetadata, readMetadata } from './metadata-
 import { metadataUrl, type MetricsProvider } from './api.ts'
 import { type RetryPolicy, usualRetries } from '../http/retry.ts'
 import { commit, type CommitDeps, type Draft, type Version } from '../../lake/ledger/commit.ts'
-import { canonical, type RequestRow } from '../../lake/ledger/entry.ts'
+import { canonical, type Json, type RequestRow } from '../../lake/ledger/entry.ts'
 import { heldPassing, heldPassingFrom, heldStates } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { listOf, mapOf, orNull, real, shape, text } from '../../base/value-checks.ts'
-import type { MetricsSettings } from '../../catalog/settings.ts'
+import { listOf, mapOf, maybe, orNull, real, shape, text } from '../../base/value-checks.ts'
 import { day } from '../../base/time.ts'
 
 /** The metadata of each path, by its name on the wire. */
@@ -29,15 +31,19 @@ export const metadataRetries: RetryPolicy = { ...usualRetries, attempts: 3, limi
 const prefix = 'metadata/'
 /** Noted where the provider has none at all. */
 const absent = 'metadata'
+/** When the listing of paths was requested is noted under this. */
+const listed = 'listing'
 const patience = 7 * day * 1_000_000
 /** So many paths without metadata, and none with any, are a provider without metadata. */
 const fewPaths = 3
 const largest = 10_000_000
 
-/** The name of an endpoint's path as the provider knows it. */
-export const wirePathOf = ({ paths }: MetricsSettings, { path, ask }: Endpoint): string => paths[path] ?? ask
-
-const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: real })
+const dated = shape({
+  parameters: mapOf(listOf(text)),
+  defaults: maybe(mapOf(listOf(text))),
+  min: orNull(real),
+  at: real,
+})
 
 /** The stored metadata, whether or not they still count. */
 export function heldMetadata(ledger: Ledger): Metadata {
@@ -64,35 +70,34 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
   return !others.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
 }
 
-/** Paths whose metadata are to be requested, by their names on the wire. */
+/** Paths whose metadata are to be requested. */
 export interface MetadataDue {
-  /** Paths with real names. */
+  /** Paths with real names, as they are on the wire. */
   readonly plain: readonly string[]
-  /** Paths with placeholder names, which are requested from a sandbox only. */
-  readonly guarded: readonly string[]
+  /** Paths with placeholder words: the provider's listing shows what it calls them. */
+  readonly guarded: readonly NamelessPath[]
 }
 
-/** The selected paths whose metadata were not requested within seven days. */
+/** A path with words that stand for a name which is not known. */
+export type NamelessPath = Pick<Endpoint, 'path' | 'ask' | 'placeholders'>
+
+/** The selected paths whose metadata, or whose names, were not requested within seven days. */
 export function metadataDue(
-  { settings, catalogue, selections }: MetadataInput,
+  { catalogue, selections }: MetadataInput,
   ledger: Ledger | null,
   nowMicros: number,
 ): MetadataDue {
-  const provider = ledger?.head().provider ?? null
   const isOld = (key: string): boolean => {
     const asked = ledger === null ? undefined : heldPassing(ledger, key)
     return asked === undefined || Math.abs(nowMicros - asked.at) >= patience
   }
-  const due = (unmapped: boolean): string[] => {
-    if (catalogue.wire.metadata === null || !isOld(absent)) return []
-    const wanted = selections.flatMap(({ paths }) => askedPaths(catalogue, paths ?? ['*']))
-    const names = wanted.filter((endpoint) => isNameless(endpoint, settings.metrics.paths) === unmapped)
-    return [...new Set(names.map((endpoint) => wirePathOf(settings.metrics, endpoint)))].filter((path) =>
-      isOld(`${prefix}${path}`),
-    )
+  if (catalogue.wire.metadata === null || !isOld(absent)) return { plain: [], guarded: [] }
+  const wanted = new Set(selections.flatMap(({ paths }) => askedPaths(catalogue, paths ?? ['*'])))
+  const due = [...wanted].filter(({ ask }) => isOld(`${prefix}${ask}`))
+  return {
+    plain: [...new Set(due.filter((endpoint) => !isNameless(endpoint)).map(({ ask }) => ask))],
+    guarded: isOld(listed) ? due.filter(isNameless) : [],
   }
-  // Whoever is known to be real is never asked for placeholders.
-  return { plain: due(false), guarded: provider?.metrics === undefined || provider.synthetic ? due(true) : [] }
 }
 
 /** A provider and what is selected of it. */
@@ -122,28 +127,95 @@ export interface MetadataAnswer {
   readonly row: RequestRow
 }
 
+/** What a provider answers when it is asked for metadata. */
+export interface MetadataHeard {
+  readonly answers: readonly MetadataAnswer[]
+  /** The paths that the provider lists; null if they were not requested, or it lists none. */
+  readonly listing: readonly string[] | null
+  /** The request for the listing as the ledger records it; null if there was none, or no answer to it. */
+  readonly listingRow: RequestRow | null
+}
+
+/** What answers show of the provider. */
+export interface Recognition {
+  /** Whether an answer so far called itself a sandbox's. */
+  readonly isSandbox: () => boolean
+  /** Whether the provider itself uses placeholders of the catalogue as names. */
+  readonly takesPlaceholders: (heard: readonly MetadataAnswer[]) => boolean
+}
+
 /**
  * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks for
- * the others. Names that stand for real ones are asked of a sandbox only. No answer is a failure.
+ * the others. For words that stand for real names the provider's listing is looked up: placeholders are sent to a sandbox
+ * only, and only if that has no other names. No answer is a failure.
  */
 export async function askMetadata(
   asking: MetadataAsking,
   { plain, guarded }: MetadataDue,
-  isSandbox: (answers: readonly MetadataAnswer[]) => boolean,
-): Promise<MetadataAnswer[]> {
+  { isSandbox, takesPlaceholders }: Recognition,
+): Promise<MetadataHeard> {
   const limit = pLimit(asking.concurrency)
   const all = async (paths: readonly string[]): Promise<MetadataAnswer[]> =>
     await Promise.all(paths.map((path) => limit(askOne, asking, path)))
   const answers: MetadataAnswer[] = []
+  const heard = (): MetadataHeard => ({ answers, listing: null, listingRow: null })
   for (const path of plain.slice(0, fewPaths)) {
     const answer = await askOne(asking, path)
     answers.push(answer)
     if (answer.read !== null || !isAnswer(answer)) break
   }
-  if (answers.at(-1)?.read === null) return answers
+  if (answers.at(-1)?.read === null) return heard()
   answers.push(...(await all(plain.slice(answers.length))))
-  if (isSandbox(answers)) answers.push(...(await all(guarded)))
-  return answers
+  if (guarded.length === 0) return heard()
+  const asIs = guarded.map(({ ask }) => ask)
+  const found = takesPlaceholders(answers) ? unlisted : await askListing(asking)
+  if (found.paths !== null) {
+    const { paths } = found
+    answers.push(...(await all(guarded.flatMap((endpoint) => soleName(endpoint, paths) ?? []))))
+  } else if (isSandbox() && !found.isOpen) answers.push(...(await all(asIs)))
+  // Of a sandbox that lists nothing there is nothing to record.
+  return { answers, listing: found.paths, listingRow: found.paths === null && isSandbox() ? null : found.row }
+}
+
+/** The answer to a request for the listing of paths. */
+interface ListingHeard {
+  /** Null if the provider lists none. */
+  readonly paths: readonly string[] | null
+  /** Whether it may still list some: nobody answered. */
+  readonly isOpen: boolean
+  readonly row: RequestRow | null
+}
+
+const unlisted: ListingHeard = { paths: null, isOpen: false, row: null }
+
+/** Asks for the paths of all metrics. */
+async function askListing({ ask, base, run, wire, file }: MetadataAsking): Promise<ListingHeard> {
+  const address = wire.metadata?.listing
+  if (address === undefined) return unlisted
+  const id = `${run}-listing`
+  const request = { id, url: metadataUrl(base, address, ''), file: file(`${id}.json`), bucket: 'metadata' } as const
+  const { outcome, row } = await ask(request, { credits: 0 })
+  const isReadable = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largest
+  const paths = isReadable ? pathsIn(address, await readText(outcome.file)) : null
+  const isOpen = !('at' in outcome) || outcome.kind === 'limited'
+  return { paths, isOpen, row: isOpen ? null : row }
+}
+
+/** The listed paths; null for a text that is no listing. */
+function pathsIn(name: string, body: string): string[] | null {
+  try {
+    return readListing(name, body).map(({ path }) => path)
+  } catch (error) {
+    if (error instanceof LakeError) return null
+    throw error
+  }
+}
+
+/** The provider's name of a path with placeholder words: the one that fits; null if none or several do. */
+function soleName(endpoint: NamelessPath, listed: readonly string[]): string | null {
+  if (listed.includes(endpoint.ask)) return endpoint.ask
+  const [only, ...others] = fittingPaths(endpoint, listed)
+  return only !== undefined && others.length === 0 ? only : null
 }
 
 async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string): Promise<MetadataAnswer> {
@@ -156,8 +228,23 @@ async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: stri
   return { path, outcome, read: readMetadata(text, keys), row }
 }
 
+/** The metadata that answers brought. */
+export function readings(answers: readonly MetadataAnswer[]): readonly PathMetadata[] {
+  return answers.flatMap(({ read }) => read ?? [])
+}
+
 /** Whether the provider has said anything of the path. */
 const isAnswer = ({ outcome }: MetadataAnswer): boolean => 'at' in outcome && outcome.kind !== 'limited'
+
+/** Whether metadata name placeholders of the catalogue: then they are this provider's own names. */
+export function speaksPlaceholders(
+  catalogue: Catalogue,
+  metadata: readonly Pick<PathMetadata, 'parameters'>[],
+): boolean {
+  const key = catalogue.wire.queryKeys.exchange
+  const lists = metadata.map(({ parameters }) => (Object.hasOwn(parameters, key) ? (parameters[key] ?? []) : []))
+  return lists.some((list) => list.some((name) => isOpenExchange(catalogue, name)))
+}
 
 /** What was read over what was known: what says the same keeps the instant at which it was first read, what is no more goes. */
 export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {
@@ -180,23 +267,29 @@ type Named = Pick<Draft, 'job' | 'run' | 'provider' | 'providerMoved'>
 /** Keeps what was read, and when it was asked for; null where nobody has answered. */
 export async function keepMetadata(
   { ledger, deps, ...keeping }: Named & { readonly ledger: Ledger; readonly deps: CommitDeps },
-  answers: readonly MetadataAnswer[],
+  { answers, listing, listingRow }: MetadataHeard,
 ): Promise<Version | null> {
   const answered = answers.filter(isAnswer)
-  if (answered.length === 0) return null
+  if (answered.length === 0 && listingRow === null) return null
   const read = answered.filter((answer) => answer.read !== null)
   const merged = mergeMetadata(heldMetadata(ledger), read, Math.floor(deps.nowMicros() / 1_000_000))
   const passing = new Map(answered.map(({ path, read: own }) => [`${prefix}${path}`, own === null ? 'none' : 'read']))
   if (isWithout(ledger, answered, deps.nowMicros())) passing.set(absent, 'none')
+  if (listingRow !== null) passing.set(listed, listing === null ? 'none' : 'read')
   return await commit(
     ledger,
     {
       ...keeping,
-      requests: answered.map(({ row }) => row),
+      requests: [...answered.map(({ row }) => row), ...(listingRow === null ? [] : [listingRow])],
       // What says the same as before is no news.
-      state: Object.fromEntries(read.map(({ path }) => [`${prefix}${path}`, { ...merged.get(path) }])),
+      state: Object.fromEntries(read.map(({ path }) => [`${prefix}${path}`, stateOf(merged.get(path))])),
       passing: Object.fromEntries(passing),
     },
     deps,
   )
+}
+
+/** Metadata as the journal holds them. */
+function stateOf({ defaults, ...rest }: Partial<DatedMetadata> = {}): Json {
+  return { ...rest, ...(defaults !== undefined && { defaults }) }
 }

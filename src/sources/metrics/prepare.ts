@@ -1,6 +1,6 @@
 import { type UnmappedName, blockedFor, selectedPlaceholders } from './unmapped.ts'
 import { type Catalogue, type Dimension, dimensions, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
-import { checkSelections, expand, askedPaths, type Selection, type Series } from '../../catalog/series.ts'
+import { checkSelections, expand, askedPaths, pathNames, type Selection, type Series } from '../../catalog/series.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import { runName } from '../../lake/ledger/job.ts'
 import type { CoverageRow, Provider } from '../../lake/ledger/entry.ts'
@@ -30,12 +30,16 @@ import {
   metadataPerMinute,
   metadataRetries,
   standingMetadata,
-  wirePathOf,
+  heldMetadata,
   type Metadata,
-  type MetadataAnswer,
+  type MetadataHeard,
   type MetadataInput,
+  readings,
+  speaksPlaceholders,
 } from './metadata.ts'
-import { saidOf } from './metadata-readings.ts'
+import { type DatedMetadata, saidOf } from './metadata-readings.ts'
+import { resolveNames, unnamedSelections } from './names.ts'
+import type { AskOne } from '../http/request-rows.ts'
 
 /** What a plan depends on in addition to the ledger. */
 export interface PlanInput extends MetadataInput {
@@ -52,6 +56,8 @@ export interface PreparedPlan {
   readonly plan: Plan
   /** Selected placeholders that the configuration does not map. */
   readonly unmapped: readonly UnmappedName[]
+  /** The catalogue in the provider's own names. */
+  readonly catalogue: Catalogue
   /** Selected paths that have metadata, and paths whose metadata were requested now. */
   readonly metadata: { readonly paths: number; readonly asked: number }
 }
@@ -65,28 +71,39 @@ export async function preparePlan(
   asking: (BesideDeps & CommitDeps) | null = null,
 ): Promise<PreparedPlan> {
   const { settings, catalogue, selections } = input
-  checkSelections(catalogue, selections)
+  checkSelections(catalogue, unnamedSelections(catalogue, selections))
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
-  const asked = asking === null ? nobodyAsked : await askedNow(input, ledger, asking)
-  const { answers } = asked
+  const standing = ledger === null ? new Map<string, DatedMetadata>() : standingMetadata(ledger)
+  // What a configuration contradicts is refused before anything is requested.
+  const before = { ...input, catalogue: resolveNames(input, ledger, { metadata: standing, listing: null }).catalogue }
+  const asked = asking === null ? nobodyAsked : await askedNow(before, ledger, asking)
+  const { answers, listing } = asked.heard
   const none = ledger === null || isWithout(ledger, answers, asking?.nowMicros() ?? 0)
-  const metadata = mergeMetadata(none ? new Map() : standingMetadata(ledger), answers, input.now)
-  const paths = new Set(selections.flatMap((one) => askedPaths(catalogue, one.paths ?? ['*'])))
-  const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
+  const metadata = mergeMetadata(none ? new Map() : standing, answers, input.now)
+  const named = resolveNames(input, ledger, { metadata, listing })
+  const own = { ...input, catalogue: named.catalogue }
+  checkSelections(own.catalogue, selections)
+  const paths = new Set(selections.flatMap((one) => askedPaths(own.catalogue, one.paths ?? ['*'])))
+  const known = [...paths].filter(({ ask }) => metadata.has(ask))
   const provider = asked.provider ?? ledger?.head().provider ?? null
-  const plan = await planOn(input, ledger, metadata, provider)
-  const unmapped = await selectedPlaceholders(input, ledger, provider)
-  return { plan, unmapped, metadata: { paths: known.length, asked: answers.length } }
+  const plan = await planOn(own, ledger, metadata, provider)
+  const unmapped = await selectedPlaceholders(own, ledger, provider)
+  return {
+    plan: { ...plan, notes: [...plan.notes, ...named.notes] },
+    unmapped,
+    catalogue: own.catalogue,
+    metadata: { paths: known.length, asked: answers.length },
+  }
 }
 
 /** The answers to requests for metadata. */
 interface AskedMetadata {
-  readonly answers: readonly MetadataAnswer[]
+  readonly heard: MetadataHeard
   /** The provider that answered; null if no answer showed it. */
   readonly provider: Provider | null
 }
 
-const nobodyAsked: AskedMetadata = { answers: [], provider: null }
+const nobodyAsked: AskedMetadata = { heard: { answers: [], listing: null, listingRow: null }, provider: null }
 
 /** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
 async function askedNow(
@@ -96,25 +113,31 @@ async function askedNow(
 ): Promise<AskedMetadata> {
   const { settings, catalogue } = input
   const { url, key, concurrency } = settings.metrics
-  const due = metadataDue(input, ledger, asking.nowMicros())
+  const selections = unnamedSelections(catalogue, input.selections)
+  const due = metadataDue({ ...input, selections }, ledger, asking.nowMicros())
   if (url === null || key === null || due.plain.length + due.guarded.length === 0) return nobodyAsked
   const run = runName(asking, 'plan')
   const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
   let sandbox: string | null | undefined
-  const answers = await askBeside(metricsAccess(input), asking, manner, async (beside) => {
-    const asked = { ...beside, run, wire: catalogue.wire, concurrency }
-    return await askMetadata(asked, due, (first) => {
-      for (const { outcome } of first) if (outcome.kind === 'body') sandbox ??= outcome.sandbox
-      return typeof sandbox === 'string'
+  const held = ledger === null ? [] : [...heldMetadata(ledger).values()]
+  const heard = await askBeside(metricsAccess(input), asking, manner, async (beside) => {
+    const ask: AskOne = async (request, about) => {
+      const answer = await beside.ask(request, about)
+      if (sandbox === undefined && 'sandbox' in answer.outcome) sandbox = answer.outcome.sandbox
+      return answer
+    }
+    return await askMetadata({ ...beside, ask, run, wire: catalogue.wire, concurrency }, due, {
+      isSandbox: () => typeof sandbox === 'string',
+      takesPlaceholders: (now) => speaksPlaceholders(catalogue, [...held, ...readings(now)]),
     })
   })
   const provider = sandbox === undefined ? null : providerAt('metrics', url, sandbox)
   if (ledger !== null && ledger.head().version > 0 && provider !== null && (await mayKeep(settings.data))) {
-    using held = await Ledger.open(settings.data)
+    using writable = await Ledger.open(settings.data)
     const keeping = { job: 'plan', run, provider, providerMoved: false } as const
-    await keepMetadata({ ...keeping, ledger: held, deps: asking }, answers)
+    await keepMetadata({ ...keeping, ledger: writable, deps: asking }, heard)
   }
-  return { answers, provider }
+  return { heard, provider }
 }
 
 /** A mirror, and a lake on a medium that is only read, stay as they are. */
@@ -137,7 +160,7 @@ export async function planOn(
     eager,
     blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
     said: (series, endpoint) => {
-      const known = metadata.get(wirePathOf(settings.metrics, endpoint))
+      const known = metadata.get(endpoint.ask)
       return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics) : null
     },
   }
@@ -160,7 +183,8 @@ export async function heldSelections({ data }: Settings, catalogue: Catalogue): 
 }
 
 /** Whether the catalogue still has what a path or glob names. */
-const isTaken = ({ endpoints }: Catalogue, path: string): boolean => [...endpoints.keys()].some(globTest(path))
+const isTaken = ({ endpoints }: Catalogue, path: string): boolean =>
+  [...endpoints.values()].flatMap(pathNames).some(globTest(path))
 
 /** Selections of every series that the ledger names, each from where it begins there. */
 function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {

@@ -10,7 +10,16 @@ import { Engine } from '../../lake/store/engine.ts'
 import type { BatchResult } from './answers.ts'
 import { metricsAccess } from './api.ts'
 import { type ListingAnswer, refreshAssets } from './assets.ts'
-import { askMetadata, keepMetadata, metadataPerMinute, metadataRetries, type MetadataDue } from './metadata.ts'
+import {
+  askMetadata,
+  heldMetadata,
+  keepMetadata,
+  metadataPerMinute,
+  metadataRetries,
+  type MetadataDue,
+  readings,
+  speaksPlaceholders,
+} from './metadata.ts'
 import type { Ask, Plan } from './plan.ts'
 import type { PlanInput } from './prepare.ts'
 import { RunTally, type WindowCounts } from './run-summary.ts'
@@ -59,8 +68,8 @@ export interface OpenRun extends MetricsRun {
   readonly tell: (event: IngestEvent) => void
   /** Asks for the listing of assets, by its own limit. */
   readonly list: () => Promise<ListingAnswer>
-  /** Asks for the metadata that are due, by the same limit. */
-  readonly describe: (due: MetadataDue) => Promise<void>
+  /** Asks for the metadata that are due, by the same limit; returns the provider's listing of paths if it was requested. */
+  readonly describe: (due: MetadataDue) => Promise<readonly string[] | null>
 }
 
 /** Opens the lake for a job that asks for points; no second one of its kind works beside it. */
@@ -115,8 +124,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
       if (listed.version) run.tally.version(listed.version)
       return listed
     }
-    const describe = async (due: MetadataDue): Promise<void> =>
-      await refreshMetadata({ run, connection, tell }, beside, due)
+    const describe: OpenRun['describe'] = async (due) => await refreshMetadata({ run, connection, tell }, beside, due)
     try {
       await use({ ...run, connection, engine, tell, list, describe })
     } finally {
@@ -131,18 +139,24 @@ async function refreshMetadata(
   { run, connection, tell }: Pick<OpenRun, 'connection' | 'tell'> & { readonly run: MetricsRun },
   ask: AskOne,
   due: MetadataDue,
-): Promise<void> {
+): Promise<readonly string[] | null> {
   const { input, deps, ledger, id } = run
   const { base, spool, sandbox } = connection
   const { catalogue, settings, providerMoved } = input
   const { concurrency } = settings.metrics
   const asking = { ask, base, run: id, wire: catalogue.wire, concurrency, file: spool.file }
-  const answers = await askMetadata(asking, due, () => typeof sandbox() === 'string')
+  const known = [...heldMetadata(ledger).values()]
+  const heard = await askMetadata(asking, due, {
+    isSandbox: () => typeof sandbox() === 'string',
+    takesPlaceholders: (now) => speaksPlaceholders(catalogue, [...known, ...readings(now)]),
+  })
+  const { answers } = heard
   tell({ kind: 'metadata', asked: answers.length, read: answers.filter(({ read }) => read !== null).length })
   const provider = connection.provider()
-  if (provider === null) return
-  const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, answers)
+  if (provider === null) return null
+  const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, heard)
   if (version) run.tally.version(version)
+  return heard.listing
 }
 
 /** A step of a run that requests points, for progress and the run's log. */

@@ -1,11 +1,12 @@
 import { type Catalogue, type Endpoint, isNameless } from '../../catalog/catalogue.ts'
 import { globTest } from '../../catalog/globs.ts'
-import { expand, readableSeries, type Selection, type Series } from '../../catalog/series.ts'
+import { hasOwnNames, isOpenExchange } from '../../catalog/names.ts'
+import { expand, pathNames, readableSeries, type Selection, type Series } from '../../catalog/series.ts'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import type { Provider } from '../../lake/ledger/entry.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { isBegun } from '../../lake/store/begin.ts'
-import { LakeError } from '../../base/errors.ts'
+import { LakeError, usage } from '../../base/errors.ts'
 import { several } from '../../base/figures.ts'
 import type { MetricsProvider } from './api.ts'
 import { unlessUnlisted, withListedAssets } from './assets.ts'
@@ -19,6 +20,8 @@ interface Placeholder {
   readonly name: string
   /** What is recorded of a window that is not requested for it. */
   readonly reason: string
+  /** Paths of the provider that fit, if its listing is known. */
+  readonly candidates: readonly string[] | null
 }
 
 /** An unmapped placeholder that somebody selected, and the series that are never requested because of it. */
@@ -48,29 +51,30 @@ export function blockedFor(
   series: Series,
   endpoint: Endpoint,
 ): string | null {
-  return mayTakePlaceholders(settings, provider) ? null : unmapped(settings, catalogue, series, endpoint)
+  const isTaken = mayTakePlaceholders(settings, provider) && !hasOwnNames(catalogue)
+  return isTaken ? null : unmapped(catalogue, series, endpoint)
 }
 
-/** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */
-export function unmapped(settings: Settings, catalogue: Catalogue, series: Series, endpoint: Endpoint): string | null {
-  return placeholderIn(settings, catalogue, series, endpoint)?.reason ?? null
+/** Why the series cannot be asked of a real provider: a placeholder without a real name; null when it can. */
+export function unmapped(catalogue: Catalogue, series: Series, endpoint: Endpoint): string | null {
+  return placeholderIn(catalogue, series, endpoint)?.reason ?? null
 }
 
-function placeholderIn(
-  { metrics: { paths, exchanges } }: Settings,
-  catalogue: Catalogue,
-  { exchange }: Series,
-  endpoint: Endpoint,
-): Placeholder | null {
-  if (isNameless(endpoint, paths)) {
-    const reason = `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`
-    return { setting: 'metrics.paths', name: endpoint.path, reason }
+function placeholderIn(catalogue: Catalogue, { exchange }: Series, endpoint: Endpoint): Placeholder | null {
+  if (isNameless(endpoint)) {
+    const { path: name, candidates = null, placeholders } = endpoint
+    const remedy =
+      candidates?.length === 0 ? 'the provider lists no such path' : `map it under metrics.paths${fitting(candidates)}`
+    const reason = `${placeholderReason} ${placeholders.join(', ')} in the path: ${remedy}`
+    return { setting: 'metrics.paths', name, reason, candidates }
   }
-  if (exchange === null || !catalogue.placeholderExchanges.has(exchange) || exchanges[exchange] !== undefined)
-    return null
+  if (exchange === null || !isOpenExchange(catalogue, exchange)) return null
   const reason = `${placeholderReason} exchange ${exchange}: map it under metrics.exchanges`
-  return { setting: 'metrics.exchanges', name: exchange, reason }
+  return { setting: 'metrics.exchanges', name: exchange, reason, candidates: null }
 }
+
+const fitting = (candidates: readonly string[] | null): string =>
+  candidates === null ? '' : ` (${candidates.join(' and ')} fit)`
 
 /**
  * The placeholders that somebody selected and that this provider is never asked for: a path or an exchange that a selection
@@ -81,23 +85,25 @@ export async function selectedPlaceholders(
   ledger: Ledger | null,
   provider: Provider | null = ledger?.head().provider ?? null,
 ): Promise<readonly UnmappedName[]> {
-  if (mayTakePlaceholders(settings, provider)) return []
+  if (mayTakePlaceholders(settings, provider) && !hasOwnNames(catalogue)) return []
   const chosen = selections.filter(({ held }) => held !== true)
   const listed = (await unlessUnlisted(withListedAssets(chosen, ledger))) ?? []
   const found = new Map<string, Pick<Placeholder, 'setting' | 'name'> & { readonly series: Set<string> }>()
   for (const selection of listed) {
     const wanted = expand(catalogue, [selection]).map(({ series, endpoint }) => {
-      return { series, placeholder: placeholderIn(settings, catalogue, series, endpoint) }
+      return { series, endpoint, placeholder: placeholderIn(catalogue, series, endpoint) }
     })
     for (const glob of selection.paths ?? ['*']) {
       const isOfGlob = globTest(glob)
-      const matching = wanted.filter(({ series }) => isOfGlob(series.metric))
+      const matching = wanted.filter(({ endpoint }) => pathNames(endpoint).some(isOfGlob))
       const isAll = matching.every(({ placeholder }) => placeholder !== null)
       for (const { series, placeholder } of matching) {
         if (placeholder === null || only?.has(series.id) === false) continue
         const isNamed = series.exchange !== null && selection.exchanges?.includes(series.exchange) === true
         if (!isAll && !isNamed) continue
-        const { setting, name } = placeholder
+        const { setting, name, candidates } = placeholder
+        // The lister knows: no path of the provider is meant, or several may be.
+        if (candidates !== null && candidates.length > 1) refuseAmbiguous(settings, name, candidates)
         const known = found.get(`${setting} ${name}`) ?? { setting, name, series: new Set<string>() }
         found.set(`${setting} ${name}`, known)
         known.series.add(series.id)
@@ -105,6 +111,15 @@ export async function selectedPlaceholders(
     }
   }
   return [...found.values()].map((one) => ({ ...one, series: [...one.series] }))
+}
+
+/** Refuses a selected path that may stand for several of the provider: only a person can choose. */
+function refuseAmbiguous(settings: Settings, name: string, candidates: readonly string[]): never {
+  throw usage(settings.where(['metrics', 'paths', name]), {
+    expected: 'one path of the provider',
+    got: candidates.join(' and '),
+    next: `choose one in pitlake.yaml: metrics: { paths: { ${name}: ${candidates[0]} } }`,
+  })
 }
 
 /** Lists the selected placeholders for a lake that may not exist yet. */

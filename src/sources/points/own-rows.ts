@@ -1,10 +1,12 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
+import { withNames } from '../../catalog/names.ts'
 import { ownEndpoint } from '../../catalog/own-endpoint.ts'
 import { type OwnRow, ownRow } from '../../catalog/sources.ts'
 import { heldStates } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import { shape } from '../../base/value-checks.ts'
+import { heldNames } from '../metrics/held-names.ts'
 import { isBegun } from '../../lake/store/begin.ts'
 
 /** What the names of own data begin with, as metrics and as pieces of state. */
@@ -21,13 +23,14 @@ export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
   return new Map(rows)
 }
 
-/** The catalogue of a lake: a catalogue with what is own data there. */
-export function withOwn(catalogue: Catalogue, index: Index): Catalogue {
+/** The catalogue of a lake: a catalogue in the names of the lake's provider, with what is own data there. */
+export function withOwn(given: Catalogue, index: Index): Catalogue {
+  const catalogue = withNames(given, heldNames(index))
   const own = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row)] as const)
   return own.length === 0 ? catalogue : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...own]) }
 }
 
-/** The catalogue with the user data of the lake in a folder, as its index stands; the catalogue itself if there is none that can be read. */
+/** The catalogue with the provider's names and the user data of the lake in a folder, as its index stands; the catalogue itself if there is none that can be read. */
 export function withOwnOf(catalogue: Catalogue, root: string): Catalogue {
   if (!isBegun(root)) return catalogue
   using ledger = Ledger.glance(root)

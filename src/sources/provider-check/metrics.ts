@@ -1,7 +1,7 @@
 import type { QueryKeys, Wire } from '../../catalog/wire.ts'
 import type { MetricsSettings } from '../../catalog/settings.ts'
 import type { Outcome } from '../http/outcome.ts'
-import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
+import { type Catalogue, type Endpoint, isNameless } from '../../catalog/catalogue.ts'
 import { seriesId } from '../../catalog/series.ts'
 import { usage } from '../../base/errors.ts'
 import type { BesideDeps } from '../http/connection.ts'
@@ -75,18 +75,16 @@ async function conversation(
   const { asset } = wire.probes
   const plain = probe(catalogue, wire.probes.plain)
   const nested = probe(catalogue, wire.probes.nested)
-  const real = (endpoint: Endpoint): string => settings.paths[endpoint.path] ?? endpoint.ask
   const ask: AskPoints = async (endpoint, interval, window, keys) => {
     const spelt = { ...wire, queryKeys: keys }
     const { currency, exchange, network } = endpoint.defaults
     const place = { metric: endpoint.path, asset, interval, currency, exchange, network, params: endpoint.params }
     const series = { ...place, id: seriesId(place) }
-    const wireExchange = exchange === null ? undefined : settings.exchanges[exchange]
-    const url = metricsUrl(base, spelt, { endpoint, series, window, wirePath: real(endpoint), wireExchange })
+    const url = metricsUrl(base, spelt, { endpoint, series, window })
     return await hear(url, { parameters: knownParameters(spelt) })
   }
   const template = wire.metadata?.template
-  const metadata = template === undefined ? null : await hear(metadataUrl(base, template, real(plain)))
+  const metadata = template === undefined ? null : await hear(metadataUrl(base, template, plain.ask))
   const windows = windowsOf(metadata?.at ?? Math.floor(now / 1000))
   const lists = listsIn(metadata?.body, wire, asset)?.lists ?? {}
   const asked = async (keys: QueryKeys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
@@ -99,9 +97,7 @@ async function conversation(
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
   const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
   const assets = await hear(assetsUrl(base, wire))
-  const mapped = ({ path, placeholders: words }: Endpoint): boolean =>
-    words.length === 0 || Boolean(settings.paths[path])
-  const placeholders = [...catalogue.endpoints.values()].filter((endpoint) => !mapped(endpoint)).length
+  const placeholders = [...catalogue.endpoints.values()].filter(isNameless).length
   const heard = { ...found, metadata, weeks, hours, assets, again }
   return { settings, wire, endpoint: plain, asset, windows, placeholders, ended: listener.ended(), ...heard }
 }

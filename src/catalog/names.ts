@@ -1,0 +1,90 @@
+import type { Catalogue, Endpoint, ProviderNames, UnnamedEndpoint } from './catalogue.ts'
+
+/** Names of a provider of which nothing is known. */
+export const noNames: ProviderNames = { paths: {}, exchanges: {}, endpoints: {}, candidates: {} }
+
+/** A value of a record that has names of others as keys: `constructor` among them. */
+export function namedIn<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(record, name) ? record[name] : undefined
+}
+
+/**
+ * The catalogue in a provider's own names: paths, exchanges and defaults. Everything that follows (plan, store, views,
+ * joins) knows these names only, so that two names of the provider are two series. Names that it has already are kept
+ * unless `more` has others.
+ */
+export function withNames(catalogue: Catalogue, more: ProviderNames): Catalogue {
+  const names = mergeNames(catalogue.names, more)
+  const endpoints = new Map<string, Endpoint>()
+  const all = [...catalogue.endpoints.values()].map((endpoint) => renamed(endpoint, names))
+  const unchanged = new Map(all.filter(({ alias }) => alias === undefined).map((endpoint) => [endpoint.path, endpoint]))
+  for (const endpoint of all) {
+    const { path, alias = path } = endpoint
+    const twin = endpoints.get(path) ?? (alias === path ? undefined : unchanged.get(path))
+    if (twin === undefined) endpoints.set(path, endpoint)
+    // One path with different fixed parameters is two metrics; with the same ones, the catalogue's own row stands.
+    else if (!isSameRequest(twin, endpoint)) endpoints.set(alias, { ...endpoint, path: alias })
+  }
+  return { ...catalogue, endpoints, names }
+}
+
+function mergeNames(before: ProviderNames, more: ProviderNames): ProviderNames {
+  const paths = { ...before.paths, ...more.paths }
+  const candidates = Object.entries({ ...before.candidates, ...more.candidates })
+  return {
+    paths,
+    exchanges: { ...before.exchanges, ...more.exchanges },
+    endpoints: { ...before.endpoints, ...more.endpoints },
+    candidates: Object.fromEntries(candidates.filter(([path]) => !Object.hasOwn(paths, path))),
+  }
+}
+
+function isSameRequest(a: Endpoint, b: Endpoint): boolean {
+  const keys = Object.keys({ ...a.params, ...b.params })
+  return a.ask === b.ask && keys.every((key) => a.params[key] === b.params[key])
+}
+
+function renamed(given: Endpoint, names: ProviderNames): Endpoint {
+  const { path, ask, placeholders, exchanges, exchange } = given.unnamed ?? unnamedOf(given)
+  const unnamed = { path, ask, placeholders, exchanges, exchange }
+  const real = namedIn(names.paths, path)
+  const fitting = namedIn(names.candidates, path)
+  const place =
+    real === undefined
+      ? { path, ask, placeholders, ...(fitting !== undefined && { candidates: fitting }) }
+      : { path: path === ask ? real : path, ask: real, placeholders: [], alias: path }
+  const spelt = (name: string): string => namedIn(names.exchanges, name) ?? name
+  const listed = namedIn(names.endpoints, place.path)
+  const own = listed?.exchanges ?? [...new Set(exchanges.map(spelt))]
+  const standard = listed?.exchange ?? (exchange === null ? null : spelt(exchange))
+  const { alias: _alias, candidates: _candidates, ...rest } = given
+  return { ...rest, ...place, exchanges: own, defaults: { ...given.defaults, exchange: standard }, unnamed }
+}
+
+function unnamedOf({ path, ask, placeholders, exchanges, defaults }: Endpoint): UnnamedEndpoint {
+  return { path, ask, placeholders, exchanges, exchange: defaults.exchange }
+}
+
+/** Whether an exchange is a placeholder of which the real name is not known. */
+export function isOpenExchange({ placeholderExchanges, names }: Catalogue, exchange: string): boolean {
+  return placeholderExchanges.has(exchange) && namedIn(names.exchanges, exchange) !== exchange
+}
+
+/** Whether the provider is known to have names of its own: it takes no placeholder, whoever it is. */
+export function hasOwnNames({ names: { endpoints, candidates } }: Catalogue): boolean {
+  return Object.keys(endpoints).length + Object.keys(candidates).length > 0
+}
+
+/** Listed paths that a path with placeholder words may stand for: each of its words stands for one word. */
+export function fittingPaths(
+  { ask, placeholders }: Pick<Endpoint, 'ask' | 'placeholders'>,
+  listed: readonly string[],
+): string[] {
+  const words = ask.split(/[/_]/)
+  return listed.filter((path) => {
+    const others = path.split(/[/_]/)
+    const isWord = (word: string, at: number): boolean =>
+      word === others[at] || (placeholders.includes(word) && /^[a-z0-9]+$/.test(others[at] ?? ''))
+    return path.replaceAll(/[^/_]/g, '') === ask.replaceAll(/[^/_]/g, '') && words.every(isWord)
+  })
+}

@@ -1,0 +1,21 @@
+import type { ProviderNames } from '../../catalog/catalogue.ts'
+import { noNames } from '../../catalog/names.ts'
+import { heldState } from '../../lake/ledger/index-queries.ts'
+import { type Index, proven } from '../../lake/ledger/index-rows.ts'
+import { listOf, mapOf, shape, text } from '../../base/value-checks.ts'
+
+/** The piece of committed state that holds the provider's names. */
+export const namesKey = 'names'
+
+const recorded = shape({
+  paths: mapOf(text),
+  exchanges: mapOf(text),
+  endpoints: mapOf(shape({ exchanges: listOf(text), exchange: text })),
+  candidates: mapOf(listOf(text)),
+})
+
+/** The provider's own names as the lake has recorded them: with them a reader needs no configuration. */
+export function heldNames(index: Index): ProviderNames {
+  const held = heldState(index, namesKey)
+  return held === undefined ? noNames : proven(recorded, held, namesKey)
+}

@@ -1,0 +1,189 @@
+import { usage } from '../../base/errors.ts'
+import { formatDate } from '../../base/time.ts'
+import {
+  type Catalogue,
+  type Endpoint,
+  isNameless,
+  type NamedExchanges,
+  type ProviderNames,
+} from '../../catalog/catalogue.ts'
+import { fittingPaths, isOpenExchange, namedIn, noNames, withNames } from '../../catalog/names.ts'
+import { globTest } from '../../catalog/globs.ts'
+import { pathNames, type Selection } from '../../catalog/series.ts'
+import type { MetricsSettings, Settings } from '../../catalog/settings.ts'
+import { canonical } from '../../lake/ledger/entry.ts'
+import { heldSeries } from '../../lake/ledger/index-queries.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { heldNames } from './held-names.ts'
+import type { MetricsProvider } from './api.ts'
+import type { Metadata } from './metadata.ts'
+
+/** What names are learnt from, in addition to what a lake has recorded. */
+export interface NameSources {
+  readonly metadata: Metadata
+  /** The provider's listing of paths; null if it is not known. */
+  readonly listing: readonly string[] | null
+}
+
+/** The exchanges of stored points, by metric. */
+type StoredExchanges = ReadonlyMap<string, ReadonlySet<string>>
+
+/** A provider whose catalogue is in the provider's own names. */
+export interface Named {
+  readonly catalogue: Catalogue
+  readonly names: ProviderNames
+  /** Whether the lake has not recorded these names yet. */
+  readonly isNew: boolean
+  /** What a person should know of them. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * The catalogue in the provider's own names: recorded ones first, then those of the configuration, then those of the
+ * provider's metadata and listing. Everything that is planned, requested and stored uses this catalogue.
+ */
+export function resolveNames(
+  { settings, catalogue }: MetricsProvider,
+  ledger: Ledger | null,
+  sources: NameSources,
+): Named {
+  const held = ledger === null ? noNames : heldNames(ledger)
+  const stored = ledger === null ? new Map<string, Set<string>>() : storedExchanges(ledger)
+  refuseChangedNames(settings, held, stored)
+  const names = learnNames({ settings: settings.metrics, catalogue, held, stored }, sources)
+  const named = withNames(catalogue, names)
+  return { catalogue: named, names, isNew: canonical(names) !== canonical(held), notes: newDefaults(named, sources) }
+}
+
+/** The exchanges of each metric of which the lake has points. */
+function storedExchanges(ledger: Ledger): Map<string, Set<string>> {
+  const stored = new Map<string, Set<string>>()
+  for (const { metric, exchange, first_t } of heldSeries(ledger).values()) {
+    if (first_t === null) continue
+    const known = stored.get(metric) ?? new Set<string>()
+    stored.set(metric, known)
+    if (exchange !== null) known.add(exchange)
+  }
+  return stored
+}
+
+/** Refuses a configuration that gives another meaning to a name under which the lake has points. */
+function refuseChangedNames(settings: Settings, held: ProviderNames, stored: StoredExchanges): void {
+  const { paths, exchanges } = settings.metrics
+  const inUse = {
+    paths: new Set(stored.keys()),
+    exchanges: new Set([...stored.values()].flatMap((names) => [...names])),
+  }
+  for (const [kind, mapped] of Object.entries({ paths, exchanges } as const))
+    for (const [name, real] of Object.entries(mapped)) {
+      const before = namedIn(held[kind as 'paths' | 'exchanges'], name)
+      if (before === undefined || before === real || !inUse[kind as 'paths' | 'exchanges'].has(before)) continue
+      throw usage(settings.where(['metrics', kind, name]), {
+        expected: `${before}, which ${name} means in this lake`,
+        got: real,
+        next: `write ${before} again and select ${real} by its own name, or use another folder (--data)`,
+      })
+    }
+}
+
+/** The names that are known by now: what is recorded stays, the configuration and then the provider add to it. */
+export function learnNames(
+  {
+    settings,
+    catalogue,
+    held,
+    stored,
+  }: {
+    readonly settings: Pick<MetricsSettings, 'paths' | 'exchanges'>
+    readonly catalogue: Catalogue
+    readonly held: ProviderNames
+    readonly stored: StoredExchanges
+  },
+  { metadata, listing }: NameSources,
+): ProviderNames {
+  const paths: Record<string, string> = { ...held.paths, ...settings.paths }
+  const candidates: Record<string, readonly string[]> = {}
+  for (const [path, fitting] of Object.entries(held.candidates))
+    if (!Object.hasOwn(paths, path)) candidates[path] = fitting
+  if (listing !== null) {
+    const taken = new Set([...catalogue.endpoints.values()].map(({ ask }) => ask))
+    for (const endpoint of catalogue.endpoints.values()) {
+      if (!isNameless(endpoint) || Object.hasOwn(paths, endpoint.path)) continue
+      const own = listing.includes(endpoint.ask) ? [endpoint.ask] : fittingPaths(endpoint, listing)
+      const fitting = own.filter((path) => path === endpoint.ask || !taken.has(path)).toSorted()
+      const [only, ...others] = fitting
+      delete candidates[endpoint.path]
+      if (only !== undefined && others.length === 0) paths[endpoint.path] = only
+      else candidates[endpoint.path] = fitting
+    }
+  }
+  const exchanges = { ...held.exchanges, ...settings.exchanges }
+  const spelt = withNames(catalogue, { paths, exchanges, candidates, endpoints: held.endpoints })
+  const endpoints: Record<string, NamedExchanges> = { ...held.endpoints }
+  for (const endpoint of spelt.endpoints.values()) {
+    const known = namedIn(held.endpoints, endpoint.path)
+    if (known === undefined && !endpoint.exchanges.some((name) => isOpenExchange(spelt, name))) continue
+    const own = exchangesOf(spelt, endpoint, metadata, stored.get(endpoint.path), known)
+    if (own !== null) endpoints[endpoint.path] = own
+  }
+  return { paths, exchanges, endpoints, candidates }
+}
+
+/** The exchanges that metadata list for an endpoint, with those that the lake has points of; null if they list no real one. */
+function exchangesOf(
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  metadata: Metadata,
+  stored: ReadonlySet<string> | undefined,
+  known: NamedExchanges | undefined,
+): NamedExchanges | null {
+  const key = catalogue.wire.queryKeys.exchange
+  const { parameters, defaults } = metadata.get(endpoint.ask) ?? { parameters: {}, defaults: undefined }
+  const listed = namedIn<readonly string[]>(parameters, key) ?? []
+  if (listed.length === 0 || listed.some((name) => isOpenExchange(catalogue, name))) return known ?? null
+  const mapped = (endpoint.unnamed?.exchanges ?? []).flatMap((name) => namedIn(catalogue.names.exchanges, name) ?? [])
+  const all = [...new Set([...listed, ...mapped, ...(stored ?? [])])]
+  const { exchange } = endpoint.defaults
+  const wanted = [known?.exchange, exchange, ...(namedIn<readonly string[]>(defaults ?? {}, key) ?? []), all[0]]
+  const chosen = wanted.find((name) => name !== undefined && name !== null && all.includes(name))
+  return chosen === undefined || chosen === null ? null : { exchanges: all, exchange: chosen }
+}
+
+/** Says if the provider takes a different exchange by default than the one that this lake has recorded. */
+function newDefaults({ endpoints, wire }: Catalogue, { metadata }: NameSources): string[] {
+  const key = wire.queryKeys.exchange
+  return [...endpoints.values()].flatMap(({ path, ask, defaults, exchanges }) => {
+    const { at = 0, defaults: offered = {} } = metadata.get(ask) ?? { defaults: {} }
+    const [theirs] = namedIn<readonly string[]>(offered, key) ?? []
+    if (theirs === undefined || defaults.exchange === null || !exchanges.includes(theirs)) return []
+    if (theirs === defaults.exchange || defaults.exchange === 'aggregated') return []
+    return [
+      `${path}: since ${formatDate(at)} the provider's default exchange is ${theirs}; this lake keeps ${defaults.exchange}`,
+    ]
+  })
+}
+
+/**
+ * The selections with the catalogue's placeholders for names that only the provider's metadata can show: before these are
+ * known, a real name is no mistake.
+ */
+export function unnamedSelections(catalogue: Catalogue, selections: readonly Selection[]): readonly Selection[] {
+  const nameless = [...catalogue.endpoints.values()].filter(isNameless)
+  return selections.map((selection) => {
+    const { exchanges, paths, ...rest } = selection
+    const own = paths?.map((path) => nameless.find((one) => fittingPaths(one, [path]).length > 0)?.path ?? path)
+    const named = own === undefined ? rest : { ...rest, paths: own }
+    const isOpen = hasOpenExchanges(catalogue, own ?? ['*'])
+    return exchanges === undefined || isOpen ? named : { ...named, exchanges }
+  })
+}
+
+/** Whether a selected path takes exchanges of which the real names are not known. */
+function hasOpenExchanges(catalogue: Catalogue, paths: readonly string[]): boolean {
+  const tests = paths.map(globTest)
+  return [...catalogue.endpoints.values()].some(
+    (endpoint) =>
+      endpoint.exchanges.some((name) => isOpenExchange(catalogue, name)) &&
+      pathNames(endpoint).some((name) => tests.some((test) => test(name))),
+  )
+}

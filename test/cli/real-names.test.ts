@@ -1,0 +1,107 @@
+// @module-tag full
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { withRealProvider } from '../helpers/real-provider.ts'
+
+const skew = 'options/25delta_skew_call_put_all_pit'
+const payment = 'distribution/balance_paymentapp_pit'
+const placeholder = /exchange_\d|lendingprotocol|paymentapp|usexchange/
+
+/** Command line of a fetch of two weeks of one asset. */
+const fetch = (paths: string, ...more: string[]) => {
+  return ['fetch', '--assets', 'BTC', '--paths', paths, '--since', '2026-02-20', ...more]
+}
+
+const select = (mapped: string, selected: string) =>
+  `metrics: { ${mapped} }\nselect: [{ assets: [BTC], since: 2026-02-20, ${selected} }]\n`
+
+test('a fetch without a configuration stores series under the real paths and exchanges, and sends no placeholder', async () =>
+  withRealProvider({}, async ({ cwd, run, requests, placeholdersSent }) => {
+    const plan = await run(
+      'plan',
+      '--assets',
+      'BTC',
+      '--paths',
+      '*',
+      '--exchanges',
+      '*',
+      '--since',
+      '2026-02-20',
+      '--json',
+    )
+    expect([plan.code, plan.message]).toEqual([0, ''])
+    // Each options path has its four exchanges in the plan.
+    expect(JSON.parse(plan.out).requests).toBeGreaterThan(150)
+    const { code, message } = await run(...fetch(`${skew},market/*_premium_pit`, '--exchanges', 'deribit,okx'))
+    expect([code, message]).toEqual([0, ''])
+    const stored = await run('sql', '--json', 'SELECT DISTINCT metric, exchange FROM points ORDER BY ALL')
+    expect(JSON.parse(stored.out).rows).toEqual([
+      { metric: 'market/coinbase_premium_pit', exchange: null },
+      { metric: skew, exchange: 'deribit' },
+      { metric: skew, exchange: 'okx' },
+    ])
+    const endpoints = await run('sql', '--json', 'FROM endpoints')
+    expect(endpoints.out).toContain('market/coinbase_premium_pit')
+    expect(placeholdersSent()).toEqual([])
+    const files = readdirSync(join(cwd, 'data'), { recursive: true }).map(String)
+    expect(files.filter((file) => placeholder.test(file))).toEqual([])
+    const before = requests().length
+    expect((await run(...fetch(skew, '--exchanges', 'deribit'))).code).toBe(0)
+    expect(requests()).toHaveLength(before)
+  }))
+
+test('an exchange that the provider does not list is refused with its real names', async () =>
+  withRealProvider({}, async ({ run, placeholdersSent }) => {
+    const { code, message } = await run(...fetch('options/iv_call_delta_5_pit', '--exchanges', 'deribitt'))
+    expect([code, message]).toEqual([2, expect.stringContaining('did you mean `deribit`?')])
+    expect(placeholdersSent()).toEqual([])
+  }))
+
+test('a path that two of the provider fit is refused with both where it is named, before a point is requested', async () =>
+  withRealProvider({}, async ({ run, requests }) => {
+    const { code, message } = await run(...fetch(payment))
+    expect([code, message]).toEqual([
+      2,
+      expect.stringMatching(
+        /expected one path of the provider, got distribution\/balance_cashapp_pit and .*strike_pit/,
+      ),
+    ])
+    expect(requests().filter(({ path }) => path.includes('/metrics/distribution'))).toEqual([])
+  }))
+
+test('a configuration that changes the meaning of a name with points ends with 2 and both meanings, before any request', async () =>
+  withRealProvider({}, async ({ run, config, requests }) => {
+    const own = `paths: [${skew}, ${payment}], exchanges: [options_exchange_1]`
+    const mapped = (exchange: string, app: string) =>
+      config(
+        select(
+          `exchanges: { options_exchange_1: ${exchange} }, paths: { ${payment}: distribution/balance_${app}_pit }`,
+          own,
+        ),
+      )
+    mapped('deribit', 'cashapp')
+    expect((await run('fetch')).code).toBe(0)
+    const before = requests().length
+    for (const [exchange, app, words] of [
+      ['bybit', 'cashapp', 'expected deribit, which options_exchange_1 means in this lake, got bybit'],
+      ['deribit', 'strike', 'got distribution/balance_strike_pit'],
+    ] as const) {
+      mapped(exchange, app)
+      for (const command of ['plan', 'fetch']) {
+        const { code, message } = await run(command)
+        expect([code, message]).toEqual([2, expect.stringContaining(words)])
+      }
+    }
+    expect(requests()).toHaveLength(before)
+    config(select('', `paths: [${skew}], exchanges: [deribit, bybit]`))
+    expect((await run('fetch')).code).toBe(0)
+    const stored = await run(
+      'sql',
+      '--json',
+      'SELECT exchange, count(*) > 0 AS any FROM points GROUP BY ALL ORDER BY ALL',
+    )
+    expect(JSON.parse(stored.out).rows.map((row: { exchange: string | null }) => row.exchange)).toEqual(
+      expect.arrayContaining(['bybit', 'deribit']),
+    )
+  }))
