@@ -31,10 +31,13 @@ describe('recall', () => {
     expect(new Set(leaks.map(([, sql]) => sql)).size).toBeGreaterThanOrEqual(40)
   })
 
-  test.for(sample(leaks, leaks.length))('the planted leak %s is found, with what it depends on', async ([what, sql, turns]) => {
-    const tested = await run(sql)
-    expect(tested, what).toMatchObject({ verdict: 'leak', depends_on: expect.arrayContaining([...turns]) })
-  })
+  test.for(sample(leaks, leaks.length))(
+    'the planted leak %s is found, with what it depends on',
+    async ([what, sql, turns]) => {
+      const tested = await run(sql)
+      expect(tested, what).toMatchObject({ verdict: 'leak', depends_on: expect.arrayContaining([...turns]) })
+    },
+  )
 
   // Each runs a hundred times.
   test.for(sample(honest, honest.length))('the honest query %s is clean', async ([what, sql]) => {
