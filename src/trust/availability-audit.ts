@@ -192,7 +192,7 @@ export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: re
 }
 
 /** Verdict of the observed arrivals on a rule. */
-export type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
+export type RuleVerdict = 'contradicted' | 'imprecise' | 'kept' | 'conservative' | 'unconfirmed'
 
 /** Overrides of availability rules in the configuration, by path. */
 type RuleOverrides = Readonly<Record<string, Override>>
@@ -221,14 +221,14 @@ export interface AvailabilityAudit {
   /** One row for each endpoint and interval of which points are stored. */
   readonly rows: readonly AuditedRule[]
   /** Number of rules contradicted by arrivals. */
-  readonly disproved: number
+  readonly contradicted: number
   /** Number of rules that more than two points in a hundred missed by less than five minutes. */
   readonly imprecise: number
   /** Number of rules without any known arrival. */
-  readonly unproven: number
-  /** Block for `pitlake.yaml` with a rule for each disproved or imprecise interval; null if no better rule is known. */
+  readonly unconfirmed: number
+  /** Block for `pitlake.yaml` with a rule for each contradicted or imprecise interval; null if no better rule is known. */
   readonly proposal: string | null
-  /** Next step for disproved and imprecise rules; null if there are none. */
+  /** Next step for contradicted and imprecise rules; null if there are none. */
   readonly next: string | null
   /** Effects of the proposed rules. */
   readonly changes: readonly RuleChange[]
@@ -253,9 +253,9 @@ export async function auditAvailability(
   const count = (verdict: RuleVerdict): number => rows.filter((row) => row.verdict === verdict).length
   return {
     rows,
-    disproved: count('disproved'),
+    contradicted: count('contradicted'),
     imprecise: count('imprecise'),
-    unproven: count('unproven'),
+    unconfirmed: count('unconfirmed'),
     proposal,
     next: broken.length === 0 ? null : proposal === null ? askMore : paste,
     changes,
@@ -267,7 +267,7 @@ const paste = 'put the proposed block into pitlake.yaml, then run pitlake redate
 
 /** Whether more arrivals came after the rule's instant than it may be late by. */
 export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolean {
-  return verdict === 'disproved' || verdict === 'imprecise'
+  return verdict === 'contradicted' || verdict === 'imprecise'
 }
 
 /** The rule of one endpoint and interval, with the verdict of the audit. Lags are seconds after the end of the interval. */
@@ -318,7 +318,7 @@ export interface WorstArrival {
 
 /**
  * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
- * less than five minutes after its instant, else disproved. Without any known arrival nothing is proved: the provider
+ * less than five minutes after its instant, else contradicted. Without any known arrival nothing is proved: the provider
  * tells no `computed_at`, and no top-up has caught a point being late.
  */
 export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditedRule {
@@ -335,7 +335,7 @@ export function judgeRule(metric: string, interval: Interval, rules: readonly Ru
   const proposed = broken && supported !== null ? roundLag(supported) : null
   const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
   const verdict: RuleVerdict =
-    counted === 0 ? 'unproven' : imprecise ? 'imprecise' : broken ? 'disproved' : spare ? 'conservative' : 'kept'
+    counted === 0 ? 'unconfirmed' : imprecise ? 'imprecise' : broken ? 'contradicted' : spare ? 'conservative' : 'kept'
   return {
     metric,
     interval,

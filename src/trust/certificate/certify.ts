@@ -181,7 +181,7 @@ export async function certify({
   const { detail, at } = await readStamp(root, digest.slice(0, 16))
   // The state that the result was made from; where that is not the newest, and was whole, the journal tells it once more.
   using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
-  const state = then !== null && then.head().schema >= 4 && isStateComplete(then) ? then : ledger
+  const state = then !== null && isStateComplete(then) ? then : ledger
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
   const single = note.stress === undefined ? folded(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))

@@ -212,7 +212,7 @@ export async function waitsFor(
     // Planned and not requested, or without a usable answer: that is no gap, however long it lasts.
     const unanswered = await session.rows<SeriesHole>(
       `SELECT epoch_us(since) // 1000000 AS since, epoch_us(until) // 1000000 AS until, metric, asset FROM coverage
-       WHERE list_contains(${quoteList(metrics)}, metric) AND "interval" = ${quote(interval)} AND state IN ('not asked', 'failed') AND ${chosen}`,
+       WHERE list_contains(${quoteList(metrics)}, metric) AND "interval" = ${quote(interval)} AND state IN ('not requested', 'failed') AND ${chosen}`,
     )
     for (const { since, until, ...series } of unanswered) {
       const ends = [since, until ?? since].map((at) => step(Number(at), interval, 1))

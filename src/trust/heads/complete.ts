@@ -13,7 +13,7 @@ const pointBytes = 224
 /** Most points that one version records: recorded points stay, even if the rest is cut short. */
 const mostPoints = 4_000_000
 
-/** The series of which the ledger does not know the chain of every point: earlier programs told none, or of lines. */
+/** The series of which the ledger does not know the chain of every point, such as those of a journal that was made anew. */
 function seriesWithoutChain(ledger: Ledger): string[] {
   const known = "coalesce((SELECT sum(points) FILTER (WHERE chain LIKE 'b%') FROM digests WHERE series = n), 0)"
   const rows = ledger
@@ -23,7 +23,7 @@ function seriesWithoutChain(ledger: Ledger): string[] {
 }
 
 /**
- * Reads the points of a lake of an earlier layout once, so that the state tells all: versions without data files, each of
+ * Reads the points whose chains the ledger does not know once, so that the state tells all: versions without data files, each of
  * as many series as the engine (`memoryLimit`: what it may count) can hold together. What was told before it was cut
  * short is not read again.
  */

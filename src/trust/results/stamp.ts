@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path'
-import { copy, isThere, readText } from '../../lake/store/files.ts'
+import { copy, isThere, readEnds, readText } from '../../lake/store/files.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { LakeError, usage } from '../../base/errors.ts'
@@ -9,7 +9,7 @@ import { diskError, exists, makeFolder, realDisk, statOf } from '../../lake/stor
 import { type HeldFile, heldRules, heldStamps, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { observedAgain } from '../../lake/ledger/lost.ts'
+import { observedAgain } from '../../lake/ledger/lost-points.ts'
 import { lockCommit, pin } from '../../lake/store/lock.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { readStamp, type StampFile, stampSchema, writeStamp } from '../../lake/ledger/stamps.ts'
@@ -318,12 +318,21 @@ export async function loadProvedStamp(ledger: Ledger, path: string): Promise<Pro
 
 /** The note of a stamped result; refuses what is none. */
 export async function noteOf(path: string): Promise<StampNote> {
-  const note = await readNote(path).catch((cause: unknown) => {
-    throw unsoundFile(path, 'a Parquet file', 'a damaged one', cause)
+  const note = await readNote(path).catch(async (cause: unknown) => {
+    if (await isParquet(path)) throw unsoundFile(path, 'a Parquet file', 'a damaged one', cause)
+    throw usage(path, { expected: 'a result of pitlake stamp', got: 'a file that is not Parquet', cause })
   })
   if (note !== undefined) return note
   throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
 }
+
+/** Whether a file begins or ends as Parquet files do; a damaged one still does, unless it is damaged on both sides. */
+async function isParquet(path: string): Promise<boolean> {
+  const [head, tail] = await readEnds(path, parquetMark.length)
+  return head === parquetMark || tail === parquetMark
+}
+
+const parquetMark = 'PAR1'
 
 /** The file must be the one whose digest the lake holds. */
 async function refuseOtherFile(ledger: Ledger, note: StampNote, path: string): Promise<void> {
