@@ -51,11 +51,11 @@ test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>(
     [/^1 selected series is never requested: a\/b BTC 24h e_1; .*metrics: \{ exchanges: \{ e_1: NAME \} \}/],
   ],
   ['violation and failure', { violations: 1, ...failed(1) }, 4, [/^1 stored value differs/, /^1 window failed/]],
-  ['violation and key', { violations: 1, stopped_by: 'unauthorised' }, 4, [/differ upstream/, /refuses the key/]],
-  ['violation and quota', { violations: 1, stopped_by: 'quota' }, 4, [/differ upstream/, /stopped early \(quota\)/]],
-  ['violation, nobody there', { violations: 1, stopped_by: 'unreachable' }, 4, [/differ upstream/, /be reached/]],
-  ['key and failure', { stopped_by: 'unauthorised', ...failed(1) }, 3, [/refuses the key/, /windows failed/]],
-  ['failure and quota', { stopped_by: 'quota', ...failed(1) }, 6, [/windows failed/, /stopped early \(quota\)/]],
+  ['violation and key', { violations: 1, stopped_by: 'unauthorised' }, 4, [/differs? upstream/, /refuses the key/]],
+  ['violation and quota', { violations: 1, stopped_by: 'quota' }, 4, [/differs? upstream/, /stopped early \(quota\)/]],
+  ['violation, nobody there', { violations: 1, stopped_by: 'unreachable' }, 4, [/differs? upstream/, /be reached/]],
+  ['key and failure', { stopped_by: 'unauthorised', ...failed(1) }, 3, [/refuses the key/, /windows? failed/]],
+  ['failure and quota', { stopped_by: 'quota', ...failed(1) }, 6, [/windows? failed/, /stopped early \(quota\)/]],
   ['failure and interrupt', { stopped_by: 'signal', ...failed(4) }, 6, [/4 windows failed/, /stopped early/]],
 ])('a fetch with %s', (_, changes, code, lines) => {
   const error = verdict({ ...quiet, ...changes })
