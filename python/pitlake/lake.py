@@ -352,6 +352,7 @@ class Lake:
     def universe(self, as_of: Moment | None = None) -> Result:
         """Products with issuer, asset, deployments and status, as known at `as_of`, else at the `as_of` of the lake."""
         query = "SELECT * FROM universe ORDER BY product_id"
+        self._open().check_sql(query)
         own = self._open().cursor("as_of", **({} if as_of is None else {"as_of": moment_text(as_of)}))
         return self._answer(own, query, keys=("product_id",), doubts=Noticed.of_query)
 
@@ -364,6 +365,7 @@ class Lake:
             meant = near(own, "nearest", str(resource), names)
             raise refusal("history", "a resource of the registry", f"{resource!r}{meant}")
         query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
+        self._open().check_sql(query)
         return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed.of_query)
 
     def metrics(self) -> Result:
@@ -502,7 +504,7 @@ class Lake:
                 source = f"(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS ts) FROM {source})"
             moments = seat.until_end(decisions_sql(source, universe is None))
             if universe is not None:
-                seat.check_sql(f"SELECT 1 WHERE (\n{universe}\n)")
+                seat.check_sql(f"SELECT 1 FROM universe WHERE (\n{universe}\n)")
                 self._check_members(own, moments, universe)
                 moments = members_sql(moments, universe)
             try:

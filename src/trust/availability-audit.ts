@@ -1,6 +1,6 @@
 import { toldByRows } from '../catalog/own-endpoint.ts'
 import { heldRevisable } from '../sources/points/revisable.ts'
-import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
+import { availableAt, backfillAfter, type Rule, type RuleBasis } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { endSql, stepSql } from '../base/intervals-sql.ts'
@@ -79,7 +79,7 @@ const soonSeconds = 300
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
 
-/** Of revised points the first value arrived; the others tell nothing of lags. */
+/** First vintages of points; later ones show no lag. */
 const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
   ORDER BY available_at, observed_at) = 1`
 
@@ -209,12 +209,12 @@ interface AuditInput {
 
 /** Late points are dated by themselves; only where more than these are late is the rule itself wrong. */
 const lateShare = 0.02
-/** Where no more than one in so many comes five minutes after the rule's instant or later, the rule is only imprecise. */
-const preciseOf = 20
-/** What a configuration may hold. */
+/** A broken rule is only imprecise if at most one in this many arrivals comes five minutes after its time, or later. */
+const arrivalsPerLate = 20
+/** Longest lag that a configuration may set, in seconds. */
 const longestLag = 366 * day
 /** A rule this many times longer than nearly all arrivals could be shorter. */
-const generous = 4
+const generousFactor = 4
 
 /** Result of an audit of the availability rules. */
 export interface AvailabilityAudit {
@@ -278,7 +278,7 @@ export interface AuditedRule {
   /** The rule in words. */
   readonly rule: string
   /** Source of the rule: stated, assumed or overridden. */
-  readonly basis: Rule['basis']
+  readonly basis: RuleBasis
   readonly verdict: RuleVerdict
   /** Number of stored points. */
   readonly points: number
@@ -329,9 +329,9 @@ export function judgeRule(metric: string, interval: Interval, rules: readonly Ru
   const counted = computed + seenLate - backfilled
   const all = counted + watched
   const broken = counted > 0 && late > all * lateShare
-  const imprecise = broken && (late - soon) * preciseOf <= all
+  const imprecise = broken && (late - soon) * arrivalsPerLate <= all
   const lag = lagOf(rule)
-  const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99, 60)
+  const spare = lag !== null && p99 !== null && lag > generousFactor * Math.max(p99, 60)
   const proposed = broken && supported !== null ? roundLag(supported) : null
   const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
   const verdict: RuleVerdict =
@@ -373,7 +373,7 @@ export interface RuleChange {
   readonly newest_after: string
 }
 
-/** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
+/** Effect of the proposed lag on the points of an interval; undefined if no lag is proposed. */
 function changeOf(
   { metric, interval, proposed_lag: lag }: AuditedRule,
   rules: readonly Rule[],

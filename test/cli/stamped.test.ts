@@ -6,7 +6,7 @@ import { pitlake } from '../helpers/command.ts'
 import { test } from '../helpers/lake-test.ts'
 import { makeLake } from '../helpers/views.ts'
 
-test('a Parquet file whose note is none is damaged, whatever stands there', async ({ root }) => {
+test('a Parquet file with an unreadable stamp note is reported as damaged', async ({ root }) => {
   await makeLake(root, [{ at: '2024-01-01' }])
   const file = join(root, 'r.parquet')
   using engine = await Engine.open(':memory:')

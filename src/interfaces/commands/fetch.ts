@@ -20,20 +20,21 @@ export const fetchCommand = answering({
   options: {
     ...selectionOptions,
     ...boundingOptions,
+    '--max-credits N': 'stop before the requests cost more credits',
     '--provider-moved': 'the provider has a new address: accept it for this lake',
   },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).\nDeclared features that are due are computed afterwards.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
-    const { gaps: gapsOnly, maxRequests = null, providerMoved } = options
+    const { gaps: gapsOnly, maxRequests = null, maxCredits: budget = null, providerMoved } = options
     spareHeap()
     const verbose = isVerbose(call)
     const progress = fetchProgress(call, verbose)
     const { during, spent } = stopwatch(call.elapsed)
     const [selections, now] = [await selectionsOf(call), instantNow(call)]
     const summary = await fetchSeries(
-      { settings, catalogue, selections, gapsOnly, now, maxRequests, providerMoved },
+      { settings, catalogue, selections, gapsOnly, now, maxRequests, budget, providerMoved },
       { ...askingWorld(call, 'fetch'), onEvent: progress.onEvent, detailedLog: verbose, during },
     ).finally(progress.end)
     const seconds = spent()

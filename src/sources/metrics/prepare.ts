@@ -58,6 +58,9 @@ export interface PreparedPlan {
   readonly unmapped: readonly UnmappedName[]
   /** The catalogue in the provider's own names. */
   readonly catalogue: Catalogue
+  /** Metadata by path, and who gave them; null if no answer showed it. */
+  readonly known: Metadata
+  readonly provider: Provider | null
   /** Selected paths that have metadata, and paths whose metadata were requested now. */
   readonly metadata: { readonly paths: number; readonly asked: number }
 }
@@ -92,8 +95,18 @@ export async function preparePlan(
     plan: { ...plan, notes: [...plan.notes, ...named.notes] },
     unmapped,
     catalogue: own.catalogue,
+    known: metadata,
+    provider,
     metadata: { paths: known.length, asked: answers.length },
   }
+}
+
+/** Plans for an empty lake, by what an earlier plan has learnt of the provider. */
+export async function planWith(
+  input: PlanInput,
+  { known, provider }: Pick<PreparedPlan, 'known' | 'provider'>,
+): Promise<Plan> {
+  return await planOn(input, null, known, provider)
 }
 
 /** The answers to requests for metadata. */

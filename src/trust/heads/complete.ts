@@ -14,7 +14,7 @@ const pointBytes = 224
 const mostPoints = 4_000_000
 
 /** The series of which the ledger does not know the chain of every point, such as those of a journal that was made anew. */
-function unchained(ledger: Ledger): string[] {
+function seriesWithoutChain(ledger: Ledger): string[] {
   const known = "coalesce((SELECT sum(points) FILTER (WHERE chain LIKE 'b%') FROM digests WHERE series = n), 0)"
   const rows = ledger
     .statement(`SELECT id FROM series WHERE points > 0 AND points <> ${known} ORDER BY metric, interval, n`)
@@ -33,7 +33,7 @@ export async function completeState(
   memoryLimit = engineMemory(),
 ): Promise<void> {
   const { provider } = ledger.head()
-  if (provider === null || isTold(ledger)) return
+  if (provider === null || isStateComplete(ledger)) return
   using engine = await Engine.open(':memory:', { memoryLimit })
   const tell = async (part: () => Promise<Partial<Draft>>): Promise<void> => {
     const draft = async ({ version }: { readonly version: number }) => {
@@ -41,7 +41,10 @@ export async function completeState(
     }
     await commit(ledger, draft, deps)
   }
-  for (const block of blocksOf([...heldSeries(ledger, unchained(ledger)).values()], bytesOf(memoryLimit) ?? 0)) {
+  for (const block of blocksOf(
+    [...heldSeries(ledger, seriesWithoutChain(ledger)).values()],
+    bytesOf(memoryLimit) ?? 0,
+  )) {
     const own = unmoved(heldSeries(ledger, block).values())
     const change = { add: [], remove: [] }
     if (deps.signal?.aborted !== true)
@@ -51,8 +54,8 @@ export async function completeState(
 }
 
 /** Whether the state tells of all points and of the registry what a stranger can digest. */
-export function isTold(ledger: Ledger): boolean {
-  return unchained(ledger).length === 0 && isRegistryTold(ledger)
+export function isStateComplete(ledger: Ledger): boolean {
+  return seriesWithoutChain(ledger).length === 0 && isRegistryTold(ledger)
 }
 
 /** Series that are read together, one at least: neighbours, for those of one partition stand in the same files. */
