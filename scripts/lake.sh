@@ -36,6 +36,14 @@ if [ -z "$synthetic" ] && [ "${PREFLIGHT:-1}" != 0 ]; then
   }
 fi
 
+# Without a configuration the provider itself is asked what there is: names, what the plan includes, a selection with its cost.
+credits=
+if [ -z "$synthetic" ] && [ -n "${PITLAKE_METRICS_URL:-}" ] && [ ! -f pitlake.yaml ]; then
+  credits=${MAX_CREDITS:-300}
+  title "Configuration: what this provider has, for at most $credits credits (make lake MAX_CREDITS=N)"
+  pitlake init --max-credits "$credits"
+fi
+
 # Exit 6 means that some windows failed: the rest is there, and the status page says which.
 bring() { pitlake fetch "$@" || { status=$?; [ "$status" = 6 ] || exit "$status"; }; }
 
@@ -53,7 +61,7 @@ if [ -n "${PITLAKE_METRICS_URL:-}" ]; then
     title "Plan"
     pitlake plan
     title "Fetch"
-    bring
+    bring ${credits:+--max-credits "$credits"}
   fi
 fi
 

@@ -38,7 +38,13 @@ import {
   versionOf,
   withAsOf,
 } from './query/lake.ts'
-import { clipped, decidedIn, type FunctionOptions, type GivenRows, proveAnswering } from './trust/lookahead/function.ts'
+import {
+  clipMoment,
+  decisionsIn,
+  type FunctionOptions,
+  type GivenRows,
+  proveAnswering,
+} from './trust/lookahead/function.ts'
 import { type Note, noteTexts } from './query/note-texts.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
@@ -340,15 +346,17 @@ export async function lookahead(
   return await proveAnswering(path, work.toString(), options, async (session, world) => {
     const notes: string[] = []
     const onNotes = (some: readonly Note[]): void => void notes.push(...noteTexts(some, 'typescript'))
-    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes })
-    const universe: Lake['universe'] = async (at, own) => lake.universe(clipped(at, world), own)
+    const asked: string[] = []
+    const onAsked = (sql: string): void => void asked.push(sql)
+    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes, onAsked })
+    const universe: Lake['universe'] = async (at, own) => lake.universe(clipMoment(at, world), own)
     const ended = <T extends { readonly decisions?: unknown }>(given: T): T =>
-      Array.isArray(given.decisions) ? { ...given, decisions: decidedIn(given.decisions, world) } : given
+      Array.isArray(given.decisions) ? { ...given, decisions: decisionsIn(given.decisions, world) } : given
     const panel: Lake['panel'] = async (given, own) => lake.panel(ended(given), own)
     const pitJoin: Lake['pitJoin'] = async (given, own) => lake.pitJoin(ended(given), own)
     const window: Lake['window'] = async (given, own) => lake.window(ended(given), own)
     const inWorld = { universe, panel, pitJoin, window, refresh: lake.version }
-    return { rows: await work(Object.assign(Object.create(lake) as Lake, inWorld)), notes }
+    return { rows: await work(Object.assign(Object.create(lake) as Lake, inWorld)), notes, asked }
   })
 }
 
@@ -362,6 +370,8 @@ interface Seat {
   notes: readonly Note[]
   /** Hears the notes of every answer. */
   readonly onNotes?: (notes: readonly Note[]) => void
+  /** Hears the text of every question, as SQL. */
+  readonly onAsked?: (sql: string) => void
   closed?: true
   /** Variables that were set and for which no query has asked yet. */
   waiting: readonly string[]
@@ -373,6 +383,7 @@ async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Tabl
   seat.waiting = await unasked(engine, seat.waiting, 'sql' in asked ? asked.sql : '')
   refuseStrange(seat.waiting)
   const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(asked, engine, run)
+  seat.onAsked?.(ready.text)
   try {
     const filled = new Filled(
       ready.columns.map(({ name }) => name),

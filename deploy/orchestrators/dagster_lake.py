@@ -83,7 +83,7 @@ jobs = [
 checks = [
     # Files by their digests, and a sample of history asked again; 5, 6 and 7: not all of it could be compared.
     check("verify", "views", "verify", warns=(5, 6, 7)),
-    # Rules of availability against arrivals: a disproved rule is an error of the catalogue, not of the data.
+    # Rules of availability against arrivals: a contradicted rule is an error of the catalogue, not of the data.
     check("availability", "views", "audit", "availability", warns=(4,)),
     # Violations that nobody accepted are an error; 6: something is stale or to look at.
     check("status", "views", "status", "--check", warns=(6,)),

@@ -28,8 +28,10 @@ from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, O
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
-LAYOUT = 5
-"""The newest layout of a lake that this package reads."""
+LAYOUT = 6
+"""The layout of the lakes that this package reads."""
+
+REMAKE = "made by an unreleased version of pitlake: make it anew in an empty folder (`pitlake fetch --data FOLDER`)"
 
 VARIABLES = ("as_of", "observed_as_of", "backfill", "registry_backfill")
 TOLD = ("t", "available_at", "v", "o", "age")
@@ -350,6 +352,7 @@ class Lake:
     def universe(self, as_of: Moment | None = None) -> Result:
         """Products with issuer, asset, deployments and status, as known at `as_of`, else at the `as_of` of the lake."""
         query = "SELECT * FROM universe ORDER BY product_id"
+        self._open().check_sql(query)
         own = self._open().cursor("as_of", **({} if as_of is None else {"as_of": moment_text(as_of)}))
         return self._answer(own, query, keys=("product_id",), doubts=Noticed.of_query)
 
@@ -362,6 +365,7 @@ class Lake:
             meant = near(own, "nearest", str(resource), names)
             raise refusal("history", "a resource of the registry", f"{resource!r}{meant}")
         query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
+        self._open().check_sql(query)
         return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed.of_query)
 
     def metrics(self) -> Result:
@@ -500,7 +504,7 @@ class Lake:
                 source = f"(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS ts) FROM {source})"
             moments = seat.until_end(decisions_sql(source, universe is None))
             if universe is not None:
-                seat.check_sql(f"SELECT 1 WHERE (\n{universe}\n)")
+                seat.check_sql(f"SELECT 1 FROM universe WHERE (\n{universe}\n)")
                 self._check_members(own, moments, universe)
                 moments = members_sql(moments, universe)
             try:
@@ -590,13 +594,14 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
 
 
 def _database_of(folder: Path) -> Path:
-    """The folder's `lake.duckdb`; in clear words when there is none, or one of a newer layout."""
+    """The folder's `lake.duckdb`; in clear words when there is none, or one of a different layout."""
     database = folder / "lake.duckdb"
     if not folder.is_dir():
         raise refusal(f"lake {folder}", "the folder of a lake", "no such folder", "name it in pitlake.open(…) or in PITLAKE_DATA")
     layout = _layout_of(folder)
-    if layout is not None and layout > LAYOUT:
-        raise refusal(f"lake {folder}", f"a lake of layout {LAYOUT} or older", f"layout {layout}", "run `pip install --upgrade ./python` in a newer checkout of pitlake")
+    if layout is not None and layout != LAYOUT:
+        newer = "run `pip install --upgrade ./python` in a newer checkout of pitlake"
+        raise refusal(f"lake {folder}", f"a lake of layout {LAYOUT}", f"layout {layout}", newer if layout > LAYOUT else REMAKE)
     if not database.exists():
         started = (folder / "journal").is_dir()
         raise refusal(f"lake {folder}", "lake.duckdb", "a lake without it" if started else "a folder without a lake",

@@ -41,7 +41,7 @@ class Verdict:
     def __str__(self) -> str:
         said = self.verdict if self.reason is None else f"{self.verdict}, {self.reason}"
         runs = f"{self.facts['rows']} rows tried in {self.facts['cutoffs']} runs and {self.facts['changed']} with another future"
-        turns = f"it turns on {', '.join(self.depends_on)}" if self.depends_on else ""
+        turns = f"it depends on {', '.join(self.depends_on)}" if self.depends_on else ""
         return "\n".join([said, *map(_sentence, self.differences[:1]), runs, *filter(None, [turns]), *self.notes])
 
 
@@ -69,8 +69,8 @@ class _World(Seat):
     """The lake in a world: its views stand in a throw-away database over the same files."""
 
     def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str],
-                 given: Mapping[str, str]) -> None:
-        self._world, self._noted, self._given = database, noted, given
+                 asked: list[str], given: Mapping[str, str]) -> None:
+        self._world, self._noted, self._asked, self._given = database, noted, asked, given
         super().__init__(folder, variables, {}, False)
 
     def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
@@ -81,6 +81,7 @@ class _World(Seat):
 
     def check_sql(self, text: str) -> None:
         refuse_files(self.session, text)
+        self._asked.append(text)
 
     def note(self, doubts: Sequence[str]) -> None:
         super().note(doubts)
@@ -214,7 +215,8 @@ def _notes_of(work: Callable[..., Any]) -> list[str]:
 
 def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
     noted: list[str] = []
-    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, given))
+    texts: list[str] = []
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, texts, given))
     with world as lake, warnings.catch_warnings():
         # What there is to note of the whole lake stands in the verdict.
         warnings.simplefilter("ignore", LakeWarning)
@@ -223,7 +225,7 @@ def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any
         except Exception as error:  # noqa: BLE001: whatever it raises is what is to be told
             return {"raised": f"{type(error).__name__}: {error}"}
         _write(lake, frame, Path(asked["rows"]))
-    return {"done": True, "notes": noted}
+    return {"done": True, "notes": noted, "asked": list(dict.fromkeys(texts))}
 
 
 def _write(lake: Lake, frame: Any, file: Path) -> None:

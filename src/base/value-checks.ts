@@ -8,6 +8,8 @@ export interface ValueCheck<T> {
   (value: unknown): string | undefined
   /** The index keeps such values as JSON text. */
   readonly nested?: boolean
+  /** The value may be left out; the index then keeps NULL. */
+  readonly optional?: boolean
   /** Never there: carries the type. */
   readonly type?: T
 }
@@ -43,9 +45,10 @@ export function orNull<T>(check: ValueCheck<T>): ValueCheck<T | null> {
   return check.nested === true ? nested(own) : own
 }
 
-/** For keys that older entries lack. */
+/** A key that may be left out. */
 export function maybe<T>(check: ValueCheck<T>): ValueCheck<T | undefined> {
-  return (value) => (value === undefined ? undefined : check(value))
+  const own = (value: unknown): string | undefined => (value === undefined ? undefined : check(value))
+  return Object.assign(check.nested === true ? nested(own) : own, { optional: true })
 }
 
 export function oneOf<T extends string>(...allowed: readonly T[]): ValueCheck<T> {

@@ -2,7 +2,7 @@ import { day, end, type Instant, type Interval, longestSeconds } from '../base/t
 import { countedSeconds, ruleKinds, type RuleTime } from './rule-kinds.ts'
 
 /** Where an availability rule comes from: the API description, a conservative guess, the user's configuration. */
-type RuleBasis = 'stated' | 'assumed' | 'override'
+export type RuleBasis = 'stated' | 'assumed' | 'override'
 
 interface RuleFrame {
   readonly basis: RuleBasis

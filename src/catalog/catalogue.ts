@@ -74,7 +74,7 @@ export interface Endpoint {
   /** Its names in the catalogue, once a provider's names are known. */
   readonly unnamed?: UnnamedEndpoint
   readonly defaults: Defaults
-  /** How long a missing tail stays `awaiting`, in seconds; null: the larger of 2 days and 3 intervals. */
+  /** How long a missing tail stays `pending`, in seconds; null: the larger of 2 days and 3 intervals. */
   readonly tolerance: number | null
   /** How the overlap with stored points is compared. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'

@@ -111,6 +111,8 @@ interface Sources {
   }
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** Whether a config file is passed over, whatever it says. */
+  readonly ignoreFile?: boolean
 }
 
 /** A map without prototype: names that a provider gives are looked up in it, `constructor` among them. */
@@ -155,8 +157,8 @@ function memoryOf(flag: number | undefined, file: number | undefined, choose: Ch
 }
 
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
-export function resolveSettings({ flags, env, cwd }: Sources): Settings {
-  const file = readConfig(flags.config, cwd)
+export function resolveSettings({ flags, env, cwd, ignoreFile = false }: Sources): Settings {
+  const file = ignoreFile ? undefined : readConfig(flags.config, cwd)
   const config: Partial<Config> = file?.config ?? {}
   const base = file === undefined ? cwd : dirname(file.path)
   const effective: Setting[] = []

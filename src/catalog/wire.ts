@@ -44,6 +44,8 @@ export const metadataWire = z.strictObject({
   min: word,
   /** The values that the provider takes where a request names none. */
   defaults: word.optional(),
+  /** The lowest tier of a plan that includes the path. */
+  tier: word.optional(),
   /** Where the statistics of its lag stand. */
   stats: z
     .string()

@@ -184,6 +184,7 @@ export const panelTable = { ...gridOptions, ...decisionOptions, ...panelOptions 
  * `source`: what a program or a command line names in its own way.
  */
 export function panelSpec(given: Readonly<Record<string, unknown>>, door: Door, source?: Decisions): PanelSpec {
+  refuseEmpty(given, door, source)
   const { calendar, assets, decisions, interval = '24h', ...named } = readOptions(panelTable, given, door)
   const rest = { ...named, interval }
   const found = [source, calendar, decisions].filter((one) => one !== undefined)
@@ -201,10 +202,24 @@ export function panelSpec(given: Readonly<Record<string, unknown>>, door: Door, 
     return { ...rest, decisions: source ?? decisionsFromList(decisions ?? [], universe) }
   }
   if ((assets === undefined) === (universe === undefined)) {
-    const beside = `${optionAt(door, 'assets')} or ${optionAt(door, 'universe')} beside it`
-    throw usage(optionAt(door, 'calendar'), { expected: beside, got: assets === undefined ? 'neither' : 'both' })
+    const expected = `one of ${optionAt(door, 'assets')} and ${optionAt(door, 'universe')} with it`
+    throw usage(optionAt(door, 'calendar'), { expected, got: assets === undefined ? 'neither' : 'both' })
   }
   return { ...rest, decisions: { ...calendar, ...(assets && { assets }) } }
+}
+
+/** Refuses a panel of which nothing was said, with all that it needs. */
+function refuseEmpty(
+  { metrics, calendar, decisions }: Readonly<Record<string, unknown>>,
+  door: Door,
+  source?: Decisions,
+) {
+  if ([metrics, calendar, decisions, source].some((one) => one !== undefined)) return
+  const at = (name: string): string => optionAt(door, name)
+  throw usage('panel', {
+    expected: `${at('metrics')}, with ${at('calendar')} and ${at('assets')}, or with ${at('decisions')}`,
+    got: 'none of them',
+  })
 }
 
 /** The panel that a program asks for. */

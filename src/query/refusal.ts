@@ -71,6 +71,8 @@ export function refusal(cause: unknown, failure: Failure): Error {
     lacking(message, cause) ??
     unknownMetric(failure, subject, cause) ??
     unreadable(text, subject, cause) ??
+    wrongDecisions(text, subject, cause) ??
+    wrongCall(text, failure, subject, cause) ??
     otherwise(text, subject, cause) ??
     plain(kind, text, subject, cause)
   )
@@ -219,6 +221,57 @@ function unreadable(text: string, subject: string, cause: Error): LakeError | un
     got: type === 'BOOLEAN' ? 'a BOOLEAN' : `a number (${type})`,
     next: 'seconds become an instant with to_timestamp(x), milliseconds with epoch_ms(x)',
     cause,
+  })
+}
+
+/** Decisions without a column that a join needs. The join knows them by a name of its own, which nobody typed. */
+function wrongDecisions(text: string, subject: string, cause: Error): LakeError | undefined {
+  const column = /"yours" does not have a column named "(\w+)"/.exec(text)?.[1]
+  if (column === undefined || column.startsWith('_pit_')) return undefined
+  const next = `give your table a column ${column}, such as SELECT …, t AS ${column}`
+  return usage(subject, {
+    expected: 'decisions with the columns asset and ts',
+    got: `none named ${column}`,
+    next,
+    cause,
+  })
+}
+
+/** A macro that is called with an option that it has not, or with arguments that do not fit. */
+function wrongCall(text: string, { statement }: Failure, subject: string, cause: Error): LakeError | undefined {
+  const [, macro = '', signature] =
+    /^Macro (\w+)\(\) does not support the supplied arguments\..*Candidate macros: \1\((.*)\)$/s.exec(text) ?? []
+  if (signature === undefined) return undefined
+  const parameters = signature.split(', ').map((one) => one.split(' := '))
+  const names = parameters.flatMap(([name = '']) => [name])
+  const options = parameters.flatMap(([name = '', value]) => (value === undefined ? [] : [name]))
+  const strange = optionsIn(statement, macro).find((name) => !names.includes(name.toLowerCase()))
+  if (strange !== undefined) {
+    const next = hint(strange, options)
+    return usage(`${subject}: ${macro}`, {
+      expected: `an option of it: ${options.join(', ')}`,
+      got: strange,
+      next,
+      cause,
+    })
+  }
+  const needed = names.filter((name) => !options.includes(name))
+  return usage(`${subject}: ${macro}`, {
+    expected: `${macro}(${needed.join(', ')}), then options by name`,
+    got: 'other arguments',
+    cause,
+  })
+}
+
+/** Names of the options in the calls of a macro, as they are typed. */
+function optionsIn(statement: string, macro: string): readonly string[] {
+  const bare = statement.replaceAll(/'(?:[^']|'')*'|--[^\n]*|\/\*[\s\S]*?\*\//g, "''")
+  const calls = [...bare.matchAll(new RegExp(`\\b${macro}\\s*\\(`, 'gi'))]
+  return calls.flatMap(({ index, 0: call }) => {
+    let depth = 1
+    let end = index + call.length
+    for (; end < bare.length && depth > 0; end++) depth += bare[end] === '(' ? 1 : bare[end] === ')' ? -1 : 0
+    return [...bare.slice(index + call.length, end).matchAll(/\b(\w+)\s*(?::=|=>)/g)].map(([, name = '']) => name)
   })
 }
 

@@ -1,6 +1,6 @@
 import { toldByRows } from '../catalog/own-endpoint.ts'
 import { heldRevisable } from '../sources/points/revisable.ts'
-import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
+import { availableAt, backfillAfter, type Rule, type RuleBasis } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { endSql, stepSql } from '../base/intervals-sql.ts'
@@ -79,7 +79,7 @@ const soonSeconds = 300
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
 
-/** Of revised points the first value arrived; the others tell nothing of lags. */
+/** First vintages of points; later ones show no lag. */
 const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
   ORDER BY available_at, observed_at) = 1`
 
@@ -192,7 +192,7 @@ export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: re
 }
 
 /** Verdict of the observed arrivals on a rule. */
-export type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
+export type RuleVerdict = 'contradicted' | 'imprecise' | 'kept' | 'conservative' | 'unconfirmed'
 
 /** Overrides of availability rules in the configuration, by path. */
 type RuleOverrides = Readonly<Record<string, Override>>
@@ -209,26 +209,26 @@ interface AuditInput {
 
 /** Late points are dated by themselves; only where more than these are late is the rule itself wrong. */
 const lateShare = 0.02
-/** Where no more than one in so many comes five minutes after the rule's instant or later, the rule is only imprecise. */
-const preciseOf = 20
-/** What a configuration may hold. */
+/** A broken rule is only imprecise if at most one in this many arrivals comes five minutes after its time, or later. */
+const arrivalsPerLate = 20
+/** Longest lag that a configuration may set, in seconds. */
 const longestLag = 366 * day
 /** A rule this many times longer than nearly all arrivals could be shorter. */
-const generous = 4
+const generousFactor = 4
 
 /** Result of an audit of the availability rules. */
 export interface AvailabilityAudit {
   /** One row for each endpoint and interval of which points are stored. */
   readonly rows: readonly AuditedRule[]
   /** Number of rules contradicted by arrivals. */
-  readonly disproved: number
+  readonly contradicted: number
   /** Number of rules that more than two points in a hundred missed by less than five minutes. */
   readonly imprecise: number
   /** Number of rules without any known arrival. */
-  readonly unproven: number
-  /** Block for `pitlake.yaml` with a rule for each disproved or imprecise interval; null if no better rule is known. */
+  readonly unconfirmed: number
+  /** Block for `pitlake.yaml` with a rule for each contradicted or imprecise interval; null if no better rule is known. */
   readonly proposal: string | null
-  /** Next step for disproved and imprecise rules; null if there are none. */
+  /** Next step for contradicted and imprecise rules; null if there are none. */
   readonly next: string | null
   /** Effects of the proposed rules. */
   readonly changes: readonly RuleChange[]
@@ -253,9 +253,9 @@ export async function auditAvailability(
   const count = (verdict: RuleVerdict): number => rows.filter((row) => row.verdict === verdict).length
   return {
     rows,
-    disproved: count('disproved'),
+    contradicted: count('contradicted'),
     imprecise: count('imprecise'),
-    unproven: count('unproven'),
+    unconfirmed: count('unconfirmed'),
     proposal,
     next: broken.length === 0 ? null : proposal === null ? askMore : paste,
     changes,
@@ -267,7 +267,7 @@ const paste = 'put the proposed block into pitlake.yaml, then run pitlake redate
 
 /** Whether more arrivals came after the rule's instant than it may be late by. */
 export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolean {
-  return verdict === 'disproved' || verdict === 'imprecise'
+  return verdict === 'contradicted' || verdict === 'imprecise'
 }
 
 /** The rule of one endpoint and interval, with the verdict of the audit. Lags are seconds after the end of the interval. */
@@ -278,7 +278,7 @@ export interface AuditedRule {
   /** The rule in words. */
   readonly rule: string
   /** Source of the rule: stated, assumed or overridden. */
-  readonly basis: Rule['basis']
+  readonly basis: RuleBasis
   readonly verdict: RuleVerdict
   /** Number of stored points. */
   readonly points: number
@@ -318,7 +318,7 @@ export interface WorstArrival {
 
 /**
  * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
- * less than five minutes after its instant, else disproved. Without any known arrival nothing is proved: the provider
+ * less than five minutes after its instant, else contradicted. Without any known arrival nothing is proved: the provider
  * tells no `computed_at`, and no top-up has caught a point being late.
  */
 export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditedRule {
@@ -329,13 +329,13 @@ export function judgeRule(metric: string, interval: Interval, rules: readonly Ru
   const counted = computed + seenLate - backfilled
   const all = counted + watched
   const broken = counted > 0 && late > all * lateShare
-  const imprecise = broken && (late - soon) * preciseOf <= all
+  const imprecise = broken && (late - soon) * arrivalsPerLate <= all
   const lag = lagOf(rule)
-  const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99, 60)
+  const spare = lag !== null && p99 !== null && lag > generousFactor * Math.max(p99, 60)
   const proposed = broken && supported !== null ? roundLag(supported) : null
   const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
   const verdict: RuleVerdict =
-    counted === 0 ? 'unproven' : imprecise ? 'imprecise' : broken ? 'disproved' : spare ? 'conservative' : 'kept'
+    counted === 0 ? 'unconfirmed' : imprecise ? 'imprecise' : broken ? 'contradicted' : spare ? 'conservative' : 'kept'
   return {
     metric,
     interval,
@@ -373,7 +373,7 @@ export interface RuleChange {
   readonly newest_after: string
 }
 
-/** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
+/** Effect of the proposed lag on the points of an interval; undefined if no lag is proposed. */
 function changeOf(
   { metric, interval, proposed_lag: lag }: AuditedRule,
   rules: readonly Rule[],

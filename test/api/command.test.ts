@@ -39,6 +39,8 @@ test('prints one JSON line, serves both APIs, ends with 0 on SIGTERM', async () 
   const child = start('--seed', '5', '--now', '2024-06-01', '--speed', '0', '--no-metadata', '--faults', file)
   const line = await firstLine(child)
   expect(line).toMatchObject({ seed: 5, now: '2024-06-01T00:00:00Z' })
+  const usual = ['metrics_url', 'metrics_key', 'registry_url', 'registry_key', 'seed', 'now', 'port']
+  expect(Object.keys(line)).toEqual(usual)
   expect(line['registry_url']).toBe(`${line['metrics_url']}/registry/v1`)
   const url = `${line['metrics_url']}/v1/metrics/supply/current_pit?a=BTC&i=24h&s=1716768000`
   const key = { 'x-api-key': String(line['metrics_key']) }
@@ -58,11 +60,31 @@ test('prints one JSON line, serves both APIs, ends with 0 on SIGTERM', async () 
   expect((await once(child, 'exit'))[0]).toBe(0)
 })
 
+test('a sandbox with real names says so to whoever starts it, and to nobody who asks it', async () => {
+  const child = start('--names', 'real', '--tier', '1', '--now', '2026-03-04', '--speed', '0')
+  let notes = ''
+  child.stderr.on('data', (chunk) => (notes += String(chunk)))
+  const line = await firstLine(child)
+  expect(line).toMatchObject({ names: 'real', tier: 1 })
+  const headers = { 'x-api-key': String(line['metrics_key']) }
+  const listed = await ask(`${line['metrics_url']}/v1/metadata/metrics`, headers)
+  expect(listed.json).toContain('/market/coinbase_premium_pit')
+  expect(listed.headers['x-pitlake-sandbox']).toBeUndefined()
+  const refused = await ask(`${line['metrics_url']}/v1/metrics/market/coinbase_premium_pit?a=BTC`, headers)
+  expect(refused.status).toBe(403)
+  child.kill('SIGTERM')
+  expect((await once(child, 'close'))[0]).toBe(0)
+  expect(notes).toContain('not marked as synthetic')
+})
+
 test.each([
   [['--fault', 'rset'], /unknown fault "rset"; did you mean reset\?/],
   [['--now', 'soon'], /--now: expected a date .*got soon/],
   [['--port', '99999'], /--port: expected a port/],
   [['--limit', 'metrics=odd'], /--limit metrics=odd: expected API=PART/],
+  [['--names', 'reel'], /--names: expected placeholder, real, got "reel"; did you mean `real`/],
+  [['--names', 'real', '--tier', '4'], /--tier: expected a tier, 1 to 3/],
+  [['--tier', '3'], /--tier: expected --names real alongside it, got --names placeholder/],
   [['--registry-scale', 'huge'], /--registry-scale: expected demo, full, got/],
   [['--faults', '/no/such/file'], /\/no\/such\/file: expected a JSON or YAML list of faults/],
 ] as const)('%j is refused in one line with exit code 2', async (args, message) => {

@@ -29,6 +29,13 @@ interface Described {
   readonly parameters_defaults: { readonly e?: readonly string[] }
 }
 
+/** An asset of the metrics API with its contracts. */
+interface ListedAsset {
+  readonly id: string
+  readonly symbol: string
+  readonly blockchains: readonly { readonly blockchain: string; readonly address: string }[]
+}
+
 const placeholder = /exchange_\d|lendingprotocol|paymentapp|usexchange/
 
 describe('the metadata of a provider with real names', () => {
@@ -212,6 +219,33 @@ describe('points under real names', () => {
       expect(plain).toEqual(dated.map(({ t, v }: { t: number; v: unknown }) => ({ t, v })))
     }))
 })
+
+test('tokenized stocks lead to products by contract on each chain, by symbol alone, by a symbol of two, or by contract alone', async () =>
+  asProvider(async ({ metadata, registry }) => {
+    const { data } = (await metadata('assets')).json as { data: ListedAsset[] }
+    const paths: Record<string, readonly [byContract: string[], bySymbol: string[]]> = {}
+    for (const { id, symbol, blockchains } of data.filter(({ symbol }) => symbol.endsWith('.XS'))) {
+      const variant = symbol.replace('.XS', 'x')
+      const named = (await registry(`/products?symbol=${variant}`)).json.data as { symbol: string }[]
+      const reached: string[] = []
+      for (const { blockchain, address } of blockchains) {
+        const held = (await registry(`/deployments?address=${address}`)).json.data as { product_id: string }[]
+        for (const { product_id } of held) {
+          const product = (await registry(`/products/${product_id}`)).json.data as { symbol: string }
+          reached.push(`${blockchain} ${product.symbol}`)
+        }
+      }
+      paths[id] = [reached, named.map((product) => product.symbol)]
+    }
+    expect(paths).toEqual({
+      AAPLX: [['ETH AAPLx', 'SOL AAPLx', 'ARB AAPLx'], ['AAPLx']],
+      TSLAX: [[], ['TSLAx']],
+      NVDAX: [[], ['NVDAx', 'NVDAx']],
+      SPYX: [['ETH wSPYx', 'SOL wSPYx', 'ARB wSPYx'], []],
+      GOOGLX: [['ETH GOOGLx'], ['GOOGLx']],
+      MSTRX: [[], ['MSTRx']],
+    })
+  }))
 
 test('no answer of a provider with real names shows that it is a sandbox', async () =>
   asProvider(async ({ metrics, metadata, registry, metricsUrl }) => {

@@ -151,11 +151,11 @@ test('plan for every endpoint × BTC, ETH × 24h prints what it costs; --json is
   expect(text.err).toMatch(/^metrics\.key +set +environment$/m)
   expect(text.err).toMatch(/^metrics\.concurrency +8 +default$/m)
   expect(text.err + text.out).not.toContain(secret)
-  expect(text.out).toContain('not asked')
+  expect(text.out).toContain('not requested')
   expect(document.code).toBe(0)
   const totals = JSON.parse(document.out) as Record<string, number>
   const counted = ['series', 'windows', 'requests', 'credits', 'points', 'bytes', 'seconds']
-  expect(Object.keys(totals)).toEqual([...counted, 'not_asked', 'unmapped', 'metadata'])
+  expect(Object.keys(totals)).toEqual([...counted, 'not_requested', 'unmapped', 'metadata'])
   expect(totals).toMatchObject({ series, requests: series, credits: (series / 2) * 3 })
   expect(readdirSync(folder)).toEqual([])
 })

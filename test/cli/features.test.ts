@@ -200,7 +200,7 @@ test('columns of a feature in other letters are its keys, its instant and its va
   })
 })
 
-test('several values are the parts of one, and every door knows it', async () => {
+test('a feature with several value columns stores them as components, at every interface', async () => {
   await withPrices(async (desk, compute) => {
     const parts = `SELECT ts, asset, v AS now, v / 0.0 AS never, v > 100 AS high FROM pit_join('grid', 'own/p', '24h')`
     expect((await compute(yamlOf({ parts: [parts, ofBtc] }))).features).toMatchObject([
@@ -320,7 +320,7 @@ test.each(sample(grids, 1))('a grid of %s', async (grid, since, first, last, row
   })
 })
 
-test('what cannot be used is told with its place, and leaves the others alone', async () => {
+test('a feature that cannot run is reported with its line, and other features are computed', async () => {
   await withPrices(async (desk, compute) => {
     const wrong: Readonly<Record<string, readonly [sql: string, said: RegExp]>> = {
       off: [

@@ -86,7 +86,7 @@ const again = ['verify', '--resources', 'issuers', '--paths', supply, '--all', '
 
 interface Standing {
   readonly violations: number
-  readonly registry: { readonly findings: number | null; readonly findings_accepted: number }
+  readonly registry: { readonly findings: number | null; readonly findings_acknowledged: number }
 }
 
 interface Hooked {
@@ -101,7 +101,7 @@ interface Told {
     kind: string
     resource?: string
     record?: string
-    accepted: string | null
+    acknowledged: string | null
   }[]
 }
 
@@ -109,8 +109,8 @@ const listed = (out: string): Told['violations'] => (JSON.parse(out) as Told).vi
 
 /** What a reader sees of it all. */
 const asked = `SELECT * FROM (
-  SELECT concat_ws(' ', 'finding', found_at, kind, resource, id, detail, md5(held), md5(offered), accepted_at, why) AS line FROM registry_findings
-  UNION ALL SELECT concat_ws(' ', 'violation', metric, t, kind, stored, offered, accepted_at, why) FROM violations
+  SELECT concat_ws(' ', 'finding', found_at, kind, resource, id, detail, md5(held), md5(offered), acknowledged_at, why) AS line FROM registry_findings
+  UNION ALL SELECT concat_ws(' ', 'violation', metric, t, kind, stored, offered, acknowledged_at, why) FROM violations
   UNION ALL SELECT concat_ws(' ', 'schema', resource, path, first_seen, kind, value) FROM schema_changes
   UNION ALL SELECT concat_ws(' ', 'points', count(*), sum(v)) FROM points) ORDER BY line`
 
@@ -118,13 +118,13 @@ const asked = `SELECT * FROM (
 async function standing({ run, ends, cwd }: Desk): Promise<readonly unknown[]> {
   const { code, out } = await run('status', '--check', '--metrics', 'lake.prom')
   const { registry, violations } = JSON.parse(await ends(0, 'status', '--json', '--html', 'page.html')) as Standing
-  const told = /registry_findings\{state="open"\} (\d+)\n.*accepted"\} (\d+)/.exec(
+  const told = /registry_findings\{state="open"\} (\d+)\n.*acknowledged"\} (\d+)/.exec(
     readFileSync(join(cwd, 'lake.prom'), 'utf8'),
   )
-  expect(told?.slice(1).map(Number)).toEqual([registry.findings, registry.findings_accepted])
+  expect(told?.slice(1).map(Number)).toEqual([registry.findings, registry.findings_acknowledged])
   expect(violations).toBe(0)
   const rows = readFileSync(join(cwd, 'page.html'), 'utf8').split('<td class="id">registry issuers</td>').length - 1
-  return [code, out.split(':')[0], registry.findings, registry.findings_accepted, rows]
+  return [code, out.split(':')[0], registry.findings, registry.findings_acknowledged, rows]
 }
 
 test('what verify found in the registry is taken note of by id, by resource and once a pair of records', async () =>
@@ -137,7 +137,7 @@ test('what verify found in the registry is taken note of by id, by resource and 
         .split('\n')
         .map((line) => JSON.parse(line) as Hooked)
     await ends(0, 'registry', 'sync')
-    expect(await ends(0, 'violations', 'list')).toBe('0 not accepted, 0 accepted\n')
+    expect(await ends(0, 'violations', 'list')).toBe('0 open, 0 acknowledged\n')
     clock.now += 60
     faults(...lies)
     await ends(4, 'verify', '--resources', 'issuers', '--all')
@@ -150,26 +150,26 @@ test('what verify found in the registry is taken note of by id, by resource and 
     expect(await ends(0, 'status', '--check', '--max-findings', '2')).toMatch(/^trusted/)
     expect(told()).toMatchObject([{ command: 'verify', new: 2, open: 2, violations: found }])
     const one = found.find(({ kind }) => kind === 'silent_change')
-    expect(one).toMatchObject({ metric: null, t: null, stored: expect.stringContaining('website'), accepted: null })
-    expect(await ends(0, 'violations', 'list', '--paths', '*')).toMatch(/^0 not accepted/)
-    expect(await ends(0, 'violations', 'list', '--resources', 'venues')).toMatch(/^0 not accepted/)
+    expect(one).toMatchObject({ metric: null, t: null, stored: expect.stringContaining('website'), acknowledged: null })
+    expect(await ends(0, 'violations', 'list', '--paths', '*')).toMatch(/^0 open/)
+    expect(await ends(0, 'violations', 'list', '--resources', 'venues')).toMatch(/^0 open/)
     expect((await run('violations', 'list', '--resources', 'isuers')).message).toMatch(/isuers.*issuers/)
     expect(await ends(0, 'violations', 'acknowledge', one?.id ?? '', '--why', 'they said so')).toMatch(
-      /^1 accepted \(version/,
+      /^1 acknowledged \(version/,
     )
     expect(await ends(0, 'violations', 'acknowledge', one?.id ?? '', '--why', 'twice')).toMatch(
-      /^0 accepted .*1 had been/,
+      /^0 acknowledged .*1 had been/,
     )
     const half = JSON.parse(await ends(4, 'verify', '--resources', 'issuers', '--all', '--json')) as {
       registry: object
     }
-    expect(half.registry).toMatchObject({ accepted: 1, findings: [{ kind: 'lost_event', id: retired }] })
+    expect(half.registry).toMatchObject({ acknowledged: 1, findings: [{ kind: 'lost_event', id: retired }] })
     clock.now += 60
     await ends(0, 'violations', 'acknowledge', '--resources', '*', '--why', 'known', '--yes')
     expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
     const words = await ends(0, 'verify', '--resources', 'issuers', '--all')
-    expect(words).toMatch(/^accepted +2 contradictions, not told again$/m)
-    expect(await query('SELECT accepted_at IS NULL AS open, why FROM registry_findings ORDER BY why')).toBe(
+    expect(words).toMatch(/^known +2 acknowledged contradictions, not reported again$/m)
+    expect(await query('SELECT acknowledged_at IS NULL AS open, why FROM registry_findings ORDER BY why')).toBe(
       '{"open":false,"why":"known"}\n{"open":false,"why":"they said so"}\n',
     )
     const then = ['--observed-as-of', new Date(clock.now * 1000 - 1).toISOString()]
@@ -186,7 +186,7 @@ test('what verify found in the registry is taken note of by id, by resource and 
     await ends(0, 'registry', 'snapshot')
     expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
     expect(told()).toHaveLength(2)
-    expect(await ends(0, 'violations', 'list')).toBe('0 not accepted, 2 accepted, 1 settled\n')
+    expect(await ends(0, 'violations', 'list')).toBe('0 open, 2 acknowledged, 1 settled\n')
     expect(listed(await ends(0, 'violations', 'list', '--all', '--json'))).toHaveLength(3)
     await ends(0, 'verify', '--resources', 'issuers', '--all')
 
@@ -237,10 +237,10 @@ test('findings of verify stay as they are through doctor, compact, vacuum, backu
     }
     // The restored lake knows what was taken note of, and finds nothing twice.
     const next = JSON.parse(await ends(4, ...again, '--data', 'back')) as {
-      accepted: number
+      acknowledged: number
       registry: { findings: object[] }
     }
-    expect([next.accepted, next.registry.findings.length]).toEqual([1, 2])
+    expect([next.acknowledged, next.registry.findings.length]).toEqual([1, 2])
     expect(await seen('--data', 'back')).toBe(kept)
     await ends(
       0,

@@ -61,7 +61,7 @@ test('a fetch and a watch bring features up to date, and tell what became of the
     expect(words.map((one) => one.words.replace(/: got.*/s, ''))).toEqual([
       '0 rows of 1 feature added',
       'feature/ahead looks ahead',
-      '1 rows of 1 feature added',
+      '1 row of 1 feature added',
     ])
   }))
 

@@ -202,7 +202,7 @@ test('dated exports are known from the end of their day, in the zone that is sai
       '--zone',
       'America/New_York',
     ])
-    expect(message).toContain('1 stored values differ')
+    expect(message).toContain('1 stored value differs')
     expect(notes).toContain('dated exports')
     expect([code, told]).toMatchObject([4, { rows: 5, points_added: 3, violations: 1 }])
     const known = await desk.rows(
@@ -264,7 +264,7 @@ test('verify compares own data with the files from which they came, where these 
     expect(told).toMatchObject({
       code: 4,
       states: ['own/b gone 0', 'own/p differs 1'],
-      message: expect.stringMatching(/1 stored values differ in the files from which they came/),
+      message: expect.stringMatching(/1 stored value differs in the files from which they came/),
       differences: [{ metric: 'own/p', asset: 'BTC', t: '2024-03-02T00:00:00Z', stored: '2.0', offered: '2.5' }],
     })
     // Told again, recorded once; nothing was taken, and what is not named is left out.

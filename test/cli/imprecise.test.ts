@@ -33,7 +33,7 @@ ${availability}select: [{ assets: [TOLD, MUTE], paths: [${sopr}], since: 2024-02
 
 test.each([
   ['ten of two hundred are later than five minutes', 10, 0, 'imprecise', '45m'],
-  ['eleven are', 11, 4, 'disproved', '45m'],
+  ['eleven are', 11, 4, 'contradicted', '45m'],
 ] as const)('%s: the verdict, what status says, and the pasted proposal', async (_, many, code, verdict, lag) =>
   withTimedLake(config(''), { lines: [told('TOLD', many, 1800 + 300), mute] }, async (lake) => {
     const now = start + 203 * day
@@ -46,14 +46,14 @@ test.each([
     expect(first.code).toBe(code)
     expect(first.report).toMatchObject({
       rows: [{ metric: sopr, interval: '24h', verdict, late: 200, soon: 200 - many, ruled: 200, proposed_lag: lag }],
-      disproved: verdict === 'disproved' ? 1 : 0,
+      contradicted: verdict === 'contradicted' ? 1 : 0,
       imprecise: verdict === 'imprecise' ? 1 : 0,
       next: 'put the proposed block into pitlake.yaml, then run pitlake redate',
     })
     const words = await lake.run(['audit', 'availability'], now)
     expect(words.code).toBe(code)
     expect(words.out).toMatch(
-      verdict === 'imprecise' ? /^1 rules: 0 disproved, 1 imprecise/ : /^1 rules: 1 disproved, 0/,
+      verdict === 'imprecise' ? /^1 rule: 0 contradicted, 1 imprecise/ : /^1 rule: 1 contradicted, 0/,
     )
     expect(words.out).toMatch(new RegExp(`${verdict} +${sopr.replace('/', '/')} +24h +200 +200`))
     expect(words.out).toContain(`"${sopr}": { 24h: { lag: ${lag} } }`)
@@ -64,14 +64,14 @@ test.each([
     const said = async (): Promise<unknown> => (JSON.parse(await status('--json')) as { rules: unknown }).rules
     const early = verdict === 'imprecise' ? 200 : 0
     expect(await said()).toEqual({
-      disproved: verdict === 'disproved' ? 1 : 0,
+      contradicted: verdict === 'contradicted' ? 1 : 0,
       imprecise: verdict === 'imprecise' ? 1 : 0,
       imprecise_points: early,
     })
     expect((await status()).replaceAll(/\s+/g, ' ')).toContain(
       verdict === 'imprecise'
         ? '- 1 availability rule is imprecise: 200 points without computed_at may count as known minutes too early: pitlake audit availability'
-        : '- 1 availability rule is disproved: pitlake audit availability',
+        : '- 1 availability rule is contradicted by arrivals: pitlake audit availability',
     )
 
     // Pasted as it stands, under the key that is there already.
@@ -81,12 +81,12 @@ test.each([
     expect(second.code).toBe(0)
     expect(second.report).toMatchObject({
       rows: [{ verdict: 'kept', late: 0 }],
-      disproved: 0,
+      contradicted: 0,
       imprecise: 0,
       next: null,
     })
-    expect(await said()).toEqual({ disproved: 0, imprecise: 0, imprecise_points: 0 })
-    expect(await status()).not.toMatch(/imprecise|disproved/)
+    expect(await said()).toEqual({ contradicted: 0, imprecise: 0, imprecise_points: 0 })
+    expect(await status()).not.toMatch(/imprecise|contradicted/)
     await lake.views()
     await withViews(lake.root, async (engine) => {
       const rows = await engine.rows(

@@ -40,7 +40,7 @@ test('status --check judges by the limits that flags give: up to them it is trus
     // One line asks for no more than it says: rules are not held against arrivals for it.
     const rules = async (flags: string): Promise<unknown> =>
       (JSON.parse((await look(`status --json${flags}`)).out) as { rules: unknown }).rules
-    expect(await rules('')).toEqual({ disproved: 0, imprecise: 0, imprecise_points: 0 })
+    expect(await rules('')).toEqual({ contradicted: 0, imprecise: 0, imprecise_points: 0 })
     expect(await rules(' --check')).toBeNull()
   }))
 

@@ -40,7 +40,7 @@ test('columns of whole numbers differ as numbers, as text beyond 2^53', async ()
   expect((await proved(sql)).out).toMatch(/differs in beyond\n {2}with the future {5}"?90071992547409\d\d"?\n/)
 })
 
-test('what stands in the way is told with its line and column in the file', async () => {
+test('the obstacle to a proof is reported with its line and column in the file', async () => {
   const select = `${grid}\nSELECT ts, v,\n  lead(t) OVER (PARTITION BY asset ORDER BY ts) IS NULL AS last FROM pit_join('d', '${trustMetric}', '24h') WHERE ts < '2024-02-02'`
   const sql = `-- a note\nSET VARIABLE mine = 1; ${select};`
   const ended = JSON.parse((await proved(sql, '--json')).out) as { readonly unproved: object | null }
@@ -69,7 +69,7 @@ test('a panel is proved as panel --explain prints it, and as it was stamped', as
   ])
 })
 
-test('what its plan proves runs a few times, as often as is said, and what it does not prove in full', async () => {
+test('a proved query runs five times or --cutoffs times, an unproved one at every cut-off', async () => {
   const honest = `${grid} SELECT ts, asset, v FROM pit_join('d', '${trustMetric}', '24h')`
   const file = join(lake.root, '..', 'runs.sql')
   const told = async (sql: string, ...options: readonly string[]): Promise<Record<string, unknown>> => {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withDesk } from '../helpers/importing.ts'
 
-test('a query over a file of one’s own is proved with it: what it tells too early is a leak', async () => {
+test('a query over imported user data is proved; values before their availability are a leak', async () => {
   await withDesk(async (desk) => {
     const days = Array.from({ length: 30 }, (_, n) => new Date(Date.UTC(2024, 0, 1 + n)).toISOString().slice(0, 10))
     const file = desk.put('p.csv', `asset,t,value\n${days.map((t, n) => `BTC,${t},${n}`).join('\n')}\n`)
@@ -28,6 +28,6 @@ test('a query over a file of one’s own is proved with it: what it tells too ea
     const both = `, (SELECT max(v) FROM points) AS v, (SELECT count(*) FROM o WHERE o.available_at <= d.ts) AS n`
     expect(await prove(`SELECT d.asset, d.ts, s.score${both} ${early}`)).toEqual([4, 'leak', 'own s', 'values'])
     const words = await desk.run(asked)
-    expect(words.out).toContain('it turns on later rows of s, which are your own, and on the values of later points')
+    expect(words.out).toContain('it depends on later rows of s, which are your own, and on the values of later points')
   })
 })

@@ -32,14 +32,14 @@ test('plan asks for metadata as fetch does, and plans the requests that fetch se
   await withRig(now, async (rig) => {
     const offline = await run(rig, 'plan', ...selected, '--offline', '--json')
     expect(asked(rig)).toBe(0)
-    expect(offline.json).toMatchObject({ not_asked: 0, metadata: { paths: 0, asked: 0, offline: true } })
+    expect(offline.json).toMatchObject({ not_requested: 0, metadata: { paths: 0, asked: 0, offline: true } })
     expect(offline.notes).toContain('--offline: planned by the metadata that the lake holds')
     const first = await run(rig, 'plan', ...selected, '--requests', '--json')
     expect([asked(rig), asked(rig, 'metrics')]).toEqual([5, 0])
     expect(existsSync(`${rig.root}/lake`)).toBe(false)
     expect(first.json).toMatchObject({ metadata: { paths: 5, asked: 5, offline: false } })
     expect(first.json.requests).toBeLessThan(offline.json.requests)
-    expect(first.json.requests + first.json.not_asked).toBeGreaterThanOrEqual(offline.json.requests)
+    expect(first.json.requests + first.json.not_requested).toBeGreaterThanOrEqual(offline.json.requests)
     expect(first.notes).toBe('')
     const fetched = await run(rig, 'fetch', ...selected, '--json')
     expect(fetched.json).toMatchObject({ requests: first.json.requests, stopped_by: null })
@@ -64,7 +64,7 @@ test('plan keeps metadata in a lake after seven days, without a version where th
     rig.clock.now += 8 * day
     const old = await run(rig, 'plan', ...selected, '--offline')
     expect([asked(rig), old.out]).toEqual([5, expect.stringMatching(/^metadata +of 5 paths, 0 asked for now$/m)])
-    expect(old.out).toMatch(/^not asked +\d+ windows$/m)
+    expect(old.out).toMatch(/^not requested +\d+ windows?$/m)
     expect(old.notes).toContain('not in the metadata of 2026-03-10')
     const plan = await run(rig, 'plan', ...selected)
     expect(await versions(rig)).toBe(made)
@@ -112,7 +112,7 @@ test('only what flags name one by one is planned whatever metadata say', async (
     writeFileSync(config, 'select: [{ assets: [BTC, ETH], paths: [supply/current_pit], since: 2026-03-01 }]\n')
     const left = async (...argv: readonly string[]) => {
       const planned = await run(rig, 'plan', '--since', '2026-03-01', '--json', '--config', config, ...argv)
-      return planned.json.not_asked
+      return planned.json.not_requested
     }
     const both = ['--assets', 'BTC,ETH', '--paths']
     expect(await left(...both, 'supply/current_pit')).toBe(0)
@@ -129,7 +129,7 @@ test('a plan that cannot ask, or is wrong, leaves nothing behind', async () =>
   await withRig(now, async (rig) => {
     rig.faults('reset@metadata')
     const { json } = await run(rig, 'plan', ...selected, '--json')
-    expect(json).toMatchObject({ not_asked: 0, metadata: { paths: 0 } })
+    expect(json).toMatchObject({ not_requested: 0, metadata: { paths: 0 } })
     await expect(run(rig, 'plan', '--assets', 'BTC', '--intervals', '2h')).rejects.toThrow(/2h/)
     expect(readdirSync(rig.root)).toEqual([])
     rmSync(rig.root, { recursive: true, force: true })

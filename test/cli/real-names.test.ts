@@ -1,5 +1,5 @@
 // @module-tag full
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withRealProvider } from '../helpers/real-provider.ts'
@@ -35,14 +35,15 @@ test('a fetch without a configuration stores series under the real paths and exc
     expect(JSON.parse(plan.out).requests).toBeGreaterThan(150)
     const { code, message } = await run(...fetch(`${skew},market/*_premium_pit`, '--exchanges', 'deribit,okx'))
     expect([code, message]).toEqual([0, ''])
-    const stored = await run('sql', '--json', 'SELECT DISTINCT metric, exchange FROM points ORDER BY ALL')
-    expect(JSON.parse(stored.out).rows).toEqual([
-      { metric: 'market/coinbase_premium_pit', exchange: null },
-      { metric: skew, exchange: 'deribit' },
-      { metric: skew, exchange: 'okx' },
+    const stored = 'SELECT DISTINCT metric, exchange FROM points ORDER BY ALL'
+    expect((await run('sql', '--out', 'stored.csv', stored)).code).toBe(0)
+    expect(readFileSync(join(cwd, 'stored.csv'), 'utf8').trim().split('\n').slice(1)).toEqual([
+      'market/coinbase_premium_pit,',
+      `${skew},deribit`,
+      `${skew},okx`,
     ])
-    const endpoints = await run('sql', '--json', 'FROM endpoints')
-    expect(endpoints.out).toContain('market/coinbase_premium_pit')
+    expect((await run('sql', '--out', 'endpoints.csv', 'FROM endpoints')).code).toBe(0)
+    expect(readFileSync(join(cwd, 'endpoints.csv'), 'utf8')).toContain('market/coinbase_premium_pit')
     expect(placeholdersSent()).toEqual([])
     const files = readdirSync(join(cwd, 'data'), { recursive: true }).map(String)
     expect(files.filter((file) => placeholder.test(file))).toEqual([])
@@ -71,7 +72,7 @@ test('a path that two of the provider fit is refused with both where it is named
   }))
 
 test('a configuration that changes the meaning of a name with points ends with 2 and both meanings, before any request', async () =>
-  withRealProvider({}, async ({ run, config, requests }) => {
+  withRealProvider({}, async ({ cwd, run, config, requests }) => {
     const own = `paths: [${skew}, ${payment}], exchanges: [options_exchange_1]`
     const mapped = (exchange: string, app: string) =>
       config(
@@ -96,12 +97,6 @@ test('a configuration that changes the meaning of a name with points ends with 2
     expect(requests()).toHaveLength(before)
     config(select('', `paths: [${skew}], exchanges: [deribit, bybit]`))
     expect((await run('fetch')).code).toBe(0)
-    const stored = await run(
-      'sql',
-      '--json',
-      'SELECT exchange, count(*) > 0 AS any FROM points GROUP BY ALL ORDER BY ALL',
-    )
-    expect(JSON.parse(stored.out).rows.map((row: { exchange: string | null }) => row.exchange)).toEqual(
-      expect.arrayContaining(['bybit', 'deribit']),
-    )
+    expect((await run('sql', '--out', 'stored.csv', 'SELECT DISTINCT exchange FROM points ORDER BY ALL')).code).toBe(0)
+    expect(readFileSync(join(cwd, 'stored.csv'), 'utf8')).toMatch(/^exchange\nbybit\nderibit\n/)
   }))

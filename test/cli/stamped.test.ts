@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
@@ -5,7 +6,7 @@ import { pitlake } from '../helpers/command.ts'
 import { test } from '../helpers/lake-test.ts'
 import { makeLake } from '../helpers/views.ts'
 
-test('a Parquet file whose note is none is damaged, whatever stands there', async ({ root }) => {
+test('a Parquet file with an unreadable stamp note is reported as damaged', async ({ root }) => {
   await makeLake(root, [{ at: '2024-01-01' }])
   const file = join(root, 'r.parquet')
   using engine = await Engine.open(':memory:')
@@ -15,4 +16,23 @@ test('a Parquet file whose note is none is damaged, whatever stands there', asyn
     const { code, message } = await pitlake(root, ['replay', file, '--data', root])
     expect([note, code, message]).toEqual([note, 4, expect.stringContaining('got a damaged one')])
   }
+})
+
+test('a file that is not Parquet is a wrong argument of replay; a Parquet file that was cut is damaged', async ({
+  root,
+}) => {
+  await makeLake(root, [{ at: '2024-01-01' }])
+  const file = join(root, 'r.csv')
+  const replayed = async (content: string) => {
+    writeFileSync(file, content)
+    const { code, message } = await pitlake(root, ['replay', file, '--data', root])
+    return [code, message]
+  }
+  for (const content of ['asset,ts\nBTC,2024-01-01\n', '', 'PAR'])
+    expect(await replayed(content)).toEqual([
+      2,
+      expect.stringContaining('expected a result of pitlake stamp, got a file that is not Parquet'),
+    ])
+  for (const content of ['PAR1 and no more', 'no more than PAR1'])
+    expect(await replayed(content)).toEqual([4, expect.stringContaining('got a damaged one')])
 })

@@ -133,7 +133,7 @@ test('an honest slow one is not named by the package, though a day moves it; wha
   expect([early.verdict, early.runs.length]).toEqual(['holds', 1])
 })
 
-test('lags as they were seen: where no arrival is known that is said, and nothing is promised', async () => {
+test('a quantile of lags without a known arrival is noted and not tried', async () => {
   const early = fastStrategy.replaceAll('01:22', '01:05').replace('82 MINUTES', '65 MINUTES')
   const done = await told(early, '--figure', sharpe, '--lag', 'p50,max', '--vintages', '0')
   expect(done.runs.map(({ name, falls }) => [name, falls])).toEqual([
@@ -224,7 +224,7 @@ test('a stamped result is tried over the version that it was made from', async (
   expect((await pitlake(home(), run)).code).toBe(4)
 })
 
-test('people get tables and bars, and a picture if they ask', async () => {
+test('stress prints tables and bars, and --plot writes a picture', async () => {
   const { out, message, code } = await stressed(fastStrategy, '--figure', sharpe, '--lag', '20m,21m', '--plot', 'p.svg')
   expect([code, message]).toEqual([
     4,
@@ -241,7 +241,7 @@ test('people get tables and bars, and a picture if they ask', async () => {
   expect(svg).toContain('fill="#bf4f3a"')
 })
 
-test('what cannot be judged is undecided, and says why', async () => {
+test('a query or statistic that cannot be judged is undecided with the reason', async () => {
   const grid = `SELECT ts FROM calendar('2024-01-01', '2024-01-09', '1 day')`
   const drawn = await stressed(`SELECT random() AS r FROM (${grid})`, '--figure', 'avg(r)')
   expect([drawn.code, drawn.message]).toEqual([

@@ -1,5 +1,5 @@
 // @module-tag full
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -35,11 +35,20 @@ async function run(
   own: Pick<OwnProvider, 'root' | 'url' | 'clock'>,
   argv: readonly string[],
   select: readonly string[],
-  { maps = '{}', world = {} }: { readonly maps?: string; readonly world?: Partial<Deps> } = {},
+  {
+    maps = '{}',
+    hooks = '{}',
+    world = {},
+  }: { readonly maps?: string; readonly hooks?: string; readonly world?: Partial<Deps> } = {},
 ): Promise<Ended> {
   const selected = select.length === 0 ? '' : `select: [${select.join(', ')}]\n`
-  writeFileSync(join(own.root, 'pitlake.yaml'), `metrics: ${maps}\n${selected}`)
-  const env = { PITLAKE_METRICS_URL: own.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: join(own.root, 'lake') }
+  writeFileSync(join(own.root, 'pitlake.yaml'), `metrics: ${maps}\nhooks: ${hooks}\n${selected}`)
+  const env = {
+    PATH: process.env['PATH'],
+    PITLAKE_METRICS_URL: own.url,
+    PITLAKE_METRICS_KEY: fetchKey,
+    PITLAKE_DATA: join(own.root, 'lake'),
+  }
   return await pitlake(own.root, argv, env, { now: () => own.clock.now * 1000, ...world })
 }
 
@@ -151,4 +160,27 @@ test('a daily run and a watch name a selected series whose exchange nobody mappe
       .split('\n')
       .map((text) => JSON.parse(text) as Record<string, unknown>)
     expect(events[0]).toMatchObject({ kind: 'unmapped', words: expect.stringMatching(line) })
+  }))
+
+test('hooks name unmapped series once, and again if others are selected', async () =>
+  withProvider(now, async (own) => {
+    answerDaily(own)
+    const hooks = '{ on_stale: cat >> stale.jsonl }'
+    const file = join(own.root, 'stale.jsonl')
+    const named = (exchange: string): string =>
+      `{ assets: [BTC], paths: [${margin}], exchanges: [${exchange}], since: 2026-03-01 }`
+    const reports = (): readonly unknown[] => {
+      const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
+      return lines.flatMap((line) => (JSON.parse(line) as { stale: readonly unknown[] }).stale)
+    }
+    await run(own, ['fetch'], [exact], { hooks })
+    expect(reports()).toEqual([])
+    const unmapped = { kind: 'unmapped', next: expect.stringContaining('metrics: { exchanges: ') }
+    const [second, third] = ['exchange_2', 'exchange_3'].map((name) => {
+      return { ...unmapped, text: expect.stringContaining(`BTC 24h native ${name}`) }
+    })
+    for (let times = 0; times < 2; times++) await run(own, ['fetch'], [exact, named('exchange_2')], { hooks })
+    expect(reports()).toMatchObject([second])
+    await run(own, ['fetch'], [exact, named('exchange_3')], { hooks })
+    expect(reports()).toMatchObject([second, third])
   }))

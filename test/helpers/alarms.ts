@@ -29,7 +29,7 @@ export async function lookAtAlarms(own: OwnProvider, schedule: number | null = n
   using ledger = await Ledger.openToRead(own.root)
   const input = { settings, catalogue, now: own.clock.now, arrivals: false }
   const { standing } = await readStanding(ledger, input)
-  const alarms = await alarmsOf(ledger, { catalogue, check: settings.check, now: own.clock.now })
+  const alarms = await alarmsOf(ledger, { settings, catalogue, now: own.clock.now })
   const news = await newAlarms(own.root, alarms, [])
   const context = { settings, catalogue, now, elapsed: () => 0 } as unknown as Parameters<typeof showsOf>[0]
   const question = {} as Parameters<Routes[string]>[0]

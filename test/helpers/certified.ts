@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import { beforeAll } from 'vitest'
 import { readKey, signedNote, signedText } from '../../src/base/merkle/note.ts'
 import { pitlake } from './command.ts'
-import { unpackKept } from './kept-lakes.ts'
+import { copyPreset } from './preset-lakes.ts'
 import { scratch } from './scratch.ts'
 
 const proofs = new URL('../../docs/proof/', import.meta.url).pathname
@@ -38,7 +38,7 @@ export interface Certified {
   readonly sealed: (body: string) => string
 }
 
-/** Takes a kept lake through heads, a try, a stamp and a certificate, once for a file; each work finds it as it was then. */
+/** Takes a stamped lake through heads, a try, a stamp and a certificate, once for a file; each work finds it as it was then. */
 export function certifiedOfFile(): (work: (made: Certified) => Promise<void>) => Promise<void> {
   const place = scratch('certified')
   const [home, kept] = [join(place, 'home'), join(place, 'kept')]
@@ -47,7 +47,7 @@ export function certifiedOfFile(): (work: (made: Certified) => Promise<void>) =>
   const run: Certified['run'] = async (...argv) => await pitlake(home, [...argv, '--data', root], env)
   beforeAll(async () => {
     mkdirSync(home, { recursive: true })
-    unpackKept('3/stamped', home)
+    await copyPreset('stamped', home)
     await run('keygen')
     await run('compact')
     writeFileSync(join(home, 'old.txt'), (await run('head')).out)

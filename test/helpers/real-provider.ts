@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseFault } from '../../src/sandbox/faults.ts'
-import { createSandbox, type RequestRecord, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
-import { serve } from '../../src/sandbox/server.ts'
+import { createSandbox, type RequestRecord, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { serve, type ServedSandbox } from '../../src/sandbox/server.ts'
 import { type Ended, pitlake } from './command.ts'
 import { inFolder } from './lakes.ts'
 import { leaping } from './leaping.ts'
@@ -24,12 +24,14 @@ import { catalogue } from './sandbox-client.ts'
  * - it has no `signals/btc_bss_goldilocks_short_pit`; tier 2 refuses `signals/…`, `breakdowns/…`, `indicators/cost_basis_…`;
  * - it differs from the catalogue in intervals of `indicators/asol_pit`, networks of `addresses/min_10k_count_pit`,
  *   currencies of `supply/burned_pit`, and lists point-in-time paths beyond the catalogue;
+ * - the registry has products for tokenized stocks: `AAPLX` and `GOOGLX` by contract and by the symbol `AAPLx`, `SPYX` by
+ *   contract alone, `TSLAX` and `MSTRX` by the symbol alone, `NVDAX` by the symbol of two products;
  * - contracts stand only in `/v1/metadata/assets`, symbols differ from ids (`AAPLX`: `AAPL.XS`), ids are odd (`$CWIF`, `00`).
  *
  * The clock stands at Wednesday 2026-03-04 12:00 UTC; `clock.now = …` moves it.
  */
 export async function withRealProvider(
-  { faults = [], options = {} }: RealProviderSetup,
+  { faults = [], options = {}, proxied = false }: RealProviderSetup,
   test: (provider: RealProvider) => Promise<void>,
 ): Promise<void> {
   const clock = { now: Date.UTC(2026, 2, 4, 12) / 1000 }
@@ -45,7 +47,8 @@ export async function withRealProvider(
     faults: faults.map(parseFault),
     ...options,
   })
-  await using served = await serve(sandbox, { port: 0 })
+  await using origin = await serve(sandbox, { port: 0 })
+  await using served = await serve(proxied ? proxyOf(origin, sandbox) : sandbox, { port: 0 })
   const env = {
     PITLAKE_METRICS_URL: served.url,
     PITLAKE_METRICS_KEY: realKeys.metrics,
@@ -76,6 +79,8 @@ export const realKeys = { metrics: 'real-metrics-key', registry: 'real-registry-
 interface RealProviderSetup {
   readonly faults?: readonly string[]
   readonly options?: Partial<SandboxOptions>
+  /** Puts a proxy on this machine in front of the provider (default false). */
+  readonly proxied?: boolean
 }
 
 /** A provider with real names and a folder that knows its address and keys. */
@@ -96,6 +101,23 @@ interface RealProvider {
   readonly run: (...argv: string[]) => Promise<Ended>
   /** Writes `pitlake.yaml` into the folder. */
   readonly config: (text: string) => void
+}
+
+/** A proxy that passes on what it is asked, and every header but those of the connection. */
+function proxyOf(origin: ServedSandbox, sandbox: Sandbox): Sandbox {
+  return {
+    ...sandbox,
+    handle: async (request) => {
+      const { pathname, search } = new URL(request.url)
+      const headers = new Headers(request.headers)
+      headers.set('accept-encoding', 'identity')
+      for (const name of ['host', 'connection']) headers.delete(name)
+      const answer = await fetch(`${origin.url}${pathname}${search}`, { headers })
+      const passed = new Response(answer.body, answer)
+      for (const name of ['connection', 'keep-alive', 'transfer-encoding']) passed.headers.delete(name)
+      return passed
+    },
+  }
 }
 
 function addressOf({ path, query }: RequestRecord): string {

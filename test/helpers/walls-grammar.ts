@@ -341,7 +341,7 @@ export class Grammar {
         }
       }
       case 'unresolved':
-        // Of these some are awaited whatever the seed.
+        // Of these some are pending whatever the seed.
         return this.#hostility === 0
           ? { needed: { metrics: `[${text(plain)}, ${text(supply)}]`, interval: `'24h'` }, free: {} }
           : { needed: { metrics: metricNames, interval: text(interval) }, free: {} }

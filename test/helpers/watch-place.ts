@@ -151,7 +151,7 @@ export class Place implements WatchJobs {
       brought++
     }
     const settled = dueUntil(endpoint.path, interval, this.now)
-    const missing = { state: 'covered', reason: 'awaiting', asked_at: this.now, request: null } as const
+    const missing = { state: 'covered', reason: 'pending', asked_at: this.now, request: null } as const
     this.rows.set(series.id, {
       reached,
       tail: settled > reached ? { since: reached, until: settled, ...missing } : null,

@@ -63,7 +63,7 @@ async function said(sql: string, ...options: readonly string[]): Promise<{ words
 }
 
 describe('an assumption in force', () => {
-  test('is named with the rows that rest on it, set in the script or by a flag', async () => {
+  test('is named with the number of rows that depend on it, set in the script or by a flag', async () => {
     const plain = await said(`${members} WHERE ts >= '2024-01-22'`)
     expect(plain.words).toContain(always)
     expect(plain.proof).toMatchObject({ verdict: 'clean', proved: true, assumes: [] })
@@ -86,7 +86,7 @@ describe('an assumption in force', () => {
     expect(ruled.words).toMatch(/where it was backfilled assumed to be by its rule/)
   })
 
-  test('counts rows that it takes away, and is not named where nothing heeds it', async () => {
+  test('counts the rows that it removes, and is not named if no view heeds it', async () => {
     const gone = `${days} SELECT ts FROM d ANTI JOIN (SELECT ts FROM pit_universe('d')) USING (ts)`
     const both = `${gone.replace('SELECT ts FROM d', 'SELECT ts, 1 AS side FROM d')} UNION ALL SELECT ts, 2 FROM d`
     expect(await proofOf(both, '--set', 'registry_backfill=true')).toMatchObject({
@@ -102,7 +102,7 @@ describe('an assumption in force', () => {
     })
   })
 
-  test('is carried by a stamp and repeated by a replay, and at the doors of the library', async () => {
+  test('is stored in a stamp, repeated by replay and returned by the libraries', async () => {
     const assumes = [{ what: 'registry_backfill', rows: 380, absent: 0 }]
     const file = join(home, 'query.sql')
     const out = join(home, 'stamped.parquet')
@@ -125,7 +125,7 @@ describe('an assumption in force', () => {
 describe('a proof under registry_backfill', () => {
   const early = `${days}, u AS (SELECT ts AS decided, valid_from AS ts, 'BTC' AS asset FROM pit_universe(d)) SELECT decided AS ts, v FROM pit_join(u, 'm', '24h')`
 
-  test('does not take the poll of a version to lie before its decision', async () => {
+  test('does not assume that a version was polled before its decision', async () => {
     using lake = await bareLake()
     const proved = async (sql: string): Promise<boolean> =>
       (await argueFromPlan(lake, { sql, ts: 'ts', labels: [] })).proved

@@ -2,7 +2,7 @@
 import { appendFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { heldRuns, heldVerified, requestTotals } from '../../src/lake/ledger/held-runs.ts'
+import { heldRuns, heldVerified, requestTotals } from '../../src/lake/ledger/run-queries.ts'
 import { heldVersions, versionAt } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { clockNote } from '../../src/maintenance/upkeep/clock-ahead.ts'

@@ -36,7 +36,7 @@ const leaks = goldenQueries('lookahead/leaks', fragments).map(
 const clean = goldenQueries('lookahead/clean', fragments).map(({ what, queries: [sql = ''] }) => [what, sql] as const)
 
 describe('look-ahead', () => {
-  test.for(sample(leaks, leaks.length))('TIME 55: finds %s', async ([, sql, cause]) => {
+  test.for(sample(leaks, leaks.length))('TIME 55: the leak %s is found with its cause', async ([, sql, cause]) => {
     const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
     const query = /pit_join\([dm],/.test(sql) && !sql.startsWith('WITH') ? `${onGrid}${moved} ${sql}` : sql
     const proof = await prove(query)
@@ -49,7 +49,7 @@ describe('look-ahead', () => {
     expect(difference?.full).not.toEqual(difference?.truncated)
   })
 
-  test.for(sample(clean, clean.length))('TIME 55: passes %s', async ([, sql]) => {
+  test.for(sample(clean, clean.length))('TIME 55: the honest query %s is clean', async ([, sql]) => {
     const proof = await prove(sql)
     expect(proof).toMatchObject({ verdict: 'clean', differing: 0, differences: [] })
     expect(proof.cutoffs).toBeGreaterThanOrEqual(12)
@@ -63,7 +63,7 @@ describe('look-ahead', () => {
     expect((await prove(sql, { labels: ['reward'] })).verdict).toBe('clean')
   })
 
-  test('says why it cannot decide', async () => {
+  test('a query without ts, rows or determinism is undecided with the reason', async () => {
     expect(await prove('SELECT 1 AS a')).toMatchObject({
       verdict: 'undecided',
       reason: expect.stringContaining('no column ts'),
@@ -97,7 +97,7 @@ describe('look-ahead', () => {
     },
   )
 
-  test('one leaked decision of hundreds is met at the default cut-offs', async () => {
+  test('one leaked decision of hundreds is found at the default cut-offs', async () => {
     const joined = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))`
     const ahead = (when: string, steps = 1): string =>
       `${joined} SELECT ts, asset, CASE WHEN ${when} THEN lead(v, ${steps}) OVER (PARTITION BY asset ORDER BY ts) ELSE v END AS v FROM j`
@@ -120,7 +120,7 @@ describe('look-ahead', () => {
     }
   })
 
-  test('says how many decisions were tried, and how rare a leak it may have missed', async () => {
+  test('a clean verdict notes how many states were tried and how rare a missed leak may be', async () => {
     const met = /^(\d+) of (\d+) states of knowledge were tried.* a leak of one row would have been met$/
     const missed = /^(\d+) of (\d+) .* a leak in one of \d+ would have been met with 95 %, a rarer one perhaps not/
     const note = async (sql: string, cutoffs = 50): Promise<string> => {
@@ -157,14 +157,14 @@ describe('look-ahead', () => {
     expect(await prove(shaken, { tolerance: 1e-9 })).toMatchObject({ verdict: 'clean' })
   })
 
-  test('takes zone-less instants and dates as UTC, and any name for them', async () => {
+  test('a ts without a zone or of dates means UTC, under any name', async () => {
     const leaky = `SELECT day, v FROM (SELECT CAST(t AS DATE) + 1 AS day, max(v) AS v FROM ${daily} GROUP BY ALL)`
     expect((await prove(leaky, { ts: 'day' })).verdict).toBe('leak')
     const safe = `SELECT CAST(timezone('UTC', ts) AS TIMESTAMP) AS naive, asset, v FROM pit_join(d, '${trustMetric}', '24h')`
     expect((await prove(`${onGrid} ${safe}`, { ts: 'naive' })).verdict).toBe('clean')
   })
 
-  test('the last digits of a sum are not the future', async () => {
+  test('sums that differ in their last digits are undecided, not a leak', async () => {
     const sql = `${onGrid} SELECT ts, asset, v * (1 + 1e-16 * (SELECT count(*) FROM ${daily})) AS v
       FROM pit_join('d', '${trustMetric}', '24h')`
     const proof = await prove(sql)

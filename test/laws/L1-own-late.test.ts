@@ -165,7 +165,7 @@ test('files imported month by month are late in one sitting, and in time each af
       csvOf([{ asset: 'A', t: Date.UTC(2024, 0, 20), value: 9, told: Date.UTC(2024, 0, 22) }]),
     )
     const words = await desk.run(['import', told, ...flags], '2026-06-02T00:00:00Z')
-    expect(words.out).toContain('1 points added, 1 late of 1 rows')
-    expect(words.notes).toContain('1 rows are late')
+    expect(words.out).toContain('1 point added, 1 late of 1 row')
+    expect(words.notes).toContain('1 row is late')
   })
 })

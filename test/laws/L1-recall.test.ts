@@ -27,17 +27,20 @@ async function run(sql: string): ReturnType<typeof tryFutures> {
 }
 
 describe('recall', () => {
-  test('there are more than forty kinds of planted leaks', () => {
+  test('the list of planted leaks has at least forty kinds', () => {
     expect(new Set(leaks.map(([, sql]) => sql)).size).toBeGreaterThanOrEqual(40)
   })
 
-  test.for(sample(leaks, leaks.length))('finds %s', async ([what, sql, turns]) => {
-    const tested = await run(sql)
-    expect(tested, what).toMatchObject({ verdict: 'leak', depends_on: expect.arrayContaining([...turns]) })
-  })
+  test.for(sample(leaks, leaks.length))(
+    'the planted leak %s is found, with what it depends on',
+    async ([what, sql, turns]) => {
+      const tested = await run(sql)
+      expect(tested, what).toMatchObject({ verdict: 'leak', depends_on: expect.arrayContaining([...turns]) })
+    },
+  )
 
   // Each runs a hundred times.
-  test.for(sample(honest, honest.length))('passes %s', async ([what, sql]) => {
+  test.for(sample(honest, honest.length))('the honest query %s is clean', async ([what, sql]) => {
     const tested = await run(sql)
     expect(tested, what).toMatchObject({ verdict: 'clean', differing: 0 })
     if (tested !== 'unsteady') expect(tested.changed, what).toBeGreaterThan(20)

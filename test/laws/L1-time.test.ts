@@ -127,7 +127,7 @@ test('TIME 1 to TIME 13 and TIME 35 from the catalogue to the joins', async () =
     })
     const audit = await lake.run(['audit', 'availability', '--paths', sopr], looks[2] ?? 0)
     expect(audit.code, 'TIME 9').toBe(4)
-    expect(audit.message).toMatch(/1 availability rules disproved/)
+    expect(audit.message).toMatch(/1 availability rule is contradicted by arrivals/)
   }))
 
 test('what an answer lacked was late if it knew more than the rule: by the earlier clock, to the second', async () => {

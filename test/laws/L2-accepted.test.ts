@@ -27,7 +27,7 @@ interface Shown {
   readonly t: string
   readonly stored: string | null
   readonly offered: string | null
-  readonly accepted: string | null
+  readonly acknowledged: string | null
   readonly why: string | null
 }
 
@@ -39,9 +39,9 @@ const listed = async (root: string, ...argv: string[]): Promise<Shown[]> =>
 
 const code = (summary: IngestSummary): number => exitOf(verdict(summary))
 
-async function verified(rig: Rig): Promise<{ code: number; differences: number; accepted: number }> {
+async function verified(rig: Rig): Promise<{ code: number; differences: number; acknowledged: number }> {
   const done = await askedAgain(rig)
-  return { code: exitOf(verifyVerdict(done)), differences: done.differences.length, accepted: done.accepted }
+  return { code: exitOf(verifyVerdict(done)), differences: done.differences.length, acknowledged: done.acknowledged }
 }
 
 test('a rewrite is exit 4 until it is accepted; a third value is another one; no data change', async () =>
@@ -50,14 +50,15 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
     rig.clock.now += day
     rig.faults(rewritten(20, 101), rewritten(19, 102))
     expect(code(await rig.fetch(selection))).toBe(0)
-    for (let look = 0; look < 3; look++) expect(await verified(rig)).toEqual({ code: 4, differences: 2, accepted: 0 })
+    for (let look = 0; look < 3; look++)
+      expect(await verified(rig)).toEqual({ code: 4, differences: 2, acknowledged: 0 })
     const status = async (): Promise<Record<string, unknown>> =>
       JSON.parse((await pitlake(rig.root, 'status', '--json')).out) as Record<string, unknown>
-    expect(await status()).toMatchObject({ violations: 2, accepted: 0, verified: { differing: 1 } })
+    expect(await status()).toMatchObject({ violations: 2, acknowledged: 0, verified: { differing: 1 } })
     const stored = await rig.stored()
 
     const [first, second] = await listed(rig.root)
-    expect([first?.kind, first?.accepted, second?.id === first?.id]).toEqual(['changed', null, false])
+    expect([first?.kind, first?.acknowledged, second?.id === first?.id]).toEqual(['changed', null, false])
     expect(Number(first?.offered)).toBe(101)
     const none = await pitlake(rig.root, 'violations', 'acknowledge', first?.id ?? '')
     expect([none.code, none.message]).toEqual([2, expect.stringContaining('--why')])
@@ -71,13 +72,18 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
       'the method changed',
       '--json',
     )
-    expect(JSON.parse(done.out)).toEqual({ version: Number(before) + 1, made: true, accepted: [first?.id], known: [] })
+    expect(JSON.parse(done.out)).toEqual({
+      version: Number(before) + 1,
+      made: true,
+      acknowledged: [first?.id],
+      known: [],
+    })
     const again = await pitlake(rig.root, 'violations', 'acknowledge', first?.id ?? '', '--why', 'x', '--json')
     expect(JSON.parse(again.out)).toMatchObject({ version: Number(before) + 1, made: false, known: [first?.id] })
     expect((await listed(rig.root)).map(({ id }) => id)).toEqual([second?.id])
     expect((await listed(rig.root, '--all'))[0]).toMatchObject({
       why: 'the method changed',
-      accepted: expect.any(String),
+      acknowledged: expect.any(String),
     })
     // The views are those of the acceptance.
     const told = async (before: boolean): Promise<unknown> =>
@@ -85,7 +91,7 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
         const instant = '(SELECT max(committed_at) - INTERVAL 1 microsecond FROM versions)'
         if (before) await engine.run(`SET VARIABLE observed_as_of = ${instant}`)
         return await engine.rows(
-          `SELECT v.offered::DOUBLE AS offered, v.accepted_at = (SELECT max(committed_at) FROM versions) AS dated, v.why
+          `SELECT v.offered::DOUBLE AS offered, v.acknowledged_at = (SELECT max(committed_at) FROM versions) AS dated, v.why
            FROM violations AS v ORDER BY 1`,
         )
       })
@@ -94,15 +100,15 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
     // Before its version nobody had accepted it.
     const earlier = { offered: 101, dated: null, why: null }
     expect(await told(true)).toEqual([earlier, open])
-    expect(await verified(rig)).toEqual({ code: 4, differences: 1, accepted: 1 })
+    expect(await verified(rig)).toEqual({ code: 4, differences: 1, acknowledged: 1 })
 
     await pitlake(rig.root, 'violations', 'acknowledge', '--paths', 'supply/*', '--why', 'both', '--yes')
-    expect(await verified(rig)).toEqual({ code: 0, differences: 0, accepted: 2 })
-    expect(await status()).toMatchObject({ violations: 0, accepted: 2 })
+    expect(await verified(rig)).toEqual({ code: 0, differences: 0, acknowledged: 2 })
+    expect(await status()).toMatchObject({ violations: 0, acknowledged: 2 })
     expect(JSON.stringify((await status())['reasons'])).not.toMatch(/differ/)
 
     rig.faults(rewritten(20, 103), rewritten(19, 102))
-    expect(await verified(rig)).toEqual({ code: 4, differences: 1, accepted: 1 })
+    expect(await verified(rig)).toEqual({ code: 4, differences: 1, acknowledged: 1 })
     expect((await listed(rig.root)).map(({ offered }) => Number(offered))).toEqual([103])
     expect(await rig.stored()).toEqual(stored)
   }))
@@ -113,11 +119,11 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', as
     rig.clock.now += day
     rig.faults(rewritten(2, 101))
     const seen = await rig.fetch(selection)
-    expect([code(seen), seen.violations, seen.accepted]).toEqual([4, 1, 0])
+    expect([code(seen), seen.violations, seen.acknowledged]).toEqual([4, 1, 0])
     await pitlake(rig.root, 'violations', 'acknowledge', '--assets', 'BTC', '--why', 'known', '--yes')
     rig.clock.now += day
     const again = await rig.fetch(selection)
-    expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
+    expect([code(again), again.violations, again.acknowledged]).toEqual([0, 0, 1])
   }))
 
 test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async ({
@@ -135,7 +141,7 @@ test('what was accepted is in the journal: a ledger made anew and a checkpoint s
   const ids = (await listed(root)).map(({ id }) => id)
   expect((await pitlake(root, 'violations', 'acknowledge', ...ids, '--why', 'so be it')).code).toBe(0)
   await ledger.catchUp()
-  expect(summary(ledger)).toMatchObject({ violations: 0, accepted: 2 })
+  expect(summary(ledger)).toMatchObject({ violations: 0, acknowledged: 2 })
   const rebuilt = await Ledger.inMemory(root)
   expect(dump(rebuilt)).toEqual(dump(ledger))
   rebuilt.close()

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bytesOf, data, doctor, lose, state } from '../helpers/adopting.ts'
-import { answer, frozen, questions, registryStory, withKept } from '../helpers/kept-lakes.ts'
+import { answer, questions, registryStory, withPreset } from '../helpers/preset-lakes.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -54,25 +54,25 @@ const missing: readonly (readonly [string, RegExp])[] = [
 ]
 
 test.each(missing)('a registry of which %s lacks a file is moved whole, the points stay', (place, why) =>
-  withKept('1/begun', async (root) => {
+  withPreset('both', async (root, _home, facts) => {
     lose(root)
     const [lost = ''] = data(root).filter((path) => path.startsWith(`registry/${place}`))
     rmSync(join(root, lost))
     writeFileSync(join(root, 'registry/notes.txt'), 'mine')
     const bytes = bytesOf(root)
-    const { mended, findings } = await doctor(root, frozen('1/begun').committed_at / 1e6 + day)
+    const { mended, findings } = await doctor(root, facts.committed_at / 1e6 + day)
     expect([findings, mended.find((line) => line.startsWith('the registry'))]).toEqual([[], expect.stringMatching(why)])
     expect(data(root).filter((path) => path.startsWith('registry/'))).toEqual(['registry/notes.txt'])
     expect(bytesOf(root)).toEqual(bytes)
     expect(Object.values(await state(root)).filter((value) => value !== undefined)).toEqual([])
-    const told = frozen('1/begun').asked['points']
+    const told = facts.asked['points']
     const { points = '' } = questions
     expect(await withViews(root, async (engine) => await answer(engine, { points }))).toEqual({ points: told })
   }),
 )
 
 test('a lake of which nothing holds together is left as it is', () =>
-  withKept('1/registry', async (root) => {
+  withPreset('registry', async (root) => {
     lose(root)
     for (const path of data(root).filter((one) => one.startsWith('registry/snapshots'))) rmSync(join(root, path))
     const before = data(root)

@@ -12,7 +12,8 @@ import { bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } fr
 import { pitlake } from '../helpers/command.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
-import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
+import { layoutNumber } from '../../src/lake/ledger/entry.ts'
+import { answer, presetNames, questions, withPreset } from '../helpers/preset-lakes.ts'
 import { filesIn } from '../helpers/key-search.ts'
 import { withLag } from '../helpers/lags.ts'
 import { sample } from '../helpers/tiers.ts'
@@ -82,7 +83,7 @@ describe.each(sample(Object.entries(ways), 2))('a lake that was %s and lost its 
       )
       expect(entry).toMatchObject({
         job: 'adopt',
-        schema_version: 4,
+        schema_version: layoutNumber,
         lake: versions[0]?.lake,
         provider: { synthetic: true },
       })
@@ -125,10 +126,14 @@ async function held(root: string): Promise<unknown[]> {
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-describe.each(sample(['1/plain', '1/redated', '1/registry', '1/begun', '1/vacuumed'], 3))('a kept lake %s', (kept) => {
+describe.each(
+  sample(
+    presetNames.filter((name) => name !== 'stamped'),
+    3,
+  ),
+)('a lake of kind %s', (preset) => {
   test('answers as it did, its registry included', async () => {
-    await withKept(kept, async (root) => {
-      const told = frozen(kept)
+    await withPreset(preset, async (root, _home, told) => {
       lose(root)
       const bytes = bytesOf(root)
       const { findings, lake, version } = await doctor(root, told.committed_at / 1e6 + day)
@@ -267,7 +272,7 @@ describe('what somebody put or changed there', () => {
   })
 
   test('notes, requests and results of the lost versions move too', async () => {
-    await withKept('1/stamped', async (root) => {
+    await withPreset('stamped', async (root) => {
       rmSync(join(root, 'journal'), { recursive: true })
       rmSync(join(root, 'ledger.sqlite'))
       mkdirSync(join(root, 'stamps'), { recursive: true })
@@ -281,10 +286,9 @@ describe('what somebody put or changed there', () => {
 })
 
 test('killed at any step and run again, it comes to the same', async () => {
-  await withKept('1/plain', async (root) => {
+  await withPreset('plain', async (root, _home, told) => {
     lose(root)
-    const now = frozen('1/plain').committed_at / 1e6 + day
-    writeFileSync(join(root, 'lake.json'), JSON.stringify({ lake: frozen('1/plain').lake, synthetic: true }))
+    const now = told.committed_at / 1e6 + day
     // Two that contradict each other without a digest: one of them alone would look sound.
     const fresh = data(root).find((path) => path.startsWith('points/')) ?? ''
     await forge(root, fresh)
@@ -316,7 +320,7 @@ test('killed at any step and run again, it comes to the same', async () => {
         expect(journalEntries(copy)[0]).toMatchObject({ version: entry?.version, series: entry?.series })
         rmSync(copy, { recursive: true })
       }
-      expect(listed.length).toBeLessThan(frozen('1/plain').asked['points']?.rows ?? 0)
+      expect(listed.length).toBeLessThan(told.asked['points']?.rows ?? 0)
     } finally {
       for (const path of [whole, `${root}-killed`]) rmSync(path, { recursive: true, force: true })
     }
@@ -336,8 +340,9 @@ describe('the command', () => {
   })
 
   test('whose data they are is asked for where nothing tells it, and two lakes are not mixed', async () => {
-    await withKept('1/plain', async (root) => {
+    await withPreset('plain', async (root) => {
       lose(root)
+      rmSync(join(root, 'lake.json'))
       const before = filesIn(root)
       const refused = await pitlake(root, ['doctor', '--adopt'], { PITLAKE_DATA: root })
       expect([refused.code, refused.message]).toEqual([2, expect.stringContaining('PITLAKE_METRICS_URL')])
@@ -351,9 +356,10 @@ describe('the command', () => {
       const real = await pitlake(root, ['doctor', '--adopt'], env)
       expect([real.code, journalEntries(root)[0]?.provider]).toEqual([0, { synthetic: false }])
     })
-    await withKept('1/plain', async (root, home) => {
+    await withPreset('plain', async (root, home) => {
       lose(root)
-      await withKept('1/begun', async (second) => {
+      rmSync(join(root, 'lake.json'))
+      await withPreset('both', async (second) => {
         for (const path of data(second).filter((one) => one.endsWith('.parquet'))) {
           const to = join(root, path.replace(/\/0/, '/1'))
           mkdirSync(dirname(to), { recursive: true })

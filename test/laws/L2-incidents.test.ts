@@ -26,7 +26,7 @@ interface Shown {
   readonly id: string
   readonly kind: string
   readonly status: string
-  readonly passed: string | null
+  readonly reverted: string | null
   readonly incident?: { readonly points: number; readonly open: number; readonly counts: Record<string, number> }
 }
 
@@ -117,8 +117,8 @@ test('a day of nothing and a day of halves are incidents that pass by themselves
     expect((await listed(rig)).map(({ kind }) => kind)).toEqual(Array.from({ length: 9 }, () => 'changed'))
     const all = await listed(rig, '--all')
     expect(all.find(({ kind }) => kind === 'incident')).toMatchObject({
-      status: 'passed',
-      passed: expect.any(String),
+      status: 'reverted',
+      reverted: expect.any(String),
       incident: { open: 0 },
     })
     await rebuiltAlike(rig.root)
@@ -130,7 +130,7 @@ test('a day of nothing and a day of halves are incidents that pass by themselves
     expect(await verified(rig)).toMatchObject({ ok: true, differences: [], incidents: 0 })
     await rig.fetch(selection)
     using ledger = await Ledger.openToRead(rig.root)
-    expect(summary(ledger)).toMatchObject({ violations: 0, incidents: 0, accepted: 0, passed: 10 })
+    expect(summary(ledger)).toMatchObject({ violations: 0, incidents: 0, acknowledged: 0, reverted: 10 })
     expect((await rig.stored()).filter((line) => stored.includes(line))).toEqual(stored)
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
@@ -180,8 +180,8 @@ test('a single difference passes when an answer no longer shows it, and opens ag
       (await listed(rig, '--all')).map(({ kind, status }) => `${kind} ${status}`).toSorted()
     const counts = async (): Promise<number[]> => {
       using ledger = await Ledger.openToRead(rig.root)
-      const { violations, passed } = summary(ledger)
-      return [violations, passed]
+      const { violations, reverted } = summary(ledger)
+      return [violations, reverted]
     }
     rig.faults(`rewrite@supply/*:t=${at(20)},v=1`, `vanished@supply/*:t=${at(10)}`)
     expect((await verified(rig)).differences).toHaveLength(2)
@@ -194,20 +194,20 @@ test('a single difference passes when an answer no longer shows it, and opens ag
     expect(await states()).toEqual(['changed open', 'vanished open'])
     const open = rig.clock.now
     expect(await verified(rig)).toMatchObject({ ok: true, differences: [] })
-    expect(await states()).toEqual(['changed passed', 'vanished passed'])
+    expect(await states()).toEqual(['changed reverted', 'vanished reverted'])
     expect(await counts()).toEqual([0, 2])
     expect((await pitlake(rig, 'status', '--check')).out).toMatch(/^trusted/)
     await rebuiltAlike(rig.root)
 
     rig.faults(`rewrite@supply/*:t=${at(20)},v=1`)
     expect((await verified(rig)).differences).toHaveLength(1)
-    expect(await states()).toEqual(['changed open', 'vanished passed'])
+    expect(await states()).toEqual(['changed open', 'vanished reverted'])
     const version = (await verified(rig)).version
     expect((await verified(rig)).version).toBe(version)
     // Another value: the first one is not shown any more, both are kept.
     rig.faults(`rewrite@supply/*:t=${at(20)},v=2`)
     await verified(rig)
-    expect(await states()).toEqual(['changed open', 'changed passed', 'vanished passed'])
+    expect(await states()).toEqual(['changed open', 'changed reverted', 'vanished reverted'])
     await rebuiltAlike(rig.root)
 
     // As the lake stood before the first passing both were open.
@@ -216,7 +216,7 @@ test('a single difference passes when an answer no longer shows it, and opens ag
       await withViews(rig.root, async (engine) => {
         if (instant !== null) await engine.run(`SET VARIABLE observed_as_of = '${instant}'`)
         return await engine.rows(
-          'SELECT kind, offered::DOUBLE AS v, status, passed_at IS NULL AS shown FROM violations ORDER BY 1, 2',
+          'SELECT kind, offered::DOUBLE AS v, status, reverted_at IS NULL AS shown FROM violations ORDER BY 1, 2',
         )
       })
     expect(await seen(new Date(open * 1000).toISOString())).toEqual([
@@ -224,9 +224,9 @@ test('a single difference passes when an answer no longer shows it, and opens ag
       { kind: 'vanished', v: null, status: 'open', shown: true },
     ])
     expect(await seen(null)).toEqual([
-      { kind: 'changed', v: 1, status: 'passed', shown: false },
+      { kind: 'changed', v: 1, status: 'reverted', shown: false },
       { kind: 'changed', v: 2, status: 'open', shown: true },
-      { kind: 'vanished', v: null, status: 'passed', shown: false },
+      { kind: 'vanished', v: null, status: 'reverted', shown: false },
     ])
   }))
 
@@ -253,7 +253,7 @@ test('of values that differ at once every offered one is kept, and each point th
     const shown = JSON.parse((await pitlake(rig, ...accept)).out) as { made: boolean; chosen: unknown }
     expect(shown).toMatchObject({
       made: false,
-      accepted: [],
+      acknowledged: [],
       chosen: [
         { kind: 'incident', day: '2026-03-04', count: 1 },
         { kind: 'changed', day: '2026-03-05', count: 1 },
@@ -271,8 +271,8 @@ test('of values that differ at once every offered one is kept, and each point th
     rig.faults('rewrite@supply/*:point=0,n=120,by=3')
     expect(await verified(rig)).toMatchObject({ incidents: 1 })
     expect((await listed(rig, '--all')).map(({ kind, status }) => `${kind} ${status}`)).toEqual([
-      'incident accepted',
-      'changed passed',
+      'incident acknowledged',
+      'changed reverted',
       'incident open',
     ])
     // What comes on the very day after somebody took note is none of that.

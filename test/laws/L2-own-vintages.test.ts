@@ -101,7 +101,7 @@ test('TIME 65: a triangle with a column a vintage date, and exports of a day eac
     expect((await run(['import', '--guess', file])).out).toMatch(
       / t: t\n {4}value: value\n {4}vintage: vintage\n[^]*# are columns that are days its vintages/,
     )
-    // No rule dates them: there is none to be disproved.
+    // No rule dates them: there is none to be contradicted.
     expect(JSON.parse((await run(['audit', 'availability', '--json'])).out)).toMatchObject({ rows: [] })
     put('named.csv', 't,R_20240205,R_20240305\n2024-01-01,3.8,3.8\n2024-02-01,,x\n')
     const wrong = await take([named, '--as', 'named'], '2026-06-03T12:00:00Z')

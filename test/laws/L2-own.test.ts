@@ -43,7 +43,7 @@ test('a changed value is a violation, a late row is late, and what a file lacks 
     put('p.csv', first.replace('BTC,2024-03-01,1', 'BTC,2024-03-01,1.5').replace('ETH,2024-03-02,20\n', ''))
     const changed = await take([file, '--as', 'prices'], '2026-06-02T12:00:00Z')
     expect([changed.code, changed.told]).toMatchObject([4, { rows: 3, points_added: 1, violations: 1, version: 2 }])
-    expect(changed.message).toContain('1 stored values differ')
+    expect(changed.message).toContain('1 stored value differs')
     expect(listed(await rows('SELECT stored || offered AS x FROM violations'))).toEqual(['1.01.5'])
     expect(listed(await rows(points))).toEqual([
       'BTC 01 1.0 assumed',

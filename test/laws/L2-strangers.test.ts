@@ -10,7 +10,7 @@ import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { findOrphans, openSpool, sweep } from '../../src/lake/ledger/spool-sweep.ts'
 import { withRig } from '../helpers/fetching.ts'
-import { frozen, withKept } from '../helpers/kept-lakes.ts'
+import { withPreset } from '../helpers/preset-lakes.ts'
 import { filesIn } from '../helpers/key-search.ts'
 import { commitDeps, draftOf } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
@@ -177,27 +177,30 @@ describe('the marker', () => {
     expect(readFileSync(join(root, 'lake.json'), 'utf8')).toBe(marker)
   })
 
-  test('a lake of before gets it with its next commit, and is swept until then', () =>
-    withKept('1/plain', async (root) => {
+  test('a lake that lost its marker is not swept until its next commit writes the marker', () =>
+    withPreset('plain', async (root, _home, facts) => {
       using ledger = await Ledger.open(root)
+      rmSync(join(root, 'lake.json'))
       put(root, 'assets/0000000001-r.parquet')
-      expect(await sweep(ledger, commitDeps())).toEqual(['assets/0000000001-r.parquet'])
+      expect(await sweep(ledger, commitDeps())).toEqual([])
       expect(existsSync(join(root, 'lake.json'))).toBe(false)
       const provider = ledger.head().provider ?? { synthetic: true }
       await commit(ledger, { job: 'test', run: 'r', provider, state: { n: 1 } }, commitDeps())
-      expect(JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8'))).toMatchObject({ lake: frozen('1/plain').lake })
+      expect(JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8'))).toMatchObject({ lake: facts.lake })
+      expect(await sweep(ledger, commitDeps())).toEqual(['assets/0000000001-r.parquet'])
     }))
 })
 
-test.each(['1/plain', '1/registry', '1/begun'])(
-  'journal and ledger of %s lost: no job begins anew over the data, exit 4',
-  (kept) =>
-    withKept(kept, async (root) => {
+test.each(['plain', 'registry', 'both'] as const)(
+  'journal and ledger of the lake %s lost: no job begins anew over the data, exit 4',
+  (name) =>
+    withPreset(name, async (root, _home, facts) => {
       rmSync(inLake(root, 'journal'), { recursive: true })
       rmSync(inLake(root, 'ledger.sqlite'))
+      rmSync(join(root, 'lake.json'))
       const before = content(root)
       for (const marked of [false, true]) {
-        if (marked) put(root, 'lake.json', JSON.stringify({ lake: frozen(kept).lake }))
+        if (marked) put(root, 'lake.json', JSON.stringify({ lake: facts.lake }))
         const [exit, message] = await code(async () => await Ledger.open(root))
         expect([exit, message]).toEqual([4, expect.stringContaining('run pitlake doctor')])
       }
@@ -207,7 +210,7 @@ test.each(['1/plain', '1/registry', '1/begun'])(
 )
 
 test('a journal that was lost with its newest entries: their files are no orphans', () =>
-  withKept('1/registry', async (root) => {
+  withPreset('registry', async (root) => {
     rmSync(inLake(root, 'journal/0000000002.json'))
     rmSync(inLake(root, 'journal/0000000003.json'))
     rmSync(inLake(root, 'ledger.sqlite'))
@@ -221,38 +224,41 @@ describe('doctor, where journal and ledger are lost', () => {
   const look = async (root: string, repair: boolean) =>
     await examined(root, now, { rebuildLedger: repair, repair, forgetLost: repair })
 
-  test.each(['1/plain', '1/registry', '1/begun'])('%s is recognised by its footers, and moved whole', (kept) =>
-    withKept(kept, async (root) => {
-      rmSync(inLake(root, 'journal'), { recursive: true })
-      rmSync(inLake(root, 'ledger.sqlite'))
-      put(root, 'README.md')
-      put(root, 'points/photo.jpg')
-      const before = content(root)
-      const { findings } = await look(root, false)
-      expect(findings.map(({ kind, severity }) => `${severity} ${kind}`)).toEqual(['damage journal_lost'])
-      expect(findings[0]?.found).toContain(frozen(kept).lake)
-      expect(findings[0]?.remedy).toContain('--repair')
-      expect(content(root)).toEqual(before)
-      const mended = await look(root, true)
-      expect([mended.findings, mended.mended]).toEqual([[], [expect.stringContaining('found-20240301t133320000z/')]])
-      const moved = Object.fromEntries(
-        Object.entries(content(root)).map(([path, text]) => [path.replace('/found-20240301t133320000z', ''), text]),
-      )
-      expect(moved).toEqual(before)
-      expect(existsSync(join(root, 'README.md'))).toBe(true)
-      // A new lake can be begun there, and what was found stays.
-      const ledger = await Ledger.open(root)
-      await commit(ledger, draftOf(root, 0), commitDeps())
-      await sweep(ledger, commitDeps())
-      ledger.close()
-      for (const [path, text] of Object.entries(before))
-        if (!['/README.md', '/status.html'].includes(path))
-          expect(readFileSync(join(root, 'found-20240301t133320000z', path), 'latin1')).toBe(text)
-    }),
+  test.each(['plain', 'registry', 'both'] as const)(
+    'the lake %s is recognised by its footers, and moved whole',
+    (name) =>
+      withPreset(name, async (root, _home, facts) => {
+        rmSync(join(root, 'lake.json'))
+        rmSync(inLake(root, 'journal'), { recursive: true })
+        rmSync(inLake(root, 'ledger.sqlite'))
+        put(root, 'README.md')
+        put(root, 'points/photo.jpg')
+        const before = content(root)
+        const { findings } = await look(root, false)
+        expect(findings.map(({ kind, severity }) => `${severity} ${kind}`)).toEqual(['damage journal_lost'])
+        expect(findings[0]?.found).toContain(facts.lake)
+        expect(findings[0]?.remedy).toContain('--repair')
+        expect(content(root)).toEqual(before)
+        const mended = await look(root, true)
+        expect([mended.findings, mended.mended]).toEqual([[], [expect.stringContaining('found-20240301t133320000z/')]])
+        const moved = Object.fromEntries(
+          Object.entries(content(root)).map(([path, text]) => [path.replace('/found-20240301t133320000z', ''), text]),
+        )
+        expect(moved).toEqual(before)
+        expect(existsSync(join(root, 'README.md'))).toBe(true)
+        // A new lake can be begun there, and what was found stays.
+        const ledger = await Ledger.open(root)
+        await commit(ledger, draftOf(root, 0), commitDeps())
+        await sweep(ledger, commitDeps())
+        ledger.close()
+        for (const [path, text] of Object.entries(before))
+          if (!['/README.md', '/status.html'].includes(path))
+            expect(readFileSync(join(root, 'found-20240301t133320000z', path), 'latin1')).toBe(text)
+      }),
   )
 
   test('also where a file is damaged, and where moving was killed on the way', () =>
-    withKept('1/plain', async (root) => {
+    withPreset('plain', async (root) => {
       rmSync(inLake(root, 'journal'), { recursive: true })
       rmSync(inLake(root, 'ledger.sqlite'))
       put(root, 'points/recent/0000000009-20240301t060000004z-7.parquet', 'torn')
@@ -285,11 +291,11 @@ describe('doctor, where journal and ledger are lost', () => {
 })
 
 test('an empty ledger and a marker beside data of later versions are no first commit that was killed', () =>
-  withKept('1/registry', async (root, home) => {
+  withPreset('registry', async (root, home, facts) => {
     rmSync(inLake(root, 'journal'), { recursive: true })
     rmSync(inLake(root, 'ledger.sqlite'))
     ;(await Ledger.open(join(home, 'empty'))).close()
     cpSync(join(home, 'empty/ledger.sqlite'), inLake(root, 'ledger.sqlite'))
-    put(root, 'lake.json', JSON.stringify({ lake: frozen('1/registry').lake }))
+    put(root, 'lake.json', JSON.stringify({ lake: facts.lake }))
     expect((await code(async () => await Ledger.open(root)))[0]).toBe(4)
   }))

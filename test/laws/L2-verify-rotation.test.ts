@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { heldVerified } from '../../src/lake/ledger/held-runs.ts'
+import { heldVerified } from '../../src/lake/ledger/run-queries.ts'
 import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
@@ -35,7 +35,7 @@ async function acknowledgeAll(own: OwnProvider): Promise<number> {
   using ledger = await Ledger.open(own.root)
   const ids = listViolations(ledger, { paths: null, assets: null }).map(({ id }) => id)
   const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
-  return (await acceptViolations(ledger, { ids, why: 'delisted' }, deps)).accepted.length
+  return (await acceptViolations(ledger, { ids, why: 'delisted' }, deps)).acknowledged.length
 }
 
 /** A lake of 28 series whose provider refuses what `refuse` says from then on, and rewrites a point behind the overlap. */

@@ -6,7 +6,7 @@ import { compact } from '../../src/maintenance/upkeep/compact.ts'
 import { type verify, type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
-import { heldVerified } from '../../src/lake/ledger/held-runs.ts'
+import { heldVerified } from '../../src/lake/ledger/run-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
@@ -271,7 +271,7 @@ test('the command states its budget first and writes a report without the key', 
     const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
     const argv = ['verify', '--data', rig.root, '--report', 'report.md', '--budget', '15']
     const ran = await pitlake(cwd, argv, env, { now: () => (rig.clock.now + 60) * 1000 })
-    expect(ran.message).toContain('1 stored values differ upstream')
+    expect(ran.message).toContain('1 stored value differs upstream')
     const { out, notes: told } = ran
     expect(told).toContain('asks 10 of 10 windows of 5 endpoints again within a budget of 15 credits')
     expect(told.indexOf('budget')).toBeLessThan(told.indexOf('version'))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { withKept } from '../helpers/kept-lakes.ts'
+import { withPreset } from '../helpers/preset-lakes.ts'
 import { need } from '../helpers/needs.ts'
 
 const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -15,7 +15,7 @@ test('a ledger rebuilt on a full disk says that it is full, wherever it ran out'
   const root = mkdtempSync(join(tmpdir(), 'pitlake-full-'))
   expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', root]).status).toBe(0)
   try {
-    await withKept('1/plain', async (kept) => {
+    await withPreset('plain', async (kept) => {
       const lake = join(root, 'lake')
       cpSync(kept, lake, { recursive: true })
       for (const left of [0, 40_000, 150_000]) {
@@ -44,7 +44,7 @@ test('a ledger rebuilt on a full disk says that it is full, wherever it ran out'
 
 test('too many open files are called that, wherever the number ran out', async (context) => {
   need(context, 'linux')
-  await withKept('1/plain', async (lake) => {
+  await withPreset('plain', async (lake) => {
     let called = 0
     // How many a start of Node takes is not ours to say: below, it does not come up; above, all is well.
     for (const limit of [24, 27, 30, 34]) {

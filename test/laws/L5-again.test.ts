@@ -155,7 +155,7 @@ async function bases(own: OwnProvider): Promise<string[]> {
   return rows.map((row) => `${Number(row['t'])} ${row['basis'] as string}`)
 }
 
-test('a missing tail is awaited with each run, then it is a gap', async () =>
+test('a missing tail is pending with each run, then it is a gap', async () =>
   withProvider(start + 10 * day + 3600, async (own) => {
     const selection = { assets: ['BTC'], paths: [count], since: start }
     let until = 9
@@ -166,7 +166,7 @@ test('a missing tail is awaited with each run, then it is a gap', async () =>
       ),
     )
     await own.fetch(selection)
-    expect(await coverage(own)).toEqual(['0..9 covered', '9..10 awaiting'])
+    expect(await coverage(own)).toEqual(['0..9 covered', '9..10 pending'])
     asked(own)
     await own.fetch(selection)
     expect(asked(own)).toEqual(['4..10'])
@@ -175,11 +175,11 @@ test('a missing tail is awaited with each run, then it is a gap', async () =>
     expect(await coverage(own)).toEqual(['0..10 covered'])
     own.clock.now += 5 * day
     await own.fetch(selection)
-    expect(await coverage(own)).toEqual(['0..10 covered', '10..12 gap', '12..15 awaiting'])
+    expect(await coverage(own)).toEqual(['0..10 covered', '10..12 gap', '12..15 pending'])
     asked(own)
     until = 15
     own.clock.now += 3600
-    // The overlap of the awaited tail reaches into the gap.
+    // The overlap of the pending tail reaches into the gap.
     expect(await own.fetch(selection)).toMatchObject({ points_added: 5, violations: 0 })
     expect(asked(own)).toEqual(['7..15'])
     expect(await coverage(own)).toEqual(['0..15 covered'])

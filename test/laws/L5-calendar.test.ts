@@ -306,7 +306,7 @@ async function liveThrough(own: OwnProvider, rig: RegistryRig, registry: SmallRe
   expect([...truth(days).keys()].filter((key) => !stored.has(key))).toEqual([])
   using ledger = await Ledger.openToRead(own.root)
   const told = listViolations(ledger, { paths: null, assets: null }).filter(
-    ({ accepted_at, incident }) => accepted_at !== null && incident === null,
+    ({ acknowledged_at, incident }) => acknowledged_at !== null && incident === null,
   )
   expect(told.filter(({ kind }) => kind !== 'refused').length).toBe(rewritten.size + removed.size)
   return ends

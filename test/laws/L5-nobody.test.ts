@@ -67,8 +67,8 @@ test.each(Object.keys(silent))('a provider that %s ends a run of 25 series after
   expect(own.seen()).toBeLessThanOrEqual(20)
   expect(clock.elapsed()).toBeLessThanOrEqual(150_000)
   // Of one that has given itself a name by an answer, each window has its state.
-  const { failed, not_asked } = summary.windows
-  if (summary.version > 0) expect([failed > 0, failed + not_asked]).toEqual([true, 25])
+  const { failed, not_requested } = summary.windows
+  if (summary.version > 0) expect([failed > 0, failed + not_requested]).toEqual([true, 25])
   const naming = ['answers with a page', 'answers with nothing in it', 'answers 504', 'leads elsewhere']
   expect(summary.version > 0).toBe(naming.includes(name))
 })

@@ -26,7 +26,7 @@ async function reason(own: OwnProvider, select: readonly (typeof selection)[] = 
   using ledger = await Ledger.openToRead(own.root)
   const settings = { ...settingsAt({ root: own.root, url: own.url, now: () => own.clock.now }), select }
   const { standing } = await readStanding(ledger, { settings, catalogue: trying, now: own.clock.now })
-  return standing.reasons.find(({ kind }) => kind === 'not_asked')
+  return standing.reasons.find(({ kind }) => kind === 'not_requested')
 }
 
 test('what a spent quota left over is not asked, told by status, and asked by a bare fetch', async () =>
@@ -35,8 +35,8 @@ test('what a spent quota left over is not asked, told by status, and asked by a 
       path === 'assets' ? { status: 404 } : { status: 429, headers: { 'retry-after': '10800' }, text: 'later' },
     )
     const first = await own.fetch(selection)
-    expect(first).toMatchObject({ stopped_by: 'quota', windows: { covered: 0, failed: 0, not_asked: 4 } })
-    const all = ['BTC', 'ETH', 'LTC', 'XRP'].map((asset) => `0..10 ${asset} not asked`)
+    expect(first).toMatchObject({ stopped_by: 'quota', windows: { covered: 0, failed: 0, not_requested: 4 } })
+    const all = ['BTC', 'ETH', 'LTC', 'XRP'].map((asset) => `0..10 ${asset} not requested`)
     expect(await states(own)).toEqual(all)
     expect(await reason(own)).toMatchObject({
       level: 'look',
@@ -46,7 +46,7 @@ test('what a spent quota left over is not asked, told by status, and asked by a 
     // Nothing new: no version, and the date stays.
     own.clock.now += 3600
     const again = await own.fetch(selection)
-    expect(again).toMatchObject({ version: first.version, stopped_by: 'quota', windows: { not_asked: 4 } })
+    expect(again).toMatchObject({ version: first.version, stopped_by: 'quota', windows: { not_requested: 4 } })
     expect(await reason(own)).toMatchObject({ since: new Date(now * 1000).toISOString().replace('.000', '') })
     own.clock.now += 3600
     await own.fetch({ ...selection, until: start + 12 * day })
@@ -62,9 +62,9 @@ test('what a spent quota left over is not asked, told by status, and asked by a 
     expect(others).toEqual([])
     expect(await own.fetch({ ...one, until: start + 12 * day })).toMatchObject({
       points_added: 48,
-      windows: { not_asked: 0 },
+      windows: { not_requested: 0 },
     })
-    expect(await states(own)).toEqual(all.map((row) => row.replace('10', '12').replace('not asked', 'covered')))
+    expect(await states(own)).toEqual(all.map((row) => row.replace('10', '12').replace('not requested', 'covered')))
     expect(await reason(own)).toBeUndefined()
   }))
 
@@ -74,7 +74,7 @@ test('a failure or an answer that is known already is not taken back by a run th
     await own.fetch({ ...selection, assets: ['BTC'] })
     own.answer((path) => (path === 'assets' ? { status: 404 } : { status: 429, headers: { 'retry-after': '10800' } }))
     await own.fetch({ ...selection, assets: ['BTC', 'ETH'], until: start + 12 * day })
-    expect(await states(own)).toEqual(['0..10 BTC failed', '10..12 BTC not asked', '0..12 ETH not asked'])
+    expect(await states(own)).toEqual(['0..10 BTC failed', '10..12 BTC not requested', '0..12 ETH not requested'])
   }))
 
 test('what may not be sent any more is not asked', async () =>
@@ -82,12 +82,12 @@ test('what may not be sent any more is not asked', async () =>
     own.answer((path, query) => (path === 'assets' ? { status: 404 } : points(query)))
     expect(await own.fetch(selection, { input: { maxRequests: 1 } })).toMatchObject({
       stopped_by: 'max_requests',
-      windows: { covered: 1, not_asked: 3 },
+      windows: { covered: 1, not_requested: 3 },
     })
     expect(await states(own)).toEqual([
       '0..10 BTC covered',
-      '0..10 ETH not asked',
-      '0..10 LTC not asked',
-      '0..10 XRP not asked',
+      '0..10 ETH not requested',
+      '0..10 LTC not requested',
+      '0..10 XRP not requested',
     ])
   }))

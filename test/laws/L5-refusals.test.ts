@@ -92,9 +92,9 @@ test.each([
     expect(await coverage(own)).toEqual(alarm)
     const { trust, reasons, refused: told, freshness } = await standing(own)
     // It was asked for.
-    expect(freshness).toMatchObject({ behind: 0, awaited: 1 })
+    expect(freshness).toMatchObject({ behind: 0, pending: 1 })
     expect(reasons.map(({ word }) => word).filter((word) => word !== null)).toEqual(['look'])
-    expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0, unaccepted: 0 }])
+    expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0, unacknowledged: 0 }])
     expect(reasons[0]).toMatchObject({
       kind: 'refused',
       count: 1,
@@ -154,11 +154,11 @@ test('after 30 days of refusals a series is withdrawn: an answer, tried again da
     }
     expect(await standing(own)).toMatchObject({
       trust: 'look',
-      refused: { series: 0, withdrawn: 1, unaccepted: 1 },
+      refused: { series: 0, withdrawn: 1, unacknowledged: 1 },
       oldest: { withdrawn: '2026-02-15T02:00:00Z' },
     })
     await acceptRefused(own)
-    expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { withdrawn: 1, unaccepted: 0 } })
+    expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { withdrawn: 1, unacknowledged: 0 } })
     refusing = false
     own.clock.now += day
     expect(await own.fetch(selection)).toMatchObject({ violations: 0 })
@@ -239,6 +239,59 @@ test('one request a day finds out for all assets of a refused path, and brings t
     expect(asked(own)).toHaveLength(23)
   }))
 
+const one = { metrics: { concurrency: 1 } } as const
+
+test('a 404 of one series leaves the other series of its path requested, on that day and later', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    const all = { ...selection, assets: ['AAVE', 'BTC', 'ETH'] }
+    own.answer(answering(own, (_, query) => (query.get('a') === 'AAVE' ? 404 : null)))
+    expect((await own.fetch(all, one)).windows).toMatchObject({ covered: 2, unsupported: 1 })
+    own.clock.now += day
+    expect((await own.fetch(all, one)).windows).toMatchObject({ covered: 2, unsupported: 1 })
+    own.clock.now += day
+    asked(own)
+    // By now it is known that the series alone is refused: it is tried again after 30 days.
+    await own.fetch({ ...all, assets: [...all.assets, 'LTC'] }, one)
+    expect(asked(own).map((ask) => ask.split(' ')[0])).toEqual(['36..42', 'ETH', 'LTC'])
+  }))
+
+test('a 404 of a series that has points is an alarm of that series, and the others of its path are requested', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    const both = { ...selection, assets: ['BTC', 'ETH'] }
+    let refusing = false
+    own.answer(answering(own, (_, query) => (refusing && query.get('a') === 'BTC' ? 404 : null)))
+    await own.fetch(both, one)
+    refusing = true
+    for (let n = 0; n < 3; n++) {
+      own.clock.now += day
+      expect(await own.fetch(both, one)).toMatchObject({
+        windows: { covered: 1, failed: 1 },
+        refused: 1,
+        points_added: 1,
+      })
+    }
+  }))
+
+test('three series with 404 and none that is answered close a path, which one request a day then tries', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    const assets = Array.from({ length: 8 }, (_, n) => `N${n}`)
+    let alive: readonly string[] = []
+    own.answer(answering(own, (_, query) => (alive.includes(query.get('a') ?? '') ? null : 404)))
+    expect((await own.fetch({ ...selection, assets }, one)).windows).toMatchObject({ unsupported: 8 })
+    expect(asked(own)).toHaveLength(3)
+    own.clock.now += day
+    await own.fetch({ ...selection, assets }, one)
+    expect(asked(own)).toHaveLength(1)
+    // Each day tries a different series: one that is answered brings back all that are.
+    alive = ['N4', 'N6']
+    let points = 0
+    for (let n = 0; n < 8 && points === 0; n++) {
+      own.clock.now += day
+      points += (await own.fetch({ ...selection, assets }, one)).points_added
+    }
+    expect(points).toBeGreaterThan(80)
+  }))
+
 test('what a lost file held is asked for again while the path is refused to others', async () =>
   withProvider(start + 10 * day + hour, async (own) => {
     own.answer(answering(own, (_, query) => (query.get('a') === 'BTC' ? null : 403)))
@@ -287,10 +340,10 @@ test('two requests find out that a series is refused; a run that ends between th
 async function acceptRefused(own: OwnProvider): Promise<void> {
   using ledger = await Ledger.open(own.root)
   const listed = listViolations(ledger, { paths: null, assets: null })
-  expect(listed.map(({ kind, accepted_at }) => [kind, accepted_at])).toEqual([['refused', null]])
+  expect(listed.map(({ kind, acknowledged_at }) => [kind, acknowledged_at])).toEqual([['refused', null]])
   const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
   await acceptViolations(ledger, { ids: [listed[0]?.id ?? ''], why: 'the plan was changed' }, deps)
-  expect(listViolations(ledger, { paths: null, assets: null })[0]?.accepted_at).not.toBeNull()
+  expect(listViolations(ledger, { paths: null, assets: null })[0]?.acknowledged_at).not.toBeNull()
 }
 
 /** What the view of gaps says, in days; status counts the same windows. */

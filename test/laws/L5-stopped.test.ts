@@ -100,8 +100,8 @@ test('a run that is stopped while bodies drip commits the others and says what w
     'ADA 0..115 covered',
     'BTC 0..115 covered',
     'ETH 0..115 covered',
-    'LTC 0..115 not asked',
-    'XRP 0..115 not asked',
+    'LTC 0..115 not requested',
+    'XRP 0..115 not requested',
   ])
   const check = await pitlake('status --data lake --check')
   expect(check.code).toBe(6)
@@ -109,7 +109,7 @@ test('a run that is stopped while bodies drip commits the others and says what w
   dripping = new Set()
   // A bare fetch: nothing is named.
   expect((await pitlake('fetch --data lake --until 2024-04-29')).code).toBe(0)
-  expect((await states()).filter((row) => row.endsWith('not asked'))).toEqual([])
+  expect((await states()).filter((row) => row.endsWith('not requested'))).toEqual([])
   const after = await pitlake('status --data lake --check')
   expect(after.out).not.toMatch(/did not ask/)
 })
@@ -136,8 +136,8 @@ test('what a killed run planned is told from its plan, a bare fetch asks it, and
   expect((await states()).toSorted()).toEqual([
     'ADA 0..115 covered',
     'BTC 0..115 covered',
-    'ETH 0..115 not asked',
-    'LTC 0..115 not asked',
+    'ETH 0..115 not requested',
+    'LTC 0..115 not requested',
   ])
   expect((await pitlake(fetchOf('ETH,LTC').join(' '))).code).toBe(0)
   expect((await pitlake('status --data lake --check')).out).not.toMatch(/did not ask/)

@@ -99,7 +99,7 @@ function writtenOtherwise(body: string, draw: Draw): string {
   return (forms[draw(forms.length)] ?? ((text) => text))(body)
 }
 
-test('L6: both checkers say the same of changed certificates, and valid of none whose proofs were touched', async () => {
+test('L6: both checkers agree on changed certificates, and none with a changed proof is valid', async () => {
   await withCertified(async ({ home, certificate, sealed }) => {
     const at = certificate.lastIndexOf(',\n"signature": ')
     const body = certificate.slice(0, at)
@@ -220,7 +220,7 @@ async function hidden(root: string, body: string): Promise<readonly string[]> {
   })
 }
 
-test('L6: nothing is valid whose tries or rules are left out, or that was not compared with the head that was named', async () => {
+test('L6: a certificate without its tries or rules, or not compared with the named head, is not valid', async () => {
   await withCertified(async ({ home, root, certificate, sealed }) => {
     const body = certificate.slice(0, certificate.lastIndexOf(',\n"signature": '))
     const forged = await hidden(root, body)
@@ -248,7 +248,7 @@ test('L6: nothing is valid whose tries or rules are left out, or that was not co
   })
 })
 
-test('L6: what its owner may try is refused by both, each for its reason', async () => {
+test('L6: both checkers refuse each forgery by the owner, with its reason', async () => {
   await withCertified(async ({ home, certificate, sealed }) => {
     const body = certificate.slice(0, certificate.lastIndexOf(',\n"signature": '))
     const names = forgeries.map(([about, change], n) => {

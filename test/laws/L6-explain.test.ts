@@ -216,7 +216,7 @@ describe('why a result changed', () => {
     },
   )
 
-  test('the one point that makes the row is named, with when it came', async () => {
+  test('explain-change names the one point that makes the row, with its arrival', async () => {
     const found = await explain('late')
     expect(found.row).toEqual({ row: 9, column: 'v', from: '1519.0', to: '1520.0' })
     const [one, ...more] = found.points
@@ -226,7 +226,7 @@ describe('why a result changed', () => {
     expect(Date.parse(one?.to?.observed_at ?? '') * 1000).toBe(found.commit?.committed_at)
   })
 
-  test('of a rule only the point that it dates anew for that row; of a sum all that add to it', async () => {
+  test('explain-change names one redated point of a row, and every point of a sum', async () => {
     const redated = await explain('redated')
     expect(redated.row).toEqual({ row: 1, column: 'v', from: '1013.0', to: '1012.0' })
     expect(known(redated.points)).toEqual([
@@ -240,7 +240,7 @@ describe('why a result changed', () => {
     ])
   })
 
-  test('a record is named with its change', async () => {
+  test('explain-change names a registry record with its changed field', async () => {
     const { records, points, row } = await explain('registry')
     expect(row).toMatchObject({ column: 'status', from: 'active', to: 'retired' })
     expect(points).toEqual([])
@@ -254,13 +254,13 @@ describe('why a result changed', () => {
     ])
   })
 
-  test('a query that sets its own instants and makes its own tables is held to each version', async () => {
+  test('a query that sets its own observed_as_of and makes tables sees no more than each version', async () => {
     const found = await explain('own')
     expect([found.commit?.version, found.row?.from, found.row?.to]).toEqual([made.get('late'), '20', '21'])
     expect(known(found.points)).toHaveLength(1)
   })
 
-  test('what no point makes is told with its commit; what is the same costs little', async () => {
+  test('a difference that no point makes is reported with its commit; equal results take few runs', async () => {
     const ledger = await explain('ledger')
     expect(ledger).toMatchObject({
       verdict: 'explained',
@@ -293,11 +293,11 @@ describe('why a result changed', () => {
     expect(other.reason).toMatch(/^the queries differ in line 1: /)
   })
 
-  test('the command says it in words, with exit 0', async () => {
+  test('explain-change prints the point, the commit and both values, and exits with 0', async () => {
     const { code, out, message } = await pitlake(home, ['explain-change', file('late'), '--data', root])
     expect([code, message]).toEqual([0, ''])
     const lines = out.split('\n').filter((line) => !line.startsWith('note: '))
-    expect(lines[0]).toMatch(/^version 2 and now, version \d+: explained, \d runs over \d+ commits$/)
+    expect(lines[0]).toMatch(/^version 2 and now, version \d+: explained, \d runs? over \d+ commits?$/)
     expect(lines[1]).toMatch(new RegExp(`^version ${made.get('late')} changed it: fetch, 2025-06-01T\\d\\d:00:00Z, `))
     expect(lines[2]).toBe('row 9, v: 1519.0 -> 1520.0')
     expect(lines[3]).toBe('made by these, of which none can be left out')
@@ -306,7 +306,7 @@ describe('why a result changed', () => {
     )
   })
 
-  test('what the catalogue says otherwise is named, not a commit', async () => {
+  test('explain-change names a changed catalogue instead of a commit', async () => {
     const endpoint = catalogue.endpoints.get(supply)
     if (endpoint === undefined) throw new Error(supply)
     const usd = { ...endpoint, defaults: { ...endpoint.defaults, currency: 'usd' } }

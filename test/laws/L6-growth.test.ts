@@ -10,7 +10,7 @@ import { noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 import type { CoverageRow, RequestRow } from '../../src/lake/ledger/entry.ts'
 import { summary } from '../../src/lake/ledger/index-queries.ts'
-import { requestTotals } from '../../src/lake/ledger/held-runs.ts'
+import { requestTotals } from '../../src/lake/ledger/run-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { appendFacts } from '../../src/lake/ledger/run-facts.ts'
 import { buildViews } from '../../src/query/views/build.ts'
@@ -70,7 +70,7 @@ function requestOf(run: string, n: number, series: string | null, now: number, s
     until: since + day,
     ...cost,
     asked_at,
-    ...(n % 2 === 0 && { clock: { date: now - n, age: 0 } }),
+    ...(n % 2 === 0 && { provider_date: now - n }),
     seconds: 0.1,
     detail: null,
   }

@@ -15,12 +15,11 @@ import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { asPublished, deltaFiles, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
-import { withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, everyKind, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { rounds, sample } from '../helpers/tiers.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 
@@ -143,13 +142,6 @@ test('rows that a commit changed without a new instant are written anew, whoever
   await publishTo(root, out)
   expect(await unlike(root, out)).toEqual([])
 })
-
-test.each(sample(['1/redated', '1/registry'], 2))('the lake %s of an older layout is published as it says', (kept) =>
-  withKept(kept, async (root, home) => {
-    await publishTo(root, join(home, 'out'))
-    expect(await unlike(root, join(home, 'out'))).toEqual([])
-  }),
-)
 
 test('a violation that a person accepts, and a column that is new, are told', async ({ root: home }) => {
   const [root, out] = [join(home, 'lake'), join(home, 'out')]

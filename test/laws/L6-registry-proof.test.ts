@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { commit } from '../../src/lake/ledger/commit.ts'
 import type { StagedFile } from '../../src/lake/ledger/draft.ts'
 import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { heldMembers } from '../../src/lake/ledger/state-tree.ts'
@@ -11,10 +10,9 @@ import { registryDays } from '../../src/sources/registry/digests.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { parseInstant } from '../../src/base/time.ts'
 import { mendClock } from '../../src/maintenance/upkeep/clock-ahead.ts'
-import { checked, checkers, digesting } from '../helpers/certified.ts'
+import { checked, digesting } from '../helpers/certified.ts'
 import { pitlake } from '../helpers/command.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { withKept } from '../helpers/kept-lakes.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { sample } from '../helpers/tiers.ts'
@@ -180,32 +178,6 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
     } finally {
       rmSync(home, { recursive: true })
     }
-  }))
-
-test('L6: a lake of before tells its registry with its first job, and a head of before still extends', () =>
-  withKept('3/registry', async (root, home) => {
-    const run = async (...argv: readonly string[]) => await pitlake(home, [...argv, '--data', root])
-    // Nothing goes on from what was never told.
-    const [first, whole] = await toldAgain(root, 1000)
-    expect([Object.keys(whole).length > 10, first]).toEqual([true, whole])
-    // As a program told it that digested what came instead of what is published.
-    await writing(root, async (ledger) => {
-      const provider = ledger.head().provider ?? expect.fail('no provider')
-      const further = { tables: { 'history.products': 'a'.repeat(64) } }
-      await commit(ledger, { job: 'before', run: 'before', provider, further, state: { before: 1 } }, commitDeps())
-    })
-    writeFileSync(join(home, 'old.txt'), (await run('head')).out)
-    writeFileSync(join(home, 'q.sql'), 'SELECT id, valid_from AS ts FROM history.products ORDER BY ALL')
-    await run('keygen', '--out', 'k.key')
-    expect(await run('stamp', 'q.sql', '--out', 'q.parquet')).toMatchObject({ code: 0 })
-    // The state that was stamped does not tell the table: it is proved in the newest.
-    expect(await run('certify', 'q.parquet', '--key', 'k.key', '--out', 'c.json')).toMatchObject({ code: 0 })
-    for (const checker of checkers)
-      expect(checked(checker, home, ['c.json']).lines).toEqual([
-        expect.stringMatching(/^valid .* in that of \d+ .*, 1 tables/),
-      ])
-    expect(await held(home, root)).toBeGreaterThan(10)
-    expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
   }))
 
 test('L6: polls of a clock that was ahead are told under their true day once it is mended', () =>

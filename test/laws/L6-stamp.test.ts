@@ -56,7 +56,7 @@ function copyOf(name: string): string {
 }
 
 describe('stamp and replay', () => {
-  test('a stamped result comes again bit for bit after the lake has grown and moved', async () => {
+  test('a stamped result replays bit for bit after the lake has grown and moved', async () => {
     expect(stamped).toMatchObject({ rows: 20, query, variables: {} })
     await growTrustLake(lake.root)
     await makeViews(lake.root)
@@ -140,7 +140,7 @@ describe('stamp and replay', () => {
     expect(await versionOf()).toEqual(before)
   })
 
-  test('is kept by sweep, vacuum and a ledger made anew, and comes again', async () => {
+  test('a stamped result replays after sweep, vacuum and a rebuilt ledger', async () => {
     const copy = copyOf('vacuumed')
     const deps = rewriteDeps({ nowMicros: () => Date.now() * 1000 + 60_000_000 })
     await makeViews(copy)
@@ -158,7 +158,7 @@ describe('stamp and replay', () => {
     expect(await replay(copy, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
   })
 
-  test('what it needs is kept from a vacuum that is at work while it is made', async () => {
+  test('a vacuum that runs during a stamp keeps the files of the stamp', async () => {
     const copy = copyOf('vacuumed-beside')
     await makeViews(copy)
     using beside = await Ledger.open(copy)
@@ -186,7 +186,7 @@ describe('stamp and replay', () => {
     expect(await replay(copy, made.out, run, 'pitlake test')).toMatchObject({ same: true })
   })
 
-  test('a torn note is named and holds vacuum back; a lost one is named before it is forgotten', async () => {
+  test('a torn note of a stamp stops vacuum and is named; a lost one is named before it is forgotten', async () => {
     const copy = copyOf('noteless')
     const note = join(copy, 'stamps', `${stamped.id}.json`)
     const text = readFileSync(note)
@@ -210,7 +210,7 @@ describe('stamp and replay', () => {
     expect(await findings()).toEqual([`file_torn ${stamped.script}`])
   })
 
-  test('outlives a power cut the instant that it was told', async () => {
+  test('a stamp that was reported survives a power cut', async () => {
     const disk = powerDisk()
     const path = join(lake.root, '..', 'cut.parquet')
     const made = await stamp({ root: lake.root, catalogue, query: 'SELECT 7 AS n', out: path, variables: {} }, run, {
@@ -234,7 +234,7 @@ describe('stamp and replay', () => {
     })
   })
 
-  test('a file of the lake that is not what it was gives the first difference', async () => {
+  test('replay over a changed file of the lake shows the first difference', async () => {
     const copy = copyOf('tampered')
     const [first] = await reading(copy, (ledger) => liveFiles(ledger, { table: 'points', version: stamped.version }))
     const path = inLake(copy, first?.path ?? '')
@@ -251,7 +251,7 @@ describe('stamp and replay', () => {
     expect(done.difference?.stamped).not.toBe(done.difference?.replayed)
   })
 
-  test('what is no stamped result, or one of another lake, or whose text is gone, is refused with a word', async () => {
+  test('replay refuses a file without a stamp, of a different lake, or whose views are lost, with the reason', async () => {
     const plain = join(lake.root, '..', 'plain.parquet')
     const engine = await Engine.open()
     await engine.run(`COPY (SELECT 1 AS a) TO ${quote(plain)} (FORMAT parquet)`)

@@ -1,6 +1,11 @@
 // @module-tag full
+import { rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { formatInstant, type Instant } from '../../src/base/time.ts'
+import type { ReasonKind } from '../../src/interfaces/report/trust.ts'
 import { lookAtAlarms } from '../helpers/alarms.ts'
+import { pitlake } from '../helpers/command.ts'
 import { inWindow } from '../helpers/days.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { rounds } from '../helpers/tiers.ts'
@@ -10,66 +15,184 @@ const hour = 3600
 const start = Date.UTC(2026, 0, 5) / 1000
 const count = 'blockchain/block_count_pit'
 const selection = { assets: ['BTC', 'ETH'], paths: [count], intervals: ['1h', '24h'], since: start }
-/** Days of the simulation; the outages are at its end. */
-const days = rounds('PITLAKE_ALARM_DAYS', 30, 30)
-const looks = rounds('PITLAKE_ALARM_LOOKS', 4, 4)
+/** Days of the simulation. */
+const days = rounds('PITLAKE_ALARM_DAYS', 60, 60)
+const looks = rounds('PITLAKE_ALARM_LOOKS', 2, 2)
 
-/** What happens at the run of a day: nobody answers, the key is refused, the quota is spent. */
-const outages = new Map([
-  [days - 16, { kind: 'provider', answer: null }],
-  [days - 13, { kind: 'key', answer: { status: 401, text: '{}' } }],
-  [days - 10, { kind: 'quota', answer: { status: 429, text: '{}', headers: { 'x-quota-daily-remaining': '0' } } }],
-])
+/** Points that a provider shows of all that there are. */
+type Shown = (points: readonly Point[]) => readonly Point[]
+
+/** A point of the simulation. */
+interface Point {
+  readonly t: Instant
+  readonly v: number
+}
+
+/** Mornings on which something is wrong. */
+interface Trouble {
+  /** Its first morning, and how many there are. */
+  readonly from: number
+  readonly mornings: number
+  readonly kind: ReasonKind
+  /** Exit code of `status --check` from its first morning to the first good one. */
+  readonly code: number
+  /** What the provider answers to everything; null: nobody answers. */
+  readonly answer?: unknown
+  /** What it shows of its points. */
+  readonly shows?: Shown
+  /** How often hooks report it, by what they call it. */
+  readonly reports: number
+  readonly name: RegExp
+}
+
+const quotaSpent = { status: 429, text: '{}', headers: { 'x-quota-daily-remaining': '0' } }
+const single = { mornings: 1, code: 6, reports: 1 }
+/** Both series of both intervals lack their last five points. */
+const lost = { kind: 'violations', code: 4, reports: 20, name: /^[0-9a-f]{12}$/ } as const
+
+const troubles: readonly Trouble[] = [
+  { ...single, from: days - 46, kind: 'provider', answer: null, name: /^last run: provider$/ },
+  { ...single, from: days - 43, kind: 'key', answer: { status: 401, text: '{}' }, name: /^last run: key$/ },
+  { ...single, from: days - 40, kind: 'quota', answer: quotaSpent, name: /^last run: quota$/ },
+  { ...lost, from: days - 37, mornings: 1, shows: () => [] },
+  { ...lost, from: days - 34, mornings: 3, shows: (points) => points.slice(0, points.length / 2) },
+]
+/** User data come every other morning, but not on these: the usual pause and half of it later they are missed. */
+const userDataStop = { from: days - 28, missedFrom: days - 26, until: days - 20 }
 const silentFrom = days - 7
 
-/** A provider of points by the day and by the hour, but for what an outage answers; nothing of ETH after `silent`. */
-function answerDaily(own: OwnProvider, state: { silent: number; answer: unknown }): void {
+/** Points by the day and by the hour; nothing of ETH after `silent`. */
+function answerDaily(own: OwnProvider, state: { silent: number; trouble: Trouble | undefined }): void {
   own.answer((path, query) => {
-    if (state.answer !== null) return state.answer
+    if (state.trouble?.answer !== undefined) return state.trouble.answer
     if (path === 'assets') return { status: 404 }
     const length = query.get('i') === '1h' ? hour : day
     const until = Math.min(own.clock.now, query.get('a') === 'ETH' ? state.silent : Infinity)
-    const points = Math.floor((until - start) / length)
-    return inWindow(
-      query,
-      Array.from({ length: points }, (_, n) => ({ t: start + n * length, v: n })),
-    )
+    const points = Array.from({ length: Math.floor((until - start) / length) }, (_, n) => ({
+      t: start + n * length,
+      v: n,
+    }))
+    return inWindow(query, state.trouble?.shows?.(points) ?? points)
   })
 }
 
+/** Imports the user's own value of yesterday. */
+async function importYesterday({ root, clock }: OwnProvider): Promise<void> {
+  const file = join(root, '..', `${basename(root)}.csv`)
+  const t = clock.now - (clock.now % day) - day
+  writeFileSync(file, `t,v\n${formatInstant(t)},${t / day}\n`)
+  try {
+    const argv = [
+      'import',
+      file,
+      '--as',
+      'signal',
+      '--asset',
+      '=BTC',
+      '--value',
+      'v',
+      '--interval',
+      '24h',
+      '--available',
+      'end',
+      '--data',
+      root,
+    ]
+    expect(await pitlake(root, argv, {}, { now: () => clock.now * 1000 })).toMatchObject({ code: 0, message: '' })
+  } finally {
+    rmSync(file)
+  }
+}
+
 test(
-  'a lake fetched at 06:15 alarms on no healthy day, and once for each outage, in time and with its reason',
+  'a lake fetched at 06:15 alarms on no healthy day, and once for each trouble, in time and until it is over',
   async () =>
     withProvider(start + 10 * day + 6.25 * hour, async (own) => {
-      const state = { silent: Infinity, answer: null as unknown }
+      const state = { silent: Infinity, trouble: undefined as Trouble | undefined }
       answerDaily(own, state)
-      const reported: string[] = []
+      const reported: (readonly [day: number, name: string])[] = []
       for (let n = 0; n < days; n++) {
-        const outage = outages.get(n)
-        state.answer = outage?.answer ?? null
+        state.trouble = troubles.find(({ from, mornings }) => n >= from && n < from + mornings)
+        const { trouble } = state
         if (n === silentFrom) state.silent = own.clock.now
-        await (outage?.kind === 'provider' ? own.away(async () => await own.fetch(selection)) : own.fetch(selection))
+        await (trouble?.answer === null ? own.away(async () => await own.fetch(selection)) : own.fetch(selection))
+        const hasUserData = n < userDataStop.from || n >= userDataStop.until
+        if (hasUserData && n % 2 === 0) await importYesterday(own)
+        const isMissed = n >= userDataStop.missedFrom && n < userDataStop.until
+        const isHealthy = (n <= userDataStop.from || n >= userDataStop.until) && n < silentFrom
         const morning = own.clock.now
-        for (let look = 0; look < looks; look++) {
+        // Of a quiet day the end, shortly before the next run, is where a lake looks oldest.
+        for (let look = isHealthy && !trouble ? looks - 1 : 0; look < looks; look++) {
           own.clock.now = Math.floor(morning + 60 + (look * (day - 120)) / (looks - 1))
           const { code, lines, ok, kinds, told } = await lookAtAlarms(own)
-          reported.push(...told.map((name) => `${n} ${name}`))
+          reported.push(...told.map((name) => [n, name] as const))
           expect([n, look, ok, kinds.length > 0], lines.join('\n')).toEqual([n, look, code === 0, code !== 0])
-          if (outage) expect([n, look, code, kinds]).toEqual([n, look, 6, expect.arrayContaining([outage.kind])])
-          else if (n < silentFrom) expect([n, look, code, lines]).toEqual([n, look, 0, lines])
+          if (trouble)
+            expect([n, look, code, kinds]).toEqual([n, look, trouble.code, expect.arrayContaining([trouble.kind])])
+          else if (isMissed) expect([n, look, code, kinds]).toEqual([n, look, 6, ['user_data']])
+          else if (isHealthy) expect([n, look, code, lines]).toEqual([n, look, 0, lines])
         }
         own.clock.now = morning + day
       }
-      expect(reported.filter((line) => line.includes('last run'))).toEqual(
-        [...outages].map(([n, { kind }]) => `${n} last run: ${kind}`),
-      )
-      const silent = reported.filter((line) => !line.includes('last run'))
-      expect(silent.map((line) => line.replace(/^\d+ /, '')).toSorted()).toEqual([`${count} 1h`, `${count} 24h`])
-      // In time: a daily point is tolerated for three days after it is due, an hourly one for two.
-      for (const line of silent) expect(Number(/^\d+/.exec(line)?.[0]) - silentFrom).toBeLessThanOrEqual(4)
+      for (const { from, reports, name, kind } of troubles) {
+        const own = reported.filter(([n, text]) => n === from && name.test(text))
+        expect([kind, from, own.length]).toEqual([kind, from, reports])
+      }
+      const isInTrouble = (n: number): boolean =>
+        troubles.some(({ from, mornings }) => n >= from && n < from + mornings)
+      const others = reported.filter(([n]) => !isInTrouble(n))
+      const names = [`${count} 1h`, `${count} 24h`, 'own/signal 24h']
+      expect(others.map(([, name]) => name).toSorted()).toEqual(names)
+      // In time: a daily point is tolerated for three days after it is due, an hourly one for two, user data for three.
+      for (const [n, name] of others) {
+        const begins = name.startsWith('own/') ? userDataStop.from : silentFrom
+        expect(n - begins, name).toBeLessThanOrEqual(4)
+      }
       expect((await lookAtAlarms(own)).lines.join('\n')).toMatch(/no new point for longer than tolerated/)
     }),
   900_000,
+)
+
+/** Series enough that a bad day of all is an incident. */
+const wide = {
+  assets: ['BTC', 'ETH'],
+  paths: ['addresses/*_count_pit', 'supply/*'],
+  intervals: ['24h'],
+  since: start,
+}
+
+test.each<readonly [string, unknown, Shown]>([
+  ['answers of []', undefined, () => []],
+  ['answers without content', { status: 204, text: '' }, () => []],
+  ['a lost newer half', undefined, (points) => points.slice(0, 10)],
+])('an incident by %s is named each day until the data come back', async (_, answer, shows) =>
+  withProvider(start + 20 * day + 6.25 * hour, async (own) => {
+    const trouble = { from: 1, mornings: 3, kind: 'incidents', code: 4, reports: 1, name: /^metrics-/ } as const
+    const state = { silent: Infinity, trouble: undefined as Trouble | undefined }
+    answerDaily(own, state)
+    await own.fetch(wide)
+    for (let n = 0; n < 6; n++) {
+      own.clock.now += day
+      const isBad = n >= trouble.from && n < trouble.from + trouble.mornings
+      state.trouble = isBad ? { ...trouble, answer, shows } : undefined
+      await own.fetch(wide)
+      for (const pause of [60, 23 * hour]) {
+        own.clock.now += pause
+        const { code, kinds, ok, told } = await lookAtAlarms(own)
+        const names = told.filter((name) => trouble.name.test(name))
+        const isNew = n === trouble.from && pause === 60
+        expect([n, pause, code, ok, kinds.includes('incidents'), names.length]).toEqual([
+          n,
+          pause,
+          isBad ? 4 : 0,
+          !isBad,
+          isBad,
+          isNew ? 1 : 0,
+        ])
+        own.clock.now -= pause
+      }
+    }
+  }),
 )
 
 test.each([
@@ -77,7 +200,7 @@ test.each([
   ['an alarm once it is exceeded', 12 * hour, 6],
 ])('a lake without a rhythm of its own gives %s', async (_, schedule, code) =>
   withProvider(start + 10 * day + 6.25 * hour, async (own) => {
-    answerDaily(own, { silent: Infinity, answer: null })
+    answerDaily(own, { silent: Infinity, trouble: undefined })
     await own.fetch(selection)
     own.clock.now += 60
     expect((await lookAtAlarms(own, schedule)).code).toBe(0)

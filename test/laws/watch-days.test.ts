@@ -1,7 +1,7 @@
 // @module-tag full
 // @module-tag slow
 import { expect, test } from 'vitest'
-import { requestTotals } from '../../src/lake/ledger/held-runs.ts'
+import { requestTotals } from '../../src/lake/ledger/run-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { readManifest } from '../../src/query/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'

@@ -2,7 +2,7 @@
 // @module-tag slow
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { requestTotals } from '../../src/lake/ledger/held-runs.ts'
+import { requestTotals } from '../../src/lake/ledger/run-queries.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import {
   begin,

@@ -24,21 +24,21 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     points: 1200,
     files: 4,
     bytes: 123_456,
-    windows: { covered: 3, empty: 1, unsupported: 1, failed: 0, not_asked: 0 },
+    windows: { covered: 3, empty: 1, unsupported: 1, failed: 0, not_requested: 0 },
     holes: { longest: null, later: 0, begins: null },
-    not_asked: { series: 0, windows: 0, since: null },
+    not_requested: { series: 0, windows: 0, since: null },
     gaps: 2,
-    awaiting: 1,
+    pending: 1,
     violations: 0,
     incidents: 0,
-    accepted: 0,
-    passed: 0,
+    acknowledged: 0,
+    reverted: 0,
     clock_findings: 0,
     schema_changes: 0,
     newest: '2024-06-04T00:00:00Z',
     coverage: { due: 1210, held: 1200, verified: 600, share: 1200 / 1210, verified_share: 0.5 },
-    freshness: { fresh: 2, awaited: 1, behind: 0, stopped: 0, overdue_seconds: 0 },
-    refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0, unaccepted: 0 },
+    freshness: { fresh: 2, pending: 1, behind: 0, stopped: 0, overdue_seconds: 0 },
+    refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0, unacknowledged: 0 },
     oldest: { violations: null, incidents: null, findings: null, withdrawn: null, failed: null, gaps: null },
     published: [],
     behind: [],
@@ -61,9 +61,9 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
       records: { products: 41, issuers: 7 },
       schema_changes: 0,
       findings: 0,
-      findings_accepted: 0,
+      findings_acknowledged: 0,
     },
-    rules: { disproved: 0, imprecise: 0, imprecise_points: 0 },
+    rules: { contradicted: 0, imprecise: 0, imprecise_points: 0 },
     stamps: 0,
     files_damaged: 0,
     observed_again: { months: 0, points: 0, waiting: 0 },
@@ -89,7 +89,7 @@ export function endpoint(metric: string, changes: Partial<EndpointFacts> = {}): 
     due,
     held: due.map((count, month) => (month === 29 ? count - 1 : count)),
     failed: due.map(() => 0),
-    fresh: { fresh: 1, awaited: 0, behind: 0, stopped: 0 },
+    fresh: { fresh: 1, pending: 0, behind: 0, stopped: 0 },
     overdue: 0,
     newest: madeAt - 1.5 * day,
     lag: { points: 719, p05: 130, p50: 360, p95: 600, p99: 900, max: 4000, rule: 1800, basis: 'assumed', late: 2 },
@@ -127,7 +127,7 @@ export function page(changes: Partial<StatusPage> = {}): StatusPage {
     standing: standing({
       trust: 'look',
       violations: 2,
-      accepted: 0,
+      acknowledged: 0,
       provider: `https://example.test/${hostile}`,
       reasons: [
         {
@@ -147,7 +147,7 @@ export function page(changes: Partial<StatusPage> = {}): StatusPage {
       one,
       endpoint('supply/other_pit', { failed, held: one.held.map((n, i) => (i === 12 || i === 13 ? 0 : n)) }),
       endpoint(`market/${hostile}`, {
-        fresh: { fresh: 0, awaited: 1, behind: 2, stopped: 1 },
+        fresh: { fresh: 0, pending: 1, behind: 2, stopped: 1 },
         overdue: 3 * 3600,
         lag: null,
       }),
@@ -188,7 +188,7 @@ export function page(changes: Partial<StatusPage> = {}): StatusPage {
 }
 
 function violation(stored: string, offered: string) {
-  const when = { t: Date.UTC(2024, 2, 1) / 1000, accepted: null, passed: false, offeredAt: madeAt - 3600 }
+  const when = { t: Date.UTC(2024, 2, 1) / 1000, acknowledged: null, reverted: false, offeredAt: madeAt - 3600 }
   return {
     metric: 'supply/current_pit',
     series: `BTC ${hostile}`,
@@ -222,9 +222,9 @@ export function emptyPage(): StatusPage {
     records: {},
     schema_changes: 0,
     findings: 0,
-    findings_accepted: 0,
+    findings_acknowledged: 0,
   }
-  const freshness = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
+  const freshness = { fresh: 0, pending: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
   const verified = { windows: 0, differing: 0, refused: 0, last_at: null }
   const changes = { provider: null, synthetic: false, version: 0, committed_at: null, points: 0, newest: null }
   const standingOfNone = standing({
@@ -234,7 +234,7 @@ export function emptyPage(): StatusPage {
     freshness,
     verified,
     violations: 0,
-    accepted: 0,
+    acknowledged: 0,
     gaps: 0,
   })
   return page({ ...none, standing: standingOfNone })

@@ -10,7 +10,7 @@ import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { assetsFile, inLake, pointsFile, registryFile } from '../../src/lake/store/layout.ts'
 import { commitLock, isFree } from '../../src/lake/store/lock.ts'
 import { adoptLost, endAdoption } from '../../src/maintenance/upkeep/adopt.ts'
-import { readFound, writtenBy } from '../../src/maintenance/upkeep/adopt-files.ts'
+import { readFound, writtenAt } from '../../src/maintenance/upkeep/adopt-files.ts'
 import { lose } from '../helpers/adopting.ts'
 import { test } from '../helpers/lake-test.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
@@ -49,12 +49,12 @@ test('a file without a journal is known by its place, its footer and its rows', 
     expect(await find(path)).toEqual({ path, why: 'bodies as received and files of unknown tables are not taken up' })
 })
 
-test('when a file was written, and whether by a change of rules, is told by its name', () => {
-  const named = (name: string) => writtenBy(pointsFile('m/x', '24h', name))
+test('the name of a file tells when its run began', () => {
+  const named = (name: string) => writtenAt(pointsFile('m/x', '24h', name))
   const at = Date.UTC(2026, 0, 2, 3, 4, 5, 678) * 1000
-  expect(named('0000000012-20260102t030405678z-99-x')).toEqual({ at, redate: false })
-  expect(named('0000000012-20260102t030405678z-99-redate-x')).toEqual({ at, redate: true })
-  expect(named('x')).toEqual({ at: 0, redate: false })
+  expect(named('0000000012-20260102t030405678z-99-x')).toBe(at)
+  expect(named('0000000012-20260102t030405678z-99-redate-x')).toBe(at)
+  expect(named('x')).toBe(0)
 })
 
 /** Writes a file anew with a footer that names its lake and a version. */
@@ -150,7 +150,7 @@ test('violations that entries still tell stay on record, but for those that late
   await commit(ledger, { ...draft, accepted: [note] }, deps)
   const told = (index: Ledger) =>
     heldViolations(index)
-      .filter((row) => row.passed_at === null)
+      .filter((row) => row.reverted_at === null)
       .map((row) => [row.series, row.t, row.incident, row.why].join(' '))
       .toSorted((a, b) => (a < b ? -1 : 1))
   const before = told(ledger)

@@ -73,7 +73,7 @@ test('a lake of weeks and months: no rule is doubted, a pasted block leaves the 
     using ledger = await Ledger.openToRead(rig.root)
     const input = { catalogue, paths: [metric], overrides: {}, now }
     const held = await auditAvailability(ledger, input)
-    expect(held).toMatchObject({ disproved: 0, proposal: null, changes: [] })
+    expect(held).toMatchObject({ contradicted: 0, proposal: null, changes: [] })
     expect(held.rows.map(({ interval, backfilled }) => [interval, backfilled > 0])).toEqual(
       expect.arrayContaining([
         ['1month', true],
@@ -97,7 +97,7 @@ test('a lake of weeks and months: no rule is doubted, a pasted block leaves the 
     for (const interval of ['10m', '1h', '24h', '1month'] as const)
       expect(rules(pasted, interval)).toEqual(rules(catalogue, interval))
     expect(rules(pasted, '1w')?.[0]).toMatchObject({ basis: 'override' })
-    expect((await auditAvailability(ledger, { ...input, catalogue: pasted })).disproved).toBe(0)
+    expect((await auditAvailability(ledger, { ...input, catalogue: pasted })).contradicted).toBe(0)
   })
 })
 
@@ -138,14 +138,14 @@ describe('availability rules against arrivals', () => {
       { t: '2024-03-01 00:00:00', computed: '2024-03-02 00:20:00' },
       { t: '2024-03-02 00:00:00', computed: '2024-03-03 00:05:00' },
     ])
-    expect(row).toMatchObject({ verdict: 'disproved', late: 1, observations: 2, max: 1200, proposed_lag: '20m' })
+    expect(row).toMatchObject({ verdict: 'contradicted', late: 1, observations: 2, max: 1200, proposed_lag: '20m' })
     expect(row.worst).toMatchObject({ asset: 'BTC', arrived_at: '2024-03-02T00:20:00.000000Z' })
   })
 
   test('one late point in a hundred is a late point, seven disprove the rule', async () => {
     expect((await audited(days((i) => (i === 50 ? 7200 : 300)))).verdict).toBe('kept')
     const row = await audited(days((i) => (i % 16 === 0 ? 7200 : 300)))
-    expect(row).toMatchObject({ verdict: 'disproved', late: 7, soon: 0, proposed_lag: '2h' })
+    expect(row).toMatchObject({ verdict: 'contradicted', late: 7, soon: 0, proposed_lag: '2h' })
   })
 
   test('a rule is kept to the microsecond and called conservative when it is far too long', async () => {
@@ -157,14 +157,14 @@ describe('availability rules against arrivals', () => {
   test('imprecise: 95 in a hundred come less than five minutes after the rule, to the point and to the second', async () => {
     const late = async (lag: number): Promise<AuditedRule> => await audited(days(() => 600 + lag))
     expect(await late(299)).toMatchObject({ verdict: 'imprecise', late: 100, soon: 100, proposed_lag: '15m' })
-    expect(await late(300)).toMatchObject({ verdict: 'disproved', late: 100, soon: 0, proposed_lag: '15m' })
-    expect(await late(301)).toMatchObject({ verdict: 'disproved', late: 100, soon: 0, proposed_lag: '20m' })
+    expect(await late(300)).toMatchObject({ verdict: 'contradicted', late: 100, soon: 0, proposed_lag: '15m' })
+    expect(await late(301)).toMatchObject({ verdict: 'contradicted', late: 100, soon: 0, proposed_lag: '20m' })
     const share = async (later: number, others: number): Promise<AuditedRule> =>
       await audited(days((i) => (i % 19 === 0 && i / 19 < later ? 600 + 300 : others), 1000))
     expect(await share(50, 600)).toMatchObject({ verdict: 'imprecise', late: 50, soon: 0 })
     expect(await share(50, 601)).toMatchObject({ verdict: 'imprecise', late: 1000, soon: 950 })
-    expect(await share(51, 600)).toMatchObject({ verdict: 'disproved', late: 51, soon: 0 })
-    expect(await share(51, 601)).toMatchObject({ verdict: 'disproved', late: 1000, soon: 949 })
+    expect(await share(51, 600)).toMatchObject({ verdict: 'contradicted', late: 51, soon: 0 })
+    expect(await share(51, 601)).toMatchObject({ verdict: 'contradicted', late: 1000, soon: 949 })
     expect(await share(20, 600)).toMatchObject({ verdict: 'kept', late: 20, proposed_lag: null })
     expect(await share(21, 600)).toMatchObject({ verdict: 'imprecise', late: 21, proposed_lag: '15m' })
   })
@@ -175,7 +175,7 @@ describe('availability rules against arrivals', () => {
     const seen = (many: number) =>
       quiet.map((point, i) => (i < 50 || i >= 50 + many ? point : { t: point.t, observed: text(at(point.t) + 90_000) }))
     expect(await audited(seen(5))).toMatchObject({ verdict: 'imprecise', observations: 5, watched: 95, soon: 0 })
-    expect(await audited(seen(6))).toMatchObject({ verdict: 'disproved', observations: 6, watched: 94, soon: 0 })
+    expect(await audited(seen(6))).toMatchObject({ verdict: 'contradicted', observations: 6, watched: 94, soon: 0 })
   })
 
   test('history that was computed before the metric began does not count, nor its last days', async () => {
@@ -190,9 +190,9 @@ describe('availability rules against arrivals', () => {
 
   test('without computed_at a late arrival that was seen disproves, and silence proves nothing', async () => {
     const quiet = [{ t: '2024-03-01 00:00:00' }, { t: '2024-03-02 00:00:00' }]
-    expect((await audited(quiet)).verdict).toBe('unproven')
+    expect((await audited(quiet)).verdict).toBe('unconfirmed')
     const row = await audited([...quiet, { t: '2024-03-03 00:00:00', observed: '2024-03-05 00:00:00' }])
-    expect(row).toMatchObject({ verdict: 'disproved', observations: 1, late: 1 })
+    expect(row).toMatchObject({ verdict: 'contradicted', observations: 1, late: 1 })
   })
 
   test('history from before a launch is left out at every interval, however few intervals it goes back', async () => {
@@ -215,7 +215,7 @@ describe('availability rules against arrivals', () => {
       const late = points.map((point, i) =>
         i < before ? point : { ...point, computed: text(at(point.computed) + 1800) },
       )
-      expect(await audited(late, interval)).toMatchObject({ verdict: 'disproved', max: 2100, proposed_lag: '45m' })
+      expect(await audited(late, interval)).toMatchObject({ verdict: 'contradicted', max: 2100, proposed_lag: '45m' })
     }
   })
 
@@ -223,7 +223,7 @@ describe('availability rules against arrivals', () => {
     const added = days(() => 0).slice(0, 40)
     const live = days(() => 1500).slice(40)
     const row = await audited([...added.map(({ t }) => ({ t, computed: '2025-06-01 00:00:00' })), ...live])
-    expect(row).toMatchObject({ verdict: 'disproved', late: 59, observations: 59, proposed_lag: '30m' })
+    expect(row).toMatchObject({ verdict: 'contradicted', late: 59, observations: 59, proposed_lag: '30m' })
   })
 
   test('a launch that took days, and older history added years later, leave the evidence of the points between', async () => {
@@ -246,7 +246,7 @@ describe('availability rules against arrivals', () => {
     const seen = (many: number) =>
       quiet.map((point, i) => (i < 50 || i >= 50 + many ? point : { t: point.t, observed: text(at(point.t) + 90_000) }))
     expect(await audited(seen(1))).toMatchObject({ verdict: 'kept', observations: 1, late: 1, proposed_lag: null })
-    expect(await audited(seen(8))).toMatchObject({ verdict: 'disproved', late: 8, watched: 91, proposed_lag: '1h' })
+    expect(await audited(seen(8))).toMatchObject({ verdict: 'contradicted', late: 8, watched: 91, proposed_lag: '1h' })
   })
 
   test('a point that is seen to come beyond the backfill threshold is history, one at the threshold is late', async () => {
@@ -263,14 +263,14 @@ describe('availability rules against arrivals', () => {
   test('a top-up long after the rule shows that a point was late, and proposes nothing', async () => {
     const seen = (after: number) => days(() => 0).map(({ t }) => ({ t, observed: text(at(t) + 86_400 + after) }))
     expect(await audited(seen(5 * 86_400))).toMatchObject({
-      verdict: 'disproved',
+      verdict: 'contradicted',
       backfilled: 6,
       late: 94,
       proposed_lag: null,
     })
     // An interval behind the rule's instant is no longer than it may be to tell how late.
-    expect(await audited(seen(87_000))).toMatchObject({ verdict: 'disproved', proposed_lag: expect.any(String) })
-    expect(await audited(seen(87_001))).toMatchObject({ verdict: 'disproved', proposed_lag: null })
+    expect(await audited(seen(87_000))).toMatchObject({ verdict: 'contradicted', proposed_lag: expect.any(String) })
+    expect(await audited(seen(87_001))).toMatchObject({ verdict: 'contradicted', proposed_lag: null })
   })
 
   test('a proposal names its intervals, keeps what the row says already, and reads as configuration', () => {

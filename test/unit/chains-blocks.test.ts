@@ -15,8 +15,8 @@ const [metrics, hours, assets] = [3, 20_000, 10]
 /** What an engine may count that cannot hold all of these points together. */
 const small = '64MiB'
 
-/** A lake whose series nobody told the months of, as earlier programs left them. */
-async function earlierLake(root: string): Promise<void> {
+/** A lake whose ledger does not know the months of its series. */
+async function unchainedLake(root: string): Promise<void> {
   const lake = await makeLargeLake(root, metrics, hours)
   const series = lake.metrics.flatMap((metric) =>
     lake.assets.map((asset) => {
@@ -40,7 +40,7 @@ const versionOf = async (root: string) => await reading(root, (ledger) => ledger
 test('months of a lake too large for the engine are told in parts, each once, also after a cut', async () => {
   await inFolder(async (folder) => {
     const [root, whole] = [join(folder, 'lake'), join(folder, 'whole')]
-    await earlierLake(root)
+    await unchainedLake(root)
     cpSync(root, whole, { recursive: true })
     await writing(whole, async (ledger) => await completeState(ledger, commitDeps()))
     const version = await versionOf(root)

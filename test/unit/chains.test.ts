@@ -1,11 +1,5 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { checkHead } from '../../src/trust/heads/check.ts'
-import { completeState } from '../../src/trust/heads/complete.ts'
-import { headNote, headOf } from '../../src/trust/heads/head.ts'
-import { seriesNumber } from '../../src/lake/ledger/apply.ts'
-import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldMonths } from '../../src/lake/ledger/month-digests.ts'
 import { heldChains, heldMembers, heldRoot } from '../../src/lake/ledger/state-tree.ts'
 import { heldSeries, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
@@ -14,10 +8,9 @@ import { compact } from '../../src/maintenance/upkeep/compact.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { readPoints } from '../../src/query/views/relations.ts'
 import { withRig } from '../helpers/fetching.ts'
-import { withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { reading, writing } from '../helpers/ledgers.ts'
+import { reading } from '../helpers/ledgers.ts'
 import { type HeldPoint, ms, stepsOf } from '../helpers/record-twin.ts'
 
 const day = 86_400
@@ -96,18 +89,6 @@ async function agrees(root: string): Promise<string> {
   return stateRoot
 }
 
-/** Tells all months as an earlier program did: by other sums, and chains without a letter before them. */
-async function ofLines(ledger: Ledger, deps = commitDeps()): Promise<void> {
-  const { provider } = ledger.head()
-  const progress = [...heldSeries(ledger).values()].map(({ id, first_t, last_t }) => {
-    const months = [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0).keys()]
-    const each = (text: (month: string) => string) => Object.fromEntries(months.map((one) => [one, text(one)]))
-    const bounds = { first_t: first_t ?? 0, last_t: last_t ?? 0 }
-    return { series: id, points: 0, ...bounds, digests: each(() => '0 00000000deadbeef'), chains: each(sha) }
-  })
-  await commit(ledger, { job: 'tree', run: 'lines', provider: provider ?? { synthetic: true }, progress }, deps)
-}
-
 test('the state tells every point of every month, whatever is done to files', async () => {
   const begun = 1_709_500_000
   await withRig(begun, async ({ root, clock, fetch, faults }) => {
@@ -141,54 +122,6 @@ test('the state tells every point of every month, whatever is done to files', as
     expect(await agrees(root)).not.toBe(grown)
     clock.now += day
     await fetch(selection)
-    const whole = await agrees(root)
-    // What comes to a lake whose chains are of lines goes on from none of them.
-    await writing(root, async (ledger) => await ofLines(ledger, world()))
-    expect(await reading(root, heldRoot)).not.toBe(whole)
-    clock.now += day
-    await fetch(selection)
-    await writing(root, async (ledger) => await completeState(ledger, commitDeps()))
-    await agrees(root)
-  })
-})
-
-test.each(['1/vacuumed', '2/redated'])(
-  'a lake of layout %s tells its points once it was opened for writing',
-  async (kept) => {
-    await withKept(kept, async (root) => {
-      const files = await reading(root, (ledger) => liveFiles(ledger).map(({ path, sha256 }) => [path, sha256]))
-      const { version } = await reading(root, (ledger) => ledger.head())
-      await writing(root, async (ledger) => await completeState(ledger, commitDeps()))
-      await agrees(root)
-      await writing(root, async (ledger) => {
-        expect(ledger.head()).toMatchObject({ version: version + 2, schema: 4 })
-        await completeState(ledger, commitDeps())
-        expect(ledger.head().version).toBe(version + 2)
-        expect(liveFiles(ledger).map(({ path, sha256 }) => [path, sha256])).toEqual(files)
-      })
-    })
-  },
-)
-
-test('a lake whose chains are of lines gets those of records, and its heads stay', async () => {
-  await withKept('3/stamped', async (root) => {
-    const digests = (ledger: Ledger) =>
-      [...heldSeries(ledger)].map(([id]) => [id, [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0)]])
-    const [whole, head] = await writing(root, async (ledger) => {
-      await completeState(ledger, commitDeps())
-      const told = digests(ledger)
-      await ofLines(ledger)
-      expect(digests(ledger)).not.toEqual(told)
-      return [told, headOf(ledger)]
-    })
-    using made = await Ledger.inMemory(root)
-    expect(heldRoot(made)).toBe(await reading(root, heldRoot))
-    await writing(root, async (ledger) => {
-      await completeState(ledger, commitDeps())
-      expect(digests(ledger)).toEqual(whole)
-      const { verdict } = await checkHead(ledger, { head, note: headNote(head, undefined) }, undefined)
-      expect([verdict, headOf(ledger).size]).toEqual(['extends', head.size + 1])
-    })
     await agrees(root)
   })
 })

@@ -10,7 +10,7 @@ const row = fc
     since: fc.nat(span - 1),
     length: fc.integer({ min: 1, max: 15 }),
     state: fc.constantFrom('covered', 'empty', 'failed'),
-    reason: fc.constantFrom(null, 'awaiting'),
+    reason: fc.constantFrom(null, 'pending'),
     asked_at: fc.nat(3),
   })
   .map(({ since, length, ...rest }) => coverageRow(1, since, since + length, rest as Partial<CoverageRow>))
@@ -62,7 +62,7 @@ describe('laying a window over what is known', () => {
   })
   it('takes the place of a row that differs in the reason, the time or the request alone', () => {
     const held = coverageRow(1, 0, 10, { reason: 'gap', request: 'a' })
-    for (const change of [{ reason: 'awaiting' }, { reason: null }, { asked_at: 1001 }, { request: 'b' }]) {
+    for (const change of [{ reason: 'pending' }, { reason: null }, { asked_at: 1001 }, { request: 'b' }]) {
       const row = { ...held, ...change }
       expect(layOver([held], row)).toEqual({ remove: [held], add: [row] })
     }

@@ -170,7 +170,7 @@ describe('when to ask', () => {
       if (!awake(now)) continue
       const answers = [
         ...upTo(reached),
-        ...(asked > reached ? [answered(reached, asked, { reason: 'awaiting', asked_at: asked })] : []),
+        ...(asked > reached ? [answered(reached, asked, { reason: 'pending', asked_at: asked })] : []),
       ]
       if (sure(next(one, answers, now, { ...(lag && { lag }) })).poll > now) continue
       polls.push(now)
@@ -228,7 +228,7 @@ describe('when to ask', () => {
   test('the next point is asked for when it is due, though the one before is still missing', () => {
     const t = at('2024-03-10T12:20:00Z')
     const after = (asked: Instant): Instant => {
-      const missing = answered(t, t + 600, { reason: 'awaiting', asked_at: asked })
+      const missing = answered(t, t + 600, { reason: 'pending', asked_at: asked })
       return sure(next(want('10m'), [...upTo(t), missing], asked, { lag: told })).poll - (t + 1200)
     }
     expect([0, 289, 290, 580, 599, 600].map((seconds) => after(t + 1200 + seconds))).toEqual([
@@ -265,7 +265,7 @@ describe('when to ask', () => {
           const one = want(interval, rule)
           const answers = [
             ...upTo(reached),
-            answered(reached, step(reached, interval, 1), { reason: 'awaiting', asked_at: asked }),
+            answered(reached, step(reached, interval, 1), { reason: 'pending', asked_at: asked }),
           ]
           const more = lag ? { lag } : {}
           const point = sure(next(one, answers, now, more))

@@ -33,7 +33,7 @@ test.for([
   [''],
 ])('not folded: %s', ([script]) => expect(folded(String(script))).toBeUndefined())
 
-test('a script of one statement is itself', () => {
+test('a script of one statement folds into itself', () => {
   expect(folded('SELECT 1 AS a ;')).toEqual({ sql: 'SELECT 1 AS a', sets: [] })
 })
 
@@ -50,7 +50,7 @@ async function proved(spec: PanelSpec, change = (sql: string): string => sql) {
   return await argueFromPlan(lake, { sql, ts: 'ts', labels: [] })
 }
 
-test('a panel is proved; one whose answers come from another instant is not', async () => {
+test('the script of a panel is proved; one that joins at a different time is not', async () => {
   expect(await proved(grid)).toMatchObject({ proved: true, unproved: null })
   const list = JSON.stringify([{ asset: 'BTC', ts: '2024-01-01T00:00:00Z' }])
   const given = { kind: 'list', text: list, types: { asset: 'VARCHAR', ts: 'VARCHAR' } } as const

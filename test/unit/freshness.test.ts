@@ -73,16 +73,16 @@ test('nothing is due of what was withdrawn, nor of a series without points', () 
   expect(none(9, ['covered', 0, 3])).toMatchObject({ due: null, held: [], fresh: null })
 })
 
-test('a point that was asked for in vain is awaited as long as is tolerated, and no second longer', () => {
+test('a point that was asked for in vain is pending as long as is tolerated, and no second longer', () => {
   const endpoint = catalogue.endpoints.get('supply/current_pit')
   if (endpoint === undefined) throw new Error('no endpoint')
   const due = availableAt(endpoint.rules['24h'], at(3), '24h')
   const patience = toleranceOf(endpoint, '24h')
   const own = judge({ metric: endpoint.path })
   const fresh = [-1, 0, patience, patience + 1].map(
-    (seconds) => own((due - start + seconds) / day, ['covered', 0, 3], ['covered', 3, 9, 'awaiting']).fresh,
+    (seconds) => own((due - start + seconds) / day, ['covered', 0, 3], ['covered', 3, 9, 'pending']).fresh,
   )
-  expect(fresh).toEqual(['fresh', 'awaited', 'awaited', 'stopped'])
+  expect(fresh).toEqual(['fresh', 'pending', 'pending', 'stopped'])
 })
 
 test('a rhythm is the second longest pause of two weeks, and none before two days of runs', () => {
@@ -95,4 +95,11 @@ test('a rhythm is the second longest pause of two weeks, and none before two day
   expect(rhythmOf(atHours(0, 24, 48, 144, 168))).toBe(day)
   expect(rhythmOf(atHours(0, 24, 96, 120, 144, 168, 192, 264))).toBe(3 * day)
   expect(rhythmOf(atHours(0, 1000, 1001, 1024, 1048))).toBe(23 * 3600)
+})
+
+test('monthly imports have a rhythm by their newest four, which runs of two weeks would not show', () => {
+  const months = [0, 31, 59, 90].map((n) => n * day)
+  expect(rhythmOf(months)).toBeNull()
+  expect(rhythmOf(months, 4)).toBe(31 * day)
+  expect(rhythmOf(months.slice(0, 2), 4)).toBeNull()
 })

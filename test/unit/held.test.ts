@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
 import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
-import { toState } from '../../src/lake/ledger/archive.ts'
+import { toState } from '../../src/lake/ledger/archived-rows.ts'
 import {
   archivedState,
   heldAnswers,
@@ -14,7 +14,7 @@ import {
   summary,
 } from '../../src/lake/ledger/index-queries.ts'
 import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/sources/points/datings.ts'
-import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/held-runs.ts'
+import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/run-queries.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { rowsAs } from '../../src/lake/ledger/index-rows.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/base/value-checks.ts'
@@ -57,7 +57,7 @@ test('windows, requests and what was asked again are counted by what they say', 
     { state: 'covered', reason: null },
     { state: 'covered', reason: 'gap' },
     { state: 'covered', reason: 'gap' },
-    { state: 'covered', reason: 'awaiting' },
+    { state: 'covered', reason: 'pending' },
     { state: 'empty', reason: null },
     { state: 'unsupported', reason: '400: no' },
     { state: 'unsupported', reason: '400: no' },
@@ -85,7 +85,7 @@ test('windows, requests and what was asked again are counted by what they say', 
   const draft = { job: 'fetch', run: 'a', provider, series: [seriesRow(0)], coverage, requests, verified }
   await commit(ledger, draft, commitDeps())
   const windows = { covered: 4, empty: 1, unsupported: 2, failed: 3 }
-  expect(summary(ledger)).toMatchObject({ series: 1, files: 0, bytes: 0, windows, gaps: 4, awaiting: 1, newest: null })
+  expect(summary(ledger)).toMatchObject({ series: 1, files: 0, bytes: 0, windows, gaps: 4, pending: 1, newest: null })
   const totals = { total: 6, credits: 12, day: 5, day_credits: 10, busiest_minute: 6 }
   expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
   expect(verifiedTotals(ledger)).toEqual({ windows: 5, differing: 1, refused: 0, last_at: 8 })

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import { canonical, decodeEntry, type Entry, encodeEntry, vintagesSchema } from '../../src/lake/ledger/entry.ts'
+import { canonical, decodeEntry, type Entry, encodeEntry, layoutNumber } from '../../src/lake/ledger/entry.ts'
 import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/lake/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/lake/store/layout.ts'
 import { appendFacts, readFacts } from '../../src/lake/ledger/run-facts.ts'
@@ -9,8 +9,16 @@ import { inFolder } from '../helpers/lakes.ts'
 
 function entry(version: number, previous: string | null, more: Record<string, unknown> = {}): Entry {
   const lists = { series: [], progress: [], coverage: [], violations: [], findings: [], requests: [], verified: [] }
-  const about = { schema_version: 1, lake: 'l', version, previous, committed_at: version, program: 'p', job: 'fetch' }
-  const rest = { run: null, provider: { synthetic: true }, files: { add: [], remove: [], drop: [] }, stamps: [] }
+  const about = {
+    schema_version: layoutNumber,
+    lake: 'l',
+    version,
+    previous,
+    committed_at: version,
+    program: 'p',
+    job: 'fetch',
+  }
+  const rest = { run: null, provider: { synthetic: true }, files: { add: [], remove: [], drop: [] }, root: '' }
   return { ...about, ...rest, ...lists, rules: null, state: {}, ...more }
 }
 
@@ -57,11 +65,20 @@ describe('an entry', () => {
     expect(canonical({ a: 'x', b: [{ c: null, d: 1 }] })).toBe('{"a":"x","b":[{"c":null,"d":1}]}')
     expect(canonical([2, 1])).toBe('[2,1]')
   })
+  it.each([0, 1, layoutNumber - 1])(
+    'of layout %s, which no released program wrote, is refused in one line',
+    (layout) => {
+      const { text } = encodeEntry(entry(1, null, { schema_version: layout, program: 'pitlake 9.9.9' }))
+      const message =
+        /^journal entry e: expected layout \d+, got \d; made by an unreleased version of pitlake: make it anew in an empty folder \(pitlake fetch --data FOLDER\)$/
+      expect(() => decodeEntry(text, 'e')).toThrow(message)
+    },
+  )
   it('of a newer program is refused with a word', () => {
-    const { text } = encodeEntry(entry(1, null, { schema_version: vintagesSchema + 1 }))
+    const { text } = encodeEntry(entry(1, null, { schema_version: layoutNumber + 1 }))
     expect(() => decodeEntry(text, 'e')).toThrow(/a newer pitlake: update the program \(npm install pitlake@latest\)$/)
     const told = (program: string): string =>
-      encodeEntry(entry(1, null, { schema_version: vintagesSchema + 1, program })).text
+      encodeEntry(entry(1, null, { schema_version: layoutNumber + 1, program })).text
     expect(() => decodeEntry(told('pitlake 3.1.0'), 'e')).toThrow(
       /by a newer pitlake \(pitlake 3\.1\.0\): update the program \(npm install pitlake@latest\)$/,
     )

@@ -10,7 +10,7 @@ const leak = {
   future: 'cut',
 } as const
 
-test('a leak is told as a sentence', () => {
+test('a leak is written as one sentence with time, row and both values', () => {
   expect(leakSentence(leak)).toBe(
     'on 2024-03-02 (asset BTC) the query gives v 745,390; knowing only what was known at 2024-03-02T09:30:00Z, 800,705.25',
   )
@@ -20,12 +20,12 @@ test('a leak is told as a sentence', () => {
   )
 })
 
-test('whole numbers beyond 2^53 are told as they are', () => {
+test('a leak sentence writes whole numbers beyond 2^53 exactly', () => {
   const large = { ...leak, full: 9007199254740993n, truncated: 9007199254740995n }
   expect(leakSentence(large)).toMatch(/gives v 9007199254740993; .*, 9007199254740995$/)
 })
 
-test('a row that only the future brings, or takes away', () => {
+test('a leak sentence says that a row appears or disappears with the future', () => {
   const row = { ...leak, column: null }
   expect(leakSentence({ ...row, full: 'there', truncated: null })).toMatch(/there is a row; .*, there is none$/)
   expect(leakSentence({ ...row, full: null, truncated: 'there' })).toMatch(/there is no row; .*, there is one$/)

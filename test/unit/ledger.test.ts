@@ -27,7 +27,7 @@ import {
   versionAt,
 } from '../../src/lake/ledger/index-queries.ts'
 import { foldedBefore, foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
-import { heldRuns } from '../../src/lake/ledger/held-runs.ts'
+import { heldRuns } from '../../src/lake/ledger/run-queries.ts'
 import { foldedFiles } from '../helpers/entries.ts'
 import { checkpointFile, entryFile, inLake, places } from '../../src/lake/store/layout.ts'
 import { pin } from '../../src/lake/store/lock.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldLost } from '../../src/lake/ledger/lost.ts'
+import { heldLost } from '../../src/lake/ledger/lost-points.ts'
 import { commitDeps, coverageRow, seriesRow, violationRow } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 

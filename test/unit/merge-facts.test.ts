@@ -1,10 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { type FileEntry, journalSchema } from '../../src/lake/ledger/entry.ts'
+import { type FileEntry, layoutNumber, remakeHint } from '../../src/lake/ledger/entry.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { encodingLike, markOf, type replacement } from '../../src/maintenance/upkeep/rewrite.ts'
-import { inSession, mergedFile, readBack, refuseNewerFiles } from '../../src/maintenance/upkeep/merge.ts'
+import { inSession, mergedFile, readBack, refuseFilesOfOtherLayouts } from '../../src/maintenance/upkeep/merge.ts'
 import { test } from '../helpers/lake-test.ts'
 import { day, start } from '../helpers/merging.ts'
 
@@ -70,22 +70,26 @@ test('what takes the place of others is written like the largest of them, if tha
   ])
 })
 
-test("are another program's where their footer names a schema that is later, or none that can be read", async ({
-  root,
-}) => {
+test('files whose footer names a different layout, or none that can be read, are refused', async ({ root }) => {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const write = async (name: string, schema?: string): Promise<string> => {
     const metadata = schema === undefined ? '' : `, KV_METADATA {pitlake_schema: ${quote(schema)}, other: '99'}`
     await engine.run(`COPY (SELECT 1 AS a) TO ${quote(join(root, name))} (FORMAT parquet${metadata})`)
     return join(root, name)
   }
-  const known = await Promise.all([write('none'), write('first', '1'), write('own', String(journalSchema))])
-  await refuseNewerFiles(engine, known)
-  for (const schema of [String(journalSchema + 1), '1.x', '']) {
-    const path = await write('later', schema)
-    await expect(refuseNewerFiles(engine, [...known, path])).rejects.toMatchObject({
+  const known = await Promise.all([write('none'), write('own', String(layoutNumber))])
+  await refuseFilesOfOtherLayouts(engine, known)
+  const newer = 'this file was written by a newer pitlake: update the program'
+  for (const [schema, next] of [
+    [String(layoutNumber + 1), newer],
+    [String(layoutNumber - 1), remakeHint],
+    ['1.x', newer],
+    ['', newer],
+  ] as const) {
+    const path = await write('other', schema)
+    await expect(refuseFilesOfOtherLayouts(engine, [...known, path])).rejects.toMatchObject({
       kind: 'usage',
-      complaints: [{ subject: path, got: schema }],
+      complaints: [{ subject: path, got: schema, next }],
     })
   }
 })

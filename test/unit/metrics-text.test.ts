@@ -98,6 +98,11 @@ test('what nobody knows has no line, and a label takes any text', () => {
   }
   const found = read(metricsText(judged, madeAt))
   expect(found.get('pitlake_registry_records table="a\\"b\\\\c\\nd"')).toBe(3)
-  for (const name of ['newest_t_seconds', 'rules_disproved', 'registry_feed_age_seconds', 'endpoint_overdue_seconds'])
+  for (const name of [
+    'newest_t_seconds',
+    'rules_contradicted',
+    'registry_feed_age_seconds',
+    'endpoint_overdue_seconds',
+  ])
     expect(found.has(`pitlake_${name}`)).toBe(false)
 })

@@ -36,7 +36,7 @@ test.each([
   expect(planned(want({ intervals: ['10m'], until }), [stored], until + day).asks).toHaveLength(requests)
 })
 
-test('what is missing for exactly as long as is tolerated is still awaited, a second longer it is a gap', () => {
+test('what is missing for exactly as long as is tolerated is still pending, a second longer it is a gap', () => {
   const wanted = want({ intervals: ['24h'], until: since + day })
   const { endpoint } = wanted
   const limit = availableAt(endpoint.rules['24h'], since, '24h') + toleranceOf(endpoint, '24h')
@@ -44,7 +44,7 @@ test('what is missing for exactly as long as is tolerated is still awaited, a se
     const answer = answered(since, since + day, { asked_at: now, ...said })
     return planned(wanted, [answer], now, gapsOnly).asks.length
   }
-  for (const said of [{ reason: 'awaiting' }, { state: 'empty' }] as const)
+  for (const said of [{ reason: 'pending' }, { state: 'empty' }] as const)
     expect([asks(limit, said), asks(limit + 1, said)]).toEqual([1, 0])
   expect([asks(limit, { reason: 'gap' }, true), asks(limit + 1, { reason: 'gap' }, true)]).toEqual([0, 1])
 })

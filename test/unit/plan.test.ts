@@ -96,7 +96,7 @@ const cases: fc.Arbitrary<Case> = fc
     pieces: fc.array(
       fc.record({
         length: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 30 }) }, fc.constantFrom(4999, 5001, 5300)),
-        state: fc.constantFrom('covered', 'covered', 'empty', 'unsupported', 'failed', 'awaiting', 'gap', 'none'),
+        state: fc.constantFrom('covered', 'covered', 'empty', 'unsupported', 'failed', 'pending', 'gap', 'none'),
         asked: fc.integer({ min: 0, max: 40 * day }),
       }),
       { maxLength: 8 },
@@ -111,7 +111,7 @@ const cases: fc.Arbitrary<Case> = fc
     const answers: WindowAnswer[] = []
     for (const { length, state, asked } of pieces) {
       const until = step(t, interval, length)
-      const hole = state === 'awaiting' || state === 'gap'
+      const hole = state === 'pending' || state === 'gap'
       if (state !== 'none')
         answers.push({
           since: t,
@@ -214,8 +214,8 @@ test.each<[string, boolean, Partial<WindowAnswer>]>([
 const recent = (since: string, rest: Partial<WindowAnswer>) =>
   planned(want({ since: at(since) }, { rules: lagRules(0) }), [answer(since, '2024-03-10', rest)]).asks.length
 
-test('a young empty or awaiting tail is due at once, an older one is a gap and due weekly', () => {
-  const young = { reason: 'awaiting', ...daysAgo(0) }
+test('a young empty or pending tail is due at once, an older one is a gap and due weekly', () => {
+  const young = { reason: 'pending', ...daysAgo(0) }
   expect(recent('2024-03-09', young)).toBe(1)
   expect(recent('2024-03-09', { state: 'empty', ...daysAgo(0) })).toBe(1)
   const gap = (asked: number, until: string) =>
@@ -225,7 +225,7 @@ test('a young empty or awaiting tail is due at once, an older one is a gap and d
   expect([gap(6, '2024-02-20'), gap(7, '2024-02-20')]).toEqual([0, 1])
   expect(gap(0, '2024-03-08')).toBe(1)
   const patient = want({ since: at('2024-02-01'), until: at('2024-02-20') }, { tolerance: 60 * day })
-  expect(planned(patient, [answer('2024-02-01', '2024-02-20', { reason: 'awaiting' })]).asks).toHaveLength(1)
+  expect(planned(patient, [answer('2024-02-01', '2024-02-20', { reason: 'pending' })]).asks).toHaveLength(1)
 })
 
 test('--gaps asks for known gaps and for nothing else', () => {
@@ -234,15 +234,15 @@ test('--gaps asks for known gaps and for nothing else', () => {
     answer('2023-08-01', '2023-08-05', { reason: 'gap' }),
     answer('2023-08-05', '2024-01-01', { state: 'failed' }),
     answer('2024-01-01', '2024-01-03', { reason: 'gap' }),
-    answer('2024-03-09', '2024-03-10', { reason: 'awaiting' }),
+    answer('2024-03-09', '2024-03-10', { reason: 'pending' }),
   ]
   const found = planned(wanted, held, { gapsOnly: true })
   expect(dates(found)).toEqual([['2023-08-01 .. 2024-01-03', '2023-08-01 .. 2024-01-03']])
   expect(found.totals.windows).toBe(2)
   expect(planned(wanted, [answer('2023-06-01', '2024-01-01')], { gapsOnly: true }).asks).toEqual([])
-  const awaited = [answer('2024-03-01', '2024-03-02', { reason: 'awaiting' })]
+  const pending = [answer('2024-03-01', '2024-03-02', { reason: 'pending' })]
   const older = (seconds: number) =>
-    planned(wanted, awaited, { gapsOnly: true }, at('2024-03-02') + seconds).asks.length
+    planned(wanted, pending, { gapsOnly: true }, at('2024-03-02') + seconds).asks.length
   expect([older(3 * day), older(3 * day + 1)]).toEqual([0, 1])
 })
 

@@ -31,7 +31,7 @@ function play(isTerminal: boolean, verbose: boolean): string[] {
     clock.at += 1000
     for (const event of eventsOf(ask, i, clock.at)) onEvent(event)
   }
-  const windows = { covered: 1, empty: 0, unsupported: 0, failed: 0, not_asked: 0 }
+  const windows = { covered: 1, empty: 0, unsupported: 0, failed: 0, not_requested: 0 }
   onEvent({ kind: 'committed', version: 1, points: 1234567, files: 3, windows, violations: 0 })
   end()
   return shown
@@ -59,7 +59,7 @@ test('a terminal shows one live line with everything a person wants to know', ()
   expect(live.every((text) => !text.includes('\n') && text.length <= 125)).toBe(true)
   const half = live[Math.floor(total / 2)] ?? ''
   expect(half).toMatch(
-    /\d+\/\d+ series {2}0 points {2}\d+ requests, 6\d\/min {2}\d+ credits {2}about \d+ s left {2}blockchain\//,
+    /\d+\/\d+ series {2}0 points {2}\d+ requests?, 6\d\/min {2}\d+ credits? {2}about \d+ s left {2}blockchain\//,
   )
   expect(live.at(-1)).toContain(`${total}/${total} series  1,234,567 points`)
   expect(live.at(-1)).toMatch(/version 1 committed/)
@@ -71,7 +71,7 @@ test('elsewhere plain lines come every few seconds', () => {
   expect(shown.join('')).not.toMatch(/[\r\u001b]/)
   expect(shown.every((text) => text.endsWith('\n'))).toBe(true)
   expect(shown.length).toBeLessThanOrEqual(2 + Math.ceil(total / 5))
-  expect(shown[0]).toMatch(/^plan: \d+ requests, \d+ credits, about [\d,]+ points/)
+  expect(shown[0]).toMatch(/^plan: \d+ requests?, \d+ credits?, about [\d,]+ points?/)
 })
 
 test('a verbose run tells each request and each try', () => {
@@ -106,11 +106,11 @@ test('of the reasons for which windows are not asked three are told, and how man
     const { onEvent } = fetchProgress({ now: () => 0, stderr: say, live: say, isTerminal: false }, false)
     const blocked = reasons.map((reason) => ({ ...ask, window: { since: 0, until: 1 }, reason, told: null }))
     onEvent({ kind: 'planned', plan: { ...work, blocked } })
-    return shown.find((text) => text.includes('not asked')) ?? ''
+    return shown.find((text) => text.includes('not requested')) ?? ''
   }
   expect(told()).toBe('')
-  expect(told('a', 'b', 'a', 'c')).toBe('note: 4 windows are not asked: a; b; c\n')
-  expect(told('a', 'b', 'c', 'd', 'e')).toBe('note: 5 windows are not asked: a; b; c; and 2 more\n')
+  expect(told('a', 'b', 'a', 'c')).toBe('note: 4 windows are not requested: a; b; c\n')
+  expect(told('a', 'b', 'c', 'd', 'e')).toBe('note: 5 windows are not requested: a; b; c; and 2 more\n')
 })
 
 test('numbers are written as the locale writes them', () => {

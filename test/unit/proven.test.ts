@@ -10,7 +10,7 @@ const day = 86_400
 const start = Date.UTC(2025, 0, 6) / 1000
 const { id } = wantedOf({ paths: ['blockchain/block_count_pit'] }).series
 
-const states = ['covered', 'gap', 'awaiting', 'empty', 'unsupported', 'failed'] as const
+const states = ['covered', 'gap', 'pending', 'empty', 'unsupported', 'failed'] as const
 const said = fc.record({
   since: fc.integer({ min: 0, max: 60 }),
   length: fc.integer({ min: 1, max: 40 }),
@@ -18,7 +18,7 @@ const said = fc.record({
 })
 
 function row({ since, length, state }: { since: number; length: number; state: (typeof states)[number] }): CoverageRow {
-  const hole = state === 'gap' || state === 'awaiting'
+  const hole = state === 'gap' || state === 'pending'
   const window = { since: start + since * day, until: start + (since + length) * day }
   const reason = hole ? state : state === 'failed' ? 'no answer' : null
   return { series: id, ...window, state: hole ? 'covered' : state, reason, asked_at: start, request: null }

@@ -31,6 +31,34 @@ test.each([
   expect(told.message).not.toMatch(/0x|\/opt|Stack|call stack|SET max|exhausted|NOT IMPL/)
 })
 
+const join = 'pit_join(decisions, metric, interval, latency := NULL, max_age := NULL)'
+const unfit = new Error(
+  `Binder Error: Macro pit_join() does not support the supplied arguments. You might need to add explicit type casts.\nCandidate macros:\n\t${join}\n`,
+)
+
+test.each([
+  [
+    "SELECT ':= x', f(latensy := 1) FROM pit_join('d', 'm', '24h', LATENCY := (SELECT '1h'), max_agee := '1d')",
+    'SQL: pit_join: expected an option of it: latency, max_age, got max_agee; did you mean `max_age`?',
+  ],
+  [
+    "FROM pit_join('d', -- latensy := '1h'\n 'm')",
+    'SQL: pit_join: expected pit_join(decisions, metric, interval), then options by name, got other arguments',
+  ],
+])('a macro that is called in a wrong way says what it takes: %s', (statement, words) => {
+  const told = refusal(unfit, { ...failure, statement, script: statement })
+  expect(told).toMatchObject({ kind: 'usage', message: words })
+})
+
+test('decisions without a column that a join needs are named as such, not by the alias of the join', () => {
+  const told = refusal(new Error('Binder Error: Values list "yours" does not have a column named "ts"'), failure)
+  expect(told).toMatchObject({
+    kind: 'usage',
+    message:
+      'SQL: expected decisions with the columns asset and ts, got none named ts; give your table a column ts, such as SELECT …, t AS ts',
+  })
+})
+
 const less = 'ask for less at once, or'
 const memory = /^SQL: more memory than it may take; ask for less at once, or raise it: --memory \d+(?:\.\d+)?(?:MB|GB)$/
 const disk = `SQL: more disk than it may take; ${less} leave it more of the disk`

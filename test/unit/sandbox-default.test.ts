@@ -55,3 +55,11 @@ test.each(answers)(
     expect(await answerDigest(place, { names: 'placeholder' })).toBe(digest)
   },
 )
+
+test.each([
+  ['/registry/v1/snapshot', 'd9e2fc1736a882ad'],
+  ['/v1/metrics/assets', 'fd4f0076f6f15c30'],
+])('%s of placeholder names has no asset that real names add later', async (place, digest) => {
+  const now = () => Date.parse('2025-10-01T12:00Z') / 1000
+  expect(await answerDigest(place, { now })).toBe(digest)
+})

@@ -77,13 +77,13 @@ test('a failure takes no knowledge away: only what no earlier answer covers has 
   ])
 })
 
-test('a hole exactly as old as is tolerated is awaited, one a second older is a gap', () => {
+test('a hole exactly as old as is tolerated is pending, one a second older is a gap', () => {
   const missing = [{ since: at('2020-03-02'), until: at('2020-03-04') }]
   const limit = availableAt(ask.endpoint.rules['24h'], at('2020-03-02'), '24h') + toleranceOf(ask.endpoint, '24h')
   const holes = (now: number): string[] =>
     told(coverageFromBody(ask, { ...found, missing }, null, { at: now, request: 'r', weekStart: 'monday' })).filter(
-      (row) => / (gap|aw)/.test(row),
+      (row) => / (gap|pending)/.test(row),
     )
-  expect(holes(limit)).toEqual(['2020-03-02 2020-03-04 covered awaiting'])
-  expect(holes(limit + 1)).toEqual(['2020-03-02 2020-03-03 covered gap', '2020-03-03 2020-03-04 covered awaiting'])
+  expect(holes(limit)).toEqual(['2020-03-02 2020-03-04 covered pending'])
+  expect(holes(limit + 1)).toEqual(['2020-03-02 2020-03-03 covered gap', '2020-03-03 2020-03-04 covered pending'])
 })

@@ -19,7 +19,7 @@ function judged(changes: Partial<LakeStanding>, limits: Partial<Check> = {}) {
 }
 
 const contradicted = (findings: number | null, known = 0): Partial<LakeStanding> => ({
-  registry: { ...quiet.registry, findings, findings_accepted: known },
+  registry: { ...quiet.registry, findings, findings_acknowledged: known },
 })
 const polled = (days: number): Partial<LakeStanding> => ({
   registry: { ...quiet.registry, feed_at: new Date((now - days * day) * 1000).toISOString() },
@@ -29,7 +29,9 @@ test('one line with the word, the reason and the command; the exit code judges',
   const sound = judged({})
   expect(sound).toMatchObject({ code: 0, trust: 'yes' })
   expect(sound.lines).toEqual([
-    'trusted: version 12, 99.17 % of what is due; nothing contradicts it; 50.0 % was asked again, 2 windows have gaps',
+    'trusted: version 12, 99.17 % of what is due',
+    'note: 50.0 % of the stored points were requested again and compared; pitlake verify',
+    "note: 2 windows have gaps; pitlake sql 'FROM gaps'",
   ])
   const wrong: readonly (readonly [Partial<LakeStanding>, string, number])[] = [
     [{ version: 0 }, 'stale: nothing has been committed yet; pitlake fetch', 6],
@@ -61,7 +63,7 @@ test('each kind of reason has a line of its own, the gravest first, with its cou
     since: '2024-05-01T00:00:00Z',
     words: '403: no',
     withdrawn: 3,
-    unaccepted: 2,
+    unacknowledged: 2,
   }
   const published = [
     { destination: '/a', at: '2024-06-05T00:00:00Z', exit_code: 0, missing: 0, changed: 0 },
@@ -90,19 +92,25 @@ test('each kind of reason has a line of its own, the gravest first, with its cou
   ])
 })
 
-test('a good verdict says how far anybody looked', () => {
+test('limits of a good verdict have lines of their own, each with its command', () => {
   const coverage = { ...quiet.coverage, verified: 0 }
-  const rules = { disproved: 3, imprecise: 0, imprecise_points: 0 }
-  expect(judged({ coverage, rules, gaps: 3304 }).line).toMatch(
-    /nothing contradicts it; 0 % was asked again, 3 rules are disproved, 3,304 windows have gaps$/,
-  )
-  expect(judged({ rules: null, gaps: 0 }).line).toMatch(/50.0 % was asked again, the rules were not looked at$/)
-  expect(judged({ violations: 2 }, { maxViolations: 2 }).line).toMatch(/; 2 tolerated differences; /)
+  const rules = { contradicted: 3, imprecise: 0, imprecise_points: 0 }
+  expect(judged({ coverage, rules, gaps: 3304 }).lines.slice(1)).toEqual([
+    'note: 0 % of the stored points were requested again and compared; pitlake verify',
+    'note: 3 availability rules are contradicted by arrivals; pitlake audit availability',
+    "note: 3,304 windows have gaps; pitlake sql 'FROM gaps'",
+  ])
+  expect(judged({ rules: null, gaps: 0 }).lines.slice(2)).toEqual([
+    'note: availability rules were not compared with arrivals; pitlake audit availability',
+  ])
+  const tolerated = judged({ violations: 2 }, { maxViolations: 2 })
+  expect(tolerated.line).toMatch(/^trusted: version 12, [\d.]+ % of what is due$/)
+  expect(tolerated.lines[1]).toBe('note: 2 tolerated differences; pitlake violations list')
 })
 
-test('accepted violations, windows that once differed and a poll of yesterday are no alarm', () => {
+test('acknowledged violations, windows that once differed and a poll of yesterday are no alarm', () => {
   const verified = { ...quiet.verified, windows: 6, differing: 3 }
-  expect(judged({ accepted: 4, verified })).toMatchObject({ code: 0, trust: 'yes' })
+  expect(judged({ acknowledged: 4, verified })).toMatchObject({ code: 0, trust: 'yes' })
   expect(judged(polled(2))).toMatchObject({ code: 0, trust: 'yes' })
   expect(judged(polled(3.1)).code).toBe(6)
 })
@@ -168,12 +176,12 @@ test('what is tolerated is a remark and no reason to look; what never was is non
     synthetic,
   ])
   const rule = { ...note, kind: 'rules', next: 'pitlake audit availability' }
-  expect(told({ rules: { disproved: 2, imprecise: 1, imprecise_points: 0 } })).toEqual([
+  expect(told({ rules: { contradicted: 2, imprecise: 1, imprecise_points: 0 } })).toEqual([
     synthetic,
-    { ...rule, count: 2, text: '2 availability rules are disproved' },
+    { ...rule, count: 2, text: '2 availability rules are contradicted by arrivals' },
     { ...rule, count: 1, text: '1 availability rule is imprecise' },
   ])
-  expect(told({ rules: { disproved: 0, imprecise: 1, imprecise_points: 1 } }).at(-1)?.text).toBe(
+  expect(told({ rules: { contradicted: 0, imprecise: 1, imprecise_points: 1 } }).at(-1)?.text).toBe(
     '1 availability rule is imprecise: 1 point without computed_at may count as known minutes too early',
   )
   const verified = { ...quiet.verified, windows: 0 }
@@ -205,7 +213,7 @@ test('late is what was due without a request for longer than the rhythm allows; 
     series('a/x', { fresh: 'behind', overdue: 100, late: 500 }),
     series('a/x', { fresh: 'behind', overdue: 300, late: 400, failing: true }),
     series('a/y', { fresh: 'stopped', late: 9000 }),
-    series('b/z', { fresh: 'awaited', late: 700 }),
+    series('b/z', { fresh: 'pending', late: 700 }),
   ]
   const late = (metric: string, count: number, seconds: number, inVain = 0): Late => {
     return { metric, interval: '24h', series: count, inVain, seconds }

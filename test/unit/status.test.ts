@@ -51,7 +51,7 @@ test('after a fetch everything due is there; two days later it is behind, and sa
     const counts = summary(ledger)
     const holes = [...heldCoverage(ledger).values()]
       .flat()
-      .filter(({ reason }) => reason === 'gap' || reason === 'awaiting')
+      .filter(({ reason }) => reason === 'gap' || reason === 'pending')
     ledger.close()
     expect(standing).toMatchObject({
       synthetic: true,
@@ -70,7 +70,7 @@ test('after a fetch everything due is there; two days later it is behind, and sa
     })
     expect(standing.trust).toBe('yes')
     expect(standing.freshness).toMatchObject({ behind: 0, stopped: 0, overdue_seconds: 0 })
-    expect(standing.freshness.fresh + standing.freshness.awaited).toBe(2)
+    expect(standing.freshness.fresh + standing.freshness.pending).toBe(2)
     // The two series are daily, so a hole of n days is n intervals due and not held.
     const missing = sum(holes.map(({ since, until }) => (until - since) / day))
     expect(standing.coverage.held).toBe(standing.points)

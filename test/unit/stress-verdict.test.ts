@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import {
   briefFigure,
-  inWords,
+  describeRun,
   isFallen,
   stressVerdict,
-  longestBorne,
+  longestSafeLag,
   movedShare,
   type StressRun,
 } from '../../src/trust/results/stress-verdict.ts'
@@ -33,7 +33,7 @@ test('a figure falls when it moves either way by more than its part of itself, o
   expect([isFallen(null, 2, 100), isFallen(null, null, 0), isFallen(2, null, 1)]).toEqual([true, false, true])
 })
 
-test('how far it moved is a part of its size, whatever its sign', () => {
+test('the moved share of a statistic is relative to its size, whatever its sign', () => {
   expect([movedShare(1, 2), movedShare(-3, -2), movedShare(0, 0), movedShare(1, 0), movedShare(null, 1)]).toEqual([
     -0.5,
     -0.5,
@@ -53,18 +53,18 @@ test.each([
 ])('the longest lag that is borne, %i minutes, is found below %i', async (minutes, first) => {
   const tried: number[] = []
   const falls = async (seconds: number): Promise<boolean> => (tried.push(seconds), seconds > minutes * 60)
-  const borne = await longestBorne([lag(first * 60, true)], falls)
+  const borne = await longestSafeLag([lag(first * 60, true)], falls)
   expect(borne).toBeLessThanOrEqual(minutes * 60)
   expect(borne).toBeGreaterThanOrEqual(minutes * 60 - Math.max(60, minutes * 3))
   expect(tried.length).toBeLessThan(12)
 })
 
-test('it lies between those that were tried; none of them fallen: no limit is known', async () => {
+test('the longest safe lag lies between tried lags, and is null if none of them fell', async () => {
   const never = async (): Promise<boolean> => Promise.reject(new Error('not asked'))
-  expect(await longestBorne([lag(60, false), lag(120, true)], never)).toBe(60)
-  expect(await longestBorne([lag(60, false)], never)).toBeNull()
+  expect(await longestSafeLag([lag(60, false), lag(120, true)], never)).toBe(60)
+  expect(await longestSafeLag([lag(60, false)], never)).toBeNull()
   expect(
-    await longestBorne(
+    await longestSafeLag(
       [
         { ...lag(60, true), kind: 'latency' },
         { ...lag(60, true), seconds: null },
@@ -74,7 +74,7 @@ test('it lies between those that were tried; none of them fallen: no limit is kn
   ).toBeNull()
 })
 
-test('delays judge, versions do not; the metric that moves it is named', () => {
+test('only delays decide the verdict, which names the metric that moves the statistic', () => {
   const version: StressRun = { ...lag(0, true), kind: 'version', name: '3', seconds: null }
   expect(stressVerdict([lag(60, false), version], 2, null, [])).toEqual({ verdict: 'holds', reason: null })
   const shares = [{ metric: 'a/b', figure: 0, moved: -1, share: 0.9 }]
@@ -87,8 +87,8 @@ test('delays judge, versions do not; the metric that moves it is named', () => {
   expect(stressVerdict([{ ...lag(90, true), figure: null }], 2, null, []).reason).toMatch(/ from 2 to nothing /)
 })
 
-test('what a run tries is told in words', () => {
-  const of = (kind: StressRun['kind'], name: string): string => inWords({ kind, name })
+test('each kind of run is described in words', () => {
+  const of = (kind: StressRun['kind'], name: string): string => describeRun({ kind, name })
   expect([of('lag', '30m'), of('latency', '30m'), of('lag', 'p95'), of('lag', 'max'), of('version', '7')]).toEqual([
     'with points 30m later',
     'with 30m more to act',

@@ -12,7 +12,7 @@ const summary: VerifySummary = {
   points_added: 0,
   vintages_added: 0,
   incidents: 0,
-  accepted: 0,
+  acknowledged: 0,
   own: null,
   stopped_by: null,
   resume_at: null,
@@ -75,12 +75,12 @@ const asked = 'asked      2 requests, 3 credits'
 test('a person is told what was read and compared, and nothing of what there is none of', () => {
   expect(toldOf(summary).split('\n')).toEqual([...head, asked, ''])
   const results = { ...summary.results, identical: 1200, appended: 1 }
-  expect(toldOf({ ...summary, results, points_added: 5, accepted: 2 }).split('\n')).toEqual([
+  expect(toldOf({ ...summary, results, points_added: 5, acknowledged: 2 }).split('\n')).toEqual([
     ...head,
     'results    1 appended, 1,200 identical',
     'appended   5 points',
     asked,
-    'accepted   2 differences, not told again',
+    'known      2 acknowledged differences, not reported again',
     '',
   ])
 })
@@ -96,7 +96,7 @@ test('ten of each kind are told, and how many more there are', () => {
   expect(told.split('\n').slice(3)).toEqual([
     asked,
     'failed     12 windows without a usable answer',
-    'left       1 windows for the next run',
+    'left       1 window for the next run',
     '',
     'changed    m/x BTC 24h eth, t T',
     '           stored 5 at an unknown time',

@@ -30,7 +30,7 @@ test('of several refused series the one that is accepted is withdrawn, and no ot
   expect(all.map(({ kind, series: of, t }) => [kind, of, t])).toEqual(series.map(({ id }) => ['refused', id, day]))
   const id = all.find((one) => one.series === series[1]?.id)?.id ?? ''
   const done = await acceptViolations(ledger, { ids: [id], why: 'left the plan' }, rewriteDeps())
-  expect(done).toMatchObject({ made: true, accepted: [id], known: [] })
+  expect(done).toMatchObject({ made: true, acknowledged: [id], known: [] })
   const states = [...heldCoverage(ledger).values()].map((rows) => rows.map(({ state }) => state))
   expect(states).toEqual([
     ['covered', 'failed'],
@@ -38,7 +38,7 @@ test('of several refused series the one that is accepted is withdrawn, and no ot
     ['covered', 'failed'],
   ])
   const after = listViolations(ledger, { paths: null, assets: null })
-  expect(after.map(({ accepted_at, why }) => [accepted_at !== null, why])).toEqual([
+  expect(after.map(({ acknowledged_at, why }) => [acknowledged_at !== null, why])).toEqual([
     [false, null],
     [true, 'left the plan'],
     [false, null],

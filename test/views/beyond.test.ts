@@ -48,7 +48,7 @@ const answers = [
   { state: 'covered', reason: 'gap', settled: true },
   { state: 'empty', reason: 'before the first point', settled: true },
   { state: 'unsupported', reason: '404, gone: x', settled: true },
-  { state: 'covered', reason: 'awaiting', settled: false },
+  { state: 'covered', reason: 'pending', settled: false },
   { state: 'failed', reason: 'refused since 2024-01-01: x', settled: false },
   undefined,
 ] as const

@@ -113,7 +113,7 @@ test('sources.yml names every view and column that a lake has, and each of its t
     )
   }))
 
-test('a point is late by dbt when it is late by its rule, and gone when it is no longer awaited', async () => {
+test('a point is late by dbt when it is late by its rule, and gone when it is no longer pending', async () => {
   const rules = `availability:
   - { paths: [own/lag], lag: 20m, basis: assumed, reason: r }
   - { paths: [own/clock], daily_at: "10:15", days: 1, basis: assumed, reason: r }

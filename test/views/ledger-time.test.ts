@@ -42,7 +42,7 @@ beforeAll(async () => {
           days(12, 14, 'unsupported', `withdrawn, ${refused}`, 1),
           days(14, 15, 'failed', 'gap', 1),
           days(15, 16, 'failed', `no, ${refused}`, 1),
-          days(16, 17, 'covered', 'awaiting', 1),
+          days(16, 17, 'covered', 'pending', 1),
           days(17, 18, 'empty', refused, 8),
           days(0, 10, 'covered', null, 1, 2),
         ],
@@ -97,7 +97,7 @@ const day = (column: string): string => `date_diff('day', DATE '1970-01-01', CAS
 const said: Readonly<Record<string, string>> = {
   coverage: `asset || ' ' || ${day('since')} || '-' || ${day('until')} || ' ' || state || ' asked ' || ${date('asked_at')} || ' verified ' || ${date('verified_at')}`,
   gaps: `asset || ' ' || ${day('since')} || '-' || ${day('until')} || ' ' || missing || ' ' || state || ' ' || left(reason, 9)`,
-  violations: `${day('t')} || ' ' || offered || ' ' || ${date('accepted_at')} || ' ' || coalesce(why, '-')`,
+  violations: `${day('t')} || ' ' || offered || ' ' || ${date('acknowledged_at')} || ' ' || coalesce(why, '-')`,
   clock_findings: `CAST(${day('t')} AS VARCHAR)`,
   requests: 'id',
   runs: `concat_ws(' ', id, ${date('ended_at')}, stopped_by, exit_code, plan, actual)`,

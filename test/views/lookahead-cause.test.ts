@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { likelyCause, noCause } from '../../src/trust/lookahead/cause.ts'
+import { likelyCause, noCause, registryIsRead } from '../../src/trust/lookahead/cause.ts'
 import type { CutStory, Dependence } from '../../src/trust/lookahead/runs.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
 import { makeTrustLake } from '../helpers/trust-lake.ts'
@@ -91,3 +91,21 @@ test.each(cases)('%s: the cause comes from what the query reads', async (_, sql,
   expect(noCause).toMatch(/^cause not found/)
   expect(await likelyCause(session, { sql, ts: 'ts', stories, dependsOn })).toMatch(words)
 })
+
+const registryReads: readonly (readonly [name: string, sql: string, isRead: boolean])[] = [
+  ['points alone', 'SELECT t AS ts, rank() OVER (ORDER BY v) AS v FROM points', false],
+  ['a CTE named products', 'WITH products AS (SELECT t AS ts, v FROM points) FROM products', false],
+  ['a text that says universe', `SELECT 'universe' AS v, endpoints.* FROM endpoints`, false],
+  ['a temporary table of the caller', 'FROM mine', false],
+  ['products', 'SELECT count(*) FROM Products', true],
+  ['pit_universe', `SELECT * FROM pit_universe((SELECT ts FROM calendar('2024-02-01', '2024-03-01')))`, true],
+  ['a script', `SET VARIABLE m = (SELECT count(*) FROM history.products); SELECT getvariable('m')`, true],
+  ['a query without a plan', 'SELECT unknown(1) FROM universe', true],
+]
+
+test.for(registryReads)(
+  '%s: whether the registry is read comes from the plan, else from the tables named',
+  async ([, sql, isRead]) => {
+    expect(await registryIsRead(session, ['SELECT 1', sql])).toBe(isRead)
+  },
+)

@@ -22,7 +22,7 @@ async function known(own: Lake): Promise<Row[]> {
 const tried = async (work: (own: Lake) => Promise<Rows>, cutoffs = 5) => lookahead(work, lake.root, { cutoffs })
 
 describe('a function', () => {
-  test('that only says what was known is clean; nothing is proved', async () => {
+  test('that reads only known data is clean and not proved', async () => {
     const proof = await tried(known, 8)
     expect(proof).toMatchObject({ verdict: 'clean', rows: 19, proved: false, unproved: { what: 'the function' } })
     expect(proof.changed).toBeGreaterThan(5)
@@ -52,7 +52,7 @@ describe('a function', () => {
     expect(proof.depends_on).toContain('values')
   })
 
-  test('that asks for a later universe, or sets as_of itself, sees no more than there is', async () => {
+  test('that requests a later universe, or sets as_of itself, sees nothing after its world', async () => {
     const asked = await tried(async (own) => {
       const rows = await known(own)
       const ids = [...((await own.universe('2024-11-01')).getChild('product_id') ?? [])].join(' ')
@@ -64,6 +64,31 @@ describe('a function', () => {
       return known(own).then((rows) => rows.map((row, n) => ({ ...row, v: rows[n + 1]?.v ?? null })))
     })
     expect(set.verdict).toBe('leak')
+  })
+
+  test('that reads no registry never depends on it, whatever words its text has: the cause is not found', async () => {
+    const assets = ['BTC']
+    const products = async (own: Lake): Promise<string> => {
+      const table = await own.sql(`SELECT CAST(getvariable('as_of') AS VARCHAR) AS at`)
+      return String([...table][0]?.['at'])
+    }
+    const turned = await tried(async (own) => {
+      const at = await products(own)
+      return (await known(own)).map((row) => ({ ...row, v: `${assets.join()} ${at}` }))
+    })
+    expect(turned).toMatchObject({
+      verdict: 'leak',
+      depends_on: [],
+      reason: expect.stringMatching(/cause not found$/),
+    })
+  })
+
+  test('that reads the registry through a query of another name depends on it', async () => {
+    const last = async (own: Lake): Promise<Row[]> => {
+      const table = await own.sql(`SELECT count(*) AS n FROM history.products`)
+      return (await known(own)).map((row) => ({ ...row, v: Number([...table][0]?.['n']) }))
+    }
+    expect(await tried(async (own) => await last(own))).toMatchObject({ verdict: 'leak', depends_on: ['registry'] })
   })
 
   test('that reads rows and a file of one’s own sees of them what was known by then', async () => {
@@ -108,7 +133,7 @@ describe('a function', () => {
     expect(await tried(async () => [])).toMatchObject({ verdict: 'undecided' })
   })
 
-  test('can be cancelled', async () => {
+  test('that is cancelled ends with the error stopped', async () => {
     const stop = new AbortController()
     const going = lookahead(
       async (own) => {

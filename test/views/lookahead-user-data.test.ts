@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { lookahead } from '../../src/index.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
-import { bringOwn, type OwnFile } from '../../src/trust/lookahead/own-files.ts'
+import { bringUserFiles, type OwnFile } from '../../src/trust/lookahead/own-files.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
@@ -37,7 +37,7 @@ function filesWith(header: string): readonly OwnFile[] {
 async function prove(sql: string, header = 'available_at', ts = 'ts'): Promise<LookaheadProof> {
   const open = async (threads: number | undefined) => {
     const session = await openWorlds(lake.root, { threads })
-    await bringOwn(session, filesWith(header))
+    await bringUserFiles(session, filesWith(header))
     return session
   }
   const input = { sql, ts, labels: [], cutoffs: 8, control: 3, tolerance: 0 }
@@ -94,7 +94,7 @@ test('a clock that is text is not proved, and a name that the lake or a proof us
   writeFileSync(join(folder, 'text.csv'), `available_at,score\nlate ,1\n`)
   const bring = async (name: string): Promise<void> => {
     using session = await openWorlds(lake.root)
-    await bringOwn(session, [[name, join(folder, 'text.csv')]])
+    await bringUserFiles(session, [[name, join(folder, 'text.csv')]])
   }
   for (const name of ['points', 'PRODUCTS', 'pit_join', 'Calendar', 'proof_points', 'own_file_x'])
     await expect(bring(name), name).rejects.toThrow(`--own: expected a name that the lake does not use, got ${name}`)

@@ -43,7 +43,7 @@ const columns: Readonly<Record<string, readonly string[]>> = {
   gaps: [...six, 'since', 'until', 'missing', 'asked_at', 'state', 'reason'],
   violations: [
     ...six,
-    ...words('t kind stored offered stored_at offered_at request accepted_at why passed_at status incident'),
+    ...words('t kind stored offered stored_at offered_at request acknowledged_at why reverted_at status incident'),
     ...words('until points'),
   ],
   clock_findings: [...six, 't', 'kind', 'detail', 'found_at'],

@@ -18,8 +18,7 @@ export function treeValue(members: readonly Named[]): string {
   return `${members.length} ${treeRoot(namedLeaves(members))}`
 }
 
-/** The leaf of an entry in the log; of one of an earlier program, which tells no state, the instant is no part. */
-export function entryLeaf(version: number, digest: string, committed_at = 0, root?: string): string {
-  const [at, state] = root === undefined ? ['-', '-'] : [committed_at, root]
-  return leafHash(`pitlake entry\nversion ${version}\ncommitted_at ${at}\nsha256 ${digest}\nstate ${state}\n`)
+/** The leaf of an entry in the log. */
+export function entryLeaf(version: number, digest: string, committed_at: number, root: string): string {
+  return leafHash(`pitlake entry\nversion ${version}\ncommitted_at ${committed_at}\nsha256 ${digest}\nstate ${root}\n`)
 }

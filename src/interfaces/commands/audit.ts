@@ -7,32 +7,36 @@ import {
   isBroken,
 } from '../../trust/availability-audit.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { span, table } from '../../base/figures.ts'
+import { several, span, table } from '../../base/figures.ts'
 import { instantNow } from '../cli/context.ts'
 import { answering } from '../cli/spec.ts'
 
 export const auditAvailabilityCommand = answering({
   options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
-than two known arrivals in a hundred break is disproved (exit 4), or only imprecise (exit 0) where at least 95 in a hundred
-came less than five minutes after its instant; one without any known arrival is unproven.
+than two known arrivals in a hundred break is contradicted (exit 4), or only imprecise (exit 0) where at least 95 in a hundred
+came less than five minutes after its instant; one without any known arrival is unconfirmed.
 Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
-The proposed block holds a rule for each disproved or imprecise interval; below it stands what it would change. There is none where
+The proposed block holds a rule for each contradicted or imprecise interval; below it stands what it would change. There is none where
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
   answer: async ({ settings, catalogue, options: { paths, all }, now }) => {
     using ledger = await Ledger.openToRead(settings.data)
     const overrides = settings.metrics.availability
     const report = await auditAvailability(ledger, { catalogue, paths, overrides, now: instantNow({ now }) })
-    const { disproved, next } = report
-    const wrong = disproved > 0 && next !== null && { subject: `${disproved} availability rules disproved`, next }
+    const { contradicted, next } = report
+    const wrong = contradicted > 0 &&
+      next !== null && {
+        subject: `${several(contradicted, 'availability rule is', 'availability rules are')} contradicted by arrivals`,
+        next,
+      }
     const error = wrong ? new LakeError('integrity', wrong) : null
     return { document: report, words: () => inWords(report, all), error }
   },
 })
 
 function inWords(report: AvailabilityAudit, all: boolean): string {
-  const { rows, disproved, imprecise, unproven, proposal, changes, next } = report
-  const order = ['disproved', 'imprecise', 'conservative', 'unproven', 'kept']
+  const { rows, contradicted, imprecise, unconfirmed, proposal, changes, next } = report
+  const order = ['contradicted', 'imprecise', 'conservative', 'unconfirmed', 'kept']
   const listed = rows
     .filter((row) => all || isBroken(row))
     .toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.metric.localeCompare(b.metric))
@@ -47,14 +51,14 @@ function inWords(report: AvailabilityAudit, all: boolean): string {
     return [verdict, metric, interval, observations, late, ...lags, rule]
   })
   return [
-    `${rows.length} rules: ${disproved} disproved, ${imprecise} imprecise, ${unproven} unproven\n`,
+    `${several(rows.length, 'rule')}: ${contradicted} contradicted, ${imprecise} imprecise, ${unconfirmed} unconfirmed\n`,
     listed.length === 0 ? '' : `\n${table(header, cells)}`,
     section('the latest arrivals:', latest),
     section('late, but the arrivals do not say by how much; nothing is proposed:', silent),
     proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`,
     section('what that would change:', changes.map(effect)),
-    // Where a rule is disproved the refusal says it.
-    disproved > 0 || next === null ? '' : `\nnext: ${next}\n`,
+    // Where a rule is contradicted the refusal says it.
+    contradicted > 0 || next === null ? '' : `\nnext: ${next}\n`,
   ].join('')
 }
 

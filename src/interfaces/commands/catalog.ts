@@ -104,7 +104,7 @@ export const catalogCheckCommand = answering({
     const stated_rules = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
     const [endpoints, resources] = [catalogue.endpoints.size, catalogue.resources.size]
     const links = catalogue.links.map(describeLink)
-    const found = `${endpoints} endpoints (${stated_rules} with a stated availability rule), ${resources} registry resources`
+    const found = `${several(endpoints, 'endpoint')} (${stated_rules} with a stated availability rule), ${resources} registry resources`
     return {
       document: { endpoints, stated_rules, resources, links, digest: catalogue.digest },
       words: () => `${links.map((link) => `link ${link}\n`).join('')}${found}, no problems\n`,

@@ -141,8 +141,8 @@ function findEntry(first: string, second: string | undefined): CommandEntry {
     throw usage(`pitlake ${first}`, { expected: `one of ${group.join(', ')}`, got, next: hint(second ?? '', group) })
   }
   const names = [...new Set(words.map(([one = '']) => one))]
-  const next = hint(first, names) ?? 'see `pitlake --help`'
-  throw usage(`pitlake ${first}`, { expected: `a command (${names.join(', ')})`, got: first, next })
+  const next = hint(first, names) ?? 'pitlake help all lists the commands'
+  throw usage(`pitlake ${first}`, { expected: 'a command', got: first, next })
 }
 
 function listing(usageLine: string, entries: readonly CommandEntry[]): string {

@@ -3,7 +3,7 @@ import { heldSeries } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Kind, kinds } from '../../base/option-kinds.ts'
 import { textsIn } from '../../lake/store/sql.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { readContext } from '../cli/context.ts'
 import { type CommandEntry, type CommandSpec, longOf, optionRows, optionsOf, talking, type Typed } from '../cli/spec.ts'
 

@@ -24,7 +24,7 @@ import {
   unnamedOptions,
 } from '../cli/spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
-import { bytes, whole } from '../../base/figures.ts'
+import { bytes, whole, several } from '../../base/figures.ts'
 import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './upkeep.ts'
@@ -91,20 +91,21 @@ function steps(call: Call, dry: boolean): Step[] {
   // What follows a fetch by itself has a step of its own here.
   const apart = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
   const fetched = answerOf(apart, fetchCommand, {}, ({ points_added, requests, version }) => {
-    return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
+    return `${several(points_added, 'point')} added with ${several(requests, 'request')}, version ${version}`
   })
   const planned = answerOf(call, { ...planCommand, answer: answerPlan }, {}, ({ requests, credits, points }) => {
-    return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
+    return `would send ${several(requests, 'request')} for ${several(credits, 'credit')}, about ${several(points, 'point')}`
   })
   const synced = answerOf(apart, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
-    return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
+    return `${several(events, 'event')}: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
   })
   const computed = answerOf(call, featuresCommand, {}, ({ features }) => summed(features))
   const verified = answerOf(call, verifyCommand, {}, (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report
-    const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
-    return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
+    const asked =
+      registry === null ? '' : `, ${several(registry.checks.verified, 'address', 'addresses')} of the registry`
+    return `${several(checked.files, 'file')} sound, ${several(windows.verified, 'window')}${asked} compared, nothing differs`
   })
   const paged = answerOf(call, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
   const vacuuming = { keep: vacuumKeep, yes: !dry }
@@ -175,7 +176,7 @@ async function merged(call: Call): Promise<StepEnd> {
   const error = mergeVerdict(report)
   if (error !== null) throw error
   const { partitions, files_removed, files_added } = report
-  const line = partitions === 0 ? 'nothing due' : `${whole(files_removed)} files became ${whole(files_added)}`
+  const line = partitions === 0 ? 'nothing due' : `${several(files_removed, 'file')} became ${whole(files_added)}`
   return { code: 0, line, report }
 }
 
@@ -187,5 +188,5 @@ async function headed(call: Call): Promise<StepEnd> {
 async function dueNow(call: Call): Promise<StepEnd> {
   using ledger = await Ledger.openToRead(call.settings.data)
   const due = dueMerges(ledger)
-  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${whole(due)} partitions`, report: null }
+  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${several(due, 'partition')}`, report: null }
 }

@@ -1,7 +1,7 @@
 import { parseSeriesId } from '../../catalog/series.ts'
 import { bringAgain, damageVerdict } from '../../maintenance/upkeep/findings.ts'
 import { type BuildViews, type Diagnosis, examine } from '../../maintenance/upkeep/doctor.ts'
-import { againInWords, type ObservedAgain } from '../../lake/ledger/lost.ts'
+import { againInWords, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { gravestOf, LakeError, usage } from '../../base/errors.ts'
 import { checkProvider } from '../../sources/provider-check/check.ts'
@@ -97,14 +97,14 @@ export function againLines(again: readonly ObservedAgain[]): string[] {
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
   const { files = [], points = 0, series = [] } = forgotten ?? {}
-  const lost = `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; ${bringAgain(series.flatMap((one) => parseSeriesId(one.series)?.metric ?? []))}`
+  const lost = `lost      ${several(points, 'point')} of ${series.length} series in ${files.length} files; ${bringAgain(series.flatMap((one) => parseSeriesId(one.series)?.metric ?? []))}`
   const how = checked.thorough ? 'every byte read' : 'sizes only'
   return [
     ...mended.map((text) => `mended    ${text}`),
     ...(files.length > 0 ? [lost, ...files.map((path) => `          ${path}`)] : []),
     ...findings.map((one) => `${one.severity.padEnd(9)} ${one.path}: ${one.found}\n          remedy: ${one.remedy}`),
     ...againLines(again),
-    `checked   version ${version}, ${checked.files} files, ${bytes(checked.bytes)}, ${how}`,
+    `checked   version ${version}, ${several(checked.files, 'file')}, ${bytes(checked.bytes)}, ${how}`,
     ...(findings.length === 0 ? ['healthy   nothing is wrong'] : []),
     '',
   ].join('\n')

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { recordPage } from '../page/record.ts'
+import { rememberPage } from '../../lake/ledger/pages.ts'
+import { indexFile, recordPage } from '../page/record.ts'
 import { formatInstant } from '../../base/time.ts'
 import { putOut } from '../../lake/store/output.ts'
 import { several } from '../../base/figures.ts'
@@ -32,7 +33,20 @@ export async function exportPage(call: Call, answers: Answers, wanted: PageExpor
   const ask = async (sql: string, asOf: string) => await askedOf(answers, { sql, ...(asOf && { as_of: asOf }) }, lake)
   const wall = limit ?? formatInstant(instantNow(call))
   const { charts, files } = await recordPage({ ask, put, lake, wall, metrics, instants })
+  // A page of a limit shows what was known then, whatever comes later.
+  if (limit === undefined)
+    await rememberPage(call.settings.data, {
+      name: `the answers of the exported page ${folder}`,
+      file: join(folder, indexFile),
+      remedy: exportCommand(folder, wanted),
+    })
   call.stderr(`${several(charts, 'chart')}, ${several(files, 'answer')} in ${out}/index.html\n`)
+}
+
+/** The command that writes the page again. */
+function exportCommand(folder: string, { metrics, instants }: PageExport): string {
+  const chosen = metrics.length === 0 ? '' : ` --metrics ${metrics.join(',')}`
+  return `pitlake serve --export ${folder}${chosen} --instants ${instants}`
 }
 
 /** The text of an answer; what its head says of the lake is stored in `lake`. */

@@ -36,13 +36,13 @@ Exit 4: it looks ahead, and the row that gives it away is told. Exit 6: that can
 
 function checkedInWords({ name, version, rows, differing }: FeatureChecked): string {
   const found = differing === 0 ? 'the same bit for bit' : `${whole(differing)} differ`
-  return `${name} v${version}: ${whole(rows)} rows, ${found}\n`
+  return `${name} v${version}: ${several(rows, 'row')}, ${found}\n`
 }
 
 /** What all of them came to, as daily and watch tell it. */
 export function summed(told: readonly (FeatureTold | FeatureChecked)[]): string {
   const rows = told.reduce((sum, one) => sum + ('rows_added' in one ? one.rows_added : 0), 0)
-  return `${whole(rows)} rows of ${several(told.length, 'feature')} added`
+  return `${several(rows, 'row')} of ${several(told.length, 'feature')} added`
 }
 
 /** How a feature stands, a line. */
@@ -56,7 +56,7 @@ export function inWords({
   waits_for,
   recomputed_for,
 }: FeatureTold): string {
-  const added = `${whole(rows_added)} rows added${until === null ? '' : `, until ${until}`}`
+  const added = `${several(rows_added, 'row')} added${until === null ? '' : `, until ${until}`}`
   const bad = status !== 'proved' && status !== 'tested'
   const anew = recomputed_for && `computed anew: the version before was computed without ${recomputed_for}`
   const parts = [bad ? null : added, anew, reason, waits_for && `waits for ${waits_for}`].filter(Boolean)

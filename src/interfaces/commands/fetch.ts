@@ -6,7 +6,7 @@ import type { IngestDeps } from '../../sources/metrics/run.ts'
 import { answering } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
 import { stopwatch } from '../../base/stopwatch.ts'
-import { whole, labelled, bytes, span } from '../../base/figures.ts'
+import { whole, labelled, bytes, span, several } from '../../base/figures.ts'
 import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
 
@@ -20,20 +20,21 @@ export const fetchCommand = answering({
   options: {
     ...selectionOptions,
     ...boundingOptions,
+    '--max-credits N': 'stop before the requests cost more credits',
     '--provider-moved': 'the provider has a new address: accept it for this lake',
   },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).\nDeclared features that are due are computed afterwards.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
-    const { gaps: gapsOnly, maxRequests = null, providerMoved } = options
+    const { gaps: gapsOnly, maxRequests = null, maxCredits: budget = null, providerMoved } = options
     spareHeap()
     const verbose = isVerbose(call)
     const progress = fetchProgress(call, verbose)
     const { during, spent } = stopwatch(call.elapsed)
     const [selections, now] = [await selectionsOf(call), instantNow(call)]
     const summary = await fetchSeries(
-      { settings, catalogue, selections, gapsOnly, now, maxRequests, providerMoved },
+      { settings, catalogue, selections, gapsOnly, now, maxRequests, budget, providerMoved },
       { ...askingWorld(call, 'fetch'), onEvent: progress.onEvent, detailedLog: verbose, during },
     ).finally(progress.end)
     const seconds = spent()
@@ -55,21 +56,21 @@ function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): 
 }
 
 function inWords(summary: IngestSummary): string {
-  const { windows, incidents, gaps, accepted, violations, points_added: points, begins_later: later } = summary
+  const { windows, incidents, gaps, acknowledged, violations, points_added: points, begins_later: later } = summary
   const revised = summary.vintages_added === 0 ? '' : `, ${whole(summary.vintages_added)} revised`
-  const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
+  const unasked = windows.not_requested === 0 ? '' : `, ${windows.not_requested} not requested`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return labelled([
     ['version', String(summary.version)],
     ['requests', whole(summary.requests)],
-    ['points', `${whole(points)} added${revised} in ${summary.files_added} files`],
+    ['points', `${whole(points)} added${revised} in ${several(summary.files_added, 'file')}`],
     ['windows', `${states.join(', ')}${unasked}`],
-    gaps !== 0 && ['gaps', `${whole(gaps)} windows in which points are missing: pitlake sql "FROM gaps"`],
+    gaps !== 0 && ['gaps', `${several(gaps, 'window')} in which points are missing: pitlake sql "FROM gaps"`],
     // Where history begins later than it was asked for.
     ...later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const),
     later.length > shown && ['begins later', `${whole(later.length - shown)} more series: see --json`],
-    ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
+    ['violations', `${violations}${among}${acknowledged === 0 ? '' : `, and ${acknowledged} acknowledged`}`],
   ])
 }
 
@@ -135,8 +136,8 @@ function counting(now: () => number) {
   }
   const line = (what: string): string => {
     const done = `${whole(series - left.size)}/${whole(series)} series`
-    const asked = `${whole(requests)} requests, ${Math.round(rate())}/min`
-    return [done, `${whole(points)} points`, asked, `${whole(credits)} credits`, ...ahead(), what].join('  ')
+    const asked = `${several(requests, 'request')}, ${Math.round(rate())}/min`
+    return [done, several(points, 'point'), asked, several(credits, 'credit'), ...ahead(), what].join('  ')
   }
   return { add, line }
 }
@@ -157,12 +158,13 @@ function news(event: IngestEvent): string | null {
 }
 
 function planned({ plan: { totals, notes, blocked } }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
-  const size = `about ${whole(totals.points)} points (${bytes(totals.bytes)})`
-  const line = `plan: ${whole(totals.requests)} requests, ${whole(totals.credits)} credits, ${size}, about ${span(totals.seconds)}`
+  const size = `about ${several(totals.points, 'point')} (${bytes(totals.bytes)})`
+  const line = `plan: ${several(totals.requests, 'request')}, ${several(totals.credits, 'credit')}, ${size}, about ${span(totals.seconds)}`
   const reasons = [...new Set(blocked.map(({ reason }) => reason))]
   const more = reasons.length > 3 ? [`and ${reasons.length - 3} more`] : []
   const why = [...reasons.slice(0, 3), ...more].join('; ')
-  const kept = blocked.length === 0 ? [] : [`note: ${whole(blocked.length)} windows are not asked: ${why}`]
+  const kept =
+    blocked.length === 0 ? [] : [`note: ${several(blocked.length, 'window is', 'windows are')} not requested: ${why}`]
   return [line, ...notes.map((note) => `note: ${note}`), ...kept]
 }
 

@@ -1,6 +1,6 @@
 import { loadCatalogue } from '../../catalog/load.ts'
 import { exitCode, LakeError } from '../../base/errors.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { readContext, settingsOf } from '../cli/context.ts'
 import type { SandboxScale, SandboxWorld } from './sandbox.ts'

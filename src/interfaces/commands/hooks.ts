@@ -4,7 +4,7 @@ import { LakeError } from '../../base/errors.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { alarmsOf, newAlarms, type UpstreamDifference } from '../report/alarms.ts'
 import { judgedReasons } from '../report/status.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { waitForLock } from '../../lake/store/lock.ts'
 import { redact } from '../../base/secrets.ts'
 import { formatInstant } from '../../base/time.ts'
@@ -125,10 +125,9 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
 async function alarmsNow({ settings, catalogue, now }: Call) {
-  const { check, data } = settings
   try {
-    using ledger = await Ledger.openToRead(data)
-    return await alarmsOf(ledger, { catalogue, check, now: instantNow({ now }) })
+    using ledger = await Ledger.openToRead(settings.data)
+    return await alarmsOf(ledger, { settings, catalogue, now: instantNow({ now }) })
   } catch (error) {
     if (error instanceof LakeError) return null
     throw error

@@ -3,7 +3,7 @@ import { kinds } from '../../base/option-kinds.ts'
 import { withFeatures } from './follow.ts'
 import { importOwn } from '../../sources/user-files/import.ts'
 import { intervals } from '../../base/time.ts'
-import { whole } from '../../base/figures.ts'
+import { whole, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
 import { askingWorld } from '../cli/world.ts'
 
@@ -84,5 +84,5 @@ function inWords({
   const because = left.map(([why, count]) => `${whole(count)} ${why}`).join(', ')
   const vintages = vintages_added === 0 ? '' : `, ${whole(vintages_added)} vintages`
   const tardy = late === 0 ? '' : `, ${whole(late)} late`
-  return `own/${name}: ${whole(points_added)} points added${vintages}${tardy} of ${whole(rows)} rows${because && ` (left: ${because})`}, ${whole(violations)} violations, version ${version}\n`
+  return `own/${name}: ${several(points_added, 'point')} added${vintages}${tardy} of ${several(rows, 'row')}${because && ` (left: ${because})`}, ${several(violations, 'violation')}, version ${version}\n`
 }

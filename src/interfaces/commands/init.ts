@@ -1,32 +1,158 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { configJsonSchema } from '../../catalog/config.ts'
+import { loadCatalogue } from '../../catalog/load.ts'
+import { applySettings, resolveSettings } from '../../catalog/settings.ts'
 import { usage } from '../../base/errors.ts'
+import { several, span, whole } from '../../base/figures.ts'
+import { redact } from '../../base/secrets.ts'
+import { formatDate } from '../../base/time.ts'
 import { putOut } from '../../lake/store/output.ts'
-import { documentText, talking } from '../cli/spec.ts'
+import { exploreProvider, type ProviderSetup } from '../../sources/provider-check/setup.ts'
+import { instantNow } from '../cli/context.ts'
+import { documentText, talking, type Typed } from '../cli/spec.ts'
+import { besideWorld, lakeWorld } from '../cli/world.ts'
+
+const initOptions = {
+  '--schema': 'print the JSON schema of pitlake.yaml for editors instead',
+  '--force': 'overwrite files that are there',
+  '--max-credits N': ['the most credits that the written selection may cost', '300'],
+} as const
 
 export const initCommand = talking({
-  options: {
-    '--schema': 'print the JSON schema of pitlake.yaml for editors instead',
-    '--force': 'overwrite files that are there',
-  },
-  run: async ({ options: { schema, force }, cwd, stdout, stderr }) => {
+  options: initOptions,
+  details:
+    'With PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY set it asks the provider for its metadata (free), and sends at most\nten requests that cost credits, which it shows beforehand. The configuration then has the real names of paths and\nexchanges, lists what your plan does not include, and selects what fits into --max-credits.\nWithout a key it writes a template and asks nobody.',
+  run: async (call) => {
+    const { schema, force } = call.options
+    const { cwd, stdout, stderr } = call
     if (schema) return stdout(documentText(configJsonSchema()))
     if (cwd.includes('?'))
       throw usage('init', { expected: 'a folder without ? in its path', got: cwd, next: 'rename it' })
-    const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(cwd, name) }))
     if (existsSync(resolve(cwd, 'pitlake.yaml')) && !force)
       throw usage('pitlake.yaml', { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
-    for (const { name, path } of files) {
+    const config = (await askedConfig(call)) ?? template('pitlake.yaml')
+    for (const [name, text] of [
+      ['pitlake.yaml', config],
+      ['.env.example', template('.env.example')],
+    ] as const) {
+      const path = resolve(cwd, name)
       // A checkout of the project has an .env.example already.
       if (existsSync(path) && !force) {
         stderr(`kept ${name}\n`)
         continue
       }
-      // The template files stand beside the catalogue, so that they are data, too.
-      const template = new URL(`../../../catalog/templates/${name.replace(/^\./, 'dot')}`, import.meta.url)
-      await putOut(path, readFileSync(template, 'utf8'), null, 'init')
+      await putOut(path, text, null, 'init')
       stderr(`wrote ${name}\n`)
     }
   },
 })
+
+/** The text of a template: templates stand with the catalogue, so that they are data, too. */
+function template(name: string): string {
+  return readFileSync(new URL(`../../../catalog/templates/${name.replace(/^\./, 'dot')}`, import.meta.url), 'utf8')
+}
+
+/** The configuration by what the provider answers; null if none is in the environment. */
+async function askedConfig(call: Typed<typeof initOptions>): Promise<string | null> {
+  const { env, cwd, stderr, options } = call
+  // What is overwritten has no say.
+  const settings = resolveSettings({ flags: options, env, cwd, ignoreFile: true })
+  if (settings.metrics.url === null || settings.metrics.key === null) return null
+  const catalogue = applySettings(loadCatalogue(), settings)
+  const now = instantNow(call)
+  stderr(`asking the provider for its metadata: up to ${catalogue.endpoints.size + 1} requests, free\n`)
+  const setup = await exploreProvider(
+    { settings, catalogue, now, maxCredits: options.maxCredits },
+    { ...besideWorld(call), ...lakeWorld(call, 'init') },
+    (requests, credits) =>
+      stderr(`asking for a few points: ${several(requests, 'request')}, ${several(credits, 'credit')}\n`),
+  )
+  const text = configText(setup, formatDate(now))
+  const { refused, missing, ambiguous, totals } = setup
+  const open = ambiguous.filter(({ candidates }) => candidates.length > 1).length
+  const counts = [
+    refused.length > 0 && `${refused.length} paths are beyond your plan`,
+    missing.length > 0 && `${missing.length} are unknown to the provider`,
+    open > 0 && `${open} has several names to choose from`,
+  ].filter((part) => part !== false)
+  if (counts.length > 0) stderr(`${counts.join(', ')}: see the comments in pitlake.yaml\n`)
+  stderr(`selected  ${planInWords(totals)}\nnext      pitlake fetch\n`)
+  return redact(text, settings.secrets)
+}
+
+/** A name as YAML, in comments as well: a provider's text ends no line. */
+function yamlText(text: string): string {
+  return /^[A-Za-z$][\w$./-]*$/.test(text) ? text : JSON.stringify(text)
+}
+
+const yamlList = (names: readonly string[]): string => `[${names.map(yamlText).join(', ')}]`
+
+function planInWords({ series, requests, credits, points, seconds }: ProviderSetup['totals']): string {
+  const parts = [several(series, 'series', 'series'), several(requests, 'request'), several(credits, 'credit')]
+  return `${parts.join(', ')}, about ${whole(points)} points, about ${span(seconds)}`
+}
+
+/** The configuration of a provider as text, with what a person may change as comments. */
+function configText(setup: ProviderSetup, today: string): string {
+  const { catalogue, selection, ambiguous, refused, missing } = setup
+  const { assets, paths } = selection
+  const named = Object.entries(catalogue.names.paths).filter(([path, real]) => path !== real)
+  const isMetricsEmpty = named.length === 0
+  const exchanges = Map.groupBy(
+    [...catalogue.endpoints.values()].filter((one) => one.exchanges.length > 0),
+    (one) => one.exchanges.join(', '),
+  )
+  const lines = [
+    `# Written by pitlake init on ${today}, from the provider's metadata.`,
+    '# Keys to the APIs come from the environment, never from this file. All settings: docs/reference/configuration.md.',
+    '',
+    isMetricsEmpty ? '# metrics:' : 'metrics:',
+    isMetricsEmpty ? '#   paths:' : '  # Real names of paths that the catalogue names by placeholder.\n  paths:',
+    ...named.map(([path, real]) => `    ${yamlText(path)}: ${yamlText(real)}`),
+    ...ambiguous.flatMap(({ path, candidates }) =>
+      candidates.length === 0
+        ? [`    # ${path}: the provider lists no such path`]
+        : [
+            `    # ${candidates.length} paths fit: choose one, and add ${path.slice(0, path.indexOf('/'))}/* to the paths below.`,
+            ...candidates.map((real) => `    # ${yamlText(path)}: ${yamlText(real)}`),
+          ],
+    ),
+    '',
+    ...(exchanges.size === 0 ? [] : ['# Exchanges of the provider, by the names under which you select them:']),
+    ...[...exchanges].flatMap(([, own]) => {
+      const [first] = own
+      if (first === undefined) return []
+      const by = own.length === 1 ? first.path : `${own.length} paths such as ${first.path}`
+      return [`#   ${by}, by default ${yamlText(first.defaults.exchange ?? '')}:`, `#     ${yamlList(first.exchanges)}`]
+    }),
+    ...(refused.length === 0
+      ? []
+      : ['', '# Your plan does not include:', ...refused.map((path) => `#   ${yamlText(path)}`)]),
+    ...(missing.length === 0
+      ? []
+      : ['', '# The provider does not know:', ...missing.map((path) => `#   ${yamlText(path)}`)]),
+    '',
+    'select:',
+    `  # ${planInWords(setup.totals)}`,
+    `  - assets: ${yamlList(assets)}    # of ${setup.assets} assets`,
+    '    paths:',
+    ...paths.map((path) => `      - ${path.includes('*') ? JSON.stringify(path) : yamlText(path)}`),
+    '    intervals: [24h]',
+    '    since: 2019-01-01',
+    '  # Hourly values, dollars, one exchange by its name, all assets:',
+    `  # - { assets: [BTC], paths: ["market/*"], intervals: [1h], since: 2023-01-01 }`,
+    `  # - { assets: [BTC], paths: ["supply/*"], currencies: [native, usd], since: 2019-01-01 }`,
+    `  # - { assets: [BTC], paths: ["options/*"], exchanges: ${yamlList(exampleExchange(catalogue))}, since: 2023-01-01 }`,
+    `  # - { assets: ["*"], paths: ["market/*"], since: 2024-01-01 }`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** An exchange of an options path, for an example. */
+function exampleExchange({ endpoints }: ProviderSetup['catalogue']): readonly string[] {
+  const options = [...endpoints.values()].find(
+    ({ path, exchanges }) => path.startsWith('options/') && exchanges.length > 0,
+  )
+  return [options?.defaults.exchange ?? 'aggregated']
+}

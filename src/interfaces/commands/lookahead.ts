@@ -7,10 +7,10 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
 import { prepareScript } from '../../trust/lookahead/script.ts'
-import { bringOwn, type OwnFile } from '../../trust/lookahead/own-files.ts'
+import { bringUserFiles, type OwnFile } from '../../trust/lookahead/own-files.ts'
 import { changedPoints, openWorlds } from '../../trust/lookahead/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
-import { gone, proveFunction, Raised } from '../../trust/lookahead/function.ts'
+import { withoutLaterPoints, proveFunction, Raised } from '../../trust/lookahead/function.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
 import { leakSentence } from '../../trust/lookahead/sentence.ts'
 import { openAltered } from '../../query/altered-lake.ts'
@@ -34,34 +34,37 @@ export const lookaheadCommand = answering({
   viewsBefore: true,
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input' },
   options: {
-    '--ts COL': ['the column with the instant of each row', 'ts'],
+    '--ts COL': ['column with the decision time of each row', 'ts'],
     '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
-    '--cutoffs N': 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
-    '--tolerance X': ['relative difference of doubles that counts as none', tolerated, '0'],
-    '--explain': 'tell every reason of a proof from the plan, however many',
+    '--cutoffs N': 'number of runs without a part of the future (default: 50; 5 if the plan proves the query)',
+    '--tolerance X': ['relative difference up to which two doubles count as equal', tolerated, '0'],
+    '--explain': 'show every reason of a proof (default: the first 6)',
     '--function': 'FILE is the name of a function, whose program is on standard input and output',
     '--own NAME=FILE': {
       kind: kinds.pair('a name and its file, such as signal=signal.csv', /^[a-z]\w*$/i),
       about:
-        'a file of your own that the query names: rows with available_at are known from then on, all others are given',
+        'file of yours that the query names: rows with available_at are known from then on, rows with ts are decisions',
       repeatable: true,
     },
     ...setOption,
     '--timeout SECONDS': ['give up after so long', `${lookaheadSeconds}`],
   },
-  details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
-must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
-that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
-reasons; otherwise the expression that stands in the way is named, and the query also runs with another future: later
-points with larger or smaller values, or some of them missing. Of a leak it is said whether it turns on the values of
-later points, on their existence, or on the registry. Statements before it may set variables and make temporary tables, views and macros;
-they run again in each run, so that a variable that read the lake holds no more than was known. What panel --explain prints
-is such a script. Exit 0: clean. Exit 4: a row or value that was not
-knowable, with its instant and both values. Exit 6: undecided, because the query has no instant, too few rows, or is not
-deterministic.
+  details: `The query runs on the whole lake, and again at many timestamps T as if nothing after T were known. Its rows up to T must be
+the same in both. Some runs hide the data that arrived right after each of many decisions, and find where to cut.
 
-With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
-and lookahead in TypeScript do.`,
+pitlake also reads the plan of the query. If each row and value is known at its own time on any lake, the query is proved, with
+the reasons. Otherwise the obstacle is named, and the query also runs on altered data: later points with larger or smaller values,
+some of them missing, or decisions that end earlier. A leak shows whether it depends on the values of later points, on their
+existence, on the registry, or on later decisions of its calendar.
+
+Statements before the query may set variables and make temporary tables, views and macros. They run again in each run, so that
+they read only what was known. panel --explain prints such a script.
+
+Exit 0: clean. Exit 4: a row or value was not knowable; its time and both values are shown. Exit 6: undecided, because the query
+has no time column or too few rows, or is not deterministic.
+
+With --function a program in a different language runs a function of its own on the same data; pitlake.lookahead in Python and
+lookahead in TypeScript do.`,
   answer: async (call) => {
     const { options, settings } = call
     const [file = ''] = call.args
@@ -71,9 +74,9 @@ and lookahead in TypeScript do.`,
     const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)
     const trial: TrialInput = { ts, labels, ...trialSize(cutoffs), tolerance, onCutoff }
     const proof = options.function
-      ? await proveTold(settings.data, trial, { ...call, ...within }, files)
+      ? await proveProgram(settings.data, trial, { ...call, ...within }, files)
       : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
-    return { document: proof, words: () => inWords(proof, file, explain), error: judged(file, proof, outcome) }
+    return { document: proof, words: () => verdictText(proof, file, explain), error: judged(file, proof, outcome) }
   },
 })
 
@@ -85,12 +88,12 @@ export async function proveQuery(
   files: readonly OwnFile[] = [],
 ): Promise<LookaheadProof> {
   using first = await openWorlds(run.folder, { set })
-  await bringOwn(first, files)
+  await bringUserFiles(first, files)
   const { sql, preparation, single } = await prepareScript(first, text, run)
   const open = async (threads: number | undefined): Promise<Engine> => {
     if (threads === undefined) return first
     const session = await openWorlds(run.folder, { threads, set })
-    await bringOwn(session, files)
+    await bringUserFiles(session, files)
     return session
   }
   const planned = preparation.length > 0 ? { planned: single } : {}
@@ -128,7 +131,7 @@ interface GivenQuery {
   readonly set: SessionVariables
 }
 
-/** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
+/** The query of a file or of a stamped result, without `as_of`, which the proof sets itself. */
 async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<GivenQuery> {
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
     ? await noteOf(stampedPath(call, file))
@@ -138,7 +141,7 @@ async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<
 }
 
 /** Number of reasons that are shown without --explain. */
-const short = 6
+const shortProof = 6
 
 const sides: Readonly<Record<FutureKind, string>> = {
   cut: 'as it was knowable  ',
@@ -147,14 +150,14 @@ const sides: Readonly<Record<FutureKind, string>> = {
   calendar: 'no later decisions  ',
 }
 
-const turns: Readonly<Record<string, string>> = {
+const dependences: Readonly<Record<string, string>> = {
   values: 'the values of later points',
-  existence: 'whether later points are there',
-  registry: 'what the registry said later',
+  existence: 'whether later points exist',
+  registry: 'later records of the registry',
   calendar: 'how many decisions come later, or when',
 }
 
-function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
+function verdictText(proof: LookaheadProof, file: string, whole: boolean): string {
   const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved, depends_on } = proof
   const given = givenThat(proof.assumes, rows)
   const always = proved && given === '' ? ', proved for every lake and every instant' : proved ? ', proved' : ''
@@ -166,11 +169,11 @@ function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
     ...(verdict === 'undecided' ? [] : [tried]),
     ...(depends_on.length > 0
       ? [
-          `it turns on ${depends_on.map((one) => turns[one] ?? `later rows of ${one.slice(4)}, which are your own`).join(', and on ')}`,
+          `it depends on ${depends_on.map((one) => dependences[one] ?? `later rows of ${one.slice(4)}, which are your own`).join(', and on ')}`,
         ]
       : []),
     ...notes.map((note) => `note: ${note}`),
-    ...argued(proof, whole),
+    ...proofLines(proof, whole),
     ...differences.flatMap(({ as_of, row, column, full, truncated, future }) => {
       const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
       const said = (value: unknown): string =>
@@ -187,8 +190,8 @@ function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
   ].join('\n')
 }
 
-function argued({ verdict, proved, chain, unproved }: LookaheadProof, whole: boolean): readonly string[] {
-  const left = whole ? 0 : Math.max(0, chain.length - short)
+function proofLines({ verdict, proved, chain, unproved }: LookaheadProof, whole: boolean): readonly string[] {
+  const left = whole ? 0 : Math.max(0, chain.length - shortProof)
   const shown = chain.slice(0, chain.length - left).map((line) => `  ${line}`)
   if (proved) return ['because', ...shown, ...(left === 0 ? [] : [`  and ${left} more (--explain)`])]
   if (verdict !== 'clean' || !unproved) return []
@@ -202,17 +205,21 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : js
  * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`, which
  * names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it opens this
  * throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows to that Parquet
- * file and says `{"done": true}`, with the `notes` of the answers that it asked for, or `{"raised": "why"}`. At the end stands what came of it.
+ * file and says `{"done": true}`, with the texts that it `asked` and the `notes` of the answers, or `{"raised": "why"}`. At the end stands what came of it.
  */
 
 const opening = z.object({ text: z.string() })
 const reply = z.union([
-  z.object({ done: z.literal(true), notes: z.array(z.string()).default([]) }),
+  z.object({
+    done: z.literal(true),
+    notes: z.array(z.string()).default([]),
+    asked: z.array(z.string()).default([]),
+  }),
   z.object({ raised: z.string() }),
 ])
 
 /** Tries a function whose program is on the other side of standard input and output. */
-async function proveTold(
+async function proveProgram(
   folder: string,
   input: TrialInput,
   { stdout, signal }: Deps,
@@ -233,18 +240,18 @@ async function proveTold(
   made.close()
   using engine = await openWorlds(folder)
   // Their program reads them; here it is when they arrive that counts.
-  await bringOwn(engine, files)
+  await bringUserFiles(engine, files)
   const { text } = await heard(opening)
   let runs = 0
   try {
     return await proveFunction(engine, text, input, async (table, world) => {
       const rows = join(scratch.path, `${runs++}.parquet`)
-      stdout(`${JSON.stringify({ database, variables: gone(world), rows })}\n`)
+      stdout(`${JSON.stringify({ database, variables: withoutLaterPoints(world), rows })}\n`)
       const said = await heard(reply)
       if ('raised' in said) throw new Raised(said.raised, world)
       await carryFile(rows, engine, table)
       await realDisk.remove(rows)
-      return said.notes
+      return { notes: said.notes, asked: said.asked }
     })
   } finally {
     await lines.return?.()

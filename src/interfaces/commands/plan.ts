@@ -6,7 +6,7 @@ import { selectedPlaceholdersNow, unmappedError } from '../../sources/metrics/un
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
-import { bytes, labelled, type LabelledRow, span, table, whole, wrapped } from '../../base/figures.ts'
+import { bytes, labelled, type LabelledRow, span, table, whole, wrapped, several } from '../../base/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
@@ -57,13 +57,13 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const asks = plan.asks.map(({ series, window, points, credits }) => {
     return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
   })
-  const beside = { not_asked: plan.blocked.length, unmapped, metadata: { ...metadata, offline } }
+  const beside = { not_requested: plan.blocked.length, unmapped, metadata: { ...metadata, offline } }
   const document = { ...plan.totals, ...beside, ...(requests && { asks }) }
   const { paths, asked } = metadata
   const words = (): string => {
     const { totals, blocked, notes } = plan
     const cut = most !== undefined && most < totals.requests
-    const early = cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []
+    const early = cut ? [`--max-requests ${most} stops after ${most} of ${several(totals.requests, 'request')}`] : []
     for (const note of [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]) stderr(`note: ${note}\n`)
     const list = requests ? `${requestTable(plan)}\n` : ''
     return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
@@ -87,7 +87,7 @@ function inWords({ totals, blocked }: Plan, metadata: string): string {
     ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
-    blocked.length > 0 && ['not asked', `${whole(blocked.length)} windows`],
+    blocked.length > 0 && ['not requested', several(blocked.length, 'window')],
     ['metadata', metadata],
   ]
   return labelled(rows, 11)

@@ -4,10 +4,10 @@ import { readFeedAhead, registryStatus } from '../../sources/registry/status.ts'
 import { registrySnapshot, registrySync } from '../../sources/registry/snapshot-and-sync.ts'
 import { type RegistryDeps, type RegistrySummary, verdictOf } from '../../sources/registry/run.ts'
 import { registryState } from '../../sources/registry/staging.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { isVerbose } from '../cli/context.ts'
-import { counted, cut, labelled, span, table, whole } from '../../base/figures.ts'
+import { counted, cut, labelled, span, table, several } from '../../base/figures.ts'
 import { answering, type Call, type CommandAnswer, type Typed } from '../cli/spec.ts'
 import { askingWorld, besideWorld, spareHeap } from '../cli/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
@@ -80,7 +80,7 @@ export function registryProgress(call: Typed): (event: Parameters<RegistryDeps['
   const say = (line: string): void => call.stderr(`${line}\n`)
   return (event) => {
     if (event.kind === 'note') say(`note: ${event.text}`)
-    if (event.kind === 'committed') say(`committed version ${event.version}, ${event.files} files`)
+    if (event.kind === 'committed') say(`committed version ${event.version}, ${several(event.files, 'file')}`)
     if (event.kind === 'asking' && event.event.kind === 'waiting')
       say(`waiting ${span(event.event.waitMs / 1000)} (${event.event.why})`)
     if (event.kind === 'answered' && isVerbose(call)) say(`${event.ask.path}: ${describeOutcome(event.outcome)}`)
@@ -107,7 +107,7 @@ function summaryText(summary: RegistrySummary): string {
     ['version', String(summary.version)],
     ['requests', String(summary.requests)],
     ['snapshot', date === null ? 'none added' : `${date}, from the ${summary.source}`],
-    ['feed', `${summary.events} events in ${summary.pages} pages${odd}`],
+    ['feed', `${several(summary.events, 'event')} in ${several(summary.pages, 'page')}${odd}`],
     ['history', `${summary.opened} opened, ${summary.updated} updated, ${summary.closed} closed`],
     ['records', counts.join(', ')],
     findings !== 0 && ['findings', `${findings} (table registry_findings)`],
@@ -131,7 +131,7 @@ function inWords(status: Awaited<ReturnType<typeof registryStatus>>): string {
     ['limits', `${minute}, ${room(limits.daily, limits.daily_remaining, 'a day')}`],
     limits.snapshots_from !== null && ['', `snapshots are refused until ${limits.snapshots_from}`],
     ['schema', `${status.schema_changes} changes since the first snapshot (view schema_changes)`],
-    ['304', `${status.not_modified} answers`],
+    ['304', several(status.not_modified, 'answer')],
   ])
   const rows = Object.entries(status.records).map(([name, open]) => [name, open, status.versions[name] ?? 0])
   const events = status.events.map((one) => [`${one.type}${one.known ? '' : ' (unknown)'}`, one.op, one.events])
@@ -255,7 +255,7 @@ function listText(address: string, counts: Readonly<Record<string, number>>, rec
     const [sign, words] = marks[mark]
     return `${sign} ${cut(id, first).padEnd(first)}  ${words}${mark === 'differs' ? ` in ${differences.join(', ')}` : ''}`
   })
-  const head = `${address}: ${whole(records.length)} records, ${counted(counts) || 'none'}`
+  const head = `${address}: ${several(records.length, 'record')}, ${counted(counts) || 'none'}`
   return [head, ...lines].map((line) => `${cut(line, width)}\n`).join('')
 }
 

@@ -5,7 +5,7 @@ import { loadCatalogue } from '../../catalog/load.ts'
 import { usage } from '../../base/errors.ts'
 import { describeFaults, type Fault, parseFault, readFault } from '../../sandbox/faults.ts'
 import { defaultLimits, limitSyntax, parseLimit } from '../../sandbox/limits.ts'
-import { sandboxNames } from '../../sandbox/provider/provider.ts'
+import { sandboxNames, usualTier } from '../../sandbox/provider/provider.ts'
 import { createSandbox, runningClock } from '../../sandbox/sandbox.ts'
 import { serve } from '../../sandbox/server.ts'
 import { formatInstant } from '../../base/time.ts'
@@ -44,7 +44,9 @@ function addressesOf(url: string) {
   return { metrics_url: url, metrics_key, registry_url: `${url}/registry/v1`, registry_key }
 }
 
-const unmarked = 'note: answers look like those of a provider: a lake filled from here is not marked as synthetic\n'
+/** Shown on stderr, because no answer may carry it. */
+const unmarkedNote =
+  'note: answers look like those of a provider, so a lake that you fill from them is not marked as synthetic\n'
 
 const port = kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535)
 const tiers = kinds.number('a tier, 1 to 3', (n) => Number.isInteger(n) && n >= 1 && n <= 3)
@@ -58,11 +60,11 @@ export const sandboxCommand = talking({
     '--speed X': ['run its clock X times as fast; 0 stops it', speeds, '1'],
     '--registry-scale SIZE': ['demo (about 400 products) or full (5,800)', kinds.choice(scales), 'demo'],
     '--names NAMES': [
-      'placeholder, as the API description has them, or real: answer as a provider with names of its own',
+      'placeholder, as in the API description, or real: answer as a provider does',
       kinds.choice(sandboxNames),
       'placeholder',
     ],
-    '--tier N': ['tier of the plan with --names real, 1 to 3: paths of a higher tier answer 403', tiers, '2'],
+    '--tier N': ['with --names real: refuse paths above this tier of the plan with 403 (default: 2)', tiers],
     '--no-metadata': 'do not tell which assets and values each path takes',
     '--fault SPEC': { about: 'a fault, see below', repeatable: true },
     '--faults FILE': 'a JSON or YAML list of faults',
@@ -78,11 +80,15 @@ ${describeFaults()}
 Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10`,
   run: async (call) => {
     const { options, now: real, sleep, stdout, stderr } = call
-    const { port, speed, now: start = null, limit, fault, faults, registryScale: scale, ...shown } = options
+    const { port, speed, now: start = null, limit, fault, faults, registryScale: scale, tier, ...shown } = options
+    const isReal = shown.names === 'real'
+    if (tier !== undefined && !isReal)
+      throw usage('--tier', { expected: '--names real alongside it', got: `--names ${shown.names}` })
     const now = runningClock(real, start, speed)
     const sandbox = createSandbox({
       ...shown,
       ...apiKeys,
+      ...(tier === undefined ? {} : { tier }),
       catalogue: loadCatalogue(),
       now,
       pace: runningClock(real, start, 1),
@@ -93,9 +99,9 @@ Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=
     })
     const served = await serve(sandbox, { port, grace: () => sleep(500) })
     const at = formatInstant(Math.floor(now()))
-    const named = shown.names === 'real' ? { names: shown.names, tier: shown.tier } : {}
+    const named = isReal ? { names: shown.names, tier: tier ?? usualTier } : {}
     const line = { ...addressesOf(served.url), seed: shown.seed, now: at, port: served.port, ...named }
-    if (shown.names === 'real') stderr(unmarked)
+    if (isReal) stderr(unmarkedNote)
     stdout(`${JSON.stringify(line)}\n`)
     await untilStopped(call)
     await served.close()

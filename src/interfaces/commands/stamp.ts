@@ -1,3 +1,4 @@
+import { several } from '../../base/figures.ts'
 import type { SessionVariables } from '../../query/lake.ts'
 import type { ChangedPoint, ChangedRecord, PointState } from '../../trust/results/explain-points.ts'
 import type { ChangedRow, StampNote } from '../../trust/results/stamped.ts'
@@ -80,7 +81,7 @@ export const replayCommand = answering({
 
 function rowsOf({ rows, assumes = [] }: StampNote): string {
   const given = givenThat(assumes, rows)
-  return given === '' ? `${rows} rows` : `${rows} rows (${given})`
+  return given === '' ? several(rows, 'row') : `${several(rows, 'row')} (${given})`
 }
 
 function differs({ difference }: Replayed, file: string): LakeError {
@@ -135,7 +136,9 @@ function doubtOn({ verdict, reason, from }: Explained): LakeError | null {
 function explainedInWords(found: Explained): string {
   const { verdict, reason, from, to, versions, runs, text, commit, row, points, records, minimal, notes } = found
   const names = `version ${from.version} and ${to.file === null ? 'now, version' : 'version'} ${to.version}`
-  const lines = [`${names}: ${verdict}${verdict === 'other query' ? '' : `, ${runs} runs over ${versions} commits`}`]
+  const lines = [
+    `${names}: ${verdict}${verdict === 'other query' ? '' : `, ${several(runs, 'run')} over ${several(versions, 'commit')}`}`,
+  ]
   if (reason !== null) lines.push(`note: ${reason}`)
   for (const note of notes) lines.push(`note: ${note}`)
   if (text !== null) {
@@ -144,7 +147,9 @@ function explainedInWords(found: Explained): string {
   }
   if (commit !== null) {
     const { version, job, committed_at } = commit
-    lines.push(`version ${version} changed it: ${job}, ${instant(committed_at)}, ${commit.points_added} points came`)
+    lines.push(
+      `version ${version} changed it: ${job}, ${instant(committed_at)}, ${several(commit.points_added, 'point')} came`,
+    )
     if (commit.rules.length > 0) lines.push(`  with other availability rules for ${commit.rules.join(', ')}`)
     if (commit.further) lines.push('  later commits changed it further')
   }

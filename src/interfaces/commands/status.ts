@@ -3,11 +3,11 @@ import { usage } from '../../base/errors.ts'
 import { instantOf } from '../../base/time.ts'
 import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../../catalog/health.ts'
-import { restsOn } from '../report/trust.ts'
 import { check, judgedReasons, type LakeStanding, readStanding } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readStatusPage } from '../report/status-page.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
+import { rememberPage } from '../../lake/ledger/pages.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { putOut } from '../../lake/store/output.ts'
 import { statusPage } from '../report/page/page.ts'
@@ -51,7 +51,7 @@ export const statusCommand = answering({
     const { data } = settings
     using ledger = await Ledger.openToRead(data)
     const asked = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
-    const full = file === undefined ? asked : { ...asked, arrivals: true }
+    const full = file === undefined ? asked : { ...asked, arrivals: true, page: resolve(cwd, file) }
     const judged = await readStanding(ledger, full)
     if (file !== undefined) {
       const path = resolve(cwd, file)
@@ -60,6 +60,8 @@ export const statusCommand = answering({
         .map(encodeURIComponent)
       const page = await readStatusPage(ledger, full, judged, programName(), stamps.join('/'))
       await putOut(path, statusPage(page), data, '--html')
+      const remedy = `pitlake status --html ${path}`
+      await rememberPage(data, { name: `the facts of the status page ${path}`, file: path, remedy })
     }
     if (metrics !== undefined) await putOut(resolve(cwd, metrics), metricsText(judged, asked.now), data, '--metrics')
     if (file !== undefined) stderr(`page written to ${file}\n`)
@@ -86,31 +88,30 @@ function checkOf(late: number | undefined, limits: object, check: Check): Check 
   return { ...check, maxLate, ...Object.fromEntries(given) }
 }
 
-const verdicts = { look: 'look first', no: 'NO' } as const
+const verdicts = { yes: 'yes', look: 'look first', no: 'NO' } as const
 
 /** The status for people, at most 80 columns wide. */
 export function statusInWords(standing: LakeStanding, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at, schema_changes: changes } = standing
-  const { against, looked } = restsOn(standing)
   const at = committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
-  const { fresh, awaited, behind, overdue_seconds, stopped } = freshness
+  const { fresh, pending, behind, overdue_seconds, stopped } = freshness
   const late = behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
-  const states = (['covered', 'empty', 'unsupported', 'failed', 'not_asked'] as const).map(
+  const states = (['covered', 'empty', 'unsupported', 'failed', 'not_requested'] as const).map(
     (state) => `${whole(windows[state])} ${state.replace('_', ' ')}`,
   )
-  const asked = `${whole(requests.total)}, ${whole(requests.credits)} credits`
+  const asked = `${whole(requests.total)}, ${several(requests.credits, 'credit')}`
   const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
   const lines = labelled([
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
     standing.mirror_of !== null && ['mirror of', standing.mirror_of],
     ['provider', standing.provider ?? 'none yet'],
     ['version', at],
-    ['trust', standing.trust === 'yes' ? `yes: ${against}; ${looked}` : verdicts[standing.trust]],
+    ['trust', verdicts[standing.trust]],
     ...standing.reasons.map(({ text, next }) => ['', `- ${text}${next === null ? '' : `: ${next}`}`] as const),
     ['coverage', `${percent(coverage.held, coverage.due)} of ${whole(coverage.due)} due points`],
-    ['fresh', `${whole(fresh)} series, ${whole(awaited)} awaited, ${late}, ${whole(stopped)} stopped`],
+    ['fresh', `${whole(fresh)} series, ${whole(pending)} pending, ${late}, ${whole(stopped)} stopped`],
     ['newest', standing.newest ?? 'none'],
-    ['gaps', `${several(standing.gaps, 'window')}, ${whole(standing.awaiting)} awaited`],
+    ['gaps', `${several(standing.gaps, 'window')}, ${whole(standing.pending)} pending`],
     ['windows', states.join(', ')],
     ['violations', violationsLine(standing)],
     changes !== 0 && ['schema', `${several(changes, 'change')} of values (view schema_changes)`],
@@ -118,7 +119,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
     ],
-    ['requests', `${asked}; last 24 h ${whole(requests.day)}, ${whole(requests.day_credits)} credits`],
+    ['requests', `${asked}; last 24 h ${whole(requests.day)}, ${several(requests.day_credits, 'credit')}`],
     ['rate', `busiest minute ${whole(requests.busiest_minute)} of ${whole(requests.per_minute)} allowed`],
     ['registry', registryLine(standing)],
     ['stored', `${brief(standing.points)} points, ${stored}`],
@@ -131,9 +132,9 @@ export function statusInWords(standing: LakeStanding, data: string): string {
   return parts.map((part) => `${part}\n`).join('')
 }
 
-function violationsLine({ violations, incidents, accepted, passed }: LakeStanding): string {
+function violationsLine({ violations, incidents, acknowledged, reverted }: LakeStanding): string {
   const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
-  const more = [counted({ accepted }), counted({ passed })].filter((words) => words !== '')
+  const more = [counted({ acknowledged }), counted({ 'reverted upstream': reverted })].filter((words) => words !== '')
   return [`${whole(violations)}${of}`, ...more].join(', and ')
 }
 
@@ -142,7 +143,7 @@ function registryLine({ registry }: LakeStanding): string {
   const total = Object.values(records).reduce((a, b) => a + b, 0)
   if (first_snapshot === null && total === 0) return 'no snapshot yet'
   return [
-    `${whole(total)} records`,
+    several(total, 'record'),
     `snapshots ${first_snapshot} .. ${last_snapshot}`,
     feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`,
     ...(schema_changes ? [`${whole(schema_changes)} schema changes`] : []),

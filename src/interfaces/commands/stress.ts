@@ -8,7 +8,7 @@ import { stamp } from '../../trust/results/stamp.ts'
 import { type Quantile, quantiles } from '../../trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../../trust/results/stress-source.ts'
 import { withVintages } from '../../trust/results/stress-stamp.ts'
-import { briefFigure, inWords as condition, type StressRun, stressWords } from '../../trust/results/stress-verdict.ts'
+import { briefFigure, describeRun, type StressRun, stressWords } from '../../trust/results/stress-verdict.ts'
 import {
   type ReadLags,
   stress,
@@ -28,19 +28,19 @@ import { lakeWorld, openedLake } from '../cli/world.ts'
 const part = kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000)
 const later = kinds.listOf({ name: 'span', read: lagOf })
 const toAct = kinds.listOf({ name: 'span', read: (flag, text) => timeOf(flag, text) })
-const lags = `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`
+const lags = `delays of points: times such as 30m, and ${quantiles.join(', ')} of the observed lags`
 
 const stressOptions = {
-  '--figure SQL': 'one number over the rows, which are the table result: avg(r) / stddev(r)',
+  '--figure SQL': 'SQL of one number over the rows, which are the table result: avg(r) / stddev(r)',
   '--lag LIST': [lags, later, `${quantiles.join(',')},30m,1h`],
-  '--latency LIST': ['how much more time is needed to act: 15m,1h', toAct],
-  '--vintages N': ['how many earlier versions of the lake to try', kinds.count(0), '3'],
-  '--ts COL': ['the column with the instant of each row', 'ts'],
+  '--latency LIST': ['time between knowing and acting: 15m,1h', toAct],
+  '--vintages N': ['number of earlier versions of the lake to try', kinds.count(0), '3'],
+  '--ts COL': ['column with the decision time of each row', 'ts'],
   '--labels LIST': 'columns that may look ahead, by comma: the return that follows a decision',
-  '--within SHARE': ['the part of itself by which the figure may move', part, '0.5'],
+  '--within SHARE': ['part of itself by which the statistic may move', part, '0.5'],
   ...knowledgeFlags,
-  '--out FILE': 'also stamp the outcome into a Parquet file, which pitlake replay tries again',
-  '--plot FILE': 'also draw the figures, as SVG',
+  '--out FILE': 'also stamp the outcome into a Parquet file, which pitlake replay repeats',
+  '--plot FILE': 'also draw the statistic of each run as SVG',
   ...timeoutOption,
 } as const
 
@@ -50,10 +50,12 @@ export const stressCommand = answering({
   viewsBefore: true,
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
   options: stressOptions,
-  details: `The query is judged as pitlake lookahead judges it before any delay is tried; one that looks ahead is a leak here, too (exit 4).
-Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
---within; the metric that moves it most is named, and the shortest lag that is enough. Exit 6: undecided, because the figure
-is no number, or the query is not deterministic. Earlier versions are told and do not judge. Only --out writes: its file, and what pins the version beside the lake's stamps.
+  details: `pitlake first judges the query as pitlake lookahead does. A query that looks ahead is a leak (exit 4).
+
+Exit 0: the statistic holds under every delay. Exit 4: under one of the lags or latencies it moves, up or down, by more than
+--within; the metric that moves it most is named, with the longest lag under which the statistic holds. Exit 6: undecided, because
+the statistic is no number, or the query is not deterministic. Earlier versions are shown and do not change the verdict. Only --out
+writes: its file, and what pins the version in the stamps of the lake.
 
 Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
   answer: async (call) => {
@@ -68,15 +70,15 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     const seen: ReadLags = async (metrics) => await seenLags(ledger, catalogue, metrics)
     const onRun = (done: number) => showLive(call, `${done} runs`)
     const asked: StressInput = { figure, lags, latencies, within, ts, labels, seen, onRun }
-    const given = givenIn(call, file)
+    const given = readGivenQuery(call, file)
     const done = await (out === undefined
-      ? stress(await sourceOf(call, ledger, given), asked, { folder: data, ...withinTime(call) })
-      : stamped(call, given, resolve(cwd, out), asked)
+      ? stress(await openSource(call, ledger, given), asked, { folder: data, ...withinTime(call) })
+      : stampOutcome(call, given, resolve(cwd, out), asked)
     ).finally(() => showLive(call, ''))
     if (plot !== undefined) await putOut(resolve(cwd, plot), stressPicture(done, file), data, '--plot')
     return {
       document: done,
-      words: () => inWords(done, file),
+      words: () => outcomeText(done, file),
       error: judged(file, done, done.verdict === 'leak' ? leaked : outcome),
     }
   },
@@ -98,7 +100,7 @@ const leaked = {
 /** A query, or the path of a stamped result, which has variables of its own. */
 type Given = string | { readonly stamped: string }
 
-function givenIn(call: Stressing, file: string): Given {
+function readGivenQuery(call: Stressing, file: string): Given {
   if (!stampEndings.some((ending) => file.toLowerCase().endsWith(ending)))
     return readGiven(call, file, 'a file with a query')
   const path = { stamped: stampedPath(call, file) }
@@ -108,7 +110,7 @@ function givenIn(call: Stressing, file: string): Given {
 }
 
 /** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
-async function stamped(call: Stressing, query: Given, out: string, asked: StressInput): Promise<Stressed> {
+async function stampOutcome(call: Stressing, query: Given, out: string, asked: StressInput): Promise<Stressed> {
   const { catalogue, options } = call
   const { data: root } = call.settings
   checkEnding(out, stampEndings)
@@ -120,7 +122,7 @@ async function stamped(call: Stressing, query: Given, out: string, asked: Stress
   return made.outcome
 }
 
-async function sourceOf(call: Stressing, ledger: Ledger, given: Given): Promise<StressSource> {
+async function openSource(call: Stressing, ledger: Ledger, given: Given): Promise<StressSource> {
   const source = await (typeof given === 'string'
     ? sourceOfQuery(ledger, given, allVariables(call))
     : sourceOfStamp(ledger, given.stamped))
@@ -139,8 +141,8 @@ function timeOf(flag: string, text: string, beside = ''): number {
   throw usage(flag, { expected: `times such as 30m or ${formatDuration(86_400)}${beside}`, got: `"${text}"` })
 }
 
-/** The outcome for people: the verdict, every run with a bar of its figure, and what each metric does alone. */
-function inWords({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
+/** Outcome as text: the verdict, each run with a bar of its statistic, and the effect of each metric alone. */
+function outcomeText({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
   const said = stressWords[verdict]
   const head = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
   const parts = [head.map((line) => `${line}\n`).join('')]
@@ -149,7 +151,7 @@ function inWords({ verdict, reason, figure, rows, runs, notes, delay, metrics }:
   const bar = barOf([figure, ...judged.map((run) => run.figure)])
   const as = ['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)]
   const tried = judged.map((run) => [
-    label(run),
+    runLabel(run),
     text(run.figure),
     share(run.moved),
     whole(run.changed),
@@ -158,16 +160,16 @@ function inWords({ verdict, reason, figure, rows, runs, notes, delay, metrics }:
   parts.push(table(['known', 'figure', 'moved', 'rows changed', ''], [as, ...tried]))
   const alone = metrics.map((one) => [one.metric, text(one.figure), share(one.moved), percent(one.share)])
   if (delay !== null && alone.length > 0)
-    parts.push(`of each metric alone, ${condition(delay)}:\n${table(['metric', 'figure', 'moved', 'share'], alone)}`)
+    parts.push(`of each metric alone, ${describeRun(delay)}:\n${table(['metric', 'figure', 'moved', 'share'], alone)}`)
   const versions = runs.filter(({ kind }) => kind === 'version')
   if (versions.length > 0)
     parts.push(
-      `as it came out at earlier versions, beside what the lake says now that was knowable then:\n${earlier(versions)}`,
+      `as it came out at earlier versions, beside what the lake says now that was knowable then:\n${versionTable(versions)}`,
     )
   return parts.join('\n')
 }
 
-function earlier(versions: readonly StressRun[]): string {
+function versionTable(versions: readonly StressRun[]): string {
   const bar = barOf(versions.flatMap(({ figure, before }) => [figure, before]))
   const rows = versions.map(({ name, at, figure, before, moved, changed }) => {
     const of = `${(at ?? '').slice(0, 16).replace('T', ' ')}Z`
@@ -176,7 +178,7 @@ function earlier(versions: readonly StressRun[]): string {
   return table(['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', ''], rows)
 }
 
-function label({ kind, name }: StressRun): string {
+function runLabel({ kind, name }: StressRun): string {
   if (kind === 'latency') return `${name} to act`
   return /^(?:p\d+|max)$/.test(name) ? `as late as ${name}` : `${name} later`
 }

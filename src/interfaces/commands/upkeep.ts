@@ -1,7 +1,7 @@
 import { inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
-import { bytes, filesInWords, labelled, table, whole } from '../../base/figures.ts'
+import { bytes, filesInWords, labelled, table, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
 import { lakeWorld, openedLake, requireLake, completingWorld } from '../cli/world.ts'
 import { metricSizes } from '../../sources/points/sizes.ts'
@@ -10,7 +10,7 @@ import { compact, type MergeSummary, mergeVerdict } from '../../maintenance/upke
 import { redate, type RedateSummary } from '../../maintenance/upkeep/redate.ts'
 import { vacuum, type VacuumSummary } from '../../maintenance/upkeep/vacuum.ts'
 import { formatDuration, formatMicros } from '../../base/time.ts'
-import { versionChanges } from '../../lake/ledger/held-runs.ts'
+import { versionChanges } from '../../lake/ledger/run-queries.ts'
 
 export const viewsCommand = answering({
   details:
@@ -23,7 +23,7 @@ export const viewsCommand = answering({
     const built = await buildViews(ledger, { catalogue, force: true, deps: lakeWorld(call, 'views') })
     const { version, objects, files, bytes: size } = built
     const made = [places.database, places.script].map((place) => `  ${inLake(data, place)}\n`)
-    const of = `${objects} objects over ${whole(files)} files of version ${version} (${bytes(size)})`
+    const of = `${several(objects, 'object')} over ${several(files, 'file')} of version ${version} (${bytes(size)})`
     return { document: built, words: () => `${of}:\n${made.join('')}` }
   },
 })
@@ -63,8 +63,8 @@ docs/how-to/compact-and-vacuum.md tells more.`,
 function mergedInWords(summary: MergeSummary): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
   if (partitions === 0) return `nothing to merge (version ${version})\n`
-  return `version ${version}: ${whole(files_removed)} files of ${partitions} partitions became ${files_added}
-${whole(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
+  return `version ${version}: ${several(files_removed, 'file')} of ${several(partitions, 'partition')} became ${files_added}
+${several(rows, 'row')}, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
 `
 }
 
@@ -84,7 +84,7 @@ function sizeTable(sizes: Awaited<ReturnType<typeof metricSizes>>): string {
     return [metric, own, bytes_per_point.toFixed(2), dear.join('  ')] as const
   })
   const total = points === 0 ? 0 : size / points
-  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${whole(points)} points, ${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
+  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${several(points, 'point')}, ${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
 }
 
 export const vacuumCommand = answering({

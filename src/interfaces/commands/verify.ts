@@ -133,7 +133,7 @@ function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOp
   if (narrowed || !held.has('registry')) return { scope: isAskable ? scope : null, names }
   const { url, key } = settings.registry
   if (url === null || key === null) {
-    stderr(`note: the registry is not asked: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
+    stderr(`note: the registry is not requested: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
     return { scope, names }
   }
   return { scope: isAskable ? scope : null, names: null }
@@ -152,23 +152,23 @@ const shown = 10
 /** What a person sees on the terminal, at most 80 columns. */
 export function toldOf(summary: VerifySummary): string {
   const { checked, damage, windows, differences, failures, requests, credits, gaps, registry, results } = summary
-  const { incidents, accepted, points_added: added } = summary
+  const { incidents, acknowledged, points_added: added } = summary
   const sound = damage.length === 0 ? 'all sound' : `${damage.length} findings`
   const lists = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []]
   const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
   const lines = [
     ...labels([
       ['files', `${whole(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
-      ['contents', `${whole(checked.points)} points of ${whole(checked.series)} series, ${whole(gaps)} known gaps`],
+      ['contents', `${several(checked.points, 'point')} of ${whole(checked.series)} series, ${whole(gaps)} known gaps`],
       ['windows', compared(windows, '')],
       counted(results) !== '' && ['results', counted(results)],
-      counted(results) !== '' && added > 0 && ['appended', `${whole(added)} points`],
-      ['asked', `${whole(requests)} requests, ${whole(credits)} credits`],
+      counted(results) !== '' && added > 0 && ['appended', several(added, 'point')],
+      ['asked', `${several(requests, 'request')}, ${several(credits, 'credit')}`],
       incidents > 0 && ['incidents', `${whole(incidents)}, of very many points at once: see pitlake violations list`],
-      accepted > 0 && ['accepted', `${whole(accepted)} differences, not told again`],
+      acknowledged > 0 && ['known', `${several(acknowledged, 'acknowledged difference')}, not reported again`],
       windows.refused > 0 && ['refused', `${several(windows.refused, 'window')}, as before: pitlake violations list`],
-      windows.failed > 0 && ['failed', `${whole(windows.failed)} windows without a usable answer`],
-      windows.left > 0 && ['left', `${whole(windows.left)} windows for the next run`],
+      windows.failed > 0 && ['failed', `${several(windows.failed, 'window')} without a usable answer`],
+      windows.left > 0 && ['left', `${several(windows.left, 'window')} for the next run`],
     ]),
     ...each(damage, ({ path, found, remedy }) => [`damage     ${path}: ${found}`, `           remedy: ${remedy}`]),
     ...each(differences, differenceLines),
@@ -200,7 +200,7 @@ function registryLines({
   results,
   ignored,
   findings,
-  accepted,
+  acknowledged,
   failures,
   requests,
 }: RegistryVerified): string[] {
@@ -208,10 +208,10 @@ function registryLines({
     ...labels([
       ['registry', compared(checks, ' addresses')],
       ['results', counted(results)],
-      ['asked', `${whole(requests)} requests`],
+      ['asked', several(requests, 'request')],
       ignored.length > 0 && ['filters', `not heeded by the provider: ${ignored.join(', ')}`],
-      accepted > 0 && ['accepted', `${whole(accepted)} contradictions, not told again`],
-      checks.left > 0 && ['left', `${whole(checks.left)} addresses for the next run`],
+      acknowledged > 0 && ['known', `${several(acknowledged, 'acknowledged contradiction')}, not reported again`],
+      checks.left > 0 && ['left', `${several(checks.left, 'address', 'addresses')} for the next run`],
     ]),
     ...each(findings, ({ kind, resource, id, detail, held, offered }) => [
       `${kind.replaceAll('_', ' ')}: ${resource} ${id}`,
@@ -232,12 +232,12 @@ function ownLines({ files, left, differences }: OwnVerified): string[] {
   const lost = files.filter(({ state }) => state === 'gone' || state === 'unreadable')
   return [
     ...labels([
-      ['own data', `${whole(files.length)} files from which it came: ${counted(states)}`],
-      left > 0 && ['left', `${whole(left)} files for another day (--all: now)`],
+      ['own data', `${several(files.length, 'file')} from which it came: ${counted(states)}`],
+      left > 0 && ['left', `${several(left, 'file')} for another day (--all: now)`],
     ]),
     ...each(differences, differenceLines),
     ...each(lost, ({ state, metric, file, reason }) => [`${state.padEnd(10)} ${metric}: ${reason ?? file}`]),
-    ...each(news, ({ metric, file, news: rows }) => [`news       ${metric}: ${file} has ${whole(rows)} rows more`]),
+    ...each(news, ({ metric, file, news: rows }) => [`news       ${metric}: ${file} has ${several(rows, 'row')} more`]),
   ]
 }
 

@@ -1,7 +1,7 @@
 import { exitCode, gravest, gravestOf, LakeError } from '../../base/errors.ts'
 import { lagText } from '../../lake/ledger/derived.ts'
 import { listJournal } from '../../lake/ledger/journal.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { diskError } from '../../lake/store/disk.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 import { readContext, settingsOf } from '../cli/context.ts'

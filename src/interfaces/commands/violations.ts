@@ -6,7 +6,7 @@ import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { listFindings } from '../../sources/registry/verify.ts'
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../../base/time.ts'
-import { counted, table, whole } from '../../base/figures.ts'
+import { counted, table, whole, several } from '../../base/figures.ts'
 import { answering, type Call } from '../cli/spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from '../cli/world.ts'
@@ -21,19 +21,19 @@ const filterOptions = {
 const filterNames = ['paths', 'assets', 'resources', 'kinds', 'days'] as const
 
 export const violationsListCommand = answering({
-  options: { '--all': 'also what was accepted, what passed, and what a snapshot has settled', ...filterOptions },
+  options: { '--all': 'also those acknowledged, reverted upstream, or settled by a snapshot', ...filterOptions },
   details:
-    'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows has passed. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
+    'The stored value holds whatever is offered. Until a person acknowledges it, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows is reverted. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
   answer: async (call) => {
     using ledger = await Ledger.openToRead(call.settings.data)
     const all = await differing(call, ledger)
     const shown = call.options.all ? all : all.filter(isOpen)
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
-    const known = (['passed', 'settled'] as const).filter((one) => count(one) > 0)
-    const rest = (['accepted', ...known] as const).map((one) => `, ${whole(count(one))} ${one}`).join('')
+    const known = (['reverted', 'settled'] as const).filter((one) => count(one) > 0)
+    const rest = (['acknowledged', ...known] as const).map((one) => `, ${whole(count(one))} ${one}`).join('')
     const list = (): string => (shown.length > 0 ? table(header, shown.map(line)) : '')
-    const words = () => `${list()}${whole(count('open'))} not accepted${rest}\n`
+    const words = () => `${list()}${whole(count('open'))} open${rest}\n`
     return { document: { violations: shown.map(scripted) }, words }
   },
 })
@@ -44,10 +44,10 @@ export const violationsAcknowledgeCommand = answering({
   options: {
     '--why TEXT': 'the reason, for whoever asks later',
     ...filterOptions,
-    '--yes': 'really accept what --paths, --assets, --resources, --kinds and --days choose',
+    '--yes': 'really acknowledge what --paths, --assets, --resources, --kinds and --days choose',
   },
   details:
-    'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
+    'With --paths, --assets, --resources, --kinds or --days instead of ids every open one that they choose: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\nacknowledged is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
   answer: async (call) => {
     const { args, options, settings } = call
     requireLake(settings.data)
@@ -57,21 +57,24 @@ export const violationsAcknowledgeCommand = answering({
     const chosen = await chosenBy(call, ledger)
     const groups = groupsOf(chosen ?? [])
     if (chosen !== null && !options.yes) {
-      const none = { version: ledger.head().version, made: false, accepted: [], known: [], chosen: groups }
+      const none = { version: ledger.head().version, made: false, acknowledged: [], known: [], chosen: groups }
       const rows = groups.map((one) => [one.day, one.kind, whole(one.count)])
       const counted = rows.length === 0 ? '' : table(['day', 'kind', 'count'], rows)
-      return { document: none, words: () => `${counted}nothing was accepted: the same with --yes does\n` }
+      return { document: none, words: () => `${counted}nothing was acknowledged: run the same command with --yes\n` }
     }
     if (chosen !== null) refuseMixed(call, groups)
     const ids = chosen?.map(({ id }) => id) ?? args
     const deps = lakeWorld(call, 'violations acknowledge')
     const findings = await listFindings(ledger, null)
-    const accepted = findings.map(
-      ({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }] as const,
+    const acknowledged = findings.map(
+      ({ id, acknowledged_at }) => [id, { state: `${acceptedPrefix}${id}`, acknowledged_at }] as const,
     )
-    const done = await acceptViolations(ledger, { ids, why }, deps, new Map(accepted))
+    const done = await acceptViolations(ledger, { ids, why }, deps, new Map(acknowledged))
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
-    return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
+    return {
+      document: done,
+      words: () => `${done.acknowledged.length} acknowledged (version ${done.version})${before}\n`,
+    }
   },
 })
 
@@ -92,12 +95,12 @@ async function differing(call: Filtering, ledger: Ledger, whole = false): Promis
 
 const dayOf = (at: Micros): string => formatMillis(at).slice(0, 10)
 
-type Status = 'open' | 'accepted' | 'passed' | 'settled'
+type Status = 'open' | 'acknowledged' | 'reverted' | 'settled'
 
 function statusOf(one: UpstreamDifference): Status {
-  if (one.accepted_at !== null) return 'accepted'
+  if (one.acknowledged_at !== null) return 'acknowledged'
   if ('settled' in one) return one.settled ? 'settled' : 'open'
-  return one.passed_at === null ? 'open' : 'passed'
+  return one.reverted_at === null ? 'open' : 'reverted'
 }
 
 const isOpen = (one: UpstreamDifference): boolean => statusOf(one) === 'open'
@@ -130,29 +133,37 @@ function groupsOf(chosen: readonly UpstreamDifference[]): DifferenceGroup[] {
 
 /** What another kind or another day found is not taken along unless it is named. */
 function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[]): void {
-  const several = (['kind', 'day'] as const).flatMap((name) => {
+  const mixed = (['kind', 'day'] as const).flatMap((name) => {
     const all = [...new Set(groups.map((one) => one[name]))]
     return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []
   })
-  if (several.length === 0) return
+  if (mixed.length === 0) return
   const got = groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', ')
   const next = 'name those that you have looked at'
-  throw usage('pitlake violations acknowledge --yes', { expected: several.join(' and '), got, next })
+  throw usage('pitlake violations acknowledge --yes', { expected: mixed.join(' and '), got, next })
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
 export function scripted(one: UpstreamDifference): object {
-  const { id, kind, accepted_at, why } = one
-  const accepted = accepted_at === null ? null : formatMillis(accepted_at)
+  const { id, kind, acknowledged_at, why } = one
+  const acknowledged = acknowledged_at === null ? null : formatMillis(acknowledged_at)
   const found_at = formatMillis(one.found_at)
   const status = statusOf(one)
   if ('record' in one) {
     const { resource, record, detail, held: stored, offered, settled } = one
     const about = { resource, record, detail, found_at, settled, status }
-    return { id, ...noSeries, t: null, kind, stored, offered, accepted, why, ...about }
+    return { id, ...noSeries, t: null, kind, stored, offered, acknowledged, why, ...about }
   }
-  const { series, t, stored, offered, passed_at, incident } = one
-  const about = { stored, offered, accepted, why, status, found_at, passed: passed_at && formatMillis(passed_at) }
+  const { series, t, stored, offered, reverted_at, incident } = one
+  const about = {
+    stored,
+    offered,
+    acknowledged,
+    why,
+    status,
+    found_at,
+    reverted: reverted_at && formatMillis(reverted_at),
+  }
   if (incident === null) return { id, ...readableSeries(series), t: formatInstant(t), kind, ...about }
   const { series: among, ...facts } = incident
   const day = dayOf(one.found_at)
@@ -167,7 +178,7 @@ function line(one: UpstreamDifference): (string | null)[] {
   const { id, kind, why } = one
   const status = statusOf(one)
   const found = dayOf(one.found_at)
-  const at = one.accepted_at ?? ('passed_at' in one ? one.passed_at : null) ?? one.found_at
+  const at = one.acknowledged_at ?? ('reverted_at' in one ? one.reverted_at : null) ?? one.found_at
   const state = `${status} ${status === 'open' ? 'since ' : ''}${dayOf(at)}${why === null ? '' : `: ${why}`}`
   if ('record' in one) {
     const { resource, record, detail } = one
@@ -176,7 +187,7 @@ function line(one: UpstreamDifference): (string | null)[] {
   const { series, t, stored, offered, incident } = one
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
-  const where = `${whole(among.length)} series of ${whole(endpoints.length)} endpoints`
+  const where = `${whole(among.length)} series of ${several(endpoints.length, 'endpoint')}`
   const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
   return [id, kind, where, found, null, `${counted(counts)}${left}`, state]
 }

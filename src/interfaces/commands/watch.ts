@@ -12,7 +12,7 @@ import { formatInstant, hour, type Instant, minute } from '../../base/time.ts'
 import type { NextPoint } from '../../maintenance/watch/due.ts'
 import { jobsOn, type PublishJob } from '../../maintenance/watch/jobs.ts'
 import { watch, type WatchDeps, type WatchEvent, type WatchSleep } from '../../maintenance/watch/watch.ts'
-import { whole } from '../../base/figures.ts'
+import { whole, several } from '../../base/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { followingFeatures } from './follow.ts'
 import { type JobHooks, openHooks } from './hooks.ts'
@@ -148,7 +148,7 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
       const came = kind === 'metrics' ? `new points, ${whole(event.series)} series due` : 'events'
       const next = kind === 'metrics' && event.next !== null ? `; next ${formatInstant(event.next).slice(11, 16)}` : ''
       const then = `${next}${error === null ? '' : `; ${error}`}`
-      return [kind, `${whole(brought)} ${came}, ${whole(requests)} requests, version ${version}${then}`]
+      return [kind, `${whole(brought)} ${came}, ${several(requests, 'request')}, version ${version}${then}`]
     }
     case 'views':
       return ['views', `of version ${event.version}`]

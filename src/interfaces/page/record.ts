@@ -49,6 +49,9 @@ interface RecordInput {
   readonly instants: number
 }
 
+/** The file of a folder that names the version of the lake. */
+export const indexFile = 'data/index.json'
+
 /** Columns of pixels in a chart of a folder. */
 const columns = 800
 const minute = 60_000
@@ -84,7 +87,7 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
     await Promise.all(asked.flatMap((sql) => ['', ...instants].map(async (at) => ask(sql, at))))
   }
   await recordRest(questions, instants, { ask, keep })
-  await put('data/index.json', JSON.stringify({ lake, wall, instants, columns }))
+  await put(indexFile, JSON.stringify({ lake, wall, instants, columns }))
   return { files: told.size, charts: charts.length }
 }
 

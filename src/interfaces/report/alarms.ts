@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { Catalogue } from '../../catalog/catalogue.ts'
 import { type Check, lateFor } from '../../catalog/health.ts'
+import type { MetricsProvider } from '../../sources/metrics/api.ts'
 import { heldCoverage, heldSeries, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
-import { isWatched } from '../../lake/ledger/held-runs.ts'
+import { isWatched } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { isOpenViolation, listViolations } from '../../lake/ledger/violations.ts'
 import { registryFacts } from '../../sources/registry/status.ts'
@@ -13,13 +13,13 @@ import { textOf } from '../../lake/store/files.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { jsonOf } from '../../base/json.ts'
 import type { Instant } from '../../base/time.ts'
-import { failedOf, findingsIfReadable, lastEndsOf } from './facts.ts'
+import { failedOf, findingsIfReadable, lastEndsOf, readUnmapped } from './facts.ts'
 import { defaultMaxLate, judgeSeries, type Late, lateOf, silenceOf, silentUserData } from './freshness.ts'
-import { endReasons, failedReason, type Reason } from './trust.ts'
+import { endReasons, failedReason, type Reason, unmappedReason } from './trust.ts'
 
 /**
- * What is stale: the series of an endpoint and interval, the registry, or the last run, which failed for a reason that
- * makes everything stale in time; the names are relied on by hooks.
+ * What is stale: the series of an endpoint and interval, the registry, the last run, which failed for a reason that makes
+ * everything stale in time, or selected series that are never requested; the names are relied on by hooks.
  */
 export type Stale =
   | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
@@ -39,9 +39,7 @@ const isSameLine = (one: Late, other: Late): boolean => one.metric === other.met
 export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
 
 /** What they are judged by. */
-interface AlarmsInput {
-  readonly catalogue: Catalogue
-  readonly check: Check
+interface AlarmsInput extends MetricsProvider {
   readonly now: Instant
 }
 
@@ -62,7 +60,9 @@ function runReasons(
 }
 
 /** What a person may want to be woken for; reads no points, and of the registry only what verifies found. */
-export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput) {
+export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
+  const { catalogue, settings, now } = input
+  const { check } = settings
   const { version, provider } = ledger.head()
   const series = heldSeries(ledger).values()
   const coverage = heldCoverage(ledger)
@@ -75,7 +75,7 @@ export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: Alarms
   const late: readonly Stale[] = [
     ...behind.map(staleOf),
     ...stopped.filter((one) => !behind.some((other) => isSameLine(one, other))).map(staleOf),
-    ...silentUserData(ledger, catalogue, now).flatMap(({ metric, last }): Stale[] => {
+    ...silentUserData(ledger, check, now).flatMap(({ metric, last }): Stale[] => {
       const own = judged.filter((one) => one.metric === metric)
       const [first] = own
       return first ? [{ metric, interval: first.interval, series: own.length, late_seconds: now - last }] : []
@@ -87,12 +87,14 @@ export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: Alarms
   return {
     version,
     synthetic: provider?.synthetic ?? false,
-    /** What differs upstream or is refused, and nobody has accepted. */
+    /** What differs upstream or is refused, and nobody has acknowledged. */
     violations: [...violations.filter(isOpenViolation), ...findings],
     stale: [
       ...late,
       ...(silent > check.maxFeedAge ? [{ registry: true as const, late_seconds: silent }] : []),
-      ...reasons.map(({ kind, text, next, since }): Stale => ({ kind, text, next, since })),
+      ...[...reasons, ...unmappedReason(await readUnmapped(ledger, input))].map(
+        ({ kind, text, next, since }): Stale => ({ kind, text, next, since }),
+      ),
     ],
   }
 }
@@ -117,7 +119,9 @@ async function readTold(root: string) {
 /** The name under which `alarms.json` remembers it. */
 export function staleName(stale: Stale): string {
   if ('registry' in stale) return 'registry'
-  return 'kind' in stale ? `last run: ${stale.kind}` : `${stale.metric} ${stale.interval}`
+  if (!('kind' in stale)) return `${stale.metric} ${stale.interval}`
+  // Others that are added to the selection are news.
+  return stale.kind === 'unmapped' ? `unmapped: ${stale.text}` : `last run: ${stale.kind}`
 }
 
 /**

@@ -25,13 +25,15 @@ import {
   requestTotals,
   runAtWork,
   verifiedTotals,
-} from '../../lake/ledger/held-runs.ts'
+} from '../../lake/ledger/run-queries.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
 import type { Head, Ledger } from '../../lake/ledger/ledger.ts'
+import { lagsOfPages } from '../../lake/ledger/pages.ts'
 import { proveLive } from '../../lake/ledger/live-digest.ts'
-import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
+import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { holderOf, isFree } from '../../lake/store/lock.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
+import type { MetricsProvider } from '../../sources/metrics/api.ts'
 import { notAsked, pendingAsks, selectedOf } from '../../sources/metrics/prepare.ts'
 import { mappingRemedy, selectedPlaceholders, unmappedInWords } from '../../sources/metrics/unmapped.ts'
 import { readRefusal } from '../../lake/ledger/refusals.ts'
@@ -65,6 +67,8 @@ export interface StatusInput {
   readonly now: Instant
   /** Whether all points are read to compare the rules with their arrivals; by default only if they are few. */
   readonly arrivals?: boolean
+  /** The page that is about to be written again, which is therefore not compared; absolute. */
+  readonly page?: string
 }
 
 /** So many points are read in a second or two. */
@@ -89,7 +93,7 @@ export interface FreshnessCounts {
   /** Everything that is expected is stored. */
   readonly fresh: number
   /** Requested since the point became due, and not there yet. */
-  readonly awaited: number
+  readonly pending: number
   /** Due, and not requested since. */
   readonly behind: number
   /** Requested in vain for longer than the tolerance of the endpoint. */
@@ -110,7 +114,7 @@ export interface RefusedCounts {
   /** Series that the provider has withdrawn. */
   readonly withdrawn: number
   /** Withdrawn series that nobody has acknowledged. */
-  readonly unaccepted: number
+  readonly unacknowledged: number
 }
 
 /** A window without points between stored points. */
@@ -159,9 +163,9 @@ export interface PublishFact {
   readonly changed: number
 }
 
-/** A copy that is behind the lake. */
+/** A copy or a page that is behind the lake. */
 export interface CopyLag {
-  /** Name of the copy: published tables, a backup, or this mirror. */
+  /** Its name: published tables, a backup, this mirror, a status page, or an exported page. */
   readonly thing: string
   /** Version of the copy; null if it is not known. */
   readonly version: number | null
@@ -205,12 +209,12 @@ export interface RegistryStanding {
   /** Findings of verifies that nobody has acknowledged and no later state has resolved. */
   readonly findings: number | null
   /** Acknowledged findings. */
-  readonly findings_accepted: number | null
+  readonly findings_acknowledged: number | null
 }
 
 /** Availability rules that arrivals contradict. */
 export interface RuleCounts {
-  readonly disproved: number
+  readonly contradicted: number
   readonly imprecise: number
   /** Stored points that imprecise rules date. */
   readonly imprecise_points: number
@@ -265,12 +269,12 @@ export interface StatusFacts extends ProviderFacts, VersionFacts {
   readonly schema_changes: number
   readonly refused: RefusedCounts
   readonly holes: HolesFact
-  readonly not_asked: NotAskedCounts
+  readonly not_requested: NotAskedCounts
   /** RFC 3339: the `t` of the oldest gap, or when the oldest of the others was seen; null if there is none. */
   readonly oldest: Readonly<Record<AgedSubject, string | null>>
   /** The last publish to each destination. */
   readonly published: readonly PublishFact[]
-  /** Copies that are behind the lake. */
+  /** Copies and pages that are behind the lake. */
   readonly behind: readonly CopyLag[]
   readonly requests: RequestCounts
   readonly registry: RegistryStanding
@@ -348,10 +352,10 @@ export async function readStatusFacts(
     schema_changes: countValueChanges(ledger),
     refused: refusedOf(refused),
     holes: holesIn(coverage),
-    not_asked: await notAskedOf(ledger, input, coverage, running),
+    not_requested: await notAskedOf(ledger, input, coverage, running),
     oldest: oldestOf(ledger, coverage, refused, findings),
     published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
-    behind: (await lagsOfCopies(ledger)).map((lag) => ({
+    behind: [...(await lagsOfCopies(ledger)), ...(await lagsOfPages(ledger, input.page))].map((lag) => ({
       thing: lag.thing.name,
       version: lag.thing.version,
       newest: lag.lake.newest,
@@ -369,7 +373,7 @@ export async function readStatusFacts(
       records: registryState(ledger).records,
       schema_changes: await schemaChanges(ledger),
       findings: findings && findings.filter(isOpenFinding).length,
-      findings_accepted: findings && findings.filter(({ accepted_at }) => accepted_at !== null).length,
+      findings_acknowledged: findings && findings.filter(({ acknowledged_at }) => acknowledged_at !== null).length,
     },
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
@@ -380,10 +384,10 @@ export async function readStatusFacts(
     last_ends: lastEndsOf(ledger),
     failed_most: failedOf(coverage).most,
     lost_user_data: lostUserData(coverage),
-    user_data: silentUserData(ledger, catalogue, now).map(({ metric, last, rhythm }) => {
+    user_data: silentUserData(ledger, settings.check, now).map(({ metric, last, rhythm }) => {
       return { metric, last_at: formatInstant(last), every_seconds: rhythm }
     }),
-    unmapped: await unmappedOf(ledger, input),
+    unmapped: await readUnmapped(ledger, input),
   }
   return { facts, series, arrivals, findings }
 }
@@ -449,7 +453,8 @@ export interface UnmappedSeries {
   readonly remedy: string | null
 }
 
-async function unmappedOf(ledger: Ledger, { settings, catalogue }: StatusInput): Promise<UnmappedSeries> {
+/** Reads which selected series are never requested. */
+export async function readUnmapped(ledger: Ledger, { settings, catalogue }: MetricsProvider): Promise<UnmappedSeries> {
   const names = await selectedPlaceholders({ settings, catalogue, selections: settings.select }, ledger)
   const series = new Set(names.flatMap((one) => one.series)).size
   return { series, words: series === 0 ? null : unmappedInWords(names), remedy: mappingRemedy(names) }
@@ -472,7 +477,7 @@ function rulesOf(held: readonly HeldArrivals[]): RuleCounts {
   )
   const imprecise = rows.filter(({ verdict }) => verdict === 'imprecise')
   return {
-    disproved: rows.filter(({ verdict }) => verdict === 'disproved').length,
+    contradicted: rows.filter(({ verdict }) => verdict === 'contradicted').length,
     imprecise: imprecise.length,
     imprecise_points: imprecise.reduce((sum, { ruled }) => sum + ruled, 0),
   }
@@ -515,7 +520,7 @@ function countIn(windows: readonly Window[], interval: Interval): number {
 
 /** How far the newest points of these series are from what is due, and how long the most overdue unasked one has been due. */
 export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
-  const counts = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
+  const counts = { fresh: 0, pending: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
   for (const { fresh, overdue } of series) {
     if (fresh !== null) counts[fresh]++
     counts.overdue_seconds = Math.max(counts.overdue_seconds, overdue)
@@ -535,7 +540,7 @@ function refusedOf(all: readonly ListedRefusal[]): RefusedCounts {
     since: first === undefined ? null : formatInstant(first.since),
     words: first?.words ?? null,
     withdrawn: count(gone),
-    unaccepted: count(gone.filter(isOpen)),
+    unacknowledged: count(gone.filter(isOpen)),
   }
 }
 
@@ -544,7 +549,7 @@ function lostUserData(coverage: ReadonlyMap<string, readonly CoverageRow[]>): st
   return [...new Set(lost)].filter((metric) => metric.startsWith(ownPrefix)).toSorted()
 }
 
-const isOpen = ({ listed }: ListedRefusal): boolean => listed.accepted_at === null
+const isOpen = ({ listed }: ListedRefusal): boolean => listed.acknowledged_at === null
 
 /** Since when there is the oldest of what is counted: its `t` of gaps, else when it was seen. RFC 3339. */
 function oldestOf(
@@ -558,7 +563,9 @@ function oldestOf(
   const oldest = (instants: readonly Instant[]): string | null =>
     instants.length === 0 ? null : formatInstant(instants.reduce((least, one) => Math.min(least, one)))
   const open = (findings ?? []).filter(isOpenFinding)
-  const seen = heldViolations(ledger).filter(({ accepted_at, passed_at }) => accepted_at === null && passed_at === null)
+  const seen = heldViolations(ledger).filter(
+    ({ acknowledged_at, reverted_at }) => acknowledged_at === null && reverted_at === null,
+  )
   const found = (some: readonly HeldViolation[]): Instant[] =>
     some.map(({ offered_at }) => Math.floor(offered_at / 1_000_000))
   return {
@@ -578,7 +585,7 @@ async function notAskedOf(
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   running: readonly string[],
 ): Promise<NotAskedCounts> {
-  const told = [...coverage.values()].flat().filter(({ state }) => state === 'not asked')
+  const told = [...coverage.values()].flat().filter(({ state }) => state === 'not requested')
   // Of a run that is at work nobody knows yet what it leaves over.
   const atWork = running.includes('metrics') ? runAtWork(ledger) : null
   const killed = pendingSelections(ledger, input.now, atWork).since

@@ -1,10 +1,11 @@
 import { availableAt } from '../../catalog/availability.ts'
-import { type Catalogue, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
+import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
 import { type Check, lateFor } from '../../catalog/health.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
 import { type HeldSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
-import { fetchStarts, importArrivals, isWatched } from '../../lake/ledger/held-runs.ts'
+import { fetchStarts, importArrivals, isWatched } from '../../lake/ledger/run-queries.ts'
+import { isOwnPath } from '../../sources/points/own-rows.ts'
 import { horizonOf, toleranceOf } from '../../sources/metrics/plan.ts'
 import { isOfHeld } from '../../lake/ledger/refusals.ts'
 import { day, end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../../base/time.ts'
@@ -15,7 +16,7 @@ import type { Ledger } from '../../lake/ledger/ledger.ts'
  * How far the newest points of a series are from what the rule makes due now: all of it is held; asked since it became due,
  * not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance, as of the last request.
  */
-type Freshness = 'fresh' | 'awaited' | 'behind' | 'stopped'
+type Freshness = 'fresh' | 'pending' | 'behind' | 'stopped'
 
 /** One series against what the rule makes due now. */
 export interface SeriesStanding {
@@ -91,7 +92,7 @@ function judge(
   }
   if (points <= 0 || first_t === null || last_t === null) return { ...empty, fresh: null, ...inTime }
   const reached = end(last_t, interval)
-  const own = against.endpoint !== undefined && isOwn(against.endpoint)
+  const own = isOwnPath(metric)
   const withdrawn =
     own || rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
   // Of what was withdrawn nothing more is due, nor of own data, which come when somebody brings them.
@@ -124,7 +125,7 @@ function freshness(
   const said = rows.find((row) => row.since <= reached && row.until > reached)
   const unasked = said === undefined ? reached : lastAsked(rows, reached)
   if (unasked >= horizon && said !== undefined)
-    return { fresh: late > patience ? 'stopped' : 'awaited', overdue: 0, late }
+    return { fresh: late > patience ? 'stopped' : 'pending', overdue: 0, late }
   const overdue = Math.max(0, now - dueAt(endpoint, unasked, interval))
   // What had stopped when it was last requested does not resume because one more point is due before the next run.
   const stopped = said !== undefined && unasked > reached && said.asked_at - due > patience
@@ -152,12 +153,12 @@ const leastRhythmSpan = 1.5 * day
 
 /**
  * The usual pause between runs: the second longest of two weeks, so that a single outage is no habit, and neither is a burst of
- * runs of one day. Null while there are too few of them.
+ * runs of one day. The `least` newest runs count however old they are. Null while there are too few of them.
  */
-export function rhythmOf(instants: readonly Instant[]): number | null {
+export function rhythmOf(instants: readonly Instant[], least = 0): number | null {
   const last = instants.at(-1)
   if (last === undefined) return null
-  const recent = instants.filter((at) => at >= last - rhythmSpan)
+  const recent = instants.filter((at, nth) => at >= last - rhythmSpan || nth >= instants.length - least)
   const pauses = recent.slice(1).map((at, i) => at - (recent[i] ?? at))
   const [, second = null] = pauses.toSorted((a, b) => b - a)
   return last - (recent[0] ?? last) < leastRhythmSpan ? null : second
@@ -226,14 +227,21 @@ export interface SilentUserData {
   readonly rhythm: number
 }
 
-/** Metrics of user data whose last news is older than half again the usual pause between imports with news. */
-export function silentUserData(ledger: Ledger, catalogue: Catalogue, now: Instant): SilentUserData[] {
+/** Monthly and quarterly imports show their rhythm by so many of them. */
+const fewImports = 4
+
+/**
+ * Metrics of user data whose last news is older than half again the usual pause between imports with news, and than a limit
+ * for their path allows.
+ */
+export function silentUserData(ledger: Ledger, check: Pick<Check, 'maxLate'>, now: Instant): SilentUserData[] {
   return [...importArrivals(ledger)].flatMap(([metric, arrivals]) => {
-    const endpoint = catalogue.endpoints.get(metric)
     const instants = arrivals.map((at) => Math.floor(at / 1_000_000))
-    const [last, rhythm] = [instants.at(-1), rhythmOf(instants)]
-    if (endpoint === undefined || !isOwn(endpoint) || last === undefined || rhythm === null) return []
-    return now - last > 1.5 * rhythm + margin ? [{ metric, last, rhythm }] : []
+    const last = instants.at(-1)
+    const rhythm = rhythmOf(instants, fewImports)
+    if (last === undefined || rhythm === null) return []
+    const allowed = Math.max(1.5 * rhythm + margin, lateFor(check, metric) ?? 0)
+    return now - last > allowed ? [{ metric, last, rhythm }] : []
   })
 }
 

@@ -72,11 +72,11 @@ function ofLake(standing: LakeStanding): Family[] {
     one('newest_t_seconds', 'The largest stored t, Unix time.', instant(standing.newest)),
     by('windows', 'Windows by their state.', 'state', windows),
     one('gaps', 'Windows in which points are missing for good.', standing.gaps),
-    one('awaiting', 'Windows in which a point may still come.', standing.awaiting),
+    one('pending', 'Windows in which a point may still come.', standing.pending),
     by('violations', 'Stored values that differ upstream.', 'state', {
       open: standing.violations,
-      accepted: standing.accepted,
-      passed: standing.passed,
+      acknowledged: standing.acknowledged,
+      reverted: standing.reverted,
     }),
     by('coverage_points', 'Intervals that are due, held, and verified.', 'what', {
       due: coverage.due,
@@ -85,7 +85,7 @@ function ofLake(standing: LakeStanding): Family[] {
     }),
     by('fresh_series', 'Series by how far they are from what is due.', 'state', fresh),
     one('overdue_seconds', 'How long the most overdue point nobody asked for has been due.', overdue_seconds),
-    one('rules_disproved', 'Availability rules that the arrivals disprove.', standing.rules?.disproved ?? null),
+    one('rules_contradicted', 'Availability rules that the arrivals contradict.', standing.rules?.contradicted ?? null),
   ]
 }
 
@@ -118,7 +118,7 @@ function ofAsking(
     by('registry_records', 'Open records of the registry by table.', 'table', registry.records),
     by('registry_findings', 'Records of the registry that contradict what snapshot and feed gave.', 'state', {
       open: registry.findings,
-      accepted: registry.findings_accepted,
+      acknowledged: registry.findings_acknowledged,
     }),
     one('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
     one('registry_feed_age_seconds', 'Seconds since the feed was read to its tail.', feed === null ? null : now - feed),

@@ -9,7 +9,7 @@ import {
   heldVersions,
   heldWeekStart,
 } from '../../lake/ledger/index-queries.ts'
-import { heldRuns } from '../../lake/ledger/held-runs.ts'
+import { heldRuns } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listViolations } from '../../lake/ledger/violations.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
@@ -93,9 +93,9 @@ export interface ViolationFact {
   readonly stored: string | null
   readonly offered: string | null
   /** Reason of the acknowledgement; null if there is none. */
-  readonly accepted: string | null
+  readonly acknowledged: string | null
   /** Whether the provider has reverted it. */
-  readonly passed: boolean
+  readonly reverted: boolean
   /** When it was found, Unix seconds. */
   readonly offeredAt: number
 }
@@ -110,7 +110,7 @@ export interface StampFact {
   readonly file: string
   /** Null if its note does not state it. */
   readonly rows: number | null
-  /** Null for a result of an older program. */
+  /** Null if its note states none. */
   readonly verdict: StampVerdict | null
 }
 
@@ -280,7 +280,7 @@ const nowhere = { t: null as number | null, interval: null as string | null }
 
 /**
  * Stored values that the provider contradicts, and records of the registry, which have no t nor interval: the newest first.
- * `accepted` is why somebody did. What later answers no longer show, or a later state of the record has settled, is past.
+ * `acknowledged` is why somebody did. What later answers no longer show, or a later state of the record has settled, is past.
  */
 function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): ViolationFact[] {
   const values = listViolations(ledger, { paths: null, assets: null })
@@ -288,8 +288,8 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
     .slice(-shownViolations)
     .map((v) => {
       const { metric, interval, asset, currency, exchange, network } = readableSeries(v.series)
-      const about = { kind: v.kind, stored: v.stored, offered: v.offered, accepted: v.why }
-      const when = { passed: v.passed_at !== null, offeredAt: v.found_at / 1_000_000 }
+      const about = { kind: v.kind, stored: v.stored, offered: v.offered, acknowledged: v.why }
+      const when = { reverted: v.reverted_at !== null, offeredAt: v.found_at / 1_000_000 }
       if (v.incident !== null) {
         const { endpoints, points } = v.incident
         const many = { metric: several(endpoints.length, 'endpoint'), series: several(points, 'point') }
@@ -299,7 +299,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
       return { metric, series, t: v.t, interval: interval ?? unshownInterval, ...about, ...when }
     })
   const records = findings
-    .filter((one) => isOpenFinding(one) || one.accepted_at !== null)
+    .filter((one) => isOpenFinding(one) || one.acknowledged_at !== null)
     .map(({ resource, record, kind, held, offered, why, found_at }) => ({
       metric: `registry ${resource}`,
       series: record,
@@ -307,8 +307,8 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
       kind,
       stored: held,
       offered,
-      accepted: why,
-      passed: false,
+      acknowledged: why,
+      reverted: false,
       offeredAt: found_at / 1_000_000,
     }))
   return [...records, ...values]
@@ -317,7 +317,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
     .toReversed()
 }
 
-/** What its note says; those of an earlier program tell no verdict. */
+/** What its note says. */
 function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]): StampFact {
   const { rows, verdict } = z
     .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })

@@ -1,5 +1,5 @@
 import { beginsInWords } from '../../sources/metrics/run-summary.ts'
-import type { LastEnds, StatusFacts } from './facts.ts'
+import type { LastEnds, StatusFacts, UnmappedSeries } from './facts.ts'
 import type { Check } from '../../catalog/health.ts'
 import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { percent, several } from '../../base/figures.ts'
@@ -11,7 +11,7 @@ export type ReasonKind =
   | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
   | (
       | 'failed'
-      | 'not_asked'
+      | 'not_requested'
       | 'late'
       | 'stopped'
       | 'gaps'
@@ -100,22 +100,37 @@ export function trustOf(reasons: readonly Reason[]): Trust {
   return reasons.some((reason) => reason.level === 'look') ? 'look' : 'yes'
 }
 
-/** What speaks against what is held, and how far anybody looked: a good verdict rests on no more than that. */
-export function restsOn({
+/** One limit of a good verdict, and what to type. */
+interface VerdictLimit {
+  readonly text: string
+  readonly next: string
+}
+
+/** Limits of a good verdict, each on its own: what was not verified, and what stands against single points. */
+export function verdictLimits({
   violations,
   coverage,
   rules,
   gaps,
-}: Pick<StatusFacts, 'violations' | 'coverage' | 'rules' | 'gaps'>) {
-  const { disproved = 0 } = rules ?? {}
-  const looked = [
-    `${percent(coverage.verified, coverage.held)} was asked again`,
-    ...(rules === null ? ['the rules were not looked at'] : []),
-    ...(disproved > 0 ? [several(disproved, 'rule is disproved', 'rules are disproved')] : []),
-    ...(gaps > 0 ? [several(gaps, 'window has gaps', 'windows have gaps')] : []),
-  ]
-  const against = violations === 0 ? 'nothing contradicts it' : several(violations, 'tolerated difference')
-  return { against, looked: looked.join(', ') }
+}: Pick<StatusFacts, 'violations' | 'coverage' | 'rules' | 'gaps'>): readonly VerdictLimit[] {
+  const { contradicted = 0 } = rules ?? {}
+  const limits: VerdictLimit[] = []
+  if (violations > 0)
+    limits.push({ text: several(violations, 'tolerated difference'), next: 'pitlake violations list' })
+  limits.push({
+    text: `${percent(coverage.verified, coverage.held)} of the stored points were requested again and compared`,
+    next: 'pitlake verify',
+  })
+  if (rules === null)
+    limits.push({ text: 'availability rules were not compared with arrivals', next: 'pitlake audit availability' })
+  if (contradicted > 0) limits.push({ text: contradictedText(contradicted), next: 'pitlake audit availability' })
+  if (gaps > 0)
+    limits.push({ text: several(gaps, 'window has gaps', 'windows have gaps'), next: "pitlake sql 'FROM gaps'" })
+  return limits
+}
+
+function contradictedText(count: number): string {
+  return `${several(count, 'availability rule is', 'availability rules are')} contradicted by arrivals`
 }
 
 function reasonAbout(kind: ReasonKind, count: number, since: string | null = null): ReasonSubject {
@@ -190,11 +205,12 @@ function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
     const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
     found.push(look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, importAgain(first.metric)))
   }
-  if (unmapped.words !== null)
-    found.push(
-      look(reasonAbout('unmapped', unmapped.series), 'look', unmapped.words, unmapped.remedy ?? 'pitlake plan'),
-    )
-  return found
+  return [...found, ...unmappedReason(unmapped)]
+}
+
+/** Selected series that are never requested; hooks report the same. */
+export function unmappedReason({ series, words, remedy }: UnmappedSeries): Reason[] {
+  return words === null ? [] : [look(reasonAbout('unmapped', series), 'look', words, remedy ?? 'pitlake plan')]
 }
 
 /** Windows to which the provider gave no usable answer, `most` of them for this reason; hooks report the same. */
@@ -213,7 +229,7 @@ function upstream(
     refused,
     registry,
     oldest,
-    not_asked: unasked,
+    not_requested: unasked,
     failed_most,
     last_ends,
     lost_user_data: lost,
@@ -226,10 +242,10 @@ function upstream(
     const about = reasonAbout('refused', refused.series, refused.since)
     found.push(look(about, 'look', `${series} refused: ${refused.words}`, list))
   }
-  if (refused.unaccepted > 0) {
-    const series = several(refused.unaccepted, 'series that has points was', 'series that have points were')
+  if (refused.unacknowledged > 0) {
+    const series = several(refused.unacknowledged, 'series that has points was', 'series that have points were')
     const text = `${series} withdrawn by the provider, and nobody took note`
-    found.push(look(reasonAbout('withdrawn', refused.unaccepted, oldest.withdrawn), 'look', text, list))
+    found.push(look(reasonAbout('withdrawn', refused.unacknowledged, oldest.withdrawn), 'look', text, list))
   }
   const alone = violations - incidents
   if (alone > 0) {
@@ -259,7 +275,7 @@ function upstream(
     const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
     const [why] = lastFetch(last_ends)
     const next = why?.next ?? 'pitlake fetch'
-    found.push(look(reasonAbout('not_asked', unasked.series, unasked.since), 'look', text, next))
+    found.push(look(reasonAbout('not_requested', unasked.series, unasked.since), 'look', text, next))
   }
   return found
 }
@@ -338,15 +354,15 @@ function remarks(facts: StatusFacts): Reason[] {
   if (facts.synthetic) say('synthetic', 1, 'the data are synthetic: for trying out, not for research', null)
   const { length } = facts.running
   if (length > 0) say('running', length, `a ${facts.running.join(' and a ')} job is at work`, null)
-  const withdrawn = facts.refused.withdrawn - facts.refused.unaccepted
+  const withdrawn = facts.refused.withdrawn - facts.refused.unacknowledged
   const gone = `${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`
   if (withdrawn > 0) say('withdrawn', withdrawn, gone, "pitlake sql 'FROM gaps'")
   const { months, points: again } = facts.observed_again
   const anew = `${several(again, 'point')} of ${several(months, 'month')} of series, lost with a file, are known from when they were observed again`
   if (months > 0) say('observed_again', months, anew, 'pitlake doctor')
-  const { disproved = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
+  const { contradicted = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
   const rules = (count: number): string => several(count, 'availability rule is', 'availability rules are')
-  if (disproved > 0) say('rules', disproved, `${rules(disproved)} disproved`, 'pitlake audit availability')
+  if (contradicted > 0) say('rules', contradicted, contradictedText(contradicted), 'pitlake audit availability')
   // A point that tells computed_at has its own instant.
   const early =
     points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`

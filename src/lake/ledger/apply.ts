@@ -1,5 +1,5 @@
 import { LakeError } from '../../base/errors.ts'
-import { dropArchived } from './archive.ts'
+import { dropArchived } from './archived-rows.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import {
   type CoverageRow,
@@ -15,7 +15,7 @@ import {
 } from './entry.ts'
 import type { Sealed } from './journal.ts'
 import { applyDifferences } from './differences.ts'
-import { applyLost } from './lost.ts'
+import { applyLost } from './lost-points.ts'
 import { applyDigests } from './month-digests.ts'
 import { applyTree } from './state-tree.ts'
 import { entryLeaf } from '../../base/merkle/state.ts'
@@ -121,8 +121,6 @@ function applyVersion(index: Index, { entry, digest }: Sealed): void {
   setMeta(index, 'digest', digest)
   setMeta(index, 'committed_at', entry.committed_at)
   setMeta(index, 'provider', entry.provider)
-  // Indexes that the first schema's program made do not say it.
-  if (entry.schema_version > 1) setMeta(index, 'journal_schema', entry.schema_version)
 }
 
 /** How many points an entry brought. */
@@ -158,7 +156,7 @@ function applySeries(index: Index, entry: Entry): void {
 
 function applyFiles(index: Index, entry: Entry): void {
   const gone = entry.files.remove.flatMap((path) => liveRows(index, path))
-  const kept = withRows(readLiveDigest(index) ?? '0', gone, -1n)
+  const kept = withRows(readLiveDigest(index), gone, -1n)
   const remove = index.statement('UPDATE files SET removed_version = ? WHERE path = ? AND removed_version IS NULL')
   for (const path of entry.files.remove) remove.run(entry.version, path)
   const drop = index.statement('UPDATE files SET dropped_version = ? WHERE path = ? AND dropped_version IS NULL')
@@ -251,7 +249,6 @@ function applyObservations(index: Index, entry: Entry): void {
     insert(index, 'OR IGNORE INTO clock_findings', { ...what, added_version })
   }
   applyValueTypes(index, entry)
-  for (const stamp of entry.stamps) applyStamp(index, stamp, added_version)
 }
 
 function applyValueTypes(index: Index, { retyped, value_types, version: added_version }: Entry): void {
@@ -263,9 +260,9 @@ function applyValueTypes(index: Index, { retyped, value_types, version: added_ve
   }
 }
 
-/** Brings a stamp into the index; `added_version` is that of its entry, or where a note tells of it the one that it pins. */
-export function applyStamp(index: Index, stamp: Stamp, added_version: number): void {
-  insert(index, 'OR REPLACE INTO stamps', { ...stampCells(stamp), added_version })
+/** Brings a stamp into the index. */
+export function applyStamp(index: Index, stamp: Stamp): void {
+  insert(index, 'OR REPLACE INTO stamps', stampCells(stamp))
 }
 
 const stampCells = cellsOf(stampFields)
@@ -323,12 +320,10 @@ function applyAskedAgain(index: Index, row: CoverageRow): void {
   }
 }
 
-const { clock: __, ...requestColumns } = requestFields
-const requestCells = cellsOf(requestColumns)
+const requestCells = cellsOf(requestFields)
 
 function applyRequest(index: Index, request: RequestRow): void {
-  const instants = { asked_at: within(request.asked_at), provider_date: request.clock?.date ?? null }
-  insert(index, 'OR IGNORE INTO requests', { ...requestCells(request), ...instants })
+  insert(index, 'OR IGNORE INTO requests', { ...requestCells(request), asked_at: within(request.asked_at) })
 }
 
 function applyVerified(index: Index, verified: Verified): void {

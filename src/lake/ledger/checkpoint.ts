@@ -6,15 +6,14 @@ import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { LakeError } from '../../base/errors.ts'
 import { atOneInstant, type IndexCell, type Index, type IndexRow } from './index-rows.ts'
 import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
-import { journalSchema, putItBack, refuseNewer } from './entry.ts'
+import { layoutNumber, putItBack, refuseOtherLayout } from './entry.ts'
 import { checkpointFile, inLake, places } from '../store/layout.ts'
 import { proveLive } from './live-digest.ts'
-import { isFromNote } from './stamps.ts'
 
 /** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
 interface Foldable extends Index {
   readonly root: string
-  head(): { readonly lake: string | null; readonly version: number; readonly schema: number }
+  head(): { readonly lake: string | null; readonly version: number }
   tables(): string[]
   rowsOf(table: string): Iterable<IndexRow>
 }
@@ -31,12 +30,12 @@ export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<numb
 
 async function foldNow(disk: Disk, index: Foldable): Promise<number> {
   proveLive(index)
-  const { lake, version, schema } = index.head()
+  const { lake, version } = index.head()
   const folder = inLake(index.root, places.journal)
   const temporary = inLake(index.root, `${places.journal}/.tmp-checkpoint-${version}`)
   await makeFolder(disk, folder)
   const written = index.statement('SELECT program FROM versions WHERE version = ?').get(version)
-  const header = `${JSON.stringify({ schema_version: Math.max(journalSchema, schema), lake, version, program: written?.['program'] })}\n`
+  const header = `${JSON.stringify({ schema_version: layoutNumber, lake, version, program: written?.['program'] })}\n`
   // The header stands in plain text, so that a program that knows no compression still reads who wrote it.
   await disk.write(temporary, header)
   await pipeline(linesOfIndex(index, header), createZstdCompress(), writeStream(temporary, 'a'))
@@ -50,10 +49,9 @@ async function foldNow(disk: Disk, index: Foldable): Promise<number> {
 function* linesOfIndex(index: Foldable, header: string): Generator<string> {
   const hash = createHash('sha256').update(header)
   let chunk = ''
-  for (const table of index.tables())
+  // The notes record the stamps.
+  for (const table of index.tables().filter((name) => name !== 'stamps'))
     for (const row of index.rowsOf(table)) {
-      // A note tells of its stamp itself.
-      if (table === 'stamps' && isFromNote(row)) continue
       chunk += `${JSON.stringify([table, row])}\n`
       if (chunk.length <= flushBytes) continue
       hash.update(chunk)
@@ -120,7 +118,7 @@ async function* provedLines(root: string, name: string): AsyncGenerator<string> 
   if (held !== JSON.stringify({ sha256: hash.digest('hex') })) throw torn(name)
 }
 
-/** The lines of a checkpoint, the header first; only a line feed ends one. Those of older programs are not compressed. */
+/** The lines of a checkpoint, the header first; only a line feed ends one. */
 async function* checkpointLines(path: string): AsyncGenerator<string> {
   let rest = ''
   const decoder = new StringDecoder('utf8')
@@ -155,7 +153,7 @@ function takeLine(index: Index, line: string, first: boolean, version: number): 
   const name = checkpointFile(version)
   if (first === Array.isArray(read)) throw torn(name)
   if (!Array.isArray(read)) {
-    refuseNewer(read.schema_version, name, read.program)
+    refuseOtherLayout(read.schema_version, name, read.program)
     if (read.version !== version) throw torn(name)
     return
   }

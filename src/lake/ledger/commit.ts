@@ -1,12 +1,4 @@
-import {
-  type NamedState,
-  type CoverageRow,
-  encodeEntry,
-  type Entry,
-  type FileEntry,
-  type Json,
-  type Provider,
-} from './entry.ts'
+import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Json } from './entry.ts'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { eachChunk, linkAbove } from '../store/files.ts'
@@ -30,7 +22,7 @@ import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker, refuseMirror, setMarker } from '../store/marker.ts'
 import { pointsOf, within } from './apply.ts'
-import { makeLakeFolder } from '../store/private.ts'
+import { makeLakeFolder } from '../store/private-folders.ts'
 import { appendFacts, type FactLine, type RunFacts } from './run-facts.ts'
 
 export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
@@ -51,7 +43,7 @@ export async function commit(
   await refuseMirror(ledger.root)
   await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
-    const head = await bringForward(ledger, await ledger.catchUp(), deps)
+    const head = await ledger.catchUp()
     const issued = await issueTicket(ledger.root, head, deps)
     const ticket = instant === undefined ? issued : { ...issued, committed_at: instant }
     const whole = typeof draft === 'function' ? await draft(ticket) : draft
@@ -62,19 +54,6 @@ export async function commit(
   } catch (error) {
     throw diskError(error, 'commit')
   }
-}
-
-/** A lake of an older layout becomes one of this program's before anything else is written to it. */
-async function bringForward(ledger: Ledger, head: Head, deps: CommitDeps): Promise<Head> {
-  const step = migration(ledger, head.provider)
-  if (!step) return head
-  await publish(
-    ledger,
-    deps.disk ?? realDisk,
-    newsOf(ledger, head, await issueTicket(ledger.root, head, deps), step, deps.program),
-    step,
-  )
-  return ledger.head()
 }
 
 /** The id is the journal's; before the first entry that of the marker, which a first commit that was killed left. */
@@ -242,7 +221,7 @@ async function noteLines(
     ([key, value]) => [key, { at: at.committed_at, value }] as const,
   )
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
-  const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not asked' && !inEntry?.has(row))
+  const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not requested' && !inEntry?.has(row))
   const { requests = [], verified = [] } = inEntry ? {} : draft
   const line: FactLine = {
     after: at.version,
@@ -279,54 +258,4 @@ export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = r
   } catch (error) {
     throw diskError(error, 'writing the run down')
   }
-}
-
-/*
- * How a change of layout goes in. `journalSchema` (entry.ts) is what entries, checkpoints and footers of this program
- * say; it rises with every set of changes that an older program would misread, and an older program then refuses the
- * lake. A lake of an older schema is read as it is, by every reading command; the first commit of a newer program makes
- * a version of its own before anything else is written (job `migrate`), which names each step of the list below.
- *
- *   - A new key of an entry or of its rows: optional in entry.ts (older entries lack it), told in
- *     one word in `about` of the newest step.
- *   - A new table, column or key of the index: src/lake/ledger/sql, and one more for `indexSchema` (ledger.ts); it is made
- *     anew from the journal, in every lake, without a commit.
- *   - State that a lake of before needs: `state` of the step.
- *   - Another set of changes, after a release: one more for `journalSchema`, a new step, and new lakes in test/lakes.
- */
-
-/** A step from one schema of the lake to the next. */
-interface Migration {
-  /** The schema that the lake has afterwards. */
-  readonly to: number
-  /** What it does, for people: it becomes part of the journal. */
-  readonly about: string
-  /** State that older lakes lack. */
-  readonly state?: (ledger: Ledger) => NamedState
-}
-
-/** Every step since schema 1, ascending; the last one leads to the schema that this program writes. */
-const migrations: readonly Migration[] = [
-  {
-    to: 2,
-    about:
-      'a marker; stamps as notes; accepted violations; the clock of each answer; entries are checked, and one may name the entry that it replaces; types of values; recent files',
-  },
-  { to: 3, about: 'digests of the points of each series and month; what was lost and came again' },
-  { to: 4, about: 'a log of all entries and a tree over the state after each, for heads and certificates' },
-]
-
-/** The draft of the version that brings a lake of an older schema forward; undefined where there is nothing to do. */
-export function migration(
-  ledger: Ledger,
-  provider: Provider | null,
-  steps: readonly Migration[] = migrations,
-): Draft | undefined {
-  const { schema, version } = ledger.head()
-  const due = steps.filter(({ to }) => to > schema)
-  const newest = due.at(-1)
-  if (!newest || !provider) return undefined
-  const state = Object.assign({}, ...due.map((step) => step.state?.(ledger) ?? {})) as NamedState
-  const about = due.map(({ to, about: words }) => `${to}: ${words}`)
-  return { job: 'migrate', run: `migrate-${newest.to}-${version + 1}`, provider, state, further: { migration: about } }
 }

@@ -72,7 +72,7 @@ export function isLost({ state, reason }: Pick<CoverageRow, 'state' | 'reason'>)
 
 /** Whether a window was answered: neither in vain nor not at all. */
 export function isAnswer({ state }: Pick<CoverageRow, 'state'>): boolean {
-  return state !== 'failed' && state !== 'not asked'
+  return state !== 'failed' && state !== 'not requested'
 }
 
 /** Whether every point of the window is held, as far as its answer told. */

@@ -1,5 +1,5 @@
 import { mirrorOf, readMarker } from '../store/marker.ts'
-import { heldCopies } from './held-runs.ts'
+import { heldCopies } from './run-queries.ts'
 import { listJournal } from './journal.ts'
 import type { Ledger } from './ledger.ts'
 import type { Index } from './index-rows.ts'

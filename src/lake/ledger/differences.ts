@@ -152,12 +152,19 @@ export function isAccepted(index: Index, { series, t, kind, offered }: Violation
   return row !== undefined
 }
 
-/** The hull of what is open, and not accepted, of incidents, by series: to be asked again. */
-export function openIncidents(index: Index): Map<string, { readonly since: number; readonly until: number }> {
+/** Differences of an answer that lacked several stored points: less than an incident, and as likely an outage. */
+const ofOutage = `v.kind = 'vanished' AND v.request IN (SELECT request FROM violations
+  WHERE kind = 'vanished' AND incident = '' GROUP BY request HAVING count(*) > 1)`
+
+/**
+ * Windows to request again, by series: the hull of open differences that may end by themselves, which are those of incidents
+ * and of outages. What a person acknowledged is none of them.
+ */
+export function openDifferences(index: Index): Map<string, { readonly since: number; readonly until: number }> {
   const rows = index.statement(
     `SELECT s.id, min(v.t) AS since, max(max(v.until, v.t + 1)) AS until FROM violations v JOIN series s ON s.n = v.series
-     LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON a.id = v.incident
-     WHERE v.incident <> '' AND p.series IS NULL AND a.id IS NULL GROUP BY s.id`,
+     LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON ${acceptedToo}
+     WHERE (v.incident <> '' OR ${ofOutage}) AND p.series IS NULL AND a.id IS NULL GROUP BY s.id`,
   )
   return new Map(rows.all().map((row) => [String(row['id']), hullOf(row)]))
 }

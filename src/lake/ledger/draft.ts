@@ -6,12 +6,10 @@ import {
   type EntryParts,
   type FileEntry,
   type Finding,
-  journalSchema,
+  layoutNumber,
   type Json,
-  type NamedState,
   type Provider,
   type SeriesRow,
-  vintagesSchema,
   type Violation,
 } from './entry.ts'
 import type { During } from '../../base/stopwatch.ts'
@@ -58,14 +56,9 @@ export interface Ticket {
 /** The piece of state that names the metrics whose points may have several vintages. */
 export const revisableKey = 'revisable'
 
-/** The schema of an entry with this state, in a lake whose entries were of that one before. */
-export function schemaOf(state: NamedState | undefined, before = journalSchema): number {
-  return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
-}
-
 /** The metadata in the footers of a commit's files. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
-  return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: String(journalSchema) }
+  return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: String(layoutNumber) }
 }
 
 /** A file that waits in the spool, or (`temporary` null) one of the lake to be listed under another label. */
@@ -130,7 +123,7 @@ export interface Version {
   readonly violations_added: number
 }
 
-/** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read. */
+/** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read, the state without its root until it is rehearsed. */
 export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft, program: string): Entry {
   checkFiles(ledger, draft)
   const rules = draft.rules && draft.rules.digest !== heldRules(ledger)?.digest ? draft.rules : null
@@ -139,7 +132,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   )
   return {
     ...draft.further,
-    schema_version: schemaOf(Object.fromEntries(state), head.schema),
+    schema_version: layoutNumber,
     lake: ticket.lake,
     version: ticket.version,
     previous: head.digest,
@@ -158,9 +151,9 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     findings: newFindings(ledger, draft.findings ?? []),
     requests: draft.requests ?? [],
     verified: draft.verified ?? [],
-    stamps: draft.stamps ?? [],
     rules,
     state: Object.fromEntries(state),
+    root: '',
   }
 }
 
@@ -176,19 +169,8 @@ const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length 
 
 /** Whether an entry needs a version of its own. Series alone, requests and verified windows do not. */
 export function needsVersion(entry: Entry, head: Head, draft: Draft): boolean {
-  const { files, progress, coverage, violations, incidents, passed, accepted, findings, stamps, rules, state } = entry
-  const lists = [
-    files.remove,
-    files.drop,
-    progress,
-    coverage,
-    violations,
-    incidents,
-    passed,
-    accepted,
-    findings,
-    stamps,
-  ]
+  const { files, progress, coverage, violations, incidents, passed, accepted, findings, rules, state } = entry
+  const lists = [files.remove, files.drop, progress, coverage, violations, incidents, passed, accepted, findings]
   if ([...lists, draft.add, Object.keys(state), Object.keys(entry.days ?? {})].some(isFilled) || rules !== null)
     return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { LakeError } from '../../base/errors.ts'
+import { checksOf, requestColumns } from './columns.ts'
 import {
   count,
   flag,
@@ -21,10 +22,11 @@ import {
 
 export type { Json }
 
-/** The version of the journal's format that this program writes. */
-export const journalSchema = 4
-/** The version of the format for lakes with vintages, the newest that this program reads: an older reader would take each vintage for a point. */
-export const vintagesSchema = 5
+/**
+ * Number of the lake's layout: what entries, checkpoints and footers of data files carry. A program reads and writes one
+ * layout only. The number rises with every change that a program before it would misread; it is not the program's version.
+ */
+export const layoutNumber = 6
 
 /** Who answered: one identity per API, and whether the data are made up. */
 export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
@@ -73,8 +75,8 @@ const monthSum: ValueCheck<string> = (value) =>
 
 /**
  * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. `digests`:
- * what it adds to the count and the digest of each month, see `MonthDigest`. Left out by entries before schema 3. `vintages`:
- * how many of the points are further vintages of points that had a value; left out where none.
+ * what it adds to the count and the digest of each month, see `MonthDigest`; left out if no month changes. `vintages`: how
+ * many of the points are further vintages of points that had a value; left out if there are none.
  */
 const progressFields = {
   series: text,
@@ -89,7 +91,7 @@ const progressFields = {
 
 /**
  * Points of a month (`2024-06`) that went with a file, in the hull `[since, until)` of their windows: how many, and their
- * digest; null where older programs brought some of the series, which told none.
+ * digest; null if the ledger does not know the digests of all points of the series.
  */
 export const forgottenFields = {
   series: text,
@@ -107,9 +109,9 @@ const regainedFields = { series: text, month: text, points: count, proven: flag 
 export const windowFields = {
   since: whole,
   until: whole,
-  /** `not asked`: planned by a run that ended before. */
-  state: oneOf('covered', 'empty', 'unsupported', 'failed', 'not asked'),
-  /** Why, or `awaiting` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
+  /** `not requested`: planned by a run that ended before. */
+  state: oneOf('covered', 'empty', 'unsupported', 'failed', 'not requested'),
+  /** Why, or `pending` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
   reason: orNull(text),
   /** Seconds. */
   asked_at: real,
@@ -176,28 +178,8 @@ export const valueTypeFields = {
   ruled_at: orNull(whole),
 }
 
-/** One request to an API: the facts, never the key. Ranges in seconds, `asked_at` in microseconds. */
-export const requestFields = {
-  id: text,
-  run: text,
-  api: oneOf('metrics', 'registry'),
-  path: text,
-  query: mapOf(text),
-  series: orNull(text),
-  since: orNull(real),
-  until: orNull(real),
-  status: orNull(whole),
-  outcome: text,
-  points: orNull(count),
-  bytes: orNull(count),
-  credits: orNull(real),
-  attempts: count,
-  asked_at: real,
-  seconds: orNull(real),
-  detail: json,
-  /** The provider's `Date` and `Age`, in seconds; left out where it showed none. */
-  clock: maybe(shape({ date: real, age: real })),
-}
+/** One request to an API: its columns in `columns.ts`. */
+export const requestFields = checksOf(requestColumns)
 
 /** A window (seconds) that was asked again and compared, `at` in microseconds. */
 export const verifiedFields = { series: text, since: whole, until: whole, at: real, result: text }
@@ -237,34 +219,32 @@ const entryFields = {
   files: shape({ add: listOf(shape(fileFields)), remove: listOf(text), drop: listOf(text) }),
   series: listOf(shape(seriesFields)),
   progress: listOf(shape(progressFields)),
-  /** Left out, as the next, by entries before schema 3 and where there are none. */
+  /** Points that were lost with files; left out if there are none. */
   forgotten: maybe(listOf(shape(forgottenFields))),
+  /** Points that were lost and received again; left out if there are none. */
   regained: maybe(listOf(shape(regainedFields))),
   /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
   uncovered: maybe(listOf(shape({ series: text, since: whole, until: whole }))),
   coverage: listOf(shape({ series: text, ...windowFields })),
   violations: listOf(shape(violationFields)),
-  /** Left out, as the next, by entries of earlier programs and where there are none; `passed` before what is found. */
+  /** Incidents; left out if there are none. */
   incidents: maybe(listOf(shape(incidentFields))),
+  /** Violations that were reverted upstream, applied before `violations` and `incidents`; left out if there are none. */
   passed: maybe(listOf(shape(passedFields))),
-  /** Left out by entries before schema 2 and where there are none. */
+  /** Violations that a person acknowledged; left out if there are none. */
   accepted: maybe(listOf(shape(acceptedFields))),
   findings: listOf(shape(findingFields)),
-  /** Left out, as the next, by entries before schema 2 and where there are none. */
+  /** Types of values; left out if there are none. */
   value_types: maybe(listOf(shape(valueTypeFields))),
   /** Metrics of whose types nothing said before holds any more; before `value_types`. */
   retyped: maybe(listOf(text)),
   requests: listOf(shape(requestFields)),
   verified: listOf(shape(verifiedFields)),
-  /** Stamps of older lakes; now each is a note next to the journal. */
-  stamps: listOf(shape(stampFields)),
   rules: orNull(shape(ruleFields)),
-  /** What came to tables of the registry: SHA-256 of the rows. Only entries of earlier programs tell it. */
-  tables: maybe(mapOf(text)),
   /** By published table of the registry the days that are other ones now (src/sources/registry/digests.ts); `''`: without rows. */
   days: maybe(mapOf(mapOf(text))),
-  /** The value of the state after it (src/base/merkle/state.ts); left out by entries before schema 4. */
-  root: maybe(text),
+  /** The value of the state after it (src/base/merkle/state.ts). */
+  root: text,
   /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
   state: mapOf(json),
 }
@@ -346,7 +326,7 @@ export function encodeEntry(entry: Entry): { text: string; digest: string } {
 export function decodeEntry(text: string, name: string): { entry: Entry; digest: string } {
   const { body, digest } = openSealed(text, `journal entry ${name}`)
   const entry = JSON.parse(body) as Entry
-  refuseNewer(entry.schema_version, name, entry.program)
+  refuseOtherLayout(entry.schema_version, name, entry.program)
   checkEntry(entry, name)
   return { entry, digest }
 }
@@ -363,18 +343,28 @@ function checkEntry(value: unknown, name: string): void {
   })
 }
 
-/** Refuses what a newer program wrote; `program` is what it says that it was written by. */
-export function refuseNewer(schema: unknown, name: string, program?: unknown): void {
-  if (typeof schema === 'number' && schema <= vintagesSchema) return
-  // The layout has a number of its own: the program that wrote it may bear the version of this one.
+/** Refuses what a program of a different layout wrote; `program` is the name and version that it recorded. */
+export function refuseOtherLayout(layout: unknown, name: string, program?: unknown): void {
+  if (layout === layoutNumber) return
   const by = typeof program === 'string' && /^pitlake \d+\.\d+\.\d+[-.\w]*$/.test(program) ? ` (${program})` : ''
   throw new LakeError('usage', {
     subject: `journal entry ${name}`,
-    expected: `layout ${vintagesSchema} or earlier`,
-    got: String(schema),
-    next: `this lake has a newer layout and was written by a newer pitlake${by}: update the program (npm install pitlake@latest)`,
+    expected: `layout ${layoutNumber}`,
+    got: String(layout),
+    next: isUnreleased(layout)
+      ? remakeHint
+      : `this lake has a newer layout and was written by a newer pitlake${by}: update the program (npm install pitlake@latest)`,
   })
 }
+
+/** Whether only programs that were never released wrote a layout. */
+export function isUnreleased(layout: unknown): boolean {
+  return typeof layout === 'number' && layout < layoutNumber
+}
+
+/** The advice for a lake or a file of a layout that only unreleased programs wrote. */
+export const remakeHint =
+  'made by an unreleased version of pitlake: make it anew in an empty folder (pitlake fetch --data FOLDER)'
 
 function torn(name: string, got: string): LakeError {
   return new LakeError('integrity', {

@@ -29,7 +29,7 @@ import {
 } from './entry.ts'
 import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
 import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
-import { type ArchivedState, fromState } from './archive.ts'
+import { type ArchivedState, fromState } from './archived-rows.ts'
 
 const heldFile = rowOf({
   ...fileFields,
@@ -169,9 +169,9 @@ export function heldCoverage(index: Index, series?: readonly string[]): Map<stri
 const violationOf = rowOf({
   ...violationFields,
   added_version: count,
-  accepted_at: orNull(real),
+  acknowledged_at: orNull(real),
   why: orNull(text),
-  passed_at: orNull(real),
+  reverted_at: orNull(real),
   incident: orNull(text),
   until: orNull(real),
   points: count,
@@ -197,11 +197,11 @@ export interface HeldViolation {
   /** The version whose commit recorded it. */
   readonly added_version: number
   /** When a person acknowledged it, microseconds; null if nobody has. */
-  readonly accepted_at: Micros | null
+  readonly acknowledged_at: Micros | null
   /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
   /** When it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
-  readonly passed_at: Micros | null
+  readonly reverted_at: Micros | null
   /** Id of the incident to which it belongs; null for a single violation. */
   readonly incident: string | null
   /** The end of a half-open window whose points were all missing, in seconds; null for a single point. */
@@ -216,7 +216,7 @@ export function heldViolations(index: Index, series?: string): HeldViolation[] {
   const rows = index
     .statement(
       `SELECT s.id AS series, v.t, v.kind, v.stored, v.offered, v.stored_at, v.offered_at, v.request, v.added_version,
-         a.at AS accepted_at, a.why, w.committed_at AS passed_at, nullif(v.incident, '') AS incident,
+         a.at AS acknowledged_at, a.why, w.committed_at AS reverted_at, nullif(v.incident, '') AS incident,
          nullif(v.until, 0) AS until, v.points
        FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo}
          LEFT JOIN passed p ON ${passedToo} LEFT JOIN versions w ON w.version = p.added_version ${where}
@@ -343,7 +343,7 @@ const stampOf = rowOf(stampFields)
 
 /** Every stamp, oldest first. */
 export function heldStamps(index: Index): Stamp[] {
-  return index.statement('SELECT * FROM stamps ORDER BY added_version, id').all().map(stampOf)
+  return index.statement('SELECT * FROM stamps ORDER BY version, id').all().map(stampOf)
 }
 
 const summaryOf = rowOf({
@@ -352,13 +352,13 @@ const summaryOf = rowOf({
   points: real,
   files: count,
   bytes: real,
-  windows: shape({ covered: count, empty: count, unsupported: count, failed: count, not_asked: count }),
+  windows: shape({ covered: count, empty: count, unsupported: count, failed: count, not_requested: count }),
   gaps: count,
-  awaiting: count,
+  pending: count,
   violations: count,
   incidents: count,
-  accepted: count,
-  passed: count,
+  acknowledged: count,
+  reverted: count,
   findings: count,
   newest: orNull(real),
 })
@@ -374,26 +374,26 @@ export interface LakeSummary {
   readonly files: number
   /** Bytes of these files. */
   readonly bytes: number
-  /** Live coverage ranges by state; `not_asked` counts the state `not asked`. */
+  /** Live coverage ranges by state; `not_requested` counts the state `not requested`. */
   readonly windows: {
     readonly covered: number
     readonly empty: number
     readonly unsupported: number
     readonly failed: number
-    readonly not_asked: number
+    readonly not_requested: number
   }
   /** Coverage ranges with missing points, and refused ones of series that have points. */
   readonly gaps: number
   /** Coverage ranges whose points the provider has not published yet. */
-  readonly awaiting: number
+  readonly pending: number
   /** Open violations; an incident counts as one. */
   readonly violations: number
   /** Incidents among the open violations. */
   readonly incidents: number
   /** Acknowledged violations. */
-  readonly accepted: number
+  readonly acknowledged: number
   /** Violations that were reverted upstream before anybody acknowledged them. */
-  readonly passed: number
+  readonly reverted: number
   /** Contradictions of clocks. */
   readonly findings: number
   /** The largest stored `t`, in seconds; null if no point is stored. */
@@ -410,14 +410,14 @@ export function summary(index: Index): LakeSummary {
          (SELECT max(bytes) AS bytes FROM files WHERE removed_version IS NULL GROUP BY path)) files,
        (SELECT json_object('covered', count(*) FILTER (WHERE state = 'covered'), 'empty', count(*) FILTER (WHERE state = 'empty'),
            'unsupported', count(*) FILTER (WHERE state = 'unsupported'), 'failed', count(*) FILTER (WHERE state = 'failed'),
-           'not_asked', count(*) FILTER (WHERE state = 'not asked')) AS windows,
+           'not_requested', count(*) FILTER (WHERE state = 'not requested')) AS windows,
          count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps,
-         count(*) FILTER (WHERE reason = 'awaiting') AS awaiting FROM coverage WHERE removed_version IS NULL) windows,
-       (SELECT open AS violations, incidents, accepted, unaccepted - open AS passed FROM
+         count(*) FILTER (WHERE reason = 'pending') AS pending FROM coverage WHERE removed_version IS NULL) windows,
+       (SELECT open AS violations, incidents, acknowledged, unacknowledged - open AS reverted FROM
          (SELECT count(DISTINCT one) FILTER (WHERE a.id IS NULL AND p.series IS NULL) AS open,
             count(DISTINCT nullif(v.incident, '')) FILTER (WHERE a.id IS NULL AND p.series IS NULL) AS incidents,
-            count(DISTINCT one) FILTER (WHERE a.id IS NOT NULL) AS accepted,
-            count(DISTINCT one) FILTER (WHERE a.id IS NULL) AS unaccepted
+            count(DISTINCT one) FILTER (WHERE a.id IS NOT NULL) AS acknowledged,
+            count(DISTINCT one) FILTER (WHERE a.id IS NULL) AS unacknowledged
           FROM (SELECT *, CASE incident WHEN '' THEN json_array(series, t, kind, offered_key) ELSE incident END AS one
             FROM violations) v LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON ${acceptedToo})) violations`,
   )

@@ -36,6 +36,7 @@ function refuse(column: string, wrong: string): never {
 
 /** A cell as what the index keeps in its column, and nothing else. */
 export function read<T>(check: ValueCheck<T>, cell: IndexCell | undefined, column: string): T {
+  if (check.optional === true && cell === null) return proven(check, undefined, column)
   return proven(check, check.nested === true && cell !== null ? parsed(cell, column) : cell, column)
 }
 
@@ -94,14 +95,16 @@ function plain(value: unknown): unknown {
   return members
 }
 
-/** The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text. */
+/** The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text, what is left out is NULL. */
 export function cellsOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(columns: S) {
   const checks = Object.entries(columns)
-  return (record: Readonly<Record<keyof S, unknown>>): Record<string, IndexCell> => {
+  return (record: Shaped<S>): Record<string, IndexCell> => {
     const cells: Record<string, IndexCell> = {}
     for (const [column, check] of checks) {
-      const value = record[column] ?? null
-      cells[column] = check.nested === true ? JSON.stringify(value) : (value as IndexCell)
+      const value = (record as Readonly<Record<string, unknown>>)[column]
+      const isLeftOut = value === undefined && check.optional === true
+      cells[column] =
+        check.nested === true && !isLeftOut ? JSON.stringify(value ?? null) : ((value ?? null) as IndexCell)
     }
     return cells
   }

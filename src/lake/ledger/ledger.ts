@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { isThere } from '../store/files.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applyEntry, applyFacts, setMeta } from './apply.ts'
-import { isBegun, refuseStranger } from '../store/begin.ts'
+import { isBegun, refuseStranger } from '../store/new-lake.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   busyMilliseconds,
@@ -18,20 +18,31 @@ import {
   unfinished,
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
-import { decodeEntry, type Provider, providerFields } from './entry.ts'
+import { createTableSql, ledgerTables } from './columns.ts'
+import { decodeEntry, type Provider, providerFields, sha256 } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { writeLiveDigest } from './live-digest.ts'
-import { heldRoot, tellTree } from './state-tree.ts'
+import { heldRoot } from './state-tree.ts'
 import { type Index, type IndexRow, parsed, proven, type Statement } from './index-rows.ts'
 import { real, shape, text, type ValueCheck, whole } from '../../base/value-checks.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { takeStamps } from './stamps.ts'
 
-/** Raised with every change of src/lake/ledger/sql: an index of another shape is made anew from the journal. */
-const indexSchema = 9
-const tables = new URL('sql/', import.meta.url)
+const statementFolder = new URL('sql/', import.meta.url)
+let knownStatements: readonly string[] | undefined
+
+/** The statements that make the tables of the index. */
+function indexStatements(): readonly string[] {
+  const declared = Object.entries(ledgerTables).map(([name, table]) => createTableSql(name, table))
+  return (knownStatements ??= [...textsIn(statementFolder).map(([, text]) => text), ...declared])
+}
+
+/** A number for the shape of the index: an index of another shape is made anew from the journal. */
+export function indexShape(): number {
+  const statements = indexStatements().map((text) => text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim())
+  return Number.parseInt(sha256(statements.join('\n')).slice(0, 12), 16)
+}
 
 /** The newest version in the index. */
 export interface Head {
@@ -39,8 +50,6 @@ export interface Head {
   readonly lake: string | null
   /** 0 until the first commit. */
   readonly version: number
-  /** The schema of the journal's newest entry; 1 if none is recorded. */
-  readonly schema: number
   /** SHA-256 of the newest entry; null until the first commit. */
   readonly digest: string | null
   /** Microseconds; 0 until the first commit. */
@@ -127,7 +136,7 @@ export class Ledger implements Index {
     try {
       database = isThere(path) ? open(path) : undefined
       const ledger = database && new Ledger(root, database)
-      const own = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexSchema
+      const own = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexShape()
       if (own && ledger.head().version >= 0) return ledger
     } catch {
       // what SQLite cannot read is no index; whoever needs one finds out what is wrong, or makes it anew
@@ -200,7 +209,6 @@ export class Ledger implements Index {
     return {
       lake: told('lake', text) ?? null,
       version: told('version', whole) ?? 0,
-      schema: told('journal_schema', whole) ?? 1,
       digest: told('digest', text) ?? null,
       committed_at: told('committed_at', whole) ?? 0,
       provider: told('provider', shape(providerFields)) ?? null,
@@ -302,7 +310,7 @@ export class Ledger implements Index {
     try {
       const shape = this.#hasTables() ? this.#told()('schema', real) : undefined
       if (shape === undefined) this.#createTables()
-      if (shape === undefined || shape === indexSchema) {
+      if (shape === undefined || shape === indexShape()) {
         await this.#prove()
         return this
       }
@@ -311,7 +319,7 @@ export class Ledger implements Index {
       throw error
     }
     this.close()
-    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexSchema)
+    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexShape())
   }
 
   /** The entry that the index ends with must still be the one in the journal. */
@@ -335,9 +343,7 @@ export class Ledger implements Index {
     for (const held of usable) {
       try {
         return await readCheckpoint(this.root, held, this, () => {
-          setMeta(this, 'schema', indexSchema)
-          writeLiveDigest(this)
-          tellTree(this)
+          setMeta(this, 'schema', indexShape())
         })
       } catch (error) {
         if (folded && held === usable.at(-1)) throw error
@@ -351,8 +357,8 @@ export class Ledger implements Index {
 
   #createTables(): void {
     this.transaction(() => {
-      for (const [, text] of textsIn(tables)) this.exec(text)
-      setMeta(this, 'schema', indexSchema)
+      for (const statement of indexStatements()) this.exec(statement)
+      setMeta(this, 'schema', indexShape())
     })
   }
 

@@ -33,21 +33,15 @@ export function liveRows(index: Index, path?: string): IndexRow[] {
   return found.all(...(path === undefined ? [] : [path]))
 }
 
-/** Reads the digest of the live files from the index; undefined if an older checkpoint did not record it. */
-export function readLiveDigest(index: Index): string | undefined {
+/** Reads the digest of the live files from the index; that of no file before the first entry. */
+export function readLiveDigest(index: Index): string {
   const row = index.statement('SELECT value FROM meta WHERE key = ?').get(liveKey)
-  return row === undefined ? undefined : String(JSON.parse(String(row['value'])))
-}
-
-/** Records the digest of the live files in an index whose checkpoint did not contain it. */
-export function writeLiveDigest(index: Index): void {
-  const tell = index.statement('INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)')
-  tell.run(liveKey, JSON.stringify(withRows('0', liveRows(index))))
+  return row === undefined ? '0' : String(JSON.parse(String(row['value'])))
 }
 
 /** Whether the files that the index lists are those that its entries named. */
 export function listsAll(index: Index): boolean {
-  return (readLiveDigest(index) ?? '0') === withRows('0', liveRows(index))
+  return readLiveDigest(index) === withRows('0', liveRows(index))
 }
 
 /** Refuses an index that lists other files than the journal: views over it would answer short, and a sweep would take them. */

@@ -55,7 +55,7 @@ export function heldMonths(index: Index, series: number, some: readonly string[]
   return new Map(
     rows.map(({ month, points, digest, chain }) => [
       String(month),
-      // Earlier programs digested lines instead of records: what they told is as good as nothing.
+      // `-` stands for a chain that nobody knows.
       {
         points: Number(points),
         digest: String(digest),

@@ -19,6 +19,9 @@ export function refusalWords(kind: keyof typeof begins, words: string): string {
   return `${begins[kind][1]}${words}`
 }
 
+/** Whether the words of a refusal of a path are those of a 404, which may mean a single series. */
+export const isGone = (words: string): boolean => words.startsWith(begins.gone[1])
+
 /** The reason of a window in which a series that has points is refused. */
 export function alarmReason(since: Instant, words: string): string {
   return `refused since ${formatInstant(since)}: ${words}`

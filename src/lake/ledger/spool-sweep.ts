@@ -1,5 +1,5 @@
 import { isFolder, isThere } from '../store/files.ts'
-import { ownData } from '../store/begin.ts'
+import { ownData } from '../store/new-lake.ts'
 import { posix } from 'node:path'
 import type { CommitDeps } from './commit.ts'
 import { type Disk, diskError, entriesIn, realDisk } from '../store/disk.ts'
@@ -18,7 +18,7 @@ import {
 import { Ledger } from './ledger.ts'
 import { isFree, lockCommit, tryLock } from '../store/lock.ts'
 import { markerOf, readMarker } from '../store/marker.ts'
-import { closePrivate, makeLakeFolder } from '../store/private.ts'
+import { closePrivate, makeLakeFolder } from '../store/private-folders.ts'
 import type { Micros } from '../../base/time.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
@@ -70,7 +70,7 @@ function spoolLock(run: string): string {
 
 /**
  * What no entry names and no living run owns, as far as it is ours beyond doubt: names of the program's own pattern, in
- * the folders of a lake that bears its marker (a lake of before the marker its journal), through no link. A file of a
+ * the folders of a lake that bears its marker, through no link. A file of a
  * version that the journal has not reached is no orphan, unless `later` is told: its journal is lost. Finds only, takes
  * nothing away; hold the commit lock to act on it.
  */
@@ -78,7 +78,7 @@ export async function findOrphans(ledger: Ledger, later = false): Promise<string
   const { root } = ledger
   const { lake, version } = ledger.head()
   const orphans: string[] = []
-  if (version === 0 ? (await readMarker(root)) !== null : (await markerOf(root, lake)) !== 'other') {
+  if (version === 0 ? (await readMarker(root)) !== null : (await markerOf(root, lake)) === 'own') {
     for (const path of await unknownToJournal(ledger)) if (later || !isLater(path, version)) orphans.push(path)
     for (const name of await realNames(root, places.journal, 'file'))
       if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)

@@ -80,18 +80,13 @@ export async function takeStamps(
   for (const id of await listStamps(root)) {
     if (known.get(id)) continue
     const stamp = await readStamp(root, id).catch(() => undefined)
-    if (stamp?.lake === head.lake && stamp.version <= head.version) applyStamp(index, stamp, stamp.version)
+    if (stamp?.lake === head.lake && stamp.version <= head.version) applyStamp(index, stamp)
   }
-}
-
-/** Whether a row of the index comes from a note: it counts to the version that it pins, one of the journal to a later one. */
-export function isFromNote(row: { readonly version?: unknown; readonly added_version?: unknown }): boolean {
-  return row.version === row.added_version
 }
 
 /** The ids that the index knows from notes which are not there any more. */
 export async function lostStamps(index: Index, root: string): Promise<string[]> {
-  const rows = index.statement('SELECT id, version, added_version FROM stamps ORDER BY id').all().filter(isFromNote)
+  const rows = index.statement('SELECT id FROM stamps ORDER BY id').all()
   const lost: string[] = []
   for (const { id } of rows) if (!(await exists(inLake(root, stampFile(String(id)))))) lost.push(String(id))
   return lost

@@ -1,15 +1,15 @@
-import { entryLeaf, type Named, treeValue } from '../../base/merkle/state.ts'
+import { type Named, treeValue } from '../../base/merkle/state.ts'
 import { canonical, type Entry, type NamedState, type Progress, sha256 } from './entry.ts'
-import { type Index, parsed } from './index-rows.ts'
+import type { Index } from './index-rows.ts'
 
 /** The parts of an entry that change the signed state of the log. */
-type StateChange = Partial<Pick<Entry, 'rules' | 'tables' | 'days'>> & {
+type StateChange = Partial<Pick<Entry, 'rules' | 'days'>> & {
   readonly state: NamedState
   readonly progress: readonly Pick<Progress, 'series' | 'digests'>[]
 }
 
 /** What of the state an entry changes goes into its tree; the caller has applied the rest of it. */
-export function applyTree(index: Index, { rules, state, tables, days, progress }: StateChange): void {
+export function applyTree(index: Index, { rules, state, days, progress }: StateChange): void {
   const touched = new Set<string>()
   const member = index.statement('INSERT OR REPLACE INTO tree (grp, name, value) VALUES (?, ?, ?)')
   const put = (group: string, name: string, value: string): void => {
@@ -20,12 +20,7 @@ export function applyTree(index: Index, { rules, state, tables, days, progress }
   if (rules) touched.add('rules')
   for (const [group, members] of Object.entries({ rules: (rules?.rules ?? {}) as typeof state, state }))
     for (const [name, value] of Object.entries(members)) put(group, name, sha256(canonical(value)))
-  for (const [table, rows] of Object.entries(tables ?? {})) {
-    const before = index.statement("SELECT value FROM tree WHERE grp = 'registry' AND name = ?").get(table)
-    put('registry', table, sha256(`${String(before?.['value'] ?? '')}\n${rows}`))
-  }
-  // The days of a table stand under its name. What earlier programs told of one is no tree: it goes with the first days.
-  if (days) index.exec("DELETE FROM tree WHERE grp = 'registry' AND value NOT LIKE '% %'")
+  // The days of a table stand under its name.
   for (const [table, own] of Object.entries(days ?? {})) {
     for (const [day, value] of Object.entries(own)) member.run(table, day, value)
     index.exec("DELETE FROM tree WHERE value = ''")
@@ -69,21 +64,6 @@ export function heldMembers(index: Index, group = ''): Named[] {
 /** The value of the state of the lake. */
 export function heldRoot(index: Index): string {
   return treeValue(heldMembers(index))
-}
-
-/** Makes the tree, and the leaves of the log, where a checkpoint of an older program tells none. */
-export function tellTree(index: Index): void {
-  for (const { version, digest } of index.statement('SELECT version, digest FROM versions WHERE leaf IS NULL').all()) {
-    const leaf = entryLeaf(Number(version), String(digest))
-    index.statement('UPDATE versions SET leaf = ? WHERE version = ?').run(leaf, Number(version))
-  }
-  if (index.statement('SELECT 1 FROM tree').get() !== undefined) return
-  const held = index.statement('SELECT rules FROM rules ORDER BY version DESC LIMIT 1').get()
-  const rules = held === undefined ? null : { digest: '', rules: parsed(held['rules'], 'rules') }
-  const pieces = index.statement('SELECT key, value FROM state').all()
-  const state = Object.fromEntries(pieces.map(({ key, value }) => [String(key), parsed(value, String(key))]))
-  const rows = index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all()
-  applyTree(index, { rules, state, progress: rows.map(({ id }) => ({ series: String(id), digests: {} })) })
 }
 
 /** The leaves of the log: one for each version from the first on. */

@@ -28,11 +28,11 @@ export type ListedViolation = {
   /** When it was seen first, microseconds. */
   readonly found_at: Micros
   /** When a person acknowledged it, microseconds; null if nobody has. */
-  readonly accepted_at: Micros | null
+  readonly acknowledged_at: Micros | null
   /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
   /** When it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
-  readonly passed_at: Micros | null
+  readonly reverted_at: Micros | null
   /** What an incident is about; null for a single violation or refusal. */
   readonly incident: IncidentFacts | null
 }
@@ -75,23 +75,45 @@ export function listViolations(ledger: Ledger, { paths, assets, whole = false }:
 }
 
 /** When a violation ended: acknowledged by a person or reverted upstream; null if neither. */
-type ViolationEnd = Pick<ListedViolation, 'accepted_at' | 'passed_at'>
+type ViolationEnd = Pick<ListedViolation, 'acknowledged_at' | 'reverted_at'>
 
 /** Whether a violation is open: neither acknowledged nor reverted upstream. */
-export function isOpenViolation({ accepted_at, passed_at }: ViolationEnd): boolean {
-  return accepted_at === null && passed_at === null
+export function isOpenViolation({ acknowledged_at, reverted_at }: ViolationEnd): boolean {
+  return acknowledged_at === null && reverted_at === null
 }
 
 const unitOf = (one: HeldViolation): string => one.incident ?? violationId(one)
 
 function listed(rows: readonly HeldViolation[]): ListedViolation {
   const [first] = rows as [HeldViolation]
-  const { series, t, kind, stored, offered, offered_at: found_at, accepted_at, why, passed_at, incident: id } = first
-  const alone = { id: violationId(first), series, t, kind, stored, offered, found_at, accepted_at, why, passed_at }
+  const {
+    series,
+    t,
+    kind,
+    stored,
+    offered,
+    offered_at: found_at,
+    acknowledged_at,
+    why,
+    reverted_at,
+    incident: id,
+  } = first
+  const alone = {
+    id: violationId(first),
+    series,
+    t,
+    kind,
+    stored,
+    offered,
+    found_at,
+    acknowledged_at,
+    why,
+    reverted_at,
+  }
   if (id === null) return { ...alone, incident: null }
-  const open = rows.filter((row) => row.passed_at === null)
-  const passed = open.length > 0 ? null : Math.max(...rows.map((row) => row.passed_at ?? 0))
-  const many = { id, kind: 'incident', stored: null, offered: null, passed_at: passed }
+  const open = rows.filter((row) => row.reverted_at === null)
+  const passed = open.length > 0 ? null : Math.max(...rows.map((row) => row.reverted_at ?? 0))
+  const many = { id, kind: 'incident', stored: null, offered: null, reverted_at: passed }
   return { ...alone, ...many, incident: factsOf(rows, open) }
 }
 
@@ -131,7 +153,7 @@ export interface ListedRefusal {
 
 /** Lists the series that have points and are refused, those that pitlake no longer waits for included. */
 export function refusals(ledger: Ledger): ListedRefusal[] {
-  const noted = ledger.statement('SELECT at AS accepted_at, why FROM accepted WHERE id = ?')
+  const noted = ledger.statement('SELECT at AS acknowledged_at, why FROM accepted WHERE id = ?')
   return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
     const refused = rows.filter(
       ({ state, reason }) => (state === 'failed' || state === 'unsupported') && isOfHeld(reason),
@@ -139,24 +161,24 @@ export function refusals(ledger: Ledger): ListedRefusal[] {
     return [...Map.groupBy(refused, ({ reason }) => standingWords(reason ?? ''))].map(([offered, own]) => {
       const t = Math.min(...own.map(({ since }) => since))
       const id = sha256(JSON.stringify([series, 'refused', offered])).slice(0, 12)
-      const { accepted_at, why } = notedOf(noted.get(id) ?? { accepted_at: null, why: null })
+      const { acknowledged_at, why } = notedOf(noted.get(id) ?? { acknowledged_at: null, why: null })
       const { since, words } = readRefusal(offered) ?? { since: null, words: offered }
       const withdrawn = own.every(({ state }) => state === 'unsupported')
-      const about = { found_at: (since ?? t) * 1_000_000, accepted_at, why, passed_at: null, incident: null }
+      const about = { found_at: (since ?? t) * 1_000_000, acknowledged_at, why, reverted_at: null, incident: null }
       const one: ListedViolation = { id, series, t, kind: 'refused', stored: null, offered, ...about }
       return { listed: one, rows: own, since: since ?? t, words, withdrawn }
     })
   })
 }
 
-const notedOf = rowOf({ accepted_at: orNull(real), why: orNull(text) })
+const notedOf = rowOf({ acknowledged_at: orNull(real), why: orNull(text) })
 
 /** Something other than a violation that a person may acknowledge, such as a finding of the registry. */
 interface Elsewhere {
   /** The key of the state that records the acknowledgement. */
   readonly state: string
   /** When a person acknowledged it, microseconds; null if nobody has. */
-  readonly accepted_at: Micros | null
+  readonly acknowledged_at: Micros | null
 }
 
 /** The result of acknowledging violations. */
@@ -166,7 +188,7 @@ export interface Acknowledgement {
   /** Whether a version was made. */
   readonly made: boolean
   /** Ids that were acknowledged now. */
-  readonly accepted: readonly string[]
+  readonly acknowledged: readonly string[]
   /** Ids that were acknowledged before. */
   readonly known: readonly string[]
 }
@@ -189,11 +211,11 @@ export async function acceptViolations(
       const all = new Map(listViolations(ledger, { paths: null, assets: null }).map((one) => [one.id, one]))
       const named = [...new Set(ids)].map((id) => ({
         id,
-        accepted_at: (all.get(id) ?? elsewhere.get(id) ?? unknown(id)).accepted_at,
+        acknowledged_at: (all.get(id) ?? elsewhere.get(id) ?? unknown(id)).acknowledged_at,
       }))
-      const fresh = named.filter(({ accepted_at }) => accepted_at === null)
+      const fresh = named.filter(({ acknowledged_at }) => acknowledged_at === null)
       accepted = fresh.map(({ id }) => id)
-      known = named.filter(({ accepted_at }) => accepted_at !== null).map(({ id }) => id)
+      known = named.filter(({ acknowledged_at }) => acknowledged_at !== null).map(({ id }) => id)
       if (fresh.length === 0) return null
       const notes = fresh.flatMap(({ id }): Accepted[] => {
         const one = all.get(id)
@@ -214,7 +236,7 @@ export async function acceptViolations(
     },
     deps,
   )
-  return { version: version.version, made: version.made, accepted, known }
+  return { version: version.version, made: version.made, acknowledged: accepted, known }
 }
 
 function unknown(id: string): never {

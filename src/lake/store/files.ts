@@ -79,6 +79,17 @@ export async function readInto(path: string, memory: Buffer): Promise<Buffer> {
   return memory.subarray(0, length)
 }
 
+/** The first and the last bytes of a file as text, a byte a character. */
+export async function readEnds(path: string, length: number): Promise<readonly [head: string, tail: string]> {
+  await using file = await open(path)
+  const { size } = await file.stat()
+  const read = async (at: number): Promise<string> => {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at)
+    return buffer.toString('latin1', 0, bytesRead)
+  }
+  return [await read(0), await read(Math.max(0, size - length))]
+}
+
 /** Hands the file over in chunks of a megabyte until `take` says false; returns how many bytes were read. */
 export async function eachChunk(path: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
   const { size } = statSync(path)

@@ -69,6 +69,7 @@ export const places = {
   script: 'lake.sql',
   manifest: 'lake.manifest.json',
   alarms: 'alarms.json',
+  pages: 'pages.json',
 } as const
 
 /** The folders at the top of a lake. */

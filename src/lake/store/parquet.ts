@@ -1,5 +1,5 @@
 import { Engine, quote, quoteList } from './engine.ts'
-import { ownData } from './begin.ts'
+import { ownData } from './new-lake.ts'
 import { statOf } from './disk.ts'
 import { dataVersion, inLake } from './layout.ts'
 import { readMarker } from './marker.ts'

@@ -119,7 +119,7 @@ export async function requireFit(
 }
 
 /** Jobs whose commits may change rows that stand there. */
-const mending: ReadonlySet<string> = new Set(['doctor', 'adopt', 'migrate'])
+const mending: ReadonlySet<string> = new Set(['doctor', 'adopt'])
 
 /** A change that was committed. */
 export interface CommittedChange {

@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import { LakeError, usage } from '../../base/errors.ts'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
 import { decodeEntry } from '../../lake/ledger/entry.ts'
-import { heldStamps, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { isFolded, type Listing } from '../../lake/ledger/journal.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
@@ -291,10 +291,6 @@ async function neededBy({ root, index }: StagedJournal, from: Destination, near?
   }
   for (const file of liveFiles(index)) take(file)
   const listed = await from.list(places.stamps)
-  const before = heldStamps(index)
-  for (const { version } of before)
-    for (const file of liveFiles(index, { version })) if (file.dropped_version === null) take(file)
-  if (before.length > 0) for (const file of listed) if (isCopy(file.path)) take({ ...file, sha256: toldBy(file.path) })
   const notes = await stageNotes(root, from, listed, near)
   const own: string[] = []
   const { lake, version } = index.head()
@@ -307,7 +303,7 @@ async function neededBy({ root, index }: StagedJournal, from: Destination, near?
     own.push(stampFile(id))
   }
   return {
-    /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
+    /** Data files and what stamped results were made with, each once. */
     files: [...files.values()],
     /** Notes of stamped results, staged; after the files that they name. */
     notes: own,
@@ -316,11 +312,6 @@ async function neededBy({ root, index }: StagedJournal, from: Destination, near?
 
 /** Whether a path is one of what `stamp` copies. */
 const isCopy = (path: string): boolean => /^stamps\/[\w-]+\.(?:sql|parquet)$/.test(path)
-
-/** What the name of such a copy says of its digest: stamps of before the notes say nothing else. */
-function toldBy(path: string): string {
-  return /^stamps\/([0-9a-f]{32})\.sql$/.exec(path)?.[1] ?? /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? ''
-}
 
 async function stageNotes(
   root: string,

@@ -2,8 +2,8 @@ import { type Columns, columnsOf, countSeries, footersOf, parquet } from '../../
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { LakeError } from '../../base/errors.ts'
 import { dataVersion, inLake, parsePointsFile, parseRegistryFile, places } from '../../lake/store/layout.ts'
-import { prove, refuseNewerFiles, supersededColumn } from './merge.ts'
-import { type Interval, parseMicros } from '../../base/time.ts'
+import { prove, refuseFilesOfOtherLayouts, supersededColumn } from './merge.ts'
+import { type Interval, type Micros, parseMicros } from '../../base/time.ts'
 import { seriesId } from '../../catalog/series.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { sha256File } from '../../lake/ledger/commit.ts'
@@ -86,7 +86,7 @@ async function proveFound({ engine, root }: LostFolder, lake: string, place: Fil
   // The listing of assets is written without a footer of ours.
   if (footer.lake !== lake && !(footer.lake === null && table === 'metric_assets'))
     return { path, why: footer.lake === null ? 'its footer names no lake' : `it is of the lake ${footer.lake}` }
-  await refuseNewerFiles(engine, [full])
+  await refuseFilesOfOtherLayouts(engine, [full])
   const columns = (await columnsOf(engine, parquet([full]))).filter(({ name }) => name !== supersededColumn)
   const { rows, digest } = await prove(engine, parquet([full]), columns, table)
   if (rows !== footer.rows) return { path, why: 'it holds another number of rows than its footer says' }
@@ -95,13 +95,12 @@ async function proveFound({ engine, root }: LostFolder, lake: string, place: Fil
   return { ...place, version, rows, columns, digest: footer.digest, datedAt: Number(footer.dated ?? 0) }
 }
 
-/** When the run that wrote a file began, as its name tells, in microseconds, and whether it changed dates; 0 where none. */
-export function writtenBy(path: string): { readonly at: number; readonly redate: boolean } {
-  const match = /\/\d+-(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)(\d{3})z-\d+(-redate-)?/.exec(path)
-  if (!match) return { at: 0, redate: false }
-  const [, year, month, day, hour, minute, second, thousandth, redate] = match
-  const at = parseMicros(`${year}-${month}-${day}T${hour}:${minute}:${second}.${thousandth}Z`) ?? 0
-  return { at, redate: redate !== undefined }
+/** When the run that wrote a file began, as the file's name tells, in microseconds; 0 if the name does not tell. */
+export function writtenAt(path: string): Micros {
+  const match = /\/\d+-(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)(\d{3})z-\d+/.exec(path)
+  if (!match) return 0
+  const [, year, month, day, hour, minute, second, thousandth] = match
+  return parseMicros(`${year}-${month}-${day}T${hour}:${minute}:${second}.${thousandth}Z`) ?? 0
 }
 
 /** A file under a label as the journal keeps it. */

@@ -2,7 +2,7 @@ import { quote, quoteList } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import { computedSql } from '../../sources/points/files.ts'
 import type { Interval } from '../../base/time.ts'
-import { type FoundFile, type LeftOut, type LostFolder, writtenBy } from './adopt-files.ts'
+import { type FoundFile, type LeftOut, type LostFolder, writtenAt } from './adopt-files.ts'
 
 /** Rows that the same files hold in the same way. */
 interface Overlap {
@@ -63,7 +63,7 @@ function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]) {
 
 /** The order in which files that hold the same are preferred: what was written later comes first. */
 function byPreference(a: FoundFile, b: FoundFile): number {
-  const later = writtenBy(b.path).at - writtenBy(a.path).at
+  const later = writtenAt(b.path) - writtenAt(a.path)
   if (a.datedAt !== b.datedAt) return b.datedAt - a.datedAt
   if (later !== 0) return later
   if (a.version !== b.version) return b.version - a.version
@@ -80,24 +80,14 @@ function judge({ files, dated, contradicts }: Overlap, byPath: ReadonlyMap<strin
     return losers.map((path) => ({ path, why: 'it contradicts another file' }))
   }
   if (new Set(dated).size <= 1) return []
-  const ranks = files.map((path) => rankOf(byPath.get(path)))
-  const best = ranks.toSorted(compare).at(-1) ?? [0, 0]
-  const newest = new Set(dated.filter((_, n) => compare(ranks[n] ?? [0, 0], best) === 0))
+  const datedAt = files.map((path) => byPath.get(path)?.datedAt ?? 0)
+  const latest = Math.max(...datedAt)
+  const newest = new Set(dated.filter((_, n) => datedAt[n] === latest))
   if (newest.size > 1) return files.map((path) => ({ path, why: 'which of two datings is the newer cannot be told' }))
   return files
     .filter((_, n) => !newest.has(dated[n] ?? 0))
     .map((path) => ({ path, why: 'it holds an earlier dating, and until when it held is lost' }))
 }
-
-type Rank = readonly [footer: number, named: number]
-
-/** How new the dates of a file are: as its footer tells; files of earlier programs are known by the name of their run. */
-function rankOf(file: FoundFile | undefined): Rank {
-  const { at, redate } = writtenBy(file?.path ?? '')
-  return [file?.datedAt ?? 0, redate ? at : 0]
-}
-
-const compare = (a: Rank, b: Rank): number => a[0] - b[0] || a[1] - b[1]
 
 interface Named {
   readonly metric: string

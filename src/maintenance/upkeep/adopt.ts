@@ -3,7 +3,7 @@ import { isThere, readText } from '../../lake/store/files.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applyEntry } from '../../lake/ledger/apply.ts'
-import { ownData } from '../../lake/store/begin.ts'
+import { ownData } from '../../lake/store/new-lake.ts'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
 import { type CommitDeps, rooted } from '../../lake/ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../../lake/store/disk.ts'
@@ -13,10 +13,10 @@ import {
   decodeEntry,
   type Entry,
   type FileEntry,
+  layoutNumber,
   type Progress,
   type SeriesRow,
 } from '../../lake/ledger/entry.ts'
-import { schemaOf } from '../../lake/ledger/draft.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
 import { heldAcceptances, packed, standingDifferences } from '../../lake/ledger/differences.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
@@ -100,7 +100,7 @@ export async function adoptLost(root: string, adopting: Adoption, deps: CommitDe
   const version = Math.max(plan.version, found.version) + 1
   const state = { ...found.state, ...revisableAnew(revisable, found.listed) }
   const entry: Entry = {
-    schema_version: schemaOf(state),
+    schema_version: layoutNumber,
     lake,
     version,
     committed_at: Math.max(Math.floor(deps.nowMicros()), found.observed + 1),
@@ -114,6 +114,7 @@ export async function adoptLost(root: string, adopting: Adoption, deps: CommitDe
     progress,
     ...emptyEntry,
     state,
+    root: '',
     adopted: { moved: plan.moves.length, folder: plan.folder },
     ...(await recordIn(inLake(root, plan.folder), lake, series)),
   }
@@ -122,7 +123,7 @@ export async function adoptLost(root: string, adopting: Adoption, deps: CommitDe
 }
 
 /** What an entry has no word of. */
-const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
+const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], rules: null }
 
 /** The marker's id; without one that which all footers agree on. */
 async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {

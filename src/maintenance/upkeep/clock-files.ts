@@ -15,7 +15,7 @@ import { passingDraft, passingFacts, registryState, stateDraft } from '../../sou
 import { recordRows, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import { type Columns, parquet } from '../../lake/store/parquet.ts'
-import { archived, type Archived, isKept, toState } from '../../lake/ledger/archive.ts'
+import { archived, type Archived, isKept, toState } from '../../lake/ledger/archived-rows.ts'
 import {
   holdsPoints,
   isHistory,

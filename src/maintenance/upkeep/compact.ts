@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { LakeError } from '../../base/errors.ts'
-import { archived } from '../../lake/ledger/archive.ts'
+import { archived } from '../../lake/ledger/archived-rows.ts'
 import { commit, type RewriteDeps, type StagedFile } from '../../lake/ledger/commit.ts'
 import { foldJournal } from '../../lake/ledger/checkpoint-writer.ts'
 import { type HeldFile, liveFiles } from '../../lake/ledger/index-queries.ts'

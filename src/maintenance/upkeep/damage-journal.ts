@@ -1,6 +1,6 @@
 import { LakeError } from '../../base/errors.ts'
 import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
-import { openSealed, refuseNewer } from '../../lake/ledger/entry.ts'
+import { isUnreleased, openSealed, refuseOtherLayout } from '../../lake/ledger/entry.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -24,7 +24,7 @@ export interface JournalHealth {
   readonly torn: readonly string[]
   /** The digests of the entries that can be read, by version. */
   readonly digests: ReadonlyMap<number, string>
-  /** Written by a newer program: nothing further can be judged. */
+  /** Written by a program of a different layout: nothing further can be judged. */
   readonly newer: boolean
 }
 
@@ -56,8 +56,8 @@ async function healthOf(root: string, { entries, checkpoints, newest }: Listing)
   for (const [version, head] of heads) {
     const problem = 'kind' in head ? head : head.lake === lake ? undefined : foreign('checkpoint_torn', head.lake)
     if (problem) note(checkpointFile(version), problem)
-    // One that this program is too old for stands in for its entries all the same.
-    if (problem === undefined || problem.kind === 'newer_version') folded = version
+    // A checkpoint of a different layout stands in for its entries all the same.
+    if (problem === undefined || isOtherLayout(problem)) folded = version
   }
   const broken: number[] = []
   const lost: number[] = []
@@ -68,7 +68,7 @@ async function healthOf(root: string, { entries, checkpoints, newest }: Listing)
     before = one === undefined || 'kind' in one || one.lake !== lake ? undefined : one
     if (problem) note(entryFile(version), problem)
     else if (one === undefined && version > folded) lost.push(version)
-    if (version > folded && (problem ? problem.kind !== 'newer_version' : one === undefined)) broken.push(version)
+    if (version > folded && (problem ? !isOtherLayout(problem) : one === undefined)) broken.push(version)
   }
   findings.push(...lostEntries(lost, checkpoints.at(-1) ?? 0))
   const torn = findings.filter(({ kind }) => kind.endsWith('_torn')).map(({ path }) => path)
@@ -76,10 +76,12 @@ async function healthOf(root: string, { entries, checkpoints, newest }: Listing)
     [...read].flatMap(([version, one]) => ('kind' in one ? [] : [[version, one.digest] as const])),
   )
   const reach = (broken[0] ?? newest + 1) - 1
-  return { findings, lake, newest, reach, broken, torn, digests, newer: findings.some(isNewer) }
+  return { findings, lake, newest, reach, broken, torn, digests, newer: findings.some(isOtherLayout) }
 }
 
-const isNewer = ({ kind }: Pick<Damage, 'kind'>): boolean => kind === 'newer_version'
+/** Whether a program of a different layout wrote it: nothing is wrong with it, and this program cannot judge it. */
+const isOtherLayout = ({ kind }: Pick<Damage, 'kind'>): boolean =>
+  kind === 'newer_version' || kind === 'unreleased_version'
 
 /** The lake that most of them name; of equals the one that is named first. */
 function lakeOf(all: readonly ({ readonly lake: string | null } | Problem)[]): string | null {
@@ -118,15 +120,16 @@ async function linkOrProblem(root: string, version: number): Promise<Link | Prob
   } catch (error) {
     if (!(error instanceof LakeError)) throw error
     const [{ got = null } = {}] = error.complaints
-    return newerIn(error) ?? { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
+    return otherLayoutIn(error) ?? { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
   }
 }
 
-/** What a program of a newer layout wrote, and what to install. */
-function newerIn(error: unknown): Problem | undefined {
+/** What a program of a different layout wrote, and what to do about it. */
+function otherLayoutIn(error: unknown): Problem | undefined {
   if (!(error instanceof LakeError) || error.kind !== 'usage') return undefined
   const [{ got, next } = {}] = error.complaints
-  return { kind: 'newer_version', found: `found layout ${got}`, remedy: next }
+  const kind = isUnreleased(Number(got ?? Number.NaN)) ? 'unreleased_version' : 'newer_version'
+  return { kind, found: `found layout ${got}`, remedy: next }
 }
 
 interface Header {
@@ -141,11 +144,11 @@ async function headerOrProblem(root: string, version: number): Promise<Header | 
   const torn = (found: string): Problem => ({ kind: 'checkpoint_torn', found })
   try {
     const header = JSON.parse(await checkpointHeader(root, version)) as Header
-    refuseNewer(header.schema_version, checkpointFile(version), header.program)
+    refuseOtherLayout(header.schema_version, checkpointFile(version), header.program)
     return header.version === version ? header : torn(`it holds version ${header.version}`)
   } catch (error) {
     const known = error instanceof LakeError || error instanceof SyntaxError
-    return newerIn(error) ?? torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
+    return otherLayoutIn(error) ?? torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
   }
 }
 
@@ -218,7 +221,7 @@ function soundDigest(text: string, version: number): string | undefined {
   try {
     const { body, digest } = openSealed(text, entryFile(version))
     const { schema_version } = JSON.parse(body) as { schema_version?: unknown }
-    refuseNewer(schema_version, entryFile(version))
+    refuseOtherLayout(schema_version, entryFile(version))
     return digest
   } catch {
     return undefined

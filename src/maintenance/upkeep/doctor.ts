@@ -19,15 +19,13 @@ import {
   isGone,
   stampsHealth,
 } from './findings.ts'
-import { isBegun, refuseHalfMirror } from '../../lake/store/begin.ts'
+import { isBegun, refuseHalfMirror } from '../../lake/store/new-lake.ts'
 import { isWritable } from '../../lake/store/disk.ts'
 import { places } from '../../lake/store/layout.ts'
 import type { Micros } from '../../base/time.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { Ledger, noLake } from '../../lake/ledger/ledger.ts'
-import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
-import type { IndexRow } from '../../lake/ledger/index-rows.ts'
-import { isFromNote } from '../../lake/ledger/stamps.ts'
+import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import type { Resources } from '../../sources/registry/bodies.ts'
 import { type Adoption, adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenFiles, forgetLost } from './forget.ts'
@@ -322,13 +320,10 @@ async function differs(ledger: Ledger): Promise<boolean> {
   using made = await Ledger.inMemory(ledger.root)
   const before = progress(ledger)
   if (before !== progress(made)) return false
-  const other = ledger.tables().some((table) => !sameRows(journalRows(ledger, table), journalRows(made, table)))
+  // The notes record the stamps: they are looked at one by one.
+  const tables = ledger.tables().filter((table) => table !== 'stamps')
+  const other = tables.some((table) => !sameRows(ledger.rowsOf(table), made.rowsOf(table)))
   return other && progress(ledger) === before
-}
-
-/** The rows that the journal tells of; the notes of stamps are looked at one by one. */
-function* journalRows(ledger: Ledger, table: string): Iterable<IndexRow> {
-  for (const row of ledger.rowsOf(table)) if (table !== 'stamps' || !isFromNote(row)) yield row
 }
 
 /** How far an index has come. */

@@ -1,4 +1,4 @@
-import { archived } from '../../lake/ledger/archive.ts'
+import { archived } from '../../lake/ledger/archived-rows.ts'
 import { bytesProblem, sha256File } from '../../lake/ledger/commit.ts'
 import { isFolder } from '../../lake/store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../../lake/store/disk.ts'
@@ -13,10 +13,12 @@ import { exportsOf, type Manifest, readManifest } from '../../query/views/manife
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../../query/views/build.ts'
 import { lagsOfCopies, lagWords } from '../../lake/ledger/derived.ts'
+import { lagsOfPages } from '../../lake/ledger/pages.ts'
 import { lagOfViews } from '../../query/views/current.ts'
 import { featurePrefix, ownPrefix } from '../../sources/points/own-rows.ts'
 import { headProblems } from '../../trust/heads/stored.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
+import { remakeHint } from '../../lake/ledger/entry.ts'
 import { LakeError } from '../../base/errors.ts'
 
 /** Weight of a finding. */
@@ -44,6 +46,7 @@ const views = 'run pitlake views'
 const kinds = {
   place_taken: damage('run pitlake doctor --repair: it moves the file aside, and nothing of it is removed'),
   newer_version: damage('this lake was written by a newer pitlake: update the program'),
+  unreleased_version: damage(remakeHint),
   journal_lost: damage(
     'put journal/ back from a copy of the lake; without one pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others, and pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun; neither removes anything',
   ),
@@ -149,8 +152,8 @@ export function damageVerdict(damages: readonly Damage[]): LakeError | null {
   const [first] = damages
   if (!first) return null
   const more = damages.length === 1 ? '' : ` (and ${damages.length - 1} more)`
-  // Nothing is wrong with a lake that this program is too old for.
-  const kind = first.kind === 'newer_version' ? 'usage' : 'integrity'
+  // Nothing is wrong with a lake of a different layout.
+  const kind = first.kind === 'newer_version' || first.kind === 'unreleased_version' ? 'usage' : 'integrity'
   return new LakeError(kind, { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
 }
 
@@ -394,9 +397,9 @@ async function checkLag(root: string): Promise<Damage[]> {
   return [finding('views_behind', places.database, found)]
 }
 
-/** Published tables and backups that are behind the lake, or a mirror behind its source. */
+/** Published tables, backups and pages that are behind the lake, or a mirror behind its source. */
 export async function checkCopies(ledger: Ledger): Promise<Damage[]> {
-  return (await lagsOfCopies(ledger)).map((lag) =>
+  return [...(await lagsOfCopies(ledger)), ...(await lagsOfPages(ledger))].map((lag) =>
     finding('copy_behind', places.journal, lagWords(lag), { remedy: `run ${lag.thing.remedy}` }),
   )
 }

@@ -4,7 +4,7 @@ import { bytesProblem } from '../../lake/ledger/commit.ts'
 import { describe, digestSql, readShares } from '../../sources/points/write.ts'
 import { diskError, realDisk } from '../../lake/store/disk.ts'
 import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
-import { type FileEntry, journalSchema, type Json } from '../../lake/ledger/entry.ts'
+import { type FileEntry, isUnreleased, layoutNumber, type Json, remakeHint } from '../../lake/ledger/entry.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import {
   type MergedFile,
@@ -45,7 +45,7 @@ export async function refuseUnsound(engine: Engine, root: string, files: readonl
     if (problem?.kind === 'file_lost') throw new Unmergeable(`${file.path} is missing; run pitlake doctor`)
     if (problem) throw new Unmergeable(`${file.path} does not match its checksum; run pitlake verify`)
   }
-  await refuseNewerFiles(
+  await refuseFilesOfOtherLayouts(
     engine,
     files.map((file) => inLake(root, file.path)),
   )
@@ -219,18 +219,20 @@ function boundsOf(files: readonly FileEntry[]): { min_t: number | null; max_t: n
   return { min_t: first.length === 0 ? null : Math.min(...first), max_t: last.length === 0 ? null : Math.max(...last) }
 }
 
-/** Files whose footer names a newer schema are not touched. */
-export async function refuseNewerFiles(session: Engine, paths: readonly string[]): Promise<void> {
+/** Files whose footer names a different layout are not touched. */
+export async function refuseFilesOfOtherLayouts(session: Engine, paths: readonly string[]): Promise<void> {
   const rows = await session.rows<{ file: string; schema: string }>(
     `SELECT file_name AS file, decode(value) AS schema FROM parquet_kv_metadata(${quoteList(paths)})
-     WHERE decode(key) = 'pitlake_schema' AND coalesce(try_cast(decode(value) AS INTEGER), ${journalSchema + 1}) > ${journalSchema}`,
+     WHERE decode(key) = 'pitlake_schema' AND decode(value) <> '${layoutNumber}'`,
   )
   for (const { file, schema } of rows)
     throw new LakeError('usage', {
       subject: file,
-      expected: `schema_version up to ${journalSchema} in its footer`,
+      expected: `layout ${layoutNumber} in its footer`,
       got: schema,
-      next: 'this file was written by a newer pitlake: update the program',
+      next: isUnreleased(Number(schema || Number.NaN))
+        ? remakeHint
+        : 'this file was written by a newer pitlake: update the program',
     })
 }
 

@@ -1,3 +1,4 @@
+import { several } from '../../base/figures.ts'
 import { gravestOf, type LakeError } from '../../base/errors.ts'
 import { type Damage, type DamageKind, damageVerdict, finding } from './findings.ts'
 import {
@@ -10,9 +11,9 @@ import {
   summary as countsOf,
 } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
-import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verifying.ts'
+import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verify-rounds.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import type { ObservedAgain } from '../../lake/ledger/lost.ts'
+import type { ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { countStarts } from '../../sources/points/revisable.ts'
 import { partitionsOf } from '../../sources/points/files.ts'
 import { accessTo } from '../../sources/http/connection.ts'
@@ -89,7 +90,7 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
   /** Ranges in which very many values differ at once. */
   readonly incidents: number
   /** Acknowledged differences that were seen again. */
-  readonly accepted: number
+  readonly acknowledged: number
   /** Windows without a usable answer. */
   readonly failures: readonly ReturnType<Findings['windows']>['failures'][number][]
   /** Answers of the registry; null if it was not requested. */
@@ -130,7 +131,7 @@ function unasked(
     vintages_added: 0,
     differences: [],
     incidents: 0,
-    accepted: 0,
+    acknowledged: 0,
     failures: [],
     ...endedBy<NonNullable<IngestSummary['stopped_by']>>(null),
     registry: null,
@@ -200,10 +201,10 @@ async function compare(
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
   await findings.readArchive(ledger)
-  const { points_added, vintages_added, incidents, accepted, stopped_by, resume_at, words } = tally.summary(id)
+  const { points_added, vintages_added, incidents, acknowledged, stopped_by, resume_at, words } = tally.summary(id)
   const { requests, credits } = tally.actual()
   const early = { stopped_by, resume_at, words }
-  const done = { requests, credits, points_added, vintages_added, incidents, accepted, ...early }
+  const done = { requests, credits, points_added, vintages_added, incidents, acknowledged, ...early }
   const damage = [...nothing.damage, ...contents.findings]
   const differences = findings.differences(ledger, { base: url, secrets: run.input.settings.secrets })
   const { asks } = chosen.plan
@@ -238,10 +239,14 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations acknowledge'
   return gravestOf([
     damageVerdict(summary.damage),
-    contradicted(summary.differences.length, 'stored values differ upstream', next),
+    contradicted(
+      summary.differences.length,
+      `${several(summary.differences.length, 'stored value differs', 'stored values differ')} upstream`,
+      next,
+    ),
     differingAtOnce(summary.incidents),
     stoppedEarly(summary),
-    unanswered(summary.failures, 'windows'),
+    unanswered(summary.failures, several(summary.failures.length, 'window')),
     summary.registry && registryVerdict(summary.registry),
     summary.own && differingPoints(summary.own.differences.length, 'in the files from which they came'),
     summary.own && differingAtOnce(summary.own.incidents),

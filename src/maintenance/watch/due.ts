@@ -77,7 +77,7 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   const known = held.get(series.id)
   const interval = storedInterval({ interval: series.interval, settled: known?.settled ?? null })
   const own = learnt.get(`${endpoint.path} ${interval}`) ?? { observations: 0, lag: null }
-  const answers = (known?.answers ?? []).filter(({ state }) => state !== 'not asked')
+  const answers = (known?.answers ?? []).filter(({ state }) => state !== 'not requested')
   // An instant of the future was told by a clock that was wrong.
   const past = (instant: Instant): Instant => (instant > at ? Number.NEGATIVE_INFINITY : instant)
   const memory = past(polled?.get(series.id) ?? Number.NEGATIVE_INFINITY)

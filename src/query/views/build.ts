@@ -52,6 +52,7 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types,
  *                                  accepted_findings, requests, runs, versions, endpoints, links
  *   {{columns NAME}}               its columns, quoted: askers of a door see no other column of its files
+ *   {{ledger_comments VIEW}}       COMMENT ON COLUMN for each of them
  *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
  *                                  it is a relation
  *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`

@@ -209,6 +209,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       onRead(name)
       return exportedSql(sources, name, tables.get(name) ?? [])
     },
+    ledger_comments: (name) => commentsOn(name, found(exportedTables(catalogue)[name], name).columns),
     columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),

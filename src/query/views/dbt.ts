@@ -44,7 +44,7 @@ const facts: Readonly<Record<string, Facts>> = {
   },
   coverage: {
     filled: window,
-    values: { state: ['covered', 'empty', 'unsupported', 'failed', 'not asked'] },
+    values: { state: ['covered', 'empty', 'unsupported', 'failed', 'not requested'] },
     loaded: 'asked_at',
   },
   gaps: { filled: [...window, 'missing'], values: { state: ['covered', 'failed', 'unsupported'] } },

@@ -102,7 +102,7 @@ _pit_settled AS (
     c.currency AS part, ${seconds('c.since')} AS since, least(${seconds('c.until')}, cut.t) AS until
   FROM (
     SELECT ${series.slice(6)}, "interval", since, until FROM (${coverage}) AS asked
-    WHERE state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'awaiting'
+    WHERE state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'pending'
     UNION ALL SELECT ${series.slice(6)}, "interval", since, until FROM ${uncovered}
   ) AS c JOIN (SELECT DISTINCT name, metric FROM _pit_rules) AS r ON r.metric = c.metric LEFT JOIN _pit_cut AS cut ON cut.name = r.name
   WHERE c."interval" = \u0002 AND (${isOfItself} OR c.currency IN ('usd', 'native'))

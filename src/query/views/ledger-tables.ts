@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { type Catalogue, type Endpoint, imported, isOwn } from '../../catalog/catalogue.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
-import { archivable, type Archived } from '../../lake/ledger/archive.ts'
+import { archivable, type Archived } from '../../lake/ledger/archived-rows.ts'
 import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
+import { type LedgerColumns, requestColumns } from '../../lake/ledger/columns.ts'
 import { archivedState } from '../../lake/ledger/index-queries.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { declared, type TypedColumns } from './relations.ts'
@@ -80,16 +81,16 @@ const violations = table(
    LEFT JOIN versions ended ON ended.version = v.ended LEFT JOIN accepted a ON ${acceptedToo}`,
   'v.told, v.series, v.t, v.kind, v.offered_key, v.incident, v.until',
   `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, stored VARCHAR, offered VARCHAR, stored_at TIMESTAMPTZ,
-   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, accepted_at TIMESTAMPTZ,
-   why VARCHAR, passed_at TIMESTAMPTZ, incident VARCHAR, until TIMESTAMPTZ, points BIGINT`,
+   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, acknowledged_at TIMESTAMPTZ,
+   why VARCHAR, reverted_at TIMESTAMPTZ, incident VARCHAR, until TIMESTAMPTZ, points BIGINT`,
   {
     ...ofSeries,
     added_at: 'told.committed_at',
     removed_at: 'ended.committed_at',
     t: 'v.t * 1000000',
     kind: 'v.kind',
-    accepted_at: 'a.at',
-    passed_at: 'CASE WHEN v.gone THEN told.committed_at END',
+    acknowledged_at: 'a.at',
+    reverted_at: 'CASE WHEN v.gone THEN told.committed_at END',
     incident: "nullif(v.incident, '')",
     until: 'nullif(v.until, 0) * 1000000',
     points: 'v.points',
@@ -115,23 +116,11 @@ const acceptedFindings = table(
   `(SELECT substr(key, ${acceptedPrefix.length + 1}) AS finding, value ->> '$.why' AS why, version FROM state
      WHERE substr(key, 1, ${acceptedPrefix.length}) = '${acceptedPrefix}') s JOIN versions a USING (version)`,
   'finding',
-  'finding VARCHAR, accepted_at TIMESTAMPTZ, why VARCHAR',
-  { accepted_at: 'a.committed_at' },
+  'finding VARCHAR, acknowledged_at TIMESTAMPTZ, why VARCHAR',
+  { acknowledged_at: 'a.committed_at' },
 )
 
-const requests = table(
-  'requests',
-  'asked_at, id',
-  `id VARCHAR, run VARCHAR, api VARCHAR, path VARCHAR, query VARCHAR, series VARCHAR, since TIMESTAMPTZ,
-   until TIMESTAMPTZ, status INTEGER, outcome VARCHAR, points BIGINT, bytes BIGINT, credits DOUBLE, attempts INTEGER,
-   asked_at TIMESTAMPTZ, seconds DOUBLE, detail VARCHAR, provider_date TIMESTAMPTZ`,
-  {
-    since: 'since * 1000000',
-    until: 'until * 1000000',
-    detail: `nullif(detail, 'null')`,
-    provider_date: 'CAST(provider_date * 1000000 AS INTEGER)',
-  },
-)
+const requests = declaredTable('requests', 'asked_at, id', requestColumns)
 
 const runs = table(
   'runs',
@@ -198,6 +187,15 @@ function table(
       for (const row of rows.iterate()) yield String(row['line'])
     },
   }
+}
+
+/** A table of the ledger whose columns are declared (src/lake/ledger/columns.ts). */
+function declaredTable(name: string, order: string, columns: LedgerColumns): FilteredTable {
+  const all = Object.entries(columns)
+  const types = all.map(([column, { shown }]) => `${column} ${shown}`).join(', ')
+  const cells = all.flatMap(([column, { value }]) => (value === undefined ? [] : [[column, value] as const]))
+  const { lines } = table(name, order, types, Object.fromEntries(cells))
+  return { columns: all.map(([column, { shown, about }]) => [column, shown, about] as const), lines }
 }
 
 function constant(columns: string, rows: readonly object[]): ExportTable {

@@ -1,6 +1,7 @@
 import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
 import type { Wire } from '../../catalog/wire.ts'
 import type { Interval } from '../../base/time.ts'
+import type { WorldAsset } from '../world/assets.ts'
 import tables from './provider.json' with { type: 'json' }
 
 /** The two ways of naming exchanges and paths that a sandbox knows. */
@@ -39,8 +40,11 @@ const words = new Map<string, readonly string[]>(Object.entries(tables.words))
 /** What the provider lists otherwise than pitlake's catalogue, by path. */
 const changes = new Map<string, Partial<Endpoint>>(Object.entries(tables.changes) as [string, Partial<Endpoint>][])
 
+/** Tier of the plan unless another is given: it includes most paths and refuses some. */
+export const usualTier = 2
+
 /** The provider behind a sandbox with real names. */
-export function namedProvider(catalogue: Catalogue, tier = 2): NamedProvider {
+export function namedProvider(catalogue: Catalogue, tier: number = usualTier): NamedProvider {
   const known = [...catalogue.endpoints.values()]
     .filter(({ path }) => !tables.unknown.includes(path))
     .flatMap((endpoint) => realPaths(endpoint).map((path) => renamed(endpoint, path)))
@@ -102,4 +106,22 @@ const withoutBulk = new RegExp(tables.withoutBulk)
 /** Whether the provider offers the path for all assets at once. */
 export function isBulk(path: string): boolean {
   return !withoutBulk.test(path)
+}
+
+/** A contract of an asset, with the chain as the registry names it. */
+export interface FurtherContract {
+  readonly chain: string
+  readonly address: string
+}
+
+type ContractRow = [id: string, blockchain: string, address: string, decimals: number, onChain: boolean]
+
+const registryChains = new Map(Object.entries(tables.registryChains))
+
+/** Contracts of an asset on chains other than its first; those on chains that the registry does not know are left out. */
+export function furtherContracts({ id }: Pick<WorldAsset, 'id'>): readonly FurtherContract[] {
+  return (tables.contracts as ContractRow[]).flatMap(([asset, blockchain, address]) => {
+    const chain = registryChains.get(blockchain)
+    return asset === id && chain !== undefined ? [{ chain, address }] : []
+  })
 }

@@ -5,6 +5,7 @@ import { recordOf, recordsOf, shownRow, tables, viewAt, type RegistryScale, type
 import { createdSeq, type EntityRow, type EntityType, firstFrom, idsOf, lastRow, type LogEntry } from './store.ts'
 import { assetClasses, laterVenueType, venueTypes } from './entities.ts'
 import { formatInstant } from '../../base/time.ts'
+import type { SandboxNames } from '../provider/provider.ts'
 import { hashText } from '../world/noise.ts'
 
 /** A table of the registry; derived, because `tables` lists them once. */
@@ -253,6 +254,8 @@ const sign = (seed: number, body: string): string => hashText(`feed|${seed}|${bo
 /** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
 interface RegistryEnv {
   seed: number
+  /** With real names, tokenized stocks of the metrics API are products too (default `placeholder`). */
+  names?: SandboxNames
   key: string
   /** Unix seconds. */
   now: () => number

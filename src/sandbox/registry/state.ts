@@ -27,7 +27,8 @@ import {
   type Store,
 } from './store.ts'
 import { day, floor, hour } from '../../base/time.ts'
-import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
+import { furtherContracts, type SandboxNames } from '../provider/provider.ts'
+import { dateAt, providerAssets, type WorldAsset, worldAssets } from '../world/assets.ts'
 import { assetRow, chance, slug } from './entities.ts'
 
 /** The registry as a reader sees it: the log up to an entry, at an instant. */
@@ -53,6 +54,8 @@ export const tables = {
 /** A registry that is written as time goes on. */
 interface RegistryWorld {
   readonly draft: RegistryDraft
+  /** Metric assets that are products in it. */
+  readonly linked: readonly WorldAsset[]
   /** Up to when it is written, Unix seconds. */
   nextMidnight: number
 }
@@ -61,16 +64,24 @@ const worlds = new Map<string, RegistryWorld>()
 const worldsKept = 6
 const horizon = dateAt('2100-01-01')
 
+/** What a registry is made of. */
+interface RegistryOrigin {
+  readonly seed: number
+  readonly scale: RegistryScale
+  /** With real names, tokenized stocks of the metrics API are products too (default `placeholder`). */
+  readonly names?: SandboxNames
+}
+
 /** The registry at the instant; the first call writes the calendar up to then, later ones only what is new. */
-export function viewAt(env: { seed: number; scale: RegistryScale }, at: number): RegistryView {
-  const key = `${env.seed}/${env.scale}`
+export function viewAt(env: RegistryOrigin, at: number): RegistryView {
+  const key = `${env.seed}/${env.scale}/${env.names ?? 'placeholder'}`
   const world = worlds.get(key) ?? startWorld(env)
   worlds.delete(key)
   worlds.set(key, world)
   for (const oldest of worlds.keys()) if (worlds.size > worldsKept) worlds.delete(oldest)
   const until = Math.min(at, horizon)
   for (; world.nextMidnight <= until; world.nextMidnight += day) {
-    ingest(world.draft, env.scale, env.seed, world.nextMidnight)
+    ingest(world, env.scale, env.seed)
   }
   return { store: world.draft.store, seq: seqAt(world.draft.store, at), at }
 }
@@ -113,15 +124,16 @@ function deploymentsOf(view: RegistryView, product: string): EntityRow[] {
   return ids.map((id) => recordOf(view, 'deployment', id)).filter((record) => record !== undefined)
 }
 
-function startWorld(env: { seed: number; scale: RegistryScale }): RegistryWorld {
+function startWorld(env: RegistryOrigin): RegistryWorld {
+  const linked = env.names === 'real' ? [...usualLinked, ...stocks] : usualLinked
   const draft: RegistryDraft = {
     store: createStore(),
     pools: new Map(entityTypes.map((type) => [type, []])),
     source: chance(env.seed),
     at: registryStart,
   }
-  populate(draft, env.scale, env.seed)
-  return { draft, nextMidnight: floor(registryStart, '24h') + day }
+  populate(draft, env.scale, env.seed, linked)
+  return { draft, linked, nextMidnight: floor(registryStart, '24h') + day }
 }
 
 function lei(id: string): string | null {
@@ -142,15 +154,22 @@ const productFamilies: ReadonlyMap<string, string> = new Map([
   ['stable', 'stablecoins'],
   ['gold', 'commodities'],
   ['fund', 'us-treasury-funds'],
+  ['stock', 'stocks'],
 ])
 
-const linked = worldAssets.filter(({ family, address }) => address !== undefined && productFamilies.has(family))
+const isProduct = ({ family, address }: WorldAsset): boolean => address !== undefined && productFamilies.has(family)
+
+/** Metric assets that are products whatever the names. */
+const usualLinked = worldAssets.filter(isProduct)
+
+/** Metric assets that are products with real names only. */
+const stocks = providerAssets.filter((asset) => isProduct(asset) && !worldAssets.includes(asset))
 
 /** Tickers of companies that happen to be symbols of unrelated coins. */
 const namesakes = ['COMP', 'UNI', 'LINK', 'ARB']
 
 /** Writes the first population: one entry of the log per entity, all at the start. */
-function populate(draft: RegistryDraft, scale: RegistryScale, seed: number): void {
+function populate(draft: RegistryDraft, scale: RegistryScale, seed: number, linked: readonly WorldAsset[]): void {
   draft.at = registryStart
   draft.source = chance('registry', seed, scale, 'start')
   const f = size[scale]
@@ -164,12 +183,12 @@ function populate(draft: RegistryDraft, scale: RegistryScale, seed: number): voi
   repeat(30 * f, () => listIssuer(draft))
 }
 
-/** Writes what the ingestion finds on the morning of the day (its midnight is given), between 06:00 and 09:00; nothing on weekends. */
-function ingest(draft: RegistryDraft, scale: RegistryScale, seed: number, midnight: number): void {
+/** Writes what the ingestion finds on the morning of the world's next day, between 06:00 and 09:00; nothing on weekends. */
+function ingest({ draft, linked, nextMidnight: midnight }: RegistryWorld, scale: RegistryScale, seed: number): void {
   if (!isWeekday(midnight)) return
   const source = chance('registry', seed, scale, midnight)
   draft.source = source
-  const found = findings(draft, scale, midnight)
+  const found = findings(draft, scale, midnight, linked)
   const offsets = found.map(() => 120 + source.int(3 * hour - 240)).sort((a, b) => a - b)
   draft.at = midnight + 6 * hour + source.int(120)
   noteUnseen(draft)
@@ -181,7 +200,12 @@ function ingest(draft: RegistryDraft, scale: RegistryScale, seed: number, midnig
   noteUnseen(draft)
 }
 
-function findings(draft: RegistryDraft, scale: RegistryScale, midnight: number): Happening[] {
+function findings(
+  draft: RegistryDraft,
+  scale: RegistryScale,
+  midnight: number,
+  linked: readonly WorldAsset[],
+): Happening[] {
   const found: Happening[] = []
   for (const [mean, find, from] of rates) {
     const certain = from === midnight ? 1 : 0
@@ -200,17 +224,27 @@ function findings(draft: RegistryDraft, scale: RegistryScale, midnight: number):
  * by a symbol that two issuers use, by address under another symbol.
  */
 function linkProducts(draft: RegistryDraft, asset: WorldAsset): void {
-  const way = linked.indexOf(asset) % 4
+  const way = (asset.family === 'stock' ? stocks : usualLinked).indexOf(asset) % 4
   const kind = productFamilies.get(asset.family) as string
   const id = freshId(draft, 'asset', slug(asset.name))
-  const row = assetRow(id, asset.name, kind, draft.source, asset.symbol)
+  const { ticker, usual } = registrySymbols(asset)
+  const row = assetRow(id, asset.name, kind, draft.source, ticker)
   create(draft, 'asset', row)
   const byAddress = way === 0 || way === 3
-  const symbol = way === 3 ? `w${asset.symbol}` : asset.symbol
+  const symbol = way === 3 ? `w${usual}` : usual
   const product = newProduct(draft, { asset: row, symbol, deployments: byAddress ? 1 : 3 })
-  if (byAddress) newDeployment(draft, product, contract(draft, asset))
+  if (byAddress) {
+    newDeployment(draft, product, contract(draft, asset))
+    if (asset.family === 'stock') for (const further of furtherContracts(asset)) newDeployment(draft, product, further)
+  }
   const issuer = rowNow(draft.store, 'product', product)?.['issuer_id'] as string
   if (way === 2) newProduct(draft, { asset: row, symbol, notIssuer: issuer })
+}
+
+/** Ticker and usual product symbol of an asset: the registry writes `AAPLx` for what the metrics API calls `AAPL.XS`. */
+function registrySymbols({ symbol }: WorldAsset): { readonly ticker: string; readonly usual: string } {
+  const ticker = symbol.replace(/\.XS$/, '')
+  return { ticker, usual: ticker === symbol ? symbol : `${ticker}x` }
 }
 
 function contract(draft: RegistryDraft, { chain_id = 'eip155:1', address = '' }: WorldAsset) {

@@ -219,7 +219,7 @@ const timings: readonly Timing[] = [
   { match: /^(bridges|protocols)\/|_bridges_|_defi_/, ...labelled },
   { match: /cost_basis_distribution/, from: hour, to: 5 * hour },
   { match: /marketcap_altcoins|apac_/, from: 5 * hour, to: 11 * hour },
-  // Two slow ones: later than a cautious guess of half an hour, so that such a guess can be disproved.
+  // Two slow ones: later than a cautious guess of half an hour, so that such a guess can be contradicted.
   { match: /^indicators\/asol_/, from: 22 * minute, to: 45 * minute },
   { match: /contract_calls_internal/, from: 12 * minute, to: 38 * minute },
 ]

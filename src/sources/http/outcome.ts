@@ -161,8 +161,8 @@ function answerOf(status: number, headers: Headers, start: string, context: Answ
 }
 
 /** What an answer's request row keeps of the provider's clock. */
-export function clockOf(outcome: Outcome): { clock?: { date: Instant; age: number } } {
-  return 'date' in outcome && outcome.date !== null ? { clock: { date: outcome.date, age: outcome.age } } : {}
+export function clockOf(outcome: Outcome): { provider_date?: Instant } {
+  return 'date' in outcome && outcome.date !== null ? { provider_date: outcome.date } : {}
 }
 
 /** How many bytes of an error body are worth reading. */

@@ -10,6 +10,7 @@ import {
 } from '../http/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
 import { type Ask, horizonOf } from './plan.ts'
+import { seriesOfGonePath } from './refused.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
@@ -83,8 +84,10 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
 
 const nextId = ({ id, state }: Asking): string => `${id}-${String(++state.asked).padStart(6, '0')}`
 
-/** Whether nothing at all is an answer to be compared with what is held. */
-const comparesNothing = ({ purpose }: Asking): boolean => purpose.name === 'verify'
+/** Whether an answer without content is compared with stored points, as `[]` is. */
+function comparesNothing(asking: Asking, ask: Ask): boolean {
+  return asking.purpose.name === 'verify' || knownOf(asking, ask).points > 0
+}
 
 /** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
 function knownOf({ ledger }: Asking, { series: { id } }: Ask): SeriesRecord {
@@ -109,7 +112,7 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
     case 'body':
       return [answered(reply, [], outcome)]
     case 'no_content':
-      if (comparesNothing(asking)) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
+      if (comparesNothing(asking, ask)) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
       return [answered(reply, settleWhole(ask, 'empty', null, askedOf(asking, reply)))]
     case 'forbidden':
     case 'gone':
@@ -160,17 +163,40 @@ function pathKey(asking: Asking, ask: Ask): string {
   return `${knownOf(asking, ask).points > 0 ? 'held' : 'new'} ${ask.endpoint.path}`
 }
 
-/** What a 403 or 404 closes: the path, but of series with points only that one where others of the path are answered. */
-function closing(
-  asking: Asking,
-  ask: Ask,
-  { kind, words }: DeniedOutcome,
-): { readonly key: string; readonly refused: RefusedAsk } {
+/** What a refusal closes for the rest of the run. */
+interface Closing {
+  /** Key in `closed`. */
+  readonly key: string
+  readonly refused: RefusedAsk
+}
+
+/**
+ * What a 403 or 404 closes. A 403 closes the path, but of series with points only that one if others of the path are answered.
+ * A 404 closes the series; it closes the path once enough different series answer it and none answers otherwise.
+ */
+function closing(asking: Asking, ask: Ask, { kind, words }: DeniedOutcome): Closing {
   const { id } = ask.series
-  const answersOthers = [...asking.state.answering].some((one) => one !== id && one.startsWith(`${ask.endpoint.path}|`))
-  if (answersOthers && knownOf(asking, ask).points > 0)
-    return { key: id, refused: { scope: 'series', words: refusalWords(`${kind} alone`, words) } }
-  return { key: pathKey(asking, ask), refused: { scope: 'path', words: refusalWords(kind, words) } }
+  const { points } = knownOf(asking, ask)
+  const isAlone =
+    (answersOthers(asking, ask) && (points > 0 || kind === 'gone')) ||
+    (kind === 'gone' && points <= 0 && storedPaths(asking).has(ask.endpoint.path))
+  if (isAlone) return { key: id, refused: { scope: 'series', words: refusalWords(`${kind} alone`, words) } }
+  const key = pathKey(asking, ask)
+  const refused: RefusedAsk = { scope: 'path', words: refusalWords(kind, words) }
+  const isUndecided =
+    kind === 'gone' && ask.refused === undefined && (asking.state.gone.get(key)?.size ?? 0) < seriesOfGonePath
+  return { key: isUndecided ? id : key, refused }
+}
+
+/** Whether other series of the path were answered in this run. */
+function answersOthers({ state }: Asking, { series: { id }, endpoint }: Ask): boolean {
+  return [...state.answering].some((one) => one !== id && one.startsWith(`${endpoint.path}|`))
+}
+
+/** The paths of which the lake has points: the provider has them, whatever it answers to a further series. */
+function storedPaths({ state, ledger }: Asking): ReadonlySet<string> {
+  state.storedPaths ??= new Set([...heldSeries(ledger).values()].flatMap((one) => (one.points > 0 ? [one.metric] : [])))
+  return state.storedPaths
 }
 
 function closedFor(asking: Asking, ask: Ask): RefusedAsk | undefined {
@@ -221,7 +247,7 @@ async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise
   const own: RefusedAsk = { scope: 'series', words: refusalWords('refused', said) }
   const parts: Answered[] = []
   if (!state.answering.has(id)) {
-    if (comparesNothing(asking) || (isShort(ask) && isRecentWindow(ask, at))) state.closed.set(id, own)
+    if (asking.purpose.name === 'verify' || (isShort(ask) && isRecentWindow(ask, at))) state.closed.set(id, own)
     else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
     if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
     // What the refusal is about is not known: asked again with the next run.
@@ -286,6 +312,10 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
   if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
   if (outcome.kind === 'stopped') stop(outcome.by, 'words' in outcome ? outcome.words : null)
   if (outcome.kind === 'forbidden' || outcome.kind === 'gone') {
+    if (outcome.kind === 'gone') {
+      const path = pathKey(asking, ask)
+      state.gone.set(path, (state.gone.get(path) ?? new Set<string>()).add(ask.series.id))
+    }
     const { key, refused } = closing(asking, ask, outcome)
     state.closed.set(key, refused)
   }
@@ -354,7 +384,7 @@ function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
   const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
-  const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
+  const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not requested' }
   const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
   if (ask.refused === undefined) return withoutAnswer(ask, told, row)
   // A path that is tried daily would add as many rows of requests daily as it has assets.

@@ -31,7 +31,7 @@ import {
   type BatchDifferences,
   type StagedConversion,
 } from './convert-batch.ts'
-import { quarantineBody } from '../../lake/store/private.ts'
+import { quarantineBody } from '../../lake/store/private-folders.ts'
 import { knownAt, coverageFromBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'

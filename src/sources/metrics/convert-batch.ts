@@ -17,7 +17,7 @@ import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answe
 import type { StagedFile, Ticket } from '../../lake/ledger/commit.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'
 import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } from '../../lake/ledger/index-queries.ts'
-import { heldLost } from '../../lake/ledger/lost.ts'
+import { heldLost } from '../../lake/ledger/lost-points.ts'
 import { endingSeconds } from '../http/skew.ts'
 import { convert } from '../points/convert.ts'
 import { isRecent, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'

@@ -72,8 +72,9 @@ async function account(open: OpenRun, plan: Plan, state: AskingState, committing
 }
 
 /**
- * What may be refused, or failed before, comes last, lest a part that is out of order keeps a run from all others; of a
- * refused path first a series that has points, whose refusal is one of all, each day another one: it may be refused alone.
+ * What may be refused, or failed before, comes last, lest a part that is out of order keeps a run from all others. Of a
+ * refused path a series that has points comes first, whose refusal is one of all. Each day begins with a different series,
+ * because one may be refused alone.
  */
 function inOrder({ ledger, input }: OpenRun, asks: readonly Ask[]): readonly Ask[] {
   const rows = ledger.statement(
@@ -87,8 +88,8 @@ function inOrder({ ledger, input }: OpenRun, asks: readonly Ask[]): readonly Ask
   }
   const turn = new Map<Ask, number>()
   for (const own of Map.groupBy(
-    asks.filter(({ refused }) => refused === 'held'),
-    ({ endpoint }) => endpoint.path,
+    asks.filter(({ refused }) => refused !== undefined),
+    ({ refused, endpoint }) => `${refused} ${endpoint.path}`,
   ).values())
     for (const [place, ask] of own.entries()) turn.set(ask, (place + Math.floor(input.now / day)) % own.length)
   return asks.toSorted((a, b) => rank(a) - rank(b) || (turn.get(a) ?? 0) - (turn.get(b) ?? 0))

@@ -1,6 +1,6 @@
 import { checkSelections } from '../../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
-import { selectionMarks } from '../../lake/ledger/held-runs.ts'
+import { selectionMarks } from '../../lake/ledger/run-queries.ts'
 import { metadataDue, standingMetadata } from './metadata.ts'
 import { type Named, resolveNames, unnamedSelections } from './names.ts'
 import { namesKey } from './held-names.ts'

@@ -28,6 +28,8 @@ export interface PathMetadata {
   readonly parameters: Readonly<Record<string, readonly string[]>>
   /** The values that stand in where a request names none, by query key; left out where the metadata name none. */
   readonly defaults?: Readonly<Record<string, readonly string[]>> | undefined
+  /** The lowest tier of a plan that includes the path; left out where the metadata name none. */
+  readonly tier?: number | undefined
   /** Where history begins; null if the metadata do not say. */
   readonly min: Instant | null
 }
@@ -47,12 +49,14 @@ export function readMetadata(text: string, keys: MetadataWire): PathMetadata | n
   const lists = data[keys.parameters] as Record<string, string[]>
   const range = data[keys.timerange] as Record<string, Instant | null | undefined> | null | undefined
   const standard = keys.defaults === undefined ? undefined : data[keys.defaults]
+  const tier = keys.tier === undefined ? undefined : z.number().safeParse(data[keys.tier]).data
   return {
     // Sorted: another order says nothing new.
     parameters: Object.fromEntries(
       Object.entries(lists).map(([key, list]): [string, readonly string[]] => [key, [...new Set(list)].toSorted()]),
     ),
     ...(standard !== undefined && { defaults: standard as Record<string, string[]> }),
+    ...(tier !== undefined && { tier }),
     min: range?.[keys.min] ?? null,
   }
 }

@@ -41,6 +41,7 @@ const largest = 10_000_000
 const dated = shape({
   parameters: mapOf(listOf(text)),
   defaults: maybe(mapOf(listOf(text))),
+  tier: maybe(real),
   min: orNull(real),
   at: real,
 })
@@ -290,6 +291,6 @@ export async function keepMetadata(
 }
 
 /** Metadata as the journal holds them. */
-function stateOf({ defaults, ...rest }: Partial<DatedMetadata> = {}): Json {
-  return { ...rest, ...(defaults !== undefined && { defaults }) }
+function stateOf({ defaults, tier, ...rest }: Partial<DatedMetadata> = {}): Json {
+  return { ...rest, ...(defaults !== undefined && { defaults }), ...(tier !== undefined && { tier }) }
 }

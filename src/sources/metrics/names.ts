@@ -68,7 +68,11 @@ function storedExchanges(ledger: Ledger): Map<string, Set<string>> {
 }
 
 /** Refuses a configuration that gives another meaning to a name under which the lake has points. */
-function refuseChangedNames(settings: Settings, held: ProviderNames, stored: StoredExchanges): void {
+export function refuseChangedNames(
+  settings: Pick<Settings, 'where'> & { readonly metrics: Pick<MetricsSettings, 'paths' | 'exchanges'> },
+  held: ProviderNames,
+  stored: StoredExchanges,
+): void {
   const { paths, exchanges } = settings.metrics
   const inUse = {
     paths: new Set(stored.keys()),

@@ -34,8 +34,8 @@ export interface Held {
   readonly answers: readonly WindowAnswer[]
   /** The interval under which its points are stored, where the endpoint itself takes none. */
   readonly settled: Interval | null
-  /** Where an incident that nobody accepted is open: asked again by whatever run comes next. */
-  readonly incident?: Window | undefined
+  /** Range of open differences that may end by themselves: the next run requests it again. */
+  readonly doubtful?: Window | undefined
 }
 
 /** The bounds and prices of a plan. */
@@ -160,7 +160,7 @@ export function plan(
     const unmapped = limits.blocked(series, endpoint)
     const said = limits.said?.(series, endpoint) ?? null
     const asked = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(known) ? 'held' : 'new'
-    const { refusal, suspect } = refusalOf(endpoint.path, known, paths, now)
+    const { refusal, suspect, isShared } = refusalOf(endpoint.path, known, paths, now)
     const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
     const wanted = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
     const doubtful = doubtfulOf(line, range, wanted.length > 0)
@@ -181,16 +181,16 @@ export function plan(
     const own = requestsFor(line, missing)
     for (const ask of own) expected += expectedOf(ask, known)
     const marked = { refused: wasHeld(known) ? ('held' as const) : ('new' as const) }
-    asks.push(...(suspect ? own.map((ask) => ({ ...ask, ...marked })) : own))
+    asks.push(...(isShared ? own.map((ask) => ({ ...ask, ...marked })) : own))
   }
   const unmappedNotes = [...silent].map(([reason, series]) => `${series} series not requested: ${reason}`)
   const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
   return { asks, blocked, totals, notes: [...notesOf(wanted), ...unmappedNotes] }
 }
 
-/** Where an incident is open; whoever comes back in minutes looks again only where it `asks` anyway. */
+/** The ranges of open differences; a run of a watch, which comes back in minutes, looks again only where it `asks` anyway. */
 function doubtfulOf({ want: { endpoint }, known, interval, limits }: Line, range: Window, asks: boolean): Window[] {
-  const at = known?.incident
+  const at = known?.doubtful
   if (!at || endpoint.overlap !== 'exact' || limits.gapsOnly || (limits.eager === true && !asks)) return []
   return intersect([range], [{ since: at.since, until: ceil(at.until, interval, limits.weekStart) }])
 }
@@ -205,10 +205,10 @@ interface Line {
   readonly now: Instant
 }
 
-/** How many new points a request should bring: those that no answer has decided on, or that are still awaited. */
+/** How many new points a request should bring: those that no answer has decided on, or that are still pending. */
 function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
   const decided = (known?.answers ?? []).filter(
-    (answer) => isAnswer(answer) && answer.reason !== 'awaiting' && !isOfMetadata(answer),
+    (answer) => isAnswer(answer) && answer.reason !== 'pending' && !isOfMetadata(answer),
   )
   let points = 0
   for (const { since, until } of minus([settles], decided)) points += count(since, until, interval)
@@ -246,7 +246,7 @@ function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> 
   return { rules: Object.fromEntries(own) as EndpointRules }
 }
 
-/** How long after its availability instant a missing point is still awaited, in seconds. */
+/** How long after its availability instant a missing point is still pending, in seconds. */
 export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Interval): number {
   return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
 }
@@ -284,7 +284,7 @@ function ageOf({ want: { endpoint }, interval, limits, now }: Line, { until }: W
   )
 }
 
-/** Whether what is missing of an answer is awaited no more. */
+/** Whether what is missing of an answer is pending no more. */
 function isOverdue(line: Line, answer: WindowAnswer): boolean {
   return ageOf(line, answer) > toleranceOf(line.want.endpoint, line.interval)
 }
@@ -295,7 +295,7 @@ function isSettled(line: Line, answer: WindowAnswer, marks: Marks): boolean {
   const since = Math.abs(now - answer.asked_at)
   switch (answer.state) {
     case 'failed':
-    case 'not asked':
+    case 'not requested':
       return false
     case 'unsupported':
       if (answer.reason?.startsWith(placeholderReason) === true) return marks.placeholder
@@ -357,11 +357,11 @@ function pieces({ since, until }: Window, interval: Interval): Window[] {
   return cuts.map((cut, i) => ({ since: cut, until: cuts[i + 1] ?? until }))
 }
 
-/** The window with the overlap of stored points before it (an incident is its own), up to the newest ended interval where it reaches the settled horizon. */
+/** The window with the overlap of stored points before it (doubtful ones are their own), up to the newest ended interval where it reaches the settled horizon. */
 function widen({ want, known, interval, horizon, limits }: Line, settles: Window): Window {
   const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
   const before = union(stored).find((covered) => covered.until >= settles.since)
-  const alone = before === undefined || settles.since === known?.incident?.since
+  const alone = before === undefined || settles.since === known?.doubtful?.since
   const since = alone ? settles.since : Math.max(step(settles.since, interval, -overlapPoints), before.since)
   const until = settles.until === horizon.final ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
   return { since, until: Math.max(settles.until, ceil(until, interval, limits.weekStart)) }

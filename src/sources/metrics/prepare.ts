@@ -5,10 +5,10 @@ import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import { runName } from '../../lake/ledger/job.ts'
 import type { CoverageRow, Provider } from '../../lake/ledger/entry.ts'
 import { globTest } from '../../catalog/globs.ts'
-import { openIncidents } from '../../lake/ledger/differences.ts'
+import { openDifferences } from '../../lake/ledger/differences.ts'
 import { heldAnswers, heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
-import { pendingSelections } from '../../lake/ledger/held-runs.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { pendingSelections } from '../../lake/ledger/run-queries.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { isWritable } from '../../lake/store/disk.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -58,6 +58,9 @@ export interface PreparedPlan {
   readonly unmapped: readonly UnmappedName[]
   /** The catalogue in the provider's own names. */
   readonly catalogue: Catalogue
+  /** Metadata by path, and who gave them; null if no answer showed it. */
+  readonly known: Metadata
+  readonly provider: Provider | null
   /** Selected paths that have metadata, and paths whose metadata were requested now. */
   readonly metadata: { readonly paths: number; readonly asked: number }
 }
@@ -92,8 +95,18 @@ export async function preparePlan(
     plan: { ...plan, notes: [...plan.notes, ...named.notes] },
     unmapped,
     catalogue: own.catalogue,
+    known: metadata,
+    provider,
     metadata: { paths: known.length, asked: answers.length },
   }
+}
+
+/** Plans for an empty lake, by what an earlier plan has learnt of the provider. */
+export async function planWith(
+  input: PlanInput,
+  { known, provider }: Pick<PreparedPlan, 'known' | 'provider'>,
+): Promise<Plan> {
+  return await planOn(input, null, known, provider)
 }
 
 /** The answers to requests for metadata. */
@@ -165,9 +178,9 @@ export async function planOn(
     },
   }
   const held = new Map<string, Held>(ledger === null ? [] : heldAnswers(ledger))
-  for (const [id, incident] of ledger === null ? [] : openIncidents(ledger)) {
+  for (const [id, doubtful] of ledger === null ? [] : openDifferences(ledger)) {
     const known = held.get(id)
-    if (known) held.set(id, { ...known, incident })
+    if (known) held.set(id, { ...known, doubtful })
   }
   const wanted = expand(catalogue, selections).filter(({ series }) => only?.has(series.id) ?? true)
   return plan(wanted, held, limits, now)
@@ -239,12 +252,12 @@ export function notAsked(
     const [first] = own
     if (first === undefined) return []
     const rows = held.get(id) ?? []
-    const told = rows.filter(({ state }) => state === 'not asked')
-    const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not asked')])
+    const told = rows.filter(({ state }) => state === 'not requested')
+    const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not requested')])
     const coverage = minus(union(own.map(({ settles }) => settles)), known).flatMap((settles) => {
       const since = told.filter((row) => row.since < settles.until && row.until > settles.since)
       const at = since.reduce((least, row) => Math.min(least, row.asked_at), asked.at)
-      const due = settleWhole({ ...first, settles }, 'not asked', null, asked)
+      const due = settleWhole({ ...first, settles }, 'not requested', null, asked)
       return due.map((row) => ({ ...row, asked_at: at, request: null }))
     })
     return coverage.length === 0 ? [] : [{ ask: first, coverage }]

@@ -1,6 +1,6 @@
 import { isLost } from '../../lake/ledger/coverage.ts'
 import type { WindowAnswer } from '../../lake/ledger/entry.ts'
-import { isTriedAgain, type StandingRefusal, standingRefusal } from '../../lake/ledger/refusals.ts'
+import { isGone, isTriedAgain, type StandingRefusal, standingRefusal } from '../../lake/ledger/refusals.ts'
 import type { Instant } from '../../base/time.ts'
 
 /** The facts of a series that decide whether it is refused. */
@@ -15,7 +15,13 @@ export function wasHeld(known: Known | undefined): boolean {
   return known !== undefined && (known.points > 0 || known.answers.some(isLost))
 }
 
-/** Standing refusals by path. */
+/**
+ * So many different series of a path answer 404, and none answers otherwise, before the whole path counts as gone: a provider
+ * may answer 404 for a path that it does not have, and for an asset, exchange or network that the path does not have.
+ */
+export const seriesOfGonePath = 3
+
+/** Standing refusals by path. A 404 is one of its path once enough series show it. */
 export interface RefusedPaths {
   /** Refusals to series without points: any such series shows them. */
   readonly fresh: ReadonlyMap<string, StandingRefusal>
@@ -26,11 +32,19 @@ export interface RefusedPaths {
 /** Which paths are refused, by what is known of every series. */
 export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
   const told = [...held.values()].filter(({ answers }) => answers.length > 0)
+  const isServed = ({ points, answers }: Known): boolean => points > 0 && standingRefusal(answers) === null
+  const served = new Set(told.filter(isServed).map(({ metric }) => metric))
+  const showsGone = ({ answers }: Known): boolean => {
+    const one = standingRefusal(answers)
+    return one?.scope === 'path' && isGone(one.words)
+  }
   const byPath = (series: readonly Known[], standing: (own: readonly Known[]) => StandingRefusal | null) =>
     new Map(
       [...Map.groupBy(series, ({ metric }) => metric)].flatMap(([path, own]) => {
         const one = standing(own)
-        return one?.scope === 'path' ? [[path, one] as const] : []
+        if (one?.scope !== 'path') return []
+        const isPath = !isGone(one.words) || (!served.has(path) && own.filter(showsGone).length >= seriesOfGonePath)
+        return isPath ? [[path, one] as const] : []
       }),
     )
   const newest = (own: readonly Known[]): StandingRefusal | null =>
@@ -50,24 +64,31 @@ export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
   }
 }
 
+/** What the refusals on record mean for a series now. */
+export interface SeriesRefusal {
+  /** Why it is left alone now; null if it may be requested. */
+  readonly refusal: StandingRefusal | null
+  /** Whether a refusal of its path is tried again now. */
+  readonly suspect: boolean
+  /** Whether that refusal is one of all series of the path: one request finds out for all. */
+  readonly isShared: boolean
+}
+
 /**
  * The refusal for which a series is left alone now: its own, or its path's while it never had a point. Of a path all series
- * are tried again at once, by when any of them was asked last: one request finds out for all (`suspect`).
+ * are tried again at once, by when any of them was asked last.
  */
-export function refusalOf(
-  path: string,
-  known: Known | undefined,
-  paths: RefusedPaths,
-  now: Instant,
-): { readonly refusal: StandingRefusal | null; readonly suspect: boolean } {
+export function refusalOf(path: string, known: Known | undefined, paths: RefusedPaths, now: Instant): SeriesRefusal {
   const shared = wasHeld(known) ? undefined : paths.fresh.get(path)
   const own = known === undefined ? null : standingRefusal(known.answers)
   // Told before it had points: nothing that an alarm may rest upon.
   const told = shared ?? (own !== null && (known?.points ?? 0) > 0 && own.since === null ? null : own)
-  if (told === null) return { refusal: null, suspect: false }
+  if (told === null) return { refusal: null, suspect: false, isShared: false }
   // What is refused to those that have points is refused to all.
   const newest = told.scope === 'path' ? paths.held.get(path) : undefined
   const asked_at = Math.max(told.asked_at, newest?.asked_at ?? told.asked_at)
-  if (!isTriedAgain({ ...told, asked_at }, now)) return { refusal: told, suspect: false }
-  return { refusal: null, suspect: told.scope === 'path' }
+  if (!isTriedAgain({ ...told, asked_at }, now)) return { refusal: told, suspect: false, isShared: false }
+  const suspect = told.scope === 'path'
+  const isOfAll = shared !== undefined || newest !== undefined || !isGone(told.words)
+  return { refusal: null, suspect, isShared: suspect && isOfAll }
 }

@@ -4,9 +4,10 @@ import { beforeFirst } from '../../lake/ledger/coverage.ts'
 import { type Ended, endedBy, endedEarly } from '../http/request-rows.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../../lake/ledger/entry.ts'
 import { type Ask, historyStart } from './plan.ts'
-import { notAskedKey } from '../../lake/ledger/held-runs.ts'
+import { notAskedKey } from '../../lake/ledger/run-queries.ts'
 import { isOfHeld, type RefusalScope } from '../../lake/ledger/refusals.ts'
 import type { Outcome } from '../http/outcome.ts'
+import { several } from '../../base/figures.ts'
 import { day, formatDate } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 import type { BatchResult } from './answers.ts'
@@ -37,9 +38,13 @@ export interface AskingState {
   asked: number
   /**
    * What is not requested any more: a path (403, 404) to series without points, a path to those with points, or one series
-   * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
+   * (400, 404), with the refusal. A refusal of a series that never answered says nothing of those that did.
    */
   readonly closed: Map<string, RefusedAsk>
+  /** Ids of series that answered 404, by the key of their path in `closed`. */
+  readonly gone: Map<string, Set<string>>
+  /** Paths of which the lake had points when the first 404 came; null before. */
+  storedPaths: ReadonlySet<string> | null
   /** The first request of a refused path, by path: all others wait for its answer. */
   readonly probes: Map<string, Promise<unknown>>
   /** Ids of series that were answered in this run. */
@@ -65,6 +70,8 @@ export function newAskingState(): AskingState {
   return {
     asked: 0,
     closed: new Map<string, RefusedAsk>(),
+    gone: new Map<string, Set<string>>(),
+    storedPaths: null,
     probes: new Map<string, Promise<unknown>>(),
     answering: new Set<string>(),
     refusedBefore: new Map<string, { readonly until: number; readonly words: string }>(),
@@ -99,7 +106,7 @@ export interface IngestSummary extends Ended<StoppedBy> {
   /** How many of `violations` are incidents: very many points at once. */
   readonly incidents: number
   /** Acknowledged violations that were seen again. */
-  readonly accepted: number
+  readonly acknowledged: number
   /** Series that have points and are refused now. */
   readonly refused: number
   /** Series whose first point is later than the start of the requested range. */
@@ -108,13 +115,13 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly unmapped: readonly UnmappedName[]
 }
 
-/** Coverage ranges by state; `not_asked` counts ranges that the run planned and did not request. */
-export type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
+/** Coverage ranges by state; `not_requested` counts ranges that the run planned and did not request. */
+export type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not requested'> | 'not_requested', number>>
 
 /** Counts coverage ranges by state. */
 export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
-  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0, not_asked: 0 }
-  for (const { state } of rows) windows[state === 'not asked' ? 'not_asked' : state]++
+  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0, not_requested: 0 }
+  for (const { state } of rows) windows[state === 'not requested' ? 'not_requested' : state]++
   return windows
 }
 
@@ -183,7 +190,7 @@ export class RunTally {
   actual() {
     const { requests, credits, bytes } = this.#cost
     const cost = { requests, credits, points: this.#made.points_added + this.#made.vintages_added, bytes }
-    return this.#accounted ? { ...cost, [notAskedKey]: this.#windows.not_asked } : cost
+    return this.#accounted ? { ...cost, [notAskedKey]: this.#windows.not_requested } : cost
   }
 
   summary(run: string): IngestSummary {
@@ -200,7 +207,7 @@ export class RunTally {
       gaps,
       violations: this.#seen.violations.size + this.#seen.incidents.size,
       incidents: this.#seen.incidents.size,
-      accepted: this.#seen.accepted.size,
+      acknowledged: this.#seen.accepted.size,
       refused: this.#refused.size,
       begins_later: this.#later,
       unmapped: this.#unmapped,
@@ -256,7 +263,10 @@ export function verdict(summary: IngestSummary): LakeError | null {
 export function differingPoints(violations: number, where: string): LakeError | null {
   if (violations === 0) return null
   const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations acknowledge'
-  return new LakeError('integrity', { subject: `${violations} stored values differ ${where}`, next })
+  return new LakeError('integrity', {
+    subject: `${several(violations, 'stored value differs', 'stored values differ')} ${where}`,
+    next,
+  })
 }
 
 /** What every job says of very many stored values that differ at once. */
@@ -264,7 +274,7 @@ export function differingAtOnce(incidents: number): LakeError | null {
   if (incidents === 0) return null
   const subject = `${incidents === 1 ? 'an incident' : `${incidents} incidents`}: very many stored values differ or are missing upstream at once`
   const next =
-    'nothing stored was changed: the next fetch asks again, and what it finds as it was has passed; pitlake violations list tells how many'
+    'nothing stored was changed: the next fetch asks again, and what it finds as it was is reverted upstream; pitlake violations list tells how many'
   return new LakeError('integrity', { subject, next })
 }
 
@@ -277,5 +287,5 @@ function unresolved({ windows, refused }: IngestSummary): LakeError | null {
   }
   if (windows.failed === 0) return null
   const next = 'run the same command again; pitlake sql "FROM coverage WHERE state = \'failed\'" gives the reasons'
-  return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })
+  return new LakeError('incomplete', { subject: `${several(windows.failed, 'window')} failed`, next })
 }

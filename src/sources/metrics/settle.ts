@@ -34,7 +34,7 @@ export function settleWhole(ask: Ask, state: CoverageState, reason: string | nul
 
 /**
  * Coverage ranges that follow from a decoded body, within its window and beyond it: covered where points are,
- * `empty` before the first point of the series, `awaiting` or `gap` where one is missing behind it.
+ * `empty` before the first point of the series, `pending` or `gap` where one is missing behind it.
  */
 export function coverageFromBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {
   const known = [firstHeld, body.first].filter((t) => t !== null)
@@ -112,7 +112,7 @@ function splitByAge(ask: Ask, window: Window, asked: AskedAt): CoverageRow[] {
   const awaited = { since: border, until: window.until }
   return [
     ...(gap.since < gap.until ? [row(ask, gap, 'covered', 'gap', asked)] : []),
-    ...(awaited.since < awaited.until ? [row(ask, awaited, 'covered', 'awaiting', asked)] : []),
+    ...(awaited.since < awaited.until ? [row(ask, awaited, 'covered', 'pending', asked)] : []),
   ]
 }
 

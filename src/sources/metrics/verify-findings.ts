@@ -14,7 +14,7 @@ import { minus, type Window } from '../../base/windows.ts'
 import type { Answered, BatchResult } from './answers.ts'
 import { shownUrl } from './api.ts'
 import { rowOf } from '../../lake/ledger/index-rows.ts'
-import { noneOf } from '../../lake/ledger/verifying.ts'
+import { noneOf } from '../../lake/ledger/verify-rounds.ts'
 import { orNull, real, text } from '../../base/value-checks.ts'
 import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
@@ -41,8 +41,8 @@ export function isCompared({ result }: Pick<Verified, 'result'>): boolean {
   return !uncomparedResults.some((uncompared) => uncompared === result)
 }
 
-/** How requests end that the provider refuses; `not asked`: an earlier refusal of the same run stood for it. */
-const refusingOutcomes: readonly string[] = ['forbidden', 'gone', 'refused', 'not asked']
+/** How requests end that the provider refuses; `not requested`: an earlier refusal of the same run stood for it. */
+const refusingOutcomes: readonly string[] = ['forbidden', 'gone', 'refused', 'not requested']
 
 /** How the kind of a violation is told as a result. */
 function resultOfKind(kind: string): VerifyResult {

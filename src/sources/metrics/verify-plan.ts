@@ -5,8 +5,8 @@ import { usage } from '../../base/errors.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
-import { heldVerified } from '../../lake/ledger/held-runs.ts'
-import { affordable, inTurns } from '../../lake/ledger/verifying.ts'
+import { heldVerified } from '../../lake/ledger/run-queries.ts'
+import { affordable, inTurns } from '../../lake/ledger/verify-rounds.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
 import type { Settings } from '../../catalog/settings.ts'
@@ -157,7 +157,7 @@ function refusedSeries(ledger: Ledger): Readonly<Record<'standing' | 'acknowledg
   const all = refusals(ledger).map(({ listed }) => listed)
   return {
     standing: new Set(all.map(({ series }) => series)),
-    acknowledged: new Set(all.filter(({ accepted_at }) => accepted_at !== null).map(({ series }) => series)),
+    acknowledged: new Set(all.filter(({ acknowledged_at }) => acknowledged_at !== null).map(({ series }) => series)),
   }
 }
 

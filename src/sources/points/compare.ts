@@ -2,7 +2,7 @@ import { rowInstantSql } from '../../catalog/availability-sql.ts'
 import { endSql } from '../../base/intervals-sql.ts'
 import type { Regained } from '../../lake/ledger/entry.ts'
 import type { Instant } from '../../base/time.ts'
-import { alikeSql, askedSql, hasRevisable } from './asked.ts'
+import { uniformBatchSql, withBatchSql, hasRevisable } from './batch-tables.ts'
 import { bodyAt, type Existing, type ConflictStatus, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
@@ -11,7 +11,7 @@ import { identityColumns } from '../../lake/store/parquet.ts'
 import { computedSql, namedSql } from './files.ts'
 import { monthSums } from './month-sums.ts'
 import type { Standing } from '../../lake/ledger/differences.ts'
-import type { RecordedValue } from '../../lake/ledger/lost.ts'
+import type { RecordedValue } from '../../lake/ledger/lost-points.ts'
 
 /**
  * For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. `dated`: the
@@ -19,9 +19,9 @@ import type { RecordedValue } from '../../lake/ledger/lost.ts'
  */
 const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, dated BOOLEAN'
 
-/** The staged points of a batch against the stored ones and each other. New points are in the session's `fresh`. */
+/** The staged points of a batch against the stored ones and each other. New points are in the session's `new_points`. */
 export interface Comparison {
-  /** Whether the table `late` names points that came late. */
+  /** Whether the table `late_points` names points that came late. */
   readonly late: boolean
   /** Whether a value may be -0.0. */
   readonly minusZero: boolean
@@ -38,7 +38,7 @@ export interface Comparison {
   readonly lacking: number
   /** New points of user files that are late: known only from now on. */
   readonly latePoints: number
-  /** Whether `fresh` is all that was read, in the order in which it was read. */
+  /** Whether `new_points` is all that was read, in the order in which it was read. */
   readonly asRead: boolean
   /** Whether, in addition, all is of one partition with one rule, requested at once. */
   readonly alike: boolean
@@ -49,14 +49,14 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
   const revised = hasRevisable(good)
-  const held = heldSql(good, loaded, revised)
-  await session.run(held)
+  const stored = storedPointsSql(good, loaded, revised)
+  await session.run(stored)
   const lost = good.some(({ body }) => body.lost)
-  if (lost) await tellLost(session, good)
+  if (lost) await createLostTables(session, good)
   const interval = intervalSql(ordered.map(({ part }) => part.interval))
   const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
-  const bare = held === nothingHeld && !lost
+  const bare = stored === noStoredPoints && !lost
   const apart = areApart(good)
   // DuckDB goes through the larger side of a join in its order: that must be the points.
   const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
@@ -64,10 +64,10 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const inside = good.every((one) => isInside(one, loaded))
   const alike = asRead && inside && loaded.alike === true
   await session.run(
-    statement('offered', {
+    statement('offered_points', {
       kind: asRead ? 'VIEW' : 'TABLE',
       ...rowSql,
-      told: alike ? alikeSql(ordered) : `${lost ? 'restored' : 'staged'} ${askedSql}`,
+      told: alike ? uniformBatchSql(ordered) : `${lost ? 'restored_points' : 'staged_points'} ${withBatchSql}`,
       distinct: doubled ? `DISTINCT ON (body, t${revised ? ', computed' : ''})` : '',
     }),
   )
@@ -75,27 +75,27 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   if (!asRead) await (reader?.unload ?? unload)(session)
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
-    statement('fresh', {
+    statement('new_points', {
       kind: bare && apart && !revised ? 'VIEW' : 'TABLE',
-      unheld: bare ? '' : 'ANTI JOIN held USING (rank, t)',
+      unstored: bare ? '' : 'ANTI JOIN stored_points USING (rank, t)',
       plain: revised ? ' AND revisable IS NULL' : '',
       ...(apart ? { distinct: '', order: '' } : first),
     }),
   )
   if (revised) await addVintages(session, good[0]?.part.observedAt ?? 0n)
-  await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
+  await session.run(statement('known_points', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
   // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
   const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (apart && inside)
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
-  const rewritten = revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []
+  const rewritten = revised ? await numbered<Contradiction>(session, statement('rewritten_vintages')) : []
   const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
   const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
-  const heard = uncompared ? [] : await hear(session, ordered, contradictions)
-  const late = await tellLate(session, good, { lost, revised })
+  const heard = uncompared ? [] : await readDifferenceAnswers(session, ordered, contradictions)
+  const late = await createLatePoints(session, good, { lost, revised })
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
   const latePoints = late && reader !== undefined ? await countLate(session, revised) : 0
   const tallies = await tally(session, talliesSql(bare && apart, revised))
-  const gone = revised ? await numbered<VanishedPoints>(session, statement('vintages_gone')) : []
+  const gone = revised ? await numbered<VanishedPoints>(session, statement('vanished_vintages')) : []
   return {
     late,
     minusZero: lost || minusZero(loaded),
@@ -142,11 +142,11 @@ function areApart(good: readonly Good[]): boolean {
   })
 }
 
-const nothingHeld =
-  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, digits VARCHAR, computed BIGINT, stored_at BIGINT, available BIGINT)'
+const noStoredPoints =
+  'CREATE TEMP TABLE stored_points (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, digits VARCHAR, computed BIGINT, stored_at BIGINT, available BIGINT)'
 
 /** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
-function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
+function storedPointsSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
   const meets = ({ from, to }: PointRange, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
   const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
@@ -158,20 +158,21 @@ function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): strin
   const recent = (good[0]?.part.recent.existing ?? [])
     .filter((file) => meets(range, file))
     .map(({ path }) => ({ path, metric: null, interval: null }))
-  if (own.length === 0 && recent.length === 0) return nothingHeld
+  if (own.length === 0 && recent.length === 0) return noStoredPoints
   const limits = [
     ...(Number.isFinite(range.from) ? [`e.t >= make_timestamptz(${range.from * 1_000_000}::BIGINT)`] : []),
     ...(Number.isFinite(range.to) ? [`e.t <= make_timestamptz(${range.to * 1_000_000}::BIGINT)`] : []),
   ]
-  return statement('held', {
-    source: namedSql([...own, ...recent], held),
+  return statement('stored_points', {
+    source: namedSql([...own, ...recent], pointColumns),
     computed: computedSql('e'),
     available: revised ? ', epoch_us(e.available_at) AS available' : '',
     range: limits.length === 0 ? 'true' : limits.join(' AND '),
   })
 }
 
-const held = 'asset, currency, exchange, network, params, t, v, o, extra, basis, available_at, computed_at, observed_at'
+const pointColumns =
+  'asset, currency, exchange, network, params, t, v, o, extra, basis, available_at, computed_at, observed_at'
 
 /** The first and the last `t` of a range, both included; infinite if it has no bound. */
 interface PointRange {
@@ -188,27 +189,27 @@ function rangeOf(bodies: readonly Good[], { staged }: Loaded): PointRange {
 
 async function contradict(session: Engine, whole: boolean): Promise<Contradiction[]> {
   const seconds = (column: string): string => `CAST(CAST(${column} AS DOUBLE) / 1e6 AS VARCHAR)`
-  const differences = statement('differences', {
+  const differences = statement('differing_points', {
     stored_computed: seconds('kc'),
     offered_computed: seconds('computed'),
   })
   return [
     ...(await numbered<Contradiction>(session, differences)),
-    ...(whole ? await numbered<Contradiction>(session, statement('vanished')) : []),
+    ...(whole ? await numbered<Contradiction>(session, statement('vanished_points')) : []),
   ]
 }
 
 /** What is not in files of the user's is no less held for that. */
 async function countLacking(session: Engine): Promise<number> {
-  const sql = `SELECT count(DISTINCT (body, t)) AS lacking FROM (${statement('vanished')})`
+  const sql = `SELECT count(DISTINCT (body, t)) AS lacking FROM (${statement('vanished_points')})`
   const [row] = await numbered<{ lacking: number }>(session, sql)
   return row?.lacking ?? 0
 }
 
 const always = 1_000_000_000_000
 
-/** Makes the table `late` where points may have come late; whether they may. */
-async function tellLate(
+/** Makes the table `late_points` where points may have come late; whether they may. */
+async function createLatePoints(
   session: Engine,
   good: readonly Good[],
   { lost, revised }: Record<'lost' | 'revised', boolean>,
@@ -216,17 +217,17 @@ async function tellLate(
   const series = Map.groupBy(good, ({ rank }) => rank)
   const priors = good.flatMap((one) => priorRows(one, series.get(one.rank) ?? []))
   if (priors.length === 0 && !lost && !revised) return false
-  await session.run(`CREATE TEMP TABLE prior (${priorColumns})`)
-  if (priors.length > 0) await session.run(`INSERT INTO prior ${rowsSql(priorColumns, priors)}`)
-  await session.run(statement('late'))
-  if (revised) await session.run(statement('vintages_late'))
+  await session.run(`CREATE TEMP TABLE prior_answers (${priorColumns})`)
+  if (priors.length > 0) await session.run(`INSERT INTO prior_answers ${rowsSql(priorColumns, priors)}`)
+  await session.run(statement('late_points'))
+  if (revised) await session.run(statement('late_vintages'))
   return true
 }
 
 /** How many points are known only from now on because an earlier answer lacked them; further vintages are none of them. */
 async function countLate(session: Engine, revised: boolean): Promise<number> {
-  const first = revised ? ' SEMI JOIN (FROM fresh WHERE NOT vintage) USING (body, t)' : ''
-  const sql = `SELECT count(*) AS points FROM late${first} WHERE tardy AND stood IS NULL`
+  const first = revised ? ' SEMI JOIN (FROM new_points WHERE NOT vintage) USING (body, t)' : ''
+  const sql = `SELECT count(*) AS points FROM late_points${first} WHERE tardy AND stood IS NULL`
   const [row] = await numbered<{ points: number }>(session, sql)
   return row?.points ?? 0
 }
@@ -252,13 +253,13 @@ interface TallyRow extends Omit<Tally, 'addedFirst' | 'addedLast'> {
   readonly added_last: Instant | null
 }
 
-const goneColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT'
-const seenColumns = 'rank INTEGER, since BIGINT, until BIGINT, observed BIGINT'
-const askedColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, observed BIGINT'
+const lostMonthColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT'
+const sightingColumns = 'rank INTEGER, since BIGINT, until BIGINT, observed BIGINT'
+const answerColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, observed BIGINT'
 const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
 
-/** Tells the session what series of the bodies lost: the tables `gone`, `seen`, `asked` and `recorded`, the view `restored`. */
-async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
+/** Tells the session what series of the bodies lost: the tables `lost_months`, `first_sightings`, `earlier_answers` and `recorded_values`, the view `restored_points`. */
+async function createLostTables(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
   const gone = [...byRank].flatMap(([rank, { months }]) =>
     months.map(({ month, since, until }) => ({ rank, month, since, until })),
@@ -272,15 +273,15 @@ async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
       .map((one) => ({ body: i, ...recordRow(one) })),
   )
   for (const [table, columns, rows] of [
-    ['gone', goneColumns, gone],
-    ['seen', seenColumns, seen],
-    ['asked', askedColumns, asked],
-    ['recorded', recordedColumns, recorded],
+    ['lost_months', lostMonthColumns, gone],
+    ['first_sightings', sightingColumns, seen],
+    ['earlier_answers', answerColumns, asked],
+    ['recorded_values', recordedColumns, recorded],
   ] as const) {
     await session.run(`CREATE TEMP TABLE ${table} (${columns})`)
     if (rows.length > 0) await session.run(`INSERT INTO ${table} ${rowsSql(columns, rows)}`)
   }
-  await session.run(statement('restored'))
+  await session.run(statement('restored_points'))
 }
 
 function recordRow({ t, value, computed, stored_at }: RecordedValue): object {
@@ -296,7 +297,7 @@ function recordRow({ t, value, computed, stored_at }: RecordedValue): object {
   }
 }
 
-/** What came again of which month, and whether it is what was lost: makes the table `regained`, and adds it to `late`. */
+/** What came again of which month, and whether it is what was lost: makes the table `regained_verdicts`, and adds it to `late_points`. */
 async function regain(
   session: Engine,
   ordered: readonly Ordered[],
@@ -305,13 +306,13 @@ async function regain(
 ): Promise<Regained[]> {
   const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
   const source = `(SELECT f.*, g.month, r.stored_at AS kept, ${was} AS was,
-      EXISTS (FROM asked a WHERE a.rank = f.rank AND a.observed < ${was} AND CASE
+      EXISTS (FROM earlier_answers a WHERE a.rank = f.rank AND a.observed < ${was} AND CASE
         WHEN f.computed IS NULL THEN f.t >= a.since AND f.t < a.until AND a.asked_at > f.ruled
         ELSE list_contains([${datedBodies(ordered)}]::INTEGER[], f.body)
           AND a.asked_at * 1000000 > greatest(f.computed, f.floor * 1000000) END) AS tardy
-    FROM fresh f JOIN gone g ON f.rank = g.rank AND f.t >= g.since AND f.t < g.until
-      LEFT JOIN seen s ON f.rank = s.rank AND f.t >= s.since AND f.t < s.until
-      LEFT JOIN recorded r ON r.body = f.body AND r.t = f.t)`
+    FROM new_points f JOIN lost_months g ON f.rank = g.rank AND f.t >= g.since AND f.t < g.until
+      LEFT JOIN first_sightings s ON f.rank = s.rank AND f.t >= s.since AND f.t < s.until
+      LEFT JOIN recorded_values r ON r.body = f.body AND r.t = f.t)`
   const clocks = revised
     ? {
         late: '(tardy OR (vintage AND NOT firm))',
@@ -319,19 +320,21 @@ async function regain(
         first: firstOf(true),
       }
     : { late: 'tardy', again: 'false', first: '' }
-  const dated = statement('dated', { source, seen: 'was', ...clocks })
-  await session.run(statement('came', { dated, none: identityColumns.map((name) => `NULL AS ${name}`).join(', ') }))
+  const dated = statement('dated_points', { source, seen: 'was', ...clocks })
+  await session.run(
+    statement('regained_points', { dated, none: identityColumns.map((name) => `NULL AS ${name}`).join(', ') }),
+  )
   const lost = new Set(ordered.flatMap(({ rank, body }) => body.lost?.months.map((one) => provenKey(rank, one)) ?? []))
-  const sums = (await monthSums(session, 'came')).flatMap(({ metric: rank, months }) =>
+  const sums = (await monthSums(session, 'regained_points')).flatMap(({ metric: rank, months }) =>
     [...months].map(([month, { digest }]) => ({ rank: Number(rank), month, digest })),
   )
   const proven = sums.filter((one) => lost.has(provenKey(one.rank, one)))
-  await session.run(statement('regained', { proven: rowsSql('rank INTEGER, month VARCHAR', proven) }))
-  await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
-  await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')
+  await session.run(statement('regained_verdicts', { proven: rowsSql('rank INTEGER, month VARCHAR', proven) }))
+  await session.run('DELETE FROM late_points WHERE (body, t) IN (SELECT (body, t) FROM regained_verdicts)')
+  await session.run('INSERT INTO late_points SELECT body, t, tardy, stood, again FROM regained_verdicts')
   const rows = await numbered<{ body: number; month: string; points: number; proven: boolean }>(
     session,
-    'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained GROUP BY rank, month ORDER BY 1, 2',
+    'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained_verdicts GROUP BY rank, month ORDER BY 1, 2',
   )
   return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
 }
@@ -357,14 +360,14 @@ export interface VanishedPoints {
   readonly points: number
 }
 
-/** Adds to `fresh` what is new of revisable series: first values and further vintages. */
+/** Adds to `new_points` what is new of revisable series: first values and further vintages. */
 async function addVintages(session: Engine, now: bigint): Promise<void> {
-  await session.run(statement('vintages', { now: `${now}::BIGINT` }))
+  await session.run(statement('new_vintages', { now: `${now}::BIGINT` }))
 }
 
 function talliesSql(allFresh: boolean, revised: boolean): string {
-  if (allFresh && !revised) return statement('tallies_fresh')
-  return statement('tallies', { vintages: revised ? 'count(*) FILTER (vintage)' : '0' })
+  if (allFresh && !revised) return statement('body_tallies_all_new')
+  return statement('body_tallies', { vintages: revised ? 'count(*) FILTER (vintage)' : '0' })
 }
 
 /** A value of a body that contradicts the stored one. */
@@ -384,7 +387,7 @@ export interface Contradiction {
 const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offered_at BIGINT'
 
 /** What the answers say of differences that are on record, point by point; `seen` is what they show. */
-async function hear(
+async function readDifferenceAnswers(
   session: Engine,
   ordered: readonly Ordered[],
   seen: readonly Contradiction[],
@@ -395,9 +398,9 @@ async function hear(
   const rows = all.map(({ rank, standing: { t, until = t + 1, offered_at } }, n) => {
     return { n, rank, t, until, offered_at: Math.floor(offered_at / 1_000_000) }
   })
-  await session.run(`CREATE TEMP TABLE standing AS ${rowsSql(standingColumns, rows)}`)
+  await session.run(`CREATE TEMP TABLE open_differences AS ${rowsSql(standingColumns, rows)}`)
   const shown = new Set(seen.map(({ body, ...one }) => nameOf(body, one)))
-  const told = await numbered<{ n: number; t: Instant; body: number | null }>(session, statement('heard'))
+  const told = await numbered<{ n: number; t: Instant; body: number | null }>(session, statement('difference_answers'))
   return told.flatMap(({ n, t, body }) => {
     const standing = all[n]?.standing
     if (standing === undefined) return []

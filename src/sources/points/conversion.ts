@@ -5,7 +5,7 @@ import type { Instant, Interval, Weekday } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 import type { Standing } from '../../lake/ledger/differences.ts'
 import type { Finding, Regained, Violation } from '../../lake/ledger/entry.ts'
-import type { Lost } from '../../lake/ledger/lost.ts'
+import type { Lost } from '../../lake/ledger/lost-points.ts'
 import type { Share } from './files.ts'
 import type { Lexed } from './lexer.ts'
 import type { Engine } from '../../lake/store/engine.ts'
@@ -113,7 +113,7 @@ export interface Loaded {
 
 /** Stages points that come from somewhere else than spool files. */
 export interface Reader {
-  /** Makes the view `staged` of a session, see `staged.sql`, of which no row is poison. */
+  /** Makes the view `staged_points` of a session, see `staged_points.sql`, of which no row is poison. */
   readonly stage: (session: Engine, ordered: readonly Ordered[]) => Promise<Loaded>
   /** Drops what that made, once it stands elsewhere. */
   readonly unload: (session: Engine) => Promise<void>

@@ -1,6 +1,6 @@
 import { fewRows } from '../../lake/store/parquet.ts'
 import { realDisk } from '../../lake/store/disk.ts'
-import { tellAsked } from './asked.ts'
+import { createBatchTables } from './batch-tables.ts'
 import { compare, type Comparison, type Contradiction, type VanishedPoints } from './compare.ts'
 import {
   type Body,
@@ -64,7 +64,7 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
 async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonly Ordered[]): Promise<ConvertResult> {
   const during = job.during ?? unwatched
   const loaded = await during('reading', async () => {
-    await tellAsked(session, ordered)
+    await createBatchTables(session, ordered)
     if (job.reader) return await job.reader.stage(session, ordered)
     const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
@@ -103,7 +103,7 @@ interface Target {
   readonly out: string
 }
 
-/** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */
+/** Writes the table `new_points`: large portions to files of their own, by partition, all others together. */
 async function writeFresh(
   session: Engine,
   job: ConvertJob,
@@ -165,7 +165,7 @@ async function readBack(session: Engine, targets: readonly Target[]) {
 }
 
 async function isUnsorted(session: Engine): Promise<boolean> {
-  const [row] = await session.rows<{ unsorted: boolean }>(statement('unsorted'))
+  const [row] = await session.rows<{ unsorted: boolean }>(statement('order_check'))
   return row?.unsorted !== false
 }
 
@@ -206,7 +206,7 @@ function goneFrom({ body: position, t, points, last }: VanishedPoints, ordered: 
 }
 
 /**
- * What the provider's `computed_at` contradicts, on the points in `fresh`: `before_end`, `before_stated`, and `convention`,
+ * What the provider's `computed_at` contradicts, on the points in `new_points`: `before_end`, `before_stated`, and `convention`,
  * once a body, where all its instants fit the other meaning of `t`; it then stands for that body's `before_end` too.
  */
 /** How the `computed_at` of a body lies to the end of the interval. */
@@ -229,7 +229,7 @@ async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise
     const { body, part } = bodyAt(ordered, position)
     findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
   }
-  const fresh = statement('clocks', { clocks: clocksSql('computed', 'close', 'floor') })
+  const fresh = statement('computed_at_lags', { clocks: clocksSql('computed', 'close', 'floor') })
   for (const { body: position, ...clocks } of await numbered<Clocks & { body: number }>(session, fresh)) {
     const { part } = bodyAt(ordered, position)
     if (contradictsConvention(clocks, part)) {
@@ -241,7 +241,7 @@ async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise
   if (early === 0) return findings
   for (const { body, t, computed, close, floor, early: beforeEnd } of await numbered<Early>(
     session,
-    statement('findings'),
+    statement('early_points'),
   ))
     if (!mistaken.has(body))
       note(body, t, beforeEnd ? 'before_end' : 'before_stated', { computed_at: computed, end: close, floor })
@@ -300,7 +300,7 @@ async function findHoles(
     if (present.some(({ since, until }) => kept < count(since, until, part.interval))) inside.push(i)
   }
   if (inside.length === 0) return holes
-  const gaps = statement('gaps', { bodies: inside.join(', ') })
+  const gaps = statement('body_gaps', { bodies: inside.join(', ') })
   for (const { body, ...window } of await numbered<Window & { body: number }>(session, gaps))
     holes.get(body)?.push(window)
   for (const windows of holes.values()) windows.sort((a, b) => a.since - b.since)

@@ -11,7 +11,7 @@ import { bodySql, forget, gridOf, statsOf, type Loading } from './stage.ts'
 const beyondDouble = 2 ** 53
 
 /**
- * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
+ * Reads the spool files of the table `bodies` into the session as the view `staged_points` (body, t, v, o, extra, computed), each body by its
  * position in `files`; those that are poison leave both. All are lexed first, and then read with declared types where
  * their keys and kinds of values are known, else value by value.
  */
@@ -22,12 +22,12 @@ export async function load(
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   const { staged, poison, copies } = loading
   try {
-    await engine.run(statement('typed_table'))
-    await engine.run(statement('points', { ...gridOf(what), beyond_double: String(beyondDouble) }))
-    await engine.run(statement('by_value_table'))
+    await engine.run(statement('typed_values'))
+    await engine.run(statement('typed_points', { ...gridOf(what), beyond_double: String(beyondDouble) }))
+    await engine.run(statement('points_by_value'))
     const { others, shapes } = await loadTyped(loading, await lexBodies(loading))
     await loadByValue(loading, others)
-    await engine.run(statement('staged'))
+    await engine.run(statement('staged_points'))
     await refuseContradictions(loading)
     await forget(engine, 'bodies', [...poison.keys()])
     // What one statement read stands in the order of the bodies.
@@ -40,7 +40,7 @@ export async function load(
 
 /** Lets go of what was read, once all that can be used of it stands elsewhere. */
 export async function unload(engine: Engine): Promise<void> {
-  await engine.run('DROP TABLE typed; DROP TABLE by_value')
+  await engine.run('DROP TABLE typed_values; DROP TABLE points_by_value')
 }
 
 /** Lexes the bodies; returns those that are sound JSON arrays of objects and not empty. */
@@ -89,7 +89,7 @@ async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
     const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${typed.join(', ')}))`)
     for (const [body, one] of found) if (one.sound) staged.set(body, one)
     const unsound = [...found.keys()].filter((body) => !staged.has(body))
-    await forget(engine, 'typed', unsound)
+    await forget(engine, 'typed_values', unsound)
   }
   const others = [...lexed.keys()].filter((body) => !staged.has(body))
   return { others, shapes: [flat, nested].filter((bodies) => bodies.length > 0).length }
@@ -115,47 +115,49 @@ const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'V
 /** Objects or arrays in v. */
 const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'` }
 
-/** Reads bodies into the table `typed`, all or none. */
+/** Reads bodies into the table `typed_values`, all or none. */
 async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
   if (bodies.length === 0) return
   const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
-  await loading.engine.run(statement('typed', { ...columns, body: bodySql(bodies), files })).catch(() => undefined)
+  await loading.engine
+    .run(statement('typed_values_load', { ...columns, body: bodySql(bodies), files }))
+    .catch(() => undefined)
 }
 
 /** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
 async function refuseContradictions({ engine, poison, staged, dated }: Loading): Promise<void> {
-  await engine.run(statement('canonical'))
+  await engine.run(statement('canonical_json'))
   const suspects = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
   if (suspects.length === 0) return
   // Of what its source dates a point comes once for each instant.
   const once = dated ? `t, CASE WHEN body IN (${dated.join(', ')}) THEN computed END` : 't'
-  const sql = statement('conflicts', { bodies: suspects.join(', '), once })
+  const sql = statement('conflicting_bodies', { bodies: suspects.join(', '), once })
   const rows = await engine.rows<{ body: number; t: bigint }>(sql)
   for (const { body, t } of rows) {
     poison.set(body, `two different points with the same t: ${t}`)
     staged.delete(body)
   }
   const refused = rows.map(({ body }) => body)
-  for (const table of ['typed', 'by_value']) await forget(engine, table, refused)
+  for (const table of ['typed_values', 'points_by_value']) await forget(engine, table, refused)
 }
 
 /** Stages what is left, value by value; what is wrong with a body becomes its reason. */
 async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
   const { engine, poison, staged } = loading
   if (bodies.length === 0) return
-  await engine.run(statement('by_value_raw'))
+  await engine.run(statement('raw_values'))
   await fillTable(loading, bodies)
-  await engine.run(statement('shapes'))
-  await engine.run(statement('by_value', { ...gridOf(loading), beyond_double: String(beyondDouble) }))
-  for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
+  await engine.run(statement('body_shapes'))
+  await engine.run(statement('points_by_value_load', { ...gridOf(loading), beyond_double: String(beyondDouble) }))
+  for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('body_faults')))
     poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
-  await engine.run('DROP TABLE by_value_raw')
+  await engine.run('DROP TABLE raw_values')
   await forget(
     engine,
-    'by_value',
+    'points_by_value',
     bodies.filter((body) => poison.has(body)),
   )
-  for (const [body, found] of await statsOf(loading, 'by_value')) staged.set(body, found)
+  for (const [body, found] of await statsOf(loading, 'points_by_value')) staged.set(body, found)
 }
 
 type FaultRow = { readonly body: number; readonly fault: string; readonly faults: bigint }
@@ -165,7 +167,7 @@ async function fillTable(loading: Loading, bodies: readonly number[]): Promise<v
   const { engine, files, copies, poison } = loading
   const fill = (some: readonly number[]): Promise<number> => {
     const paths = some.map((body) => copies.get(body) ?? fileOf(files, body))
-    return engine.run(statement('by_value_load', { body: bodySql(some), files: quoteList(paths) }))
+    return engine.run(statement('raw_values_load', { body: bodySql(some), files: quoteList(paths) }))
   }
   try {
     await fill(bodies)

@@ -29,7 +29,7 @@ const cells = 2 ** 24
  */
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
-  const sql = statement('months', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
+  const sql = statement('month_records', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
   const found = new Map<string, GrowingSums>()
   const records = new MonthRecords()
   let own: GrowingSums | undefined

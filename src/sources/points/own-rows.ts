@@ -7,13 +7,17 @@ import { Ledger } from '../../lake/ledger/ledger.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import { shape } from '../../base/value-checks.ts'
 import { heldNames } from '../metrics/held-names.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 
 /** What the names of own data begin with, as metrics and as pieces of state. */
 export const ownPrefix = 'own/'
 
 /** The prefix of the metrics of features, whose values a query computes. */
 export const featurePrefix = 'feature/'
+
+/** Whether a metric is user data or a feature: no provider is requested for it. */
+export const isOwnPath = (metric: string): boolean =>
+  [ownPrefix, featurePrefix].some((prefix) => metric.startsWith(prefix))
 
 /** How own data were mapped, by the metric that they are; features are own data, too. */
 export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {

@@ -28,7 +28,11 @@ export async function metricSizes(root: string): Promise<MetricSize[]> {
   const sizes: MetricSize[] = []
   for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
     const paths = own.map((file) => inLake(root, file.path))
-    const rows = await rowsAs(engine, { column: text, bytes: count }, statement('sizes', { files: quoteList(paths) }))
+    const rows = await rowsAs(
+      engine,
+      { column: text, bytes: count },
+      statement('column_sizes', { files: quoteList(paths) }),
+    )
     const points = own.reduce((sum, file) => sum + file.rows, 0)
     const bytes = own.reduce((sum, file) => sum + file.bytes, 0)
     const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }

@@ -40,7 +40,7 @@ type StatsRow = Readonly<
 
 /** Counts over the staged points of each body. */
 export async function statsOf({ engine }: Loading, source: string): Promise<Map<number, Staged>> {
-  const rows = await numbered<StatsRow>(engine, statement('stats', { source }))
+  const rows = await numbered<StatsRow>(engine, statement('body_stats', { source }))
   return new Map(
     rows.map(({ body, unsound, minus_zeros, back, forth, runs, ...counts }) => {
       const doubled = (back > 0 && forth > 0) || runs > 1

@@ -103,7 +103,7 @@ async function learn(
   const all = [...selects, ...held(metrics)].join(' UNION ALL ')
   const rows = await numbered<Place>(
     engine,
-    statement('value_types_again', { shown: all, again: rowsSql(columns, again), ...fragments }),
+    statement('returned_value_types', { shown: all, again: rowsSql(columns, again), ...fragments }),
   )
   return [...fresh, ...rows.filter((row) => remember(memory, row))].map(rowOf)
 }

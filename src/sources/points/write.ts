@@ -36,20 +36,20 @@ function leadOf(ordered: readonly Ordered[], from: number): string {
   return `CAST(${perBody('metric')} AS VARCHAR) AS metric, ${perBody('interval')} AS "interval",`
 }
 
-/** What is known of the points of the table `fresh`. */
+/** What is known of the points of the table `new_points`. */
 interface Fresh {
   /** Whether they are sorted by rank and t already. */
   readonly sorted: boolean
   /** Whether no join is behind them. */
   readonly alike: boolean
-  /** Whether the table `late` names points that came late. */
+  /** Whether the table `late_points` names points that came late. */
   readonly late: boolean
   /** Whether any may be a vintage. */
   readonly revised: boolean
 }
 
 /**
- * SQL of the points of the table `fresh` with their dates, in the order of series and t. Where `several` files are made of
+ * SQL of the points of the table `new_points` with their dates, in the order of series and t. Where `several` files are made of
  * them they are written down first: what they are read from costs as much as the files.
  */
 export async function readyPoints(
@@ -62,15 +62,17 @@ export async function readyPoints(
   const clocks = late
     ? { seen: `coalesce(stood, ${now})`, late: 'coalesce(tardy, false)', again: 'coalesce(anew, false)' }
     : { seen: now, late: 'false', again: 'false' }
-  const source = late ? '(SELECT * RENAME ("again" AS anew) FROM fresh LEFT JOIN late USING (body, t))' : 'fresh'
-  const ready = statement('ready', {
-    dated: statement('dated', { source, ...clocks, first: firstOf(revised) }),
+  const source = late
+    ? '(SELECT * RENAME ("again" AS anew) FROM new_points LEFT JOIN late_points USING (body, t))'
+    : 'new_points'
+  const ready = statement('sorted_points', {
+    dated: statement('dated_points', { source, ...clocks, first: firstOf(revised) }),
     // Behind a join the engine keeps no order among its threads; such a sample, of all, is taken by one of them.
     order: !sorted ? 'ORDER BY place, t' : alike ? '' : 'USING SAMPLE 100 PERCENT (system, 1)',
   })
   if (!several) return `(${ready})`
-  await session.run(`CREATE TEMP TABLE ready AS ${ready}`)
-  return 'ready'
+  await session.run(`CREATE TEMP TABLE sorted_points AS ${ready}`)
+  return 'sorted_points'
 }
 
 /** A file to be written. */
@@ -103,7 +105,7 @@ export async function writePoints(
   const own = ordered.slice(begin, (places.at(-1) ?? 0) + 1)
   const parts = ordered.reduce((most, { p }) => Math.max(most, p), 0) + 1
   const isChosen = Array.from({ length: parts }, (_, p) => chosen.includes(p)).join(', ')
-  const sql = statement('output', {
+  const sql = statement('points_file', {
     ...identitySql(own, begin),
     source,
     // A list of many would be a join, behind which no order is kept.
@@ -139,7 +141,7 @@ export interface ShareRow extends Bounds {
 /** What the rows of a relation with metric and interval are, by partition. */
 export async function readShares(session: Engine, source: string): Promise<ShareRow[]> {
   const end = endSql('epoch_us(t)', '"interval"', micros)
-  return await numbered<ShareRow>(session, statement('shares', { source, end, digest: digestSql }))
+  return await numbered<ShareRow>(session, statement('partition_shares', { source, end, digest: digestSql }))
 }
 
 /** The share as the journal keeps it. */

@@ -1,3 +1,4 @@
+import { several } from '../../base/figures.ts'
 import { isObject } from '../../base/json.ts'
 import { standardRule } from '../../catalog/catalogue.ts'
 import { readAssets } from '../metrics/assets.ts'
@@ -51,10 +52,16 @@ export const metricsJudges: Judges<MetricsSeen> = {
     return unknown(told.length === 0 ? 'no answer says what it cost' : `headers say ${named(told)}`)
   },
   rate: (seen) => rateHolds(ofPoints(seen), seen.settings.requestsPerMinute),
-  'names that stand for real ones': ({ placeholders }) =>
-    placeholders === 0
-      ? holds('all are mapped')
-      : unknown(`${placeholders} endpoints have no real name yet and are not asked`),
+  'names that stand for real ones': ({ nameless: { ambiguous, unlisted, paths, exchanges } }) => {
+    const parts = [
+      ambiguous > 0 && `${several(ambiguous, 'path')} with several real names: choose under metrics.paths`,
+      unlisted > 0 && `${several(unlisted, 'path')} that the provider does not list`,
+      paths > 0 &&
+        `${several(paths, 'path')} and the exchanges of ${several(exchanges, 'endpoint')}: init or fetch looks them up`,
+      paths === 0 && exchanges > 0 && `the exchanges of ${several(exchanges, 'endpoint')}: fetch looks them up`,
+    ].filter((part) => part !== false)
+    return parts.length === 0 ? holds('all are known') : unknown(parts.join('; '))
+  },
   'extra selectors (quote currency, period)': ({ metadata, wire, asset, keys }) => {
     const lists = listsIn(metadata?.body, wire, asset)?.lists
     if (lists === undefined) return unknown('no metadata tell them')

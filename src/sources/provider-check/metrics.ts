@@ -2,7 +2,9 @@ import type { QueryKeys, Wire } from '../../catalog/wire.ts'
 import type { MetricsSettings } from '../../catalog/settings.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { type Catalogue, type Endpoint, isNameless } from '../../catalog/catalogue.ts'
+import { isOpenExchange } from '../../catalog/names.ts'
 import { seriesId } from '../../catalog/series.ts'
+import { readMetadata } from '../metrics/metadata-readings.ts'
 import { usage } from '../../base/errors.ts'
 import type { BesideDeps } from '../http/connection.ts'
 import {
@@ -52,8 +54,8 @@ export interface MetricsSeen extends KeyTrial {
   readonly endpoint: Endpoint
   readonly asset: string
   readonly windows: ProbeWindows
-  /** Endpoints that the configuration names by placeholders only. */
-  readonly placeholders: number
+  /** Endpoints that a selection of everything misses until their names are known. */
+  readonly nameless: NamelessEndpoints
   /** The answer that ended the listening; null if none did. */
   readonly ended: Outcome | null
 }
@@ -95,11 +97,62 @@ async function conversation(
   // The same once more, where only that tells whether an interval is finished.
   const again = open ? await asked(keys) : null
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
-  const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
+  const real = taken ? await withRealExchange(catalogue, nested, template, listener) : null
+  const hours = real === null ? null : await ask(real, '1h', windows.hours, keys)
   const assets = await hear(assetsUrl(base, wire))
-  const placeholders = [...catalogue.endpoints.values()].filter(isNameless).length
   const heard = { ...found, metadata, weeks, hours, assets, again }
-  return { settings, wire, endpoint: plain, asset, windows, placeholders, ended: listener.ended(), ...heard }
+  return {
+    settings,
+    wire,
+    endpoint: plain,
+    asset,
+    windows,
+    nameless: namelessIn(catalogue),
+    ended: listener.ended(),
+    ...heard,
+  }
+}
+
+/** Endpoints with names that stand for real ones, by the reason why these are not known. */
+export interface NamelessEndpoints {
+  /** Several paths of the provider fit: a person has to choose. */
+  readonly ambiguous: number
+  /** No path that the provider lists fits. */
+  readonly unlisted: number
+  /** The provider's listing was not looked up yet. */
+  readonly paths: number
+  /** The metadata that list their exchanges were not looked up yet. */
+  readonly exchanges: number
+}
+
+function namelessIn(catalogue: Catalogue): NamelessEndpoints {
+  const all = [...catalogue.endpoints.values()]
+  const nameless = all.filter(isNameless)
+  return {
+    ambiguous: nameless.filter(({ candidates = [] }) => candidates.length > 0).length,
+    unlisted: nameless.filter(({ candidates }) => candidates?.length === 0).length,
+    paths: nameless.filter(({ candidates }) => candidates === undefined).length,
+    exchanges: all.filter(({ exchanges }) => exchanges.some((name) => isOpenExchange(catalogue, name))).length,
+  }
+}
+
+/** The endpoint with an exchange that the provider takes; null if only a placeholder is known, which is never sent. */
+async function withRealExchange(
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  template: string | undefined,
+  { base, hear }: Listener,
+): Promise<Endpoint | null> {
+  const { exchange } = endpoint.defaults
+  if (exchange === null || !isOpenExchange(catalogue, exchange)) return endpoint
+  const heard = template === undefined ? null : await hear(metadataUrl(base, template, endpoint.ask))
+  const read =
+    heard?.bytes && catalogue.wire.metadata
+      ? readMetadata(new TextDecoder().decode(heard.bytes), catalogue.wire.metadata)
+      : null
+  const key = catalogue.wire.queryKeys.exchange
+  const [listed] = [...(read?.defaults?.[key] ?? []), ...(read?.parameters[key] ?? [])]
+  return listed === undefined ? null : { ...endpoint, defaults: { ...endpoint.defaults, exchange: listed } }
 }
 
 type AskPoints = (

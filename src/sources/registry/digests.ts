@@ -110,7 +110,7 @@ type Step = { readonly table: string; readonly seen: number; readonly n: number;
  */
 async function stepsSql(engine: Engine, kind: Kind, tables: string, snapshots: readonly string[]): Promise<string> {
   const dated = { dated: tables, snapshots: relation('snapshots', snapshots) }
-  const rows = kind === 'dated' ? `(${registryStatement('digests_dated', dated)})` : tables
+  const rows = kind === 'dated' ? `(${registryStatement('snapshot_rows', dated)})` : tables
   const columns = await columnsOf(engine, rows)
   const clocks = columns.flatMap(({ name }) => (name === 'at' || name === 'observed_at' ? [quoteName(name)] : []))
   const clock = `coalesce(${clocks.join(', ')})`
@@ -126,7 +126,11 @@ async function stepsSql(engine: Engine, kind: Kind, tables: string, snapshots: r
   ])
   // A version of a record is told where it begins and where it ends.
   const versions = `CASE WHEN op IS NOT NULL THEN ${whole} END, CASE WHEN op IS NULL OR op = 'updated' THEN ${end} END`
-  return registryStatement('digests', { seen: upToMillis(clock), texts: kind === 'history' ? versions : whole, rows })
+  return registryStatement('day_digests', {
+    seen: upToMillis(clock),
+    texts: kind === 'history' ? versions : whole,
+    rows,
+  })
 }
 
 const upToMillis = (instant: string): string => `make_timestamptz((epoch_us(${instant}) + 999) // 1000 * 1000)`

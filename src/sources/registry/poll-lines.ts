@@ -77,7 +77,7 @@ export class Lines {
     const select = columns.map(([own], i) => (given[i] === undefined ? `"${own}"` : `${given[i]} AS "${own}"`))
     const types = columns.flatMap(([own, type], i) => (given[i] === undefined ? [`"${own}": '${type}'`] : []))
     await engine.run(
-      registryStatement('write', {
+      registryStatement('registry_file', {
         columns: select.join(', '),
         lines: quote(open.file),
         types: `{${types.join(', ')}}`,

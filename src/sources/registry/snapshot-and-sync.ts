@@ -1,4 +1,4 @@
-import { heldBackEnd } from '../../lake/ledger/held-runs.ts'
+import { heldBackEnd } from '../../lake/ledger/run-queries.ts'
 import { NamedEndError } from '../../lake/ledger/job.ts'
 import { eventTaker, Lines } from './poll-lines.ts'
 import { readHeld, readLastEvents } from './status.ts'
@@ -129,8 +129,8 @@ async function readEvents(
 }
 
 /**
- * Whether a held cursor can be sent back. An earlier program stored what a provider sent, even a key, which no address may
- * show, and half a character, of which the index made the replacement sign: then only a snapshot helps.
+ * Whether a held cursor can be sent back; if not, only a snapshot helps. No address may show a key, which may have been set
+ * after the cursor came. A registry whose journal was made anew has the replacement sign for a cursor.
  */
 export function isUsable({ input }: RegistryRun, cursor: string): boolean {
   return canBeAsked(redact(cursor, input.settings.secrets)) && !cursor.includes('\uFFFD')

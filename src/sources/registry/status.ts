@@ -55,7 +55,7 @@ export async function readHeld(
     const deployments = resource === 'deployments'
     const own = filtered.find(({ name }) => name === resource)
     const columns = own && filterFields(own).map(([, field]) => `"${field}"`)
-    const sql = registryStatement('held', {
+    const sql = registryStatement('entity_states', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
       resource: quote(resource),
@@ -83,7 +83,7 @@ export async function readTexts(
   for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {
     const found = new Map<string, HeldTexts>()
     texts.set(resource, found)
-    const sql = registryStatement('texts', {
+    const sql = registryStatement('entity_records', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
       resource: quote(resource),
@@ -130,7 +130,7 @@ export async function countSchemaChanges(ledger: Ledger, engine: Engine): Promis
 
 /** What the last stored event of every entity said, by `type id`. */
 export async function readLastEvents(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
-  const sql = registryStatement('events_last', { events: relationOf(ledger, 'events') })
+  const sql = registryStatement('last_events', { events: relationOf(ledger, 'events') })
   const rows = await rowsAs(engine, { entity_type: text, entity_id: text, hash: text }, sql)
   return new Map(rows.map(({ entity_type, entity_id, hash }) => [`${entity_type} ${entity_id}`, hash]))
 }
@@ -185,7 +185,11 @@ export interface RecordCounts {
 
 /** Counts the records of a table, given its steps for FROM. */
 export async function countRecords(engine: Engine, table: string, steps: string): Promise<RecordCounts> {
-  const [counts] = await rowsAs(engine, countsFields, registryStatement('counts', { resource: quote(table), steps }))
+  const [counts] = await rowsAs(
+    engine,
+    countsFields,
+    registryStatement('version_counts', { resource: quote(table), steps }),
+  )
   return counts ?? { open: 0, versions: 0 }
 }
 

@@ -1,5 +1,5 @@
 import type { Resource } from '../../catalog/catalogue.ts'
-import { affordable, inTurns } from '../../lake/ledger/verifying.ts'
+import { affordable, inTurns } from '../../lake/ledger/verify-rounds.ts'
 import type { Micros } from '../../base/time.ts'
 import { detailAsk, type Filters } from './reading.ts'
 import { canBeAsked } from './json.ts'

@@ -1,3 +1,4 @@
+import { several } from '../../base/figures.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { heldPassingFrom, heldStates } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -9,7 +10,7 @@ import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tabl
 import { type RecordFinding, type VerifyKind, verifyKinds } from './history.ts'
 import { gravestOf, type LakeError } from '../../base/errors.ts'
 import { type Ended, endedBy } from '../http/request-rows.ts'
-import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../../lake/ledger/verifying.ts'
+import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../../lake/ledger/verify-rounds.ts'
 import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun, verdictOf } from './run.ts'
 import type { Resource } from '../../catalog/catalogue.ts'
 import { commit, type Ticket } from '../../lake/ledger/commit.ts'
@@ -41,7 +42,7 @@ export interface ListedFinding {
   /** When it was found, microseconds. */
   readonly found_at: Micros
   /** When a person acknowledged it, microseconds; null if nobody has. */
-  readonly accepted_at: Micros | null
+  readonly acknowledged_at: Micros | null
   /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
   /** Whether the lake has stored a different state of the record since: nothing is left to look at. */
@@ -58,8 +59,11 @@ function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; re
 }
 
 /** Whether there is something to look at: nobody took note, and no later state of the record settles it. */
-export function isOpenFinding({ accepted_at, settled }: Pick<ListedFinding, 'accepted_at' | 'settled'>): boolean {
-  return accepted_at === null && !settled
+export function isOpenFinding({
+  acknowledged_at,
+  settled,
+}: Pick<ListedFinding, 'acknowledged_at' | 'settled'>): boolean {
+  return acknowledged_at === null && !settled
 }
 
 /** Kinds that a later state of the record in the lake settles. */
@@ -78,7 +82,7 @@ export async function listFindings(ledger: Ledger, resources: readonly string[] 
     const note = accepted.get(id)
     const since = held.get(row.resource)?.get(record)?.at ?? 0
     const settled = settling.has(row.kind) && since > row.found_at
-    return { ...row, id, record, accepted_at: note?.at ?? null, why: note?.why ?? null, settled }
+    return { ...row, id, record, acknowledged_at: note?.at ?? null, why: note?.why ?? null, settled }
   })
 }
 
@@ -106,7 +110,7 @@ export interface RegistryVerified extends Ended {
   readonly ignored: readonly string[]
   readonly findings: readonly RegistryFinding[]
   /** How many were found again of which a person had taken note: they are among the results and no findings. */
-  readonly accepted: number
+  readonly acknowledged: number
   readonly failures: readonly { readonly address: string; readonly reason: string }[]
 }
 
@@ -116,9 +120,9 @@ export function registryVerdict(summary: RegistryVerified): LakeError | null {
   const next =
     'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations acknowledge takes note'
   return gravestOf([
-    contradicted(findings.length, 'contradictions of the registry', next),
+    contradicted(findings.length, `${several(findings.length, 'contradiction')} of the registry`, next),
     verdictOf(summary),
-    unanswered(failures, 'addresses of the registry'),
+    unanswered(failures, `${several(failures.length, 'address', 'addresses')} of the registry`),
   ])
 }
 
@@ -170,7 +174,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
       results,
       ignored,
       findings: [...course.findings.values()],
-      accepted: course.accepted.size,
+      acknowledged: course.accepted.size,
       failures,
       ...endedBy(stopped),
     }

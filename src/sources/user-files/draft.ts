@@ -8,7 +8,7 @@ import { rulesOf } from '../points/datings.ts'
 import type { CoverageRow, Json, Violation } from '../../lake/ledger/entry.ts'
 import { heldCoverage, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { JobDeps, Run } from '../../lake/ledger/job.ts'
-import { heldLost } from '../../lake/ledger/lost.ts'
+import { heldLost } from '../../lake/ledger/lost-points.ts'
 import { openSpool } from '../../lake/ledger/spool-sweep.ts'
 import { judge, learntFrom } from '../metrics/batch.ts'
 import { type ConversionDeps, convertBeside, differingIn, standingBySeries } from '../metrics/convert-batch.ts'
@@ -271,7 +271,7 @@ function readerOf(rows: ImportedRows, portions: ReadonlyMap<string, Portion>): R
     await session.run(`CREATE TEMP TABLE own_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
     const { sql, joins } = stagedSql(rows, startOf(mapping, interval))
     await session.run(sql)
-    await session.run(statement('canonical'))
+    await session.run(statement('canonical_json'))
     const staged = bodies.map(({ body, points = 0, zeros = 0, first = 0, last = 0 }): [number, Staged] => {
       const told = isDated(rows) ? points : 0
       return [body, { points, told, sound: true, minusZero: zeros > 0, doubled: rows.doubled > 0, first, last }]
@@ -279,7 +279,7 @@ function readerOf(rows: ImportedRows, portions: ReadonlyMap<string, Portion>): R
     return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day'), alike: !joins }
   }
   const unload: Reader['unload'] = async (session) => {
-    await session.run('DROP VIEW staged; DROP TABLE own_rows')
+    await session.run('DROP VIEW staged_points; DROP TABLE own_rows')
   }
   return { stage, unload, clocked: mapping.available !== exportRule }
 }

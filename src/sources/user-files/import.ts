@@ -1,3 +1,4 @@
+import { several } from '../../base/figures.ts'
 import { type LakeError, usage } from '../../base/errors.ts'
 import type { Interval } from '../../base/time.ts'
 import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
@@ -134,7 +135,7 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
     const { kept, doubled, lacking, late, violations, incidents } = done
     const { points_added: brought, vintages_added } = version
     const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
-    const tardy = `${late} rows are late: an earlier import lacked them, so they are known from this import on; to load history, give all of its files in the first import`
+    const tardy = `${several(late, 'row is late', 'rows are late')}: an earlier import lacked what is late, so it is known from this import on; to load history, give all of its files in the first import`
     const summary = {
       name,
       rows: rows.rows,

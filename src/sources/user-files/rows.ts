@@ -283,7 +283,9 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
   const told = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
   const one = (name: string): Sql =>
-    name === 'o' || name === 'extra' ? `canonical(coalesce(${name}, 'null'))` : `coalesce(CAST(${name} AS VARCHAR), '')`
+    name === 'o' || name === 'extra'
+      ? `canonical_json(coalesce(${name}, 'null'))`
+      : `coalesce(CAST(${name} AS VARCHAR), '')`
   const differs = told.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
   await engine.run(ofPoints('canonical'))
   const sql = statement('again', { once: once.join(', '), differs })
@@ -335,7 +337,7 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
   await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 
-/** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
+/** Makes the view `staged_points` of a session over the user's rows; `own_bodies` says which keys are which body. */
 export function stagedSql({ keys, typed, columns, mapping }: ImportedRows, start: string) {
   // Bodies and the names of one enum are numbered alike.
   const [key = '', ...others] = keys
@@ -350,5 +352,5 @@ export function stagedSql({ keys, typed, columns, mapping }: ImportedRows, start
         : `${name === 'computed' && keys.includes('day') ? told : `CAST(NULL AS ${type})`} AS ${name}`,
   )
   const source = joins ? `own_rows JOIN own_bodies USING (${keys.join(', ')})` : 'own_rows'
-  return { joins, sql: statement('staged', { body, start, source, held: held.join(', ') }) }
+  return { joins, sql: statement('staged_points', { body, start, source, held: held.join(', ') }) }
 }

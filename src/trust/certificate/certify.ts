@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { usage } from '../../base/errors.ts'
-import { completeState, isTold } from '../heads/complete.ts'
+import { completeState, isStateComplete } from '../heads/complete.ts'
 import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
 import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
@@ -19,7 +19,7 @@ import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../../ba
 import { openQuery, type SessionVariables, type VariableValue } from '../../query/lake.ts'
 import { publishedName } from '../../sources/registry/digests.ts'
 import { folded } from '../../query/folded.ts'
-import { provedStamp, refuseForgotten } from '../results/stamp.ts'
+import { loadProvedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 import { namesIn, treesOf } from '../../query/parse-tree.ts'
@@ -28,7 +28,7 @@ import { inLake } from '../../lake/store/layout.ts'
 import { type Columns, columnsOf, parquet } from '../../lake/store/parquet.ts'
 import { type QueryReads, readsOf } from './reads.ts'
 
-/** What is to be certified. */
+/** A stamped result to certify, with the key and the proofs to add. */
 interface CertifyInput {
   readonly root: string
   /** The stamped result, absolute. */
@@ -152,11 +152,28 @@ type ProvenMembers<More extends object> = {
   readonly proof: readonly string[]
 }
 
+/** A certificate and its file. */
+interface SignedCertificate {
+  /** Content without the signature. */
+  readonly told: Certificate
+  /** Text of the file: the content, then its signature. */
+  readonly text: string
+}
+
 /** Collects everything that a stamped result depends on, with the proofs that lead from it to the head of the log, and signs it. */
-export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
+export async function certify({
+  root,
+  result,
+  key,
+  deps,
+  figure,
+  months,
+  since,
+  trials,
+}: CertifyInput): Promise<SignedCertificate> {
   using ledger = await Ledger.open(root)
   await completeState(ledger, deps)
-  const stamped = await provedStamp(ledger, result)
+  const stamped = await loadProvedStamp(ledger, result)
   await refuseForgotten(ledger, stamped, result)
   const { note, source } = stamped
   const { query, variables, version } = note
@@ -164,7 +181,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const { detail, at } = await readStamp(root, digest.slice(0, 16))
   // The state that the result was made from; where that is not the newest, and was whole, the journal tells it once more.
   using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
-  const state = then !== null && then.head().schema >= 4 && isTold(then) ? then : ledger
+  const state = then !== null && isStateComplete(then) ? then : ledger
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
   const single = note.stress === undefined ? folded(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
@@ -212,14 +229,14 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     state: stateOf(state, reads, months),
   }
   await storeHead(ledger, head, deps)
-  return { told, text: sealed(told, key) }
+  return { told, text: signCertificate(told, key) }
 }
 
 /**
  * A certificate as a file: one JSON object, a key a line, whose last key is its signature: a signed note over the SHA-256
  * of all bytes before that key. No byte of it is free.
  */
-function sealed(certificate: object, key: NoteKey): string {
+function signCertificate(certificate: object, key: NoteKey): string {
   const lines = Object.entries(certificate).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
   const body = `{\n${lines.join(',\n')}`
   const note = signedNote(key, `pitlake certificate\nsha256 ${hash('sha256', body)}\n`)
@@ -227,7 +244,11 @@ function sealed(certificate: object, key: NoteKey): string {
 }
 
 /** The text of every view and macro that the query names, as its stamp keeps them, by name; they name no others. */
-async function viewsOf(session: Engine, root: string, { script, query }: StampNote) {
+async function viewsOf(
+  session: Engine,
+  root: string,
+  { script, query }: StampNote,
+): Promise<Readonly<Record<string, string>>> {
   const names = namesIn(await treesOf(session, query))
   const text = (await textOf(inLake(root, script))) ?? ''
   const sections = text.replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '').split(/^(?=-- \d\d_\w+\.sql$)/m)
@@ -239,7 +260,7 @@ async function viewsOf(session: Engine, root: string, { script, query }: StampNo
   )
 }
 
-/** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */
+/** Look-ahead verdict of the query, from trials (`tried`) or from its plan alone. */
 async function verdictOf(
   session: Engine,
   sql: string | undefined,
@@ -252,7 +273,7 @@ async function verdictOf(
 }
 
 /** How many points of the metrics that it reads are known by which basis. */
-async function basisOf(session: Engine, { points }: QueryReads) {
+async function basisOf(session: Engine, { points }: QueryReads): Promise<Readonly<Record<string, number>>> {
   const metrics = [...new Set(points.flatMap((one) => [...one.metrics]))]
   const rows = `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList(metrics)})) GROUP BY ALL ORDER BY ALL`
   const found = metrics.length === 0 ? [] : await session.rows<{ basis: string; n: bigint }>(rows)
@@ -276,7 +297,7 @@ async function resultOf(
 }
 
 /** Some members of a tree, each with its place and what else is told of it, and what leads from them to the root. */
-function proven<More extends object>(
+function provenMembers<More extends object>(
   all: readonly Named[],
   more: (name: string) => More | undefined,
 ): ProvenMembers<More> {
@@ -289,7 +310,7 @@ function proven<More extends object>(
 }
 
 /** The members of these names; of those that are not there the neighbours between which they would stand. */
-function placesOf(all: readonly Named[], names: Iterable<string>): ReadonlySet<string> {
+function membersAround(all: readonly Named[], names: Iterable<string>): ReadonlySet<string> {
   const near = [...names].flatMap((name) => {
     const at = all.filter(([own]) => own < name).length
     return all[at]?.[0] === name ? all.slice(at, at + 1) : all.slice(Math.max(0, at - 1), at + 1)
@@ -309,10 +330,10 @@ function stateOf(
   const chains = months ? heldChains(ledger, [...series.keys()]) : undefined
   const metrics = new Set([...series.values()].map(({ metric }) => metric))
   const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>
-  const groups = placesOf(heldMembers(ledger), ['rules', 'state'])
+  const groups = membersAround(heldMembers(ledger), ['rules', 'state'])
   const [ruled, tried] = [
-    placesOf(heldMembers(ledger, 'rules'), metrics),
-    placesOf(heldMembers(ledger, 'state'), ['tries']),
+    membersAround(heldMembers(ledger, 'rules'), metrics),
+    membersAround(heldMembers(ledger, 'state'), ['tries']),
   ]
   const read = new Set([...tables].map(publishedName))
   const more: Readonly<Record<string, (name: string) => object | undefined>> = {
@@ -327,10 +348,12 @@ function stateOf(
     const identity = [one.metric, one.asset, storedInterval(one), one.currency, one.exchange, one.network]
     return { series: identity, ...(chains && { months: chains.get(id) }) }
   }
-  return proven(heldMembers(ledger), (group) => {
+  return provenMembers(heldMembers(ledger), (group) => {
     const all = heldMembers(ledger, group)
-    const own = proven(all, more[group] ?? ofSeries)
+    const own = provenMembers(all, more[group] ?? ofSeries)
     if (own.members.length > 0) return own
-    return !told || groups.has(group) ? proven(all, (name) => (name === all[0]?.[0] ? {} : undefined)) : undefined
+    return !told || groups.has(group)
+      ? provenMembers(all, (name) => (name === all[0]?.[0] ? {} : undefined))
+      : undefined
   })
 }

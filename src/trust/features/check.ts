@@ -45,15 +45,15 @@ export async function checkFeatures(
       // What read versions of other features that joins take no more cannot be had again.
       if (!isDeepStrictEqual(feature.reads, featuresIn(ledger, feature.sql))) continue
       const points = `points WHERE metric = ${quote(name)} AND network = ${quote(`v${at + 1}`)}`
-      const found = await compared(session, feature, points, heldWeekStart(ledger), { folder: root, ...within })
+      const found = await comparePoints(session, feature, points, heldWeekStart(ledger), { folder: root, ...within })
       checked.push({ name, version: at + 1, ...found })
     }
   }
   return checked
 }
 
-/** What of these points is computed otherwise. */
-async function compared(
+/** Points that are computed differently now. */
+async function comparePoints(
   session: Engine,
   feature: FeatureVersion,
   points: string,

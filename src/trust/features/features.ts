@@ -12,7 +12,7 @@ import { gravestOf, LakeError, usage } from '../../base/errors.ts'
 import { heldCoverage, heldState, heldSeries, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { heldLost } from '../../lake/ledger/lost.ts'
+import { heldLost } from '../../lake/ledger/lost-points.ts'
 import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
 import { leakSentence } from '../lookahead/sentence.ts'
 import { openWorlds } from '../lookahead/world.ts'
@@ -22,19 +22,19 @@ import { featurePrefix, ownPrefix, ownRows } from '../../sources/points/own-rows
 import { carry } from '../../query/row-comparison.ts'
 import { openQuery, versionOf } from '../../query/lake.ts'
 import type { RunDeps } from '../../query/run.ts'
-import { isBegun } from '../../lake/store/begin.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { hint } from '../../base/suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../../base/time.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { arguedOf, bringGrid, featuresIn, namedFeatures, plannedOver } from './grid.ts'
-import { type Due, type DueValues, selectOf, unrequestedBy, valuesOf, waitsFor } from './values.ts'
+import { type Due, type DueValues, readFeatureQuery, unrequestedBy, valuesOf, waitsFor } from './values.ts'
 
 /** A feature as the lake stores it. Derived from its zod shape, which reads it. */
 type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
 
-/** What features are brought up to date with. */
+/** A lake, its catalogue and the features to bring up to date. */
 interface FeaturesInput {
   readonly root: string
   readonly catalogue: Catalogue
@@ -53,13 +53,13 @@ export interface FeatureTold {
   readonly status: 'proved' | 'tested' | 'refused' | 'undecided' | 'failed'
   /** Why it is not computed, or what stands in the way of a proof. */
   readonly reason: string | null
-  /** Of a leak: the first row that gives it away. */
+  /** First row that differs; null unless the verdict is a leak. */
   readonly difference: Difference | null
   readonly rows_added: number
   /** The last instant of its grid that was computed. */
   readonly until: string | null
   readonly waits_for: string | null
-  /** What the version before was computed without, where this one is computed for the sake of that. */
+  /** Series that the earlier version lacked and for which this version is computed; null if there is none. */
   readonly recomputed_for: string | null
 }
 
@@ -79,24 +79,24 @@ interface KnownFeature {
   /** Whether it was accepted before. */
   readonly held: boolean
   readonly current: FeatureVersion
-  /** What the version before was computed without and what is resolved now; null where that is no reason for this one. */
+  /** Series that the earlier version lacked and that are resolved now; null if that is no reason for this version. */
   readonly missed: Unrequested | null
 }
 
 /** Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone. */
 export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
-    const all = chosen(input.catalogue, input.names)
+    const all = chooseFeatures(input.catalogue, input.names)
     const told: FeatureTold[] = []
     const rows = (): number => told.reduce((sum, { rows_added }) => sum + rows_added, 0)
     await run.begin({ features: all.map(([name]) => name) }, () => ({ points: rows() }))
     const errors: LakeError[] = []
     for (const [name, { row, where }] of all) {
-      const known = knownAs(run.ledger, name, row)
+      const known = loadFeature(run.ledger, name, row)
       try {
-        refuseNamed(input.catalogue, known)
-        const awaited = missingUserData(run.ledger, known)
-        told.push(awaited ?? (await brought({ ...input, run, deps }, known)))
+        refuseRingOrTakenName(input.catalogue, known)
+        const awaited = waitForImport(run.ledger, known)
+        told.push(awaited ?? (await computeFeature({ ...input, run, deps }, known)))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
         const complaints = error.complaints.map((one) => ({ ...one, subject: `${where}: ${one.subject}` }))
@@ -110,7 +110,7 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
 }
 
 /** A feature that reads user data which this lake has not imported yet: it waits, and is no mistake. */
-function missingUserData(ledger: Ledger, known: KnownFeature): FeatureTold | null {
+function waitForImport(ledger: Ledger, known: KnownFeature): FeatureTold | null {
   const named = known.feature.sql.match(new RegExp(`\\b${ownPrefix}[\\w/]+`, 'g')) ?? []
   const imported = ownRows(ledger)
   const missing = [...new Set(named)].filter((metric) => !imported.has(metric))
@@ -119,8 +119,8 @@ function missingUserData(ledger: Ledger, known: KnownFeature): FeatureTold | nul
 }
 
 /** Refuses one that reads itself, and one whose name a catalogue has otherwise. */
-function refuseNamed({ features, endpoints }: Catalogue, { name, path }: KnownFeature): void {
-  const ring = waysFrom(features, name).get(name)
+function refuseRingOrTakenName({ features, endpoints }: Catalogue, { name, path }: KnownFeature): void {
+  const ring = dependenciesOf(features, name).get(name)
   const names = ring?.map((one) => `${featurePrefix}${one}`) ?? []
   if (ring)
     throw usage('sql', {
@@ -131,13 +131,16 @@ function refuseNamed({ features, endpoints }: Catalogue, { name, path }: KnownFe
   if (taken && !isOwn(taken)) throw usage(path, { expected: 'a name of its own', got: taken.source })
 }
 
-/** The features of which something is to be computed, or that were not accepted yet; a lake without any is not even opened. */
-export async function dueFeatures({ root, catalogue }: Pick<FeaturesInput, 'root' | 'catalogue'>, now: Instant) {
+/** Names of the features of which something is to be computed, or that were not accepted yet. A lake is not opened without features. */
+export async function dueFeatures(
+  { root, catalogue }: Pick<FeaturesInput, 'root' | 'catalogue'>,
+  now: Instant,
+): Promise<readonly string[]> {
   if (catalogue.features.size === 0 || !isBegun(root)) return []
   using ledger = await Ledger.openToRead(root)
   if (ledger.head().version === 0) return []
-  return chosen(catalogue, []).flatMap(([name, { row }]) => {
-    const known = knownAs(ledger, name, row)
+  return chooseFeatures(catalogue, []).flatMap(([name, { row }]) => {
+    const known = loadFeature(ledger, name, row)
     const { from, to } = dueOf(known, now, ledger)
     return known.held && isCurrent(known) && from > to ? [] : [name]
   })
@@ -157,7 +160,7 @@ function verdictOf({ name, status, reason, waits_for }: FeatureTold): LakeError 
 }
 
 /** The features that are named, each behind those that it reads. */
-function chosen(
+function chooseFeatures(
   { features }: Catalogue,
   names: readonly string[],
 ): (readonly [name: string, Placed<DeclaredFeature>])[] {
@@ -172,13 +175,14 @@ function chosen(
     })
   if (unknown !== undefined)
     throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })
-  const others = (name: string): number => [...waysFrom(features, name).keys()].filter((one) => one !== name).length
+  const others = (name: string): number =>
+    [...dependenciesOf(features, name).keys()].filter((one) => one !== name).length
   const wanted = [...features].filter(([name]) => bareNames.length === 0 || bareNames.includes(name))
   return wanted.toSorted(([a], [b]) => others(a) - others(b))
 }
 
-/** What a feature reads, and what that reads, each with the way there; itself, too, where a ring leads back to it. */
-function waysFrom(
+/** Features that a feature reads, directly or not, each with the way there. It is among them if a ring leads back to it. */
+function dependenciesOf(
   features: ReadonlyMap<string, Placed<DeclaredFeature>>,
   name: string,
 ): ReadonlyMap<string, readonly string[]> {
@@ -193,26 +197,26 @@ function waysFrom(
   return ways
 }
 
-function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): KnownFeature {
+function loadFeature(ledger: Ledger, name: string, feature: DeclaredFeature): KnownFeature {
   const path = `${featurePrefix}${name}`
   const kept: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
   const declared = definitionOf.parse({ ...feature, reads })
   const place = kept.versions.findLastIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
-  const missed = missedBy(ledger, kept.versions[place])
+  const missed = findMissedSeries(ledger, kept.versions[place])
   const at = place < 0 || missed !== null ? kept.versions.length : place
   const current = kept.versions[at] ?? {
     ...feature,
     reads,
-    first: firstOf(ledger, feature),
+    first: firstTimestamp(ledger, feature),
     through: null,
     without: [],
   }
   return { feature, name, path, kept, at, held: place >= 0, current, missed }
 }
 
-/** What a version was computed without because nobody had requested it, and what is resolved with points by now; null for nothing. */
-function missedBy(ledger: Ledger, version: FeatureVersion | undefined): Unrequested | null {
+/** Series that a version lacked because they were not requested, and that have points by now; null if there are none. */
+function findMissedSeries(ledger: Ledger, version: FeatureVersion | undefined): Unrequested | null {
   const { through = null, without = [] } = version ?? {}
   if (through === null || without.length === 0) return null
   const metrics = new Set(without.map(({ metric }) => metric))
@@ -235,8 +239,8 @@ function missedBy(ledger: Ledger, version: FeatureVersion | undefined): Unreques
   return without.find(isMissed) ?? null
 }
 
-/** Where the grid of a new version begins. */
-function firstOf(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
+/** First timestamp of the grid of a new version. */
+function firstTimestamp(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
   const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
   const begins = since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
   return Number.isFinite(begins) ? ceil(begins, grid, heldWeekStart(ledger)) : 0
@@ -262,7 +266,7 @@ const bare = ({ path, at, current, missed }: KnownFeature): FeatureTold => ({
 })
 
 /** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
-async function brought(job: Job, known: KnownFeature): Promise<FeatureTold> {
+async function computeFeature(job: Job, known: KnownFeature): Promise<FeatureTold> {
   const { run, deps, catalogue, root, within } = job
   for (let tries = 0; tries < 5; tries++) {
     await buildViews(run.ledger, { catalogue, deps })
@@ -273,20 +277,20 @@ async function brought(job: Job, known: KnownFeature): Promise<FeatureTold> {
     const judged = await judge(session, known, due, rundeps)
     const proved = judged.status === 'proved'
     if (!proved && judged.status !== 'tested') return judged
-    const waits = await waitsFor(session, due, now, datedIn(run.ledger))
+    const waits = await waitsFor(session, due, now, datedUserMetrics(run.ledger))
     const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
     const waiting =
       waits && `${waits.metric}${waits.asset === null ? '' : ` ${waits.asset}`} at ${formatInstant(waits.at)}`
     const told = { ...judged, waits_for: waiting }
     if (to < due.from && isCurrent(known)) return told
-    const added = await computed(job, known, session, { ...due, to, proved })
+    const added = await commitValues(job, known, session, { ...due, to, proved })
     if (added !== undefined) return { ...told, ...added }
   }
   throw new LakeError('busy', { subject: known.path, got: 'a lake that others change', next: 'pitlake features' })
 }
 
 /** Own data that says itself when it was known: no rule tells for what to wait. */
-function datedIn(ledger: Ledger): string[] {
+function datedUserMetrics(ledger: Ledger): string[] {
   return [...ownRows(ledger)].flatMap(([path, { mapping }]) => {
     const isDated = mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule
     return path.startsWith(ownPrefix) && isDated ? [path] : []
@@ -307,7 +311,7 @@ async function judge(session: Engine, known: KnownFeature, due: Due, run: RunDep
   const { current } = known
   const { sql } = current
   await bringGrid(session, current, due.to)
-  await selectOf(session, sql, run)
+  await readFeatureQuery(session, sql, run)
   const planned = await plannedOver(session, current)
   const open = async (threads = 1): Promise<Engine> => {
     const worlds = await openWorlds(run.folder, { threads })
@@ -330,11 +334,11 @@ async function judge(session: Engine, known: KnownFeature, due: Due, run: RunDep
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
 
 /** Computes and commits; undefined where the lake went on meanwhile. */
-async function computed(job: Job, known: KnownFeature, session: Engine, due: DueValues) {
+async function commitValues(job: Job, known: KnownFeature, session: Engine, due: DueValues) {
   const { kept, feature, at, path } = known
   const of = await versionOf(session)
   const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })
-  const without = await unrequestedBy(session, known.current, datedIn(job.run.ledger))
+  const without = await unrequestedBy(session, known.current, datedUserMetrics(job.run.ledger))
   const number = numberOf(known)
   const through = Math.max(due.to, known.current.through ?? due.to)
   const [value] = values

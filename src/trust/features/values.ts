@@ -21,7 +21,7 @@ import {
 } from '../../base/time.ts'
 import { bringGrid } from './grid.ts'
 
-/** What of a feature is to be computed: the instants of its grid from one to another, both included. */
+/** Timestamps of a grid for which a feature is to be computed, both ends included. */
 export interface Due {
   readonly feature: FeatureVersion
   readonly from: Instant
@@ -49,7 +49,7 @@ const table = 'feature_values'
 const keys = ['asset', 'currency', 'exchange']
 
 /** The key that SQL takes a column for, whatever the case of its name. */
-function keyNamed(column: string): string | undefined {
+function keyOfColumn(column: string): string | undefined {
   return keys.find((key) => isSameName(key, column))
 }
 
@@ -65,12 +65,12 @@ export async function valuesOf(
 ): Promise<FeatureValues> {
   const { sql, latency } = feature
   await bringGrid(session, feature, to)
-  const { columns } = await selectOf(session, sql, run)
-  const values = valuesAmong(columns.map(({ name }) => name))
+  const { columns } = await readFeatureQuery(session, sql, run)
+  const values = valueColumns(columns.map(({ name }) => name))
   const own = columns.flatMap(({ name, type }) => {
-    const key = keyNamed(name)
+    const key = keyOfColumn(name)
     if (key !== undefined) return [`CAST(${quoteName(name)} AS VARCHAR) AS ${key}`]
-    return values.includes(name) ? [`${finite(quoteName(name), String(type))} AS ${quoteName(name)}`] : []
+    return values.includes(name) ? [`${storedValueSql(quoteName(name), String(type))} AS ${quoteName(name)}`] : []
   })
   const at = 'CAST(ts AS TIMESTAMPTZ)'
   const known = `make_timestamptz(epoch_us(${at}) + ${latency * 1e6})`
@@ -89,14 +89,14 @@ export async function valuesOf(
     }
   })
   await setMoment(session, 'as_of')
-  return { table, values, keys: columns.flatMap(({ name }) => keyNamed(name) ?? []) }
+  return { table, values, keys: columns.flatMap(({ name }) => keyOfColumn(name) ?? []) }
 }
 
 /** A clock that is called without brackets. */
 const clockWord = /^(?:current_(?:date|time(?:stamp)?)|localtime(?:stamp)?)$/i
 
-/** The one SELECT that a feature is, with its columns; what it gives turns on the lake alone, not on when it runs. */
-export async function selectOf(session: Engine, sql: string, run: RunDeps) {
+/** Reads the one SELECT of a feature, with its columns. Its result depends on the lake alone, not on when it runs. */
+export async function readFeatureQuery(session: Engine, sql: string, run: RunDeps) {
   const ready = await runScript(session, sql, run)
   if (ready.kind !== 'SELECT' || statementsOf(sql).length > 1)
     throw usage('sql', { expected: 'one SELECT', got: ready.kind === 'SELECT' ? 'several statements' : ready.kind })
@@ -117,23 +117,23 @@ export async function selectOf(session: Engine, sql: string, run: RunDeps) {
 }
 
 /** Which columns are the value: `v` or `value`, else all that is no key. */
-function valuesAmong(names: readonly string[]): readonly string[] {
-  const rest = names.filter((name) => !isSameName(name, 'ts') && keyNamed(name) === undefined)
+function valueColumns(names: readonly string[]): readonly string[] {
+  const rest = names.filter((name) => !isSameName(name, 'ts') && keyOfColumn(name) === undefined)
   const [named] = ['v', 'value'].flatMap((one) => rest.find((name) => isSameName(name, one)) ?? [])
   if (rest.length === 0) throw usage('sql', { expected: 'a column with the value', got: names.join(', ') })
   return named === undefined ? rest : [named]
 }
 
 /** A value as it is stored: what is no number is null. */
-function finite(column: string, type: string): string {
+function storedValueSql(column: string, type: string): string {
   if (type === 'BOOLEAN') return `CAST(${column} AS INTEGER)`
   return /^(?:DOUBLE|FLOAT)$/.test(type) ? `CASE WHEN isfinite(${column}) THEN ${column} END` : column
 }
 
-/** So long a value waits for what was requested and is missing: what is missing for longer is a gap. */
+/** Time that a value waits for a requested point that is missing; a point missing for longer is a gap. */
 const patience = 2 * day
 
-/** What a feature waits for: a series that it reads and that is not resolved at an instant of the grid. */
+/** A series that a feature reads and that is not resolved at a timestamp of the grid. */
 interface WaitingPoint {
   readonly at: Instant
   readonly metric: string
@@ -154,8 +154,8 @@ interface SeriesRead {
   readonly isNamed: string
 }
 
-/** What a feature reads but `dated`: own data that say themselves when they were known. */
-async function seriesRead(
+/** Series that a feature reads, without `dated`: user data that state when they were known. */
+async function findSeriesRead(
   session: Engine,
   { sql, assets = [] }: FeatureVersion,
   dated: readonly string[],
@@ -183,7 +183,7 @@ export async function waitsFor(
 ): Promise<WaitingPoint | null> {
   const { feature, from, to, weekStart } = due
   const { grid } = feature
-  const { named, isRead, isNamed } = await seriesRead(session, feature, dated)
+  const { named, isRead, isNamed } = await findSeriesRead(session, feature, dated)
   const known = await session.rows<{ metric: string }>(
     `SELECT DISTINCT metric FROM coverage WHERE ${isRead} AND ${resolved}
      UNION SELECT metric FROM series WHERE ${isRead} AND points > 0`,
@@ -212,7 +212,7 @@ export async function waitsFor(
     // Planned and not requested, or without a usable answer: that is no gap, however long it lasts.
     const unanswered = await session.rows<SeriesHole>(
       `SELECT epoch_us(since) // 1000000 AS since, epoch_us(until) // 1000000 AS until, metric, asset FROM coverage
-       WHERE list_contains(${quoteList(metrics)}, metric) AND "interval" = ${quote(interval)} AND state IN ('not asked', 'failed') AND ${chosen}`,
+       WHERE list_contains(${quoteList(metrics)}, metric) AND "interval" = ${quote(interval)} AND state IN ('not requested', 'failed') AND ${chosen}`,
     )
     for (const { since, until, ...series } of unanswered) {
       const ends = [since, until ?? since].map((at) => step(Number(at), interval, 1))
@@ -229,13 +229,13 @@ type SeriesHole = {
   readonly asset: string
 }
 
-/** What nobody had requested of the series that a feature reads: each from when on anything of it is resolved, assets that are named one by one. */
+/** Series that a feature reads and that were not requested, each with the time from which on it is resolved. */
 export async function unrequestedBy(
   session: Engine,
   feature: FeatureVersion,
   dated: readonly string[],
 ): Promise<Unrequested[]> {
-  const { named, isRead, isNamed } = await seriesRead(session, feature, dated)
+  const { named, isRead, isNamed } = await findSeriesRead(session, feature, dated)
   const found = await session.rows<{ metric: string; interval: Interval; asset: string | null; before: bigint }>(
     `SELECT metric, "interval", CASE WHEN ${isNamed} THEN asset END AS asset, epoch_us(min(since)) // 1000000 AS before
      FROM coverage WHERE ${isRead} AND NOT starts_with(metric, ${quote(featurePrefix)}) AND ${resolved} GROUP BY ALL ORDER BY ALL`,

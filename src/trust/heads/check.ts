@@ -60,7 +60,7 @@ export async function checkHead(
   if (behind > 0)
     return is('behind', `the lake is behind by ${behind}: an older copy, or cut; it forks with its next commit`)
   if (treeRoot(leaves.slice(0, head.size)) !== head.root) {
-    const first = await bracket(ledger.root, leaves, head, key)
+    const first = await narrowDifference(ledger.root, leaves, head, key)
     const begun = log === undefined ? '' : `; the lake began a new log behind version ${log.size} (--adopt)`
     const where = first.from === first.to ? `version ${first.from}` : `a version from ${first.from} to ${first.to}`
     return is('fork', `another history than that of the head from ${where} on${begun}`, first)
@@ -82,7 +82,7 @@ async function exchangedEntry(ledger: Ledger, leaves: readonly string[]): Promis
 }
 
 /** Between which versions a history leaves that of a head: heads of it that the lake keeps narrow it down. */
-async function bracket(
+async function narrowDifference(
   root: string,
   leaves: readonly string[],
   of: Checkpoint,
@@ -98,7 +98,7 @@ async function bracket(
   return { from: Math.min(from, to), to }
 }
 
-/** Where the lake is not what its newest entry says: another state, or bytes of a file. */
+/** Finds where the lake differs from its newest entry: its state, or the bytes of a file. */
 async function damageOf(ledger: Ledger): Promise<string | undefined> {
   const { version } = ledger.head()
   const { entries } = await listJournal(ledger.root)

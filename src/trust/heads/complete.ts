@@ -13,8 +13,8 @@ const pointBytes = 224
 /** Most points that one version records: recorded points stay, even if the rest is cut short. */
 const mostPoints = 4_000_000
 
-/** The series of which the ledger does not know the chain of every point: earlier programs told none, or of lines. */
-function unchained(ledger: Ledger): string[] {
+/** The series of which the ledger does not know the chain of every point, such as those of a journal that was made anew. */
+function seriesWithoutChain(ledger: Ledger): string[] {
   const known = "coalesce((SELECT sum(points) FILTER (WHERE chain LIKE 'b%') FROM digests WHERE series = n), 0)"
   const rows = ledger
     .statement(`SELECT id FROM series WHERE points > 0 AND points <> ${known} ORDER BY metric, interval, n`)
@@ -23,7 +23,7 @@ function unchained(ledger: Ledger): string[] {
 }
 
 /**
- * Reads the points of a lake of an earlier layout once, so that the state tells all: versions without data files, each of
+ * Reads the points whose chains the ledger does not know once, so that the state tells all: versions without data files, each of
  * as many series as the engine (`memoryLimit`: what it may count) can hold together. What was told before it was cut
  * short is not read again.
  */
@@ -33,7 +33,7 @@ export async function completeState(
   memoryLimit = engineMemory(),
 ): Promise<void> {
   const { provider } = ledger.head()
-  if (provider === null || isTold(ledger)) return
+  if (provider === null || isStateComplete(ledger)) return
   using engine = await Engine.open(':memory:', { memoryLimit })
   const tell = async (part: () => Promise<Partial<Draft>>): Promise<void> => {
     const draft = async ({ version }: { readonly version: number }) => {
@@ -41,7 +41,10 @@ export async function completeState(
     }
     await commit(ledger, draft, deps)
   }
-  for (const block of blocksOf([...heldSeries(ledger, unchained(ledger)).values()], bytesOf(memoryLimit) ?? 0)) {
+  for (const block of blocksOf(
+    [...heldSeries(ledger, seriesWithoutChain(ledger)).values()],
+    bytesOf(memoryLimit) ?? 0,
+  )) {
     const own = unmoved(heldSeries(ledger, block).values())
     const change = { add: [], remove: [] }
     if (deps.signal?.aborted !== true)
@@ -51,8 +54,8 @@ export async function completeState(
 }
 
 /** Whether the state tells of all points and of the registry what a stranger can digest. */
-export function isTold(ledger: Ledger): boolean {
-  return unchained(ledger).length === 0 && isRegistryTold(ledger)
+export function isStateComplete(ledger: Ledger): boolean {
+  return seriesWithoutChain(ledger).length === 0 && isRegistryTold(ledger)
 }
 
 /** Series that are read together, one at least: neighbours, for those of one partition stand in the same files. */

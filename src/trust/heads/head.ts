@@ -25,8 +25,18 @@ import { headFile, inLake, places } from '../../lake/store/layout.ts'
 
 const logShape = shape({ number: whole, origin: text, size: whole, root: text })
 
-/** What was said of a log that was begun anew, and with which head the one before was left; undefined for the first. */
-export function heldLog(ledger: Ledger) {
+/** A log that was begun anew, and the head at which the log before it was left. */
+interface LogStart {
+  /** Number of the log, from 2. */
+  readonly number: number
+  /** Origin, size and root of the log before it. */
+  readonly origin: string
+  readonly size: number
+  readonly root: string
+}
+
+/** Start of the log; undefined for the first log of a lake. */
+export function heldLog(ledger: Ledger): LogStart | undefined {
   const value = heldState(ledger, 'log')
   return value === undefined ? undefined : proven(logShape, value, 'log')
 }
@@ -106,11 +116,21 @@ export async function storeHead(
   return path
 }
 
+/** Outcome of attaching a file to a head. */
+export interface AttachedFile {
+  /** Path of the stored file, relative to the lake. */
+  readonly path: string
+  /** Names of the keys that signed; empty for a time stamp. */
+  readonly signatures: readonly string[]
+  /** Command that proves a time stamp; null for signatures. */
+  readonly check: string | null
+}
+
 /**
  * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of its
  * text or of its file as it was printed; `check` is the command that proves that one.
  */
-export async function attach(ledger: Ledger, file: string, deps: HeadDeps) {
+export async function attach(ledger: Ledger, file: string, deps: HeadDeps): Promise<AttachedFile> {
   const { root } = ledger
   await refuseMirror(root)
   const bytes = await readBytes(file)
@@ -137,7 +157,7 @@ export async function attach(ledger: Ledger, file: string, deps: HeadDeps) {
   })
 }
 
-/** What to do without the file of a key: only a copy of the same key goes on with the line of trust. */
+/** Advice for a lost key file: only a copy of the same key goes on with the line of trust. */
 export const lostKeyAdvice =
   'put the file back from a backup; a new key (pitlake keygen) begins a new line of trust, and everyone who checks heads of this lake needs its public half'
 

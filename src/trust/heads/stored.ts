@@ -6,7 +6,7 @@ import { statOf } from '../../lake/store/disk.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 
-/** What storing a head needs of the world. */
+/** Clock, disk and holder that storing a head needs. */
 export type HeadDeps = Pick<CommitDeps, 'nowMicros' | 'holder' | 'disk'>
 
 const prefix = `${places.heads}/`

@@ -8,14 +8,27 @@ import { listOf, shape, text, whole } from '../../base/value-checks.ts'
 
 const triesShape = shape({ queries: listOf(shape({ sha256: text, version: whole })) })
 
-/** The queries that were named before their results were seen, by the SHA-256 of their text, and in which version. */
-export function heldTries(ledger: Ledger) {
+/** A query that was named before its result was seen. */
+export interface PreregisteredQuery {
+  /** SHA-256 of its text. */
+  readonly sha256: string
+  /** Version of the lake that names it. */
+  readonly version: number
+}
+
+/** Preregistered query, with the number of all of the lake. */
+export interface NamedQuery extends PreregisteredQuery {
+  readonly count: number
+}
+
+/** Queries of the lake that were named before their results were seen, the earliest first. */
+export function heldTries(ledger: Ledger): readonly PreregisteredQuery[] {
   const value = heldState(ledger, 'tries')
   return value === undefined ? [] : proven(triesShape, value, 'tries').queries
 }
 
 /** Names a query in an entry of its own, before anybody sees its result: its text stays with whoever has it. */
-export async function nameTry(ledger: Ledger, query: string, deps: CommitDeps) {
+export async function nameTry(ledger: Ledger, query: string, deps: CommitDeps): Promise<NamedQuery> {
   const { provider } = ledger.head()
   if (provider === null)
     throw usage('preregister', { expected: 'a lake with at least one version', next: 'run pitlake fetch' })

@@ -7,7 +7,7 @@ import { whole } from '../../base/figures.ts'
 const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
 
 /**
- * What the rows of a SELECT rest on, which stand in a table of the session: it runs again without each setting in force.
+ * Assumptions of the rows of a SELECT, which stand in a table of the session: it runs again without each setting in force.
  * Rows that are no SELECT's, so that nothing can run again, rest on it as a whole.
  */
 export async function assumedBy(session: Engine, sql: string | undefined, table: string): Promise<readonly Assumed[]> {
@@ -43,7 +43,7 @@ async function withoutIt(session: Engine, what: Assumption, sql: string | undefi
 /** A setting that lets something count as known before anybody could know it. */
 export type Assumption = 'backfill' | 'registry_backfill'
 
-/** What an answer rests on beside what was known. */
+/** An assumption of an answer: data that count as known before a live user could know them. */
 export interface Assumed {
   readonly what: Assumption
   /** How many of its rows are others, or not there at all, without it. */
@@ -66,7 +66,7 @@ const words: Readonly<Record<Assumption, string>> = {
   registry_backfill: 'the first snapshot of the registry held before it was taken (registry_backfill)',
 }
 
-/** What `rows` rows rest on, as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty for nothing. */
+/** Assumptions of `rows` rows as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty if there are none. */
 export function givenThat(assumes: readonly Assumed[], rows: number): string {
   const said = assumes.map(
     ({ what, rows: own, absent }) =>

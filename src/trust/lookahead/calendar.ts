@@ -1,10 +1,12 @@
 import { type Engine, quoteName } from '../../lake/store/engine.ts'
-import { runAt, type Trial, whereItRuns } from './runs.ts'
-import { calendarWorld, decidedSql } from './world.ts'
+import { otherRuns } from './masked-intervals.ts'
+import { decisionColumn, ownRelations } from './own-files.ts'
+import { runAt, type Trial, noteIfItFails } from './runs.ts'
+import { calendarWorld, decidedSql, type Subject } from './world.ts'
 
 /*
- * A function gets its decisions from a calendar or a frame that goes on past every cut-off, so how many rows come later stays
- * the same in all of those runs. Here the decisions end at the cut-off, too.
+ * Decisions come from a calendar, a series of instants or a frame that goes on past every cut-off, so how many rows come later
+ * stays the same in all of those runs. Here the decisions end at the cut-off, too.
  */
 
 /** Makes `calendar` of a session end where its world says that decisions end. */
@@ -17,12 +19,50 @@ export async function endCalendar(session: Engine): Promise<void> {
   )
 }
 
+/** The engine's functions that make a series of instants; of numbers they make one, too. */
+const seriesFunctions = ['range', 'generate_series'] as const
+
+/** SQL of an element of a series as an instant; NULL for a number. */
+const elementInstant = `TRY_CAST(CASE WHEN starts_with(typeof(proof_element), 'TIMESTAMP') OR typeof(proof_element) = 'DATE'
+  THEN CAST(proof_element AS VARCHAR) END AS TIMESTAMPTZ)`
+
+/** Makes the series of instants of a session end where its world says that decisions end; series of numbers stay whole. */
+async function endSeries(session: Engine): Promise<void> {
+  const signatures = ['a', 'a, b', 'a, b, c']
+  for (const name of seriesFunctions) {
+    const filtered = signatures.map(
+      (given) =>
+        `(${given}) AS list_filter(system.main.${name}(${given}), lambda proof_element: ${decidedSql(elementInstant)})`,
+    )
+    // In FROM the engine takes a macro of tables, whose list is the macro of values.
+    const rows = signatures.map((given) => `(${given}) AS TABLE (SELECT unnest(${name}(${given})) AS ${name})`)
+    await session.run(`CREATE OR REPLACE TEMP MACRO ${name}${filtered.join(', ')}`)
+    await session.run(`CREATE OR REPLACE TEMP MACRO ${name}${rows.join(', ')}`)
+  }
+}
+
+/** Does work in sessions whose calendars and series of instants end where their worlds say that decisions end. */
+async function withCalendarEnds<T>(sessions: readonly Engine[], work: () => Promise<T>): Promise<T> {
+  try {
+    for (const session of sessions) {
+      await endCalendar(session)
+      await endSeries(session)
+    }
+    return await work()
+  } finally {
+    for (const session of sessions) {
+      for (const name of seriesFunctions) await session.run(`DROP MACRO IF EXISTS ${name}`)
+      for (const name of ['calendar', ...seriesFunctions]) await session.run(`DROP MACRO TABLE IF EXISTS ${name}`)
+    }
+  }
+}
+
 /** Fewest runs with an end of the calendar; a fourth of the cut-offs where they are more. */
 const fewestEnds = 4
 
 /**
- * Runs a function with decisions that end at instants of its rows, and notes what differs up to there. Gives a note where its
- * rows go on to the end all the same: then it makes instants of its own, and this tells nothing of them.
+ * Runs a query or function with decisions that end at instants of its rows, and notes what differs up to there. Returns a note
+ * if the rows of a function go on to the end all the same: then it makes instants of its own, and this tells nothing of them.
  */
 export async function tryCalendarEnds(trial: Trial): Promise<readonly string[]> {
   const { subject, at, input } = trial
@@ -31,12 +71,35 @@ export async function tryCalendarEnds(trial: Trial): Promise<readonly string[]> 
     `SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL ORDER BY instant`,
   )
   const ends = chooseEnds(instants.length, Math.max(fewestEnds, Math.floor(input.cutoffs / 4)))
+  const cutoffs = ends.map((end) => instants[end]?.instant ?? '')
+  if (subject.kind === 'function') return await tryFunctionEnds(trial, cutoffs)
+  if (await makesInstants(subject))
+    await withCalendarEnds([session, ...subject.hands], async () => tryQueryEnds(trial, cutoffs))
+  return []
+}
+
+/** Whether a query gets instants from a calendar or a series, or from rows of the user's that are decisions. */
+async function makesInstants({ session, text, preparation }: Subject): Promise<boolean> {
+  if (/\b(?:calendar|range|generate_series)"?\s*\(/i.test([...preparation, text].join('\n'))) return true
+  return (await ownRelations(session)).some(
+    ({ clock, columns }) => clock === null && decisionColumn(columns) !== undefined,
+  )
+}
+
+/** Runs a query whose decisions end at these instants, and the points stay: a difference comes from the decisions alone. */
+async function tryQueryEnds(trial: Trial, cutoffs: readonly string[]): Promise<void> {
+  const runs = cutoffs.map((cutoff) => ({ cutoff, world: { proof_calendar: cutoff } }))
+  for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
+    if (trial.stories.length === 0) await noteIfItFails(trial, async () => runAt(trial, cutoff, world, 'calendar'))
+}
+
+async function tryFunctionEnds(trial: Trial, cutoffs: readonly string[]): Promise<readonly string[]> {
+  const { subject, at } = trial
   let goesOn = 0
-  for (const end of ends) {
-    const cutoff = instants[end]?.instant ?? ''
-    await whereItRuns(trial, async () => {
+  for (const cutoff of cutoffs) {
+    await noteIfItFails(trial, async () => {
       await runAt(trial, cutoff, calendarWorld(cutoff), 'calendar')
-      const [row] = await session.rows<{ on: boolean }>(
+      const [row] = await subject.session.rows<{ on: boolean }>(
         `SELECT (SELECT max(${at}) FROM proof_cut) IS NOT DISTINCT FROM (SELECT max(${at}) FROM proof_full) AS on`,
       )
       if (row?.on === true) goesOn++

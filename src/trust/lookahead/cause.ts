@@ -1,12 +1,12 @@
 import type { Engine } from '../../lake/store/engine.ts'
-import { callsIn, ctesIn, historyTables, nodesOf, parsedSql } from '../../query/parse-tree.ts'
+import { callsIn, ctesIn, historyTables, nodesOf, parsedSql, treesOf } from '../../query/parse-tree.ts'
 import { words } from '../../query/gate-lists.ts'
 import { pureAggregates } from './proof/functions.ts'
 import { type Node, part, parts, word } from './proof/nodes.ts'
 import { scannedTables } from './proof/prove.ts'
 import type { CutStory, Dependence } from './runs.ts'
 
-/** What a query reads and does, as its parsed text and its plan show it: never by words of its text. */
+/** Facts of a query from its parsed text and its plan, never from words of its text. */
 interface QueryFacts {
   /** Tables and views of the lake that it scans, macros resolved: `points`, `history.assets`. */
   readonly scanned: ReadonlySet<string>
@@ -48,6 +48,27 @@ async function factsOf(session: Engine, sql: string): Promise<QueryFacts | undef
     called: new Set([...callsIn(tree.statements)].map(({ name }) => name)),
     nodes: [...nodesOf(tree.statements)],
   }
+}
+
+/** Tables that follow the registry, beside those of its resources: as views name them, and `pit_universe` in a plan. */
+const ofRegistry: ReadonlySet<string> = words(
+  'universe metric_assets links proof_versions registry_start registry_events registry_findings schema_changes',
+)
+
+/** Whether one of these texts reads the registry, as its plan shows it; without a plan its parsed text, apart from CTEs. */
+export async function registryIsRead(session: Engine, texts: readonly string[]): Promise<boolean> {
+  const resources = new Set(await historyTables(session))
+  for (const sql of texts) {
+    const trees = await treesOf(session, sql)
+    const ctes = new Set(ctesIn(trees))
+    const called = [...callsIn(trees)].map(({ name }) => name)
+    const named = namedTables(trees).filter((name) => !ctes.has(name))
+    const read = (await scannedTables(session, sql)) ?? named
+    if (called.includes('pit_universe')) return true
+    if (read.some((name) => ofRegistry.has(name) || resources.has(name) || /^(?:history|snapshots)\./.test(name)))
+      return true
+  }
+  return false
 }
 
 /** The tables and views that the text names, those of other schemas with their schema, as a plan tells them. */

@@ -1,8 +1,9 @@
 import { microsOf } from '../../base/time.ts'
+import { registryIsRead } from './cause.ts'
 import { combsFor, otherRuns, runHoles, suspectStates } from './masked-intervals.ts'
 import { chooseStates, instantsOf, type States } from './knowledge-states.ts'
 import { datedOwn, ownChange } from './own-files.ts'
-import { type Dependence, isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
+import { type Dependence, isSameUpTo, runAt, type Trial, noteIfItFails } from './runs.ts'
 import { changedWorld, type FutureChange, seesWorlds, type World } from './world.ts'
 
 /*
@@ -47,12 +48,12 @@ async function changeAt(trial: Trial, chosen: readonly number[], change: FutureC
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: changedWorld(edgeAt(cutoff), change) }))
   const future = change === 'half' ? 'other points' : 'other values'
   for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
-    if (trial.stories.length === 0) await whereItRuns(trial, async () => runAt(trial, cutoff, world, future))
+    if (trial.stories.length === 0) await noteIfItFails(trial, async () => runAt(trial, cutoff, world, future))
 }
 
 /** A run with another future. */
 async function changedRun(trial: Trial, work: () => Promise<void>): Promise<void> {
-  await whereItRuns(trial, work)
+  await noteIfItFails(trial, work)
   trial.changed++
 }
 
@@ -62,15 +63,16 @@ function edgeAt(cutoff: string): string {
 }
 
 /**
- * What a leak turns on, asked at the first and the last cut-off at which it showed, step by step from the whole lake to the
+ * Finds the data on which a leak depends, at the first and the last cut-off at which it showed, step by step from the whole lake to the
  * cut one: other values of later points, or none; then later points away; then rows of the user's; what differs between that
  * and the cut is the registry, where it is read.
  */
-export async function dependsOn(trial: Trial, readsRegistry: boolean): Promise<readonly Dependence[]> {
+export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
   const stories = trial.stories.filter(({ rounding }) => !rounding)
   if (trial.differences.some(({ future }) => future === 'calendar')) return ['calendar']
   if (!(await seesWorlds(trial.subject.session)).changed) return []
   const found = new Set<Dependence>()
+  const readsRegistry = await registryIsRead(trial.subject.session, trial.subject.asked())
   for (const cutoff of new Set([stories[0]?.at ?? '', stories.at(-1)?.at ?? '']))
     for (const step of await stepsBefore(trial, cutoff, readsRegistry)) await changedRun(trial, async () => step(found))
   if (found.size === 0)

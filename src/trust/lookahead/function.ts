@@ -6,12 +6,12 @@ import { type Engine, isSameName, quoteName } from '../../lake/store/engine.ts'
 import type { Moment } from '../../query/options.ts'
 import type { LookaheadProof } from './lookahead.ts'
 import { endCalendar } from './calendar.ts'
-import { bringOwn, cutOwn, ownTable, refuseOwnName } from './own-files.ts'
+import { bringUserFiles, cutUserRows, ownTable, refuseTakenName } from './own-files.ts'
 import type { TrialInput } from './runs.ts'
-import { tryFutures, undecided } from './trial.ts'
-import { changedWorld, enter, openWorlds, type Subject, type World, type WorldReader, wholeLake } from './world.ts'
+import { tryFutures, undecidedOutcome } from './trial.ts'
+import { changedWorld, enterWorld, openWorlds, type Subject, type World, type WorldReader, wholeLake } from './world.ts'
 
-/** What a function said instead of rows. */
+/** Error that a function raised instead of giving rows. */
 export class Raised extends Error {
   /** The world in which it said so. */
   readonly world: World
@@ -23,13 +23,13 @@ export class Raised extends Error {
 }
 
 /** Returns a world for a function, which may query beyond `as_of`: points after the cut-off do not exist in it. */
-export function gone(world: World): World {
+export function withoutLaterPoints(world: World): World {
   const { as_of: at } = world
   return at === undefined ? world : { ...world, ...changedWorld(`[${microsOf(at)}]`, 'gone') }
 }
 
 /** Calls a function in a world; what it throws is `Raised`, but for a cancel. */
-async function raising<T>(world: World, work: () => Promise<T>): Promise<T> {
+async function callRaising<T>(world: World, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -38,15 +38,20 @@ async function raising<T>(world: World, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. Gives what
- * there was to note of the answers that it asked for.
- */
-type Answer = (table: string, world: World) => Promise<readonly string[]>
+/** Questions of a function to the lake in one run. */
+export interface FunctionQuestions {
+  /** Notes of the answers. */
+  readonly notes: readonly string[]
+  /** Text of each question, as SQL. */
+  readonly asked: readonly string[]
+}
+
+/** Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. */
+type Answer = (table: string, world: World) => Promise<FunctionQuestions>
 
 /**
  * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
- * Of a function there is no plan. One that raises, or whose rows are no result, is undecided, with the reason.
+ * A function has no plan. One that raises, or whose rows are no result, is undecided, with the reason.
  */
 export async function proveFunction(
   session: Engine,
@@ -55,15 +60,26 @@ export async function proveFunction(
   answer: Answer,
 ): Promise<LookaheadProof> {
   const noted = new Set<string>()
+  const questions = new Set<string>()
   const fill = async (table: string, world: World): Promise<void> => {
-    const notes = await answer(table, world)
+    const { notes, asked } = await answer(table, world)
+    for (const sql of asked) questions.add(sql)
     // What only another world lacks says nothing of the lake.
     if (world === wholeLake) for (const note of notes) noted.add(note)
   }
   const within: WorldReader = async () => {
     throw new RangeError('a function gives no relation')
   }
-  const subject: Subject = { session, text, kind: 'function', preparation: [], hands: [], fill, within }
+  const subject: Subject = {
+    session,
+    text,
+    kind: 'function',
+    preparation: [],
+    hands: [],
+    fill,
+    within,
+    asked: () => [...questions],
+  }
   const none = {
     proved: false,
     chain: [],
@@ -73,12 +89,12 @@ export async function proveFunction(
   try {
     const tested = await tryFutures(subject, input, [], { alone: true, isProved: async () => false })
     const unsteady = 'the function is not deterministic: two runs on the same lake differ'
-    const found = tested === 'unsteady' ? undecided(unsteady, 0, []) : tested
+    const found = tested === 'unsteady' ? undecidedOutcome(unsteady, 0, []) : tested
     return { ...found, ...none, notes: [...noted, ...found.notes] }
   } catch (error) {
     if (!(error instanceof Raised)) throw error
     const where = error.world === wholeLake ? 'on the whole lake' : `as of ${error.world['as_of'] ?? 'an instant'}`
-    return { ...undecided(`the function raises ${where}: ${error.message}`, 0, []), ...none }
+    return { ...undecidedOutcome(`the function raises ${where}: ${error.message}`, 0, []), ...none }
   }
 }
 
@@ -94,7 +110,7 @@ export async function proveAnswering(
   folder: string,
   text: string,
   { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff, own = {} }: FunctionOptions,
-  ask: (session: Engine, world: World) => Promise<{ readonly rows: GivenRows; readonly notes: readonly string[] }>,
+  ask: (session: Engine, world: World) => Promise<FunctionQuestions & { readonly rows: GivenRows }>,
 ): Promise<LookaheadProof> {
   using engine = await openWorlds(folder)
   const bring = async (session: Engine): Promise<void> => {
@@ -105,31 +121,31 @@ export async function proveAnswering(
   return await proveFunction(engine, text, input, async (table, world) => {
     if (signal?.aborted === true) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
     using session = await engine.session()
-    await enter(session, gone(world))
+    await enterWorld(session, withoutLaterPoints(world))
     await endCalendar(session)
     await bring(session)
-    const { rows, notes } = await raising(world, async () => ask(session, world))
+    const { rows, ...questions } = await callRaising(world, async () => ask(session, world))
     await bringRows(engine, table, rows, ts)
-    return notes
+    return questions
   })
 }
 
 async function bringGiven(session: Engine, name: string, given: string | GivenRows): Promise<void> {
-  if (typeof given === 'string') return await bringOwn(session, [[name, given]])
-  await refuseOwnName(session, name)
+  if (typeof given === 'string') return await bringUserFiles(session, [[name, given]])
+  await refuseTakenName(session, name)
   await bringRows(session, ownTable(name), given, 'ts')
-  await cutOwn(session, name)
+  await cutUserRows(session, name)
 }
 
 /** An instant that a function asks for, no later than its world goes. */
-export function clipped(at: Moment | undefined, { as_of: end }: World): Moment | undefined {
+export function clipMoment(at: Moment | undefined, { as_of: end }: World): Moment | undefined {
   const asked = at instanceof Date ? at.toISOString() : at
   if (asked === undefined || end === undefined) return at
   return (parseMicros(asked) ?? Number.POSITIVE_INFINITY) > microsOf(end) ? end : at
 }
 
 /** The decisions of a call that are there in its world: all of them, or those until its calendars end. */
-export function decidedIn<T>(decisions: readonly T[], { proof_calendar: end }: World): readonly T[] {
+export function decisionsIn<T>(decisions: readonly T[], { proof_calendar: end }: World): readonly T[] {
   if (end === undefined) return decisions
   return decisions.filter((one) => {
     const { ts } = (typeof one === 'object' && one !== null ? one : {}) as { readonly ts?: unknown }
@@ -140,7 +156,7 @@ export function decidedIn<T>(decisions: readonly T[], { proof_calendar: end }: W
 
 /** A row that a function gives, by the names of its columns. */
 export type Given = Readonly<Record<string, unknown>>
-/** What a function may give: an Arrow table, or rows. */
+/** Rows that a function gives: an Arrow table, or objects. */
 export type GivenRows = Table | readonly Given[]
 
 /**

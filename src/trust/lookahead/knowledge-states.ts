@@ -11,11 +11,11 @@ import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } fr
  */
 const states = 'proof_state'
 /**
- * That of the instants (`moment`) at which something arrives of what the query reads: of very many those around the rows of
+ * Table of the instants (`moment`) at which data arrive that the query reads: of very many those around the rows of
  * the result, and the first of each of many spans.
  */
 const moments = 'proof_moment'
-/** So many arrivals are kept, as they are; of more a table would outgrow what a query may take. */
+/** Largest number of arrivals that are kept one by one; a table of more would outgrow the memory of a query. */
 const manyArrivals = 4_000_000
 
 /**
@@ -119,12 +119,20 @@ export async function instantsOf(session: Engine, chosen: readonly number[]): Pr
   return rows.map(({ last }) => last)
 }
 
+/** Timestamps right before arrivals at which the result has no row. */
+interface RowlessCutoffs {
+  /** Chosen ones, ISO text in the order of time. */
+  readonly tried: readonly string[]
+  /** Number of all of them. */
+  readonly all: number
+}
+
 /**
  * Up to `most` instants right before an arrival, ISO text, at whose knowledge the result has no row, although half the time
  * went by that lies between two arrivals: a row that would be there, had nothing come, is met there alone. `all` are how
  * many there are.
  */
-export async function rowlessInstants(session: Engine, most: number) {
+export async function rowlessInstants(session: Engine, most: number): Promise<RowlessCutoffs> {
   const lasts = `SELECT until - INTERVAL 1 MICROSECOND AS last, row_number() OVER (ORDER BY until) - 1 AS place, count(*) OVER () AS n FROM (
        SELECT moment AS until, lag(moment) OVER (ORDER BY moment) AS since,
          (max(moment) OVER () - min(moment) OVER ()) / greatest(1, 2 * count(*) OVER ()) AS least
@@ -158,7 +166,7 @@ export function spread<T>(all: readonly T[], most: number): readonly T[] {
   return Array.from({ length: most }, (_, i) => all[Math.round((i * (all.length - 1)) / Math.max(1, most - 1))] as T)
 }
 
-/** What tells of points alone. */
+/** Views that follow from points and the catalogue alone. */
 const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series', 'price_usd', 'endpoints'])
 
 /**
@@ -207,7 +215,7 @@ export async function namedMetrics(session: Engine, text: string): Promise<strin
 const columnsOfPoints: ReadonlySet<string> = new Set(pointColumns.map(([name]) => name))
 const ofSeries = /^\(?"?(?:asset|interval|currency|exchange|network)"?(?: IS NOT DISTINCT FROM |=| IN \()/
 
-/** What the scans of points let pass, as a condition on their series; undefined where one of them lets all of them pass. */
+/** Condition on the series that scans of points let pass; undefined if one scan lets all pass. */
 async function seriesRead({ session, text }: Subject): Promise<string | undefined> {
   const tree = await parsedSql(session, text)
   if ('error' in tree || tree.statements.length !== 1) return undefined

@@ -7,7 +7,7 @@ import { words } from '../../query/gate-lists.ts'
 import { type Door, noteTexts } from '../../query/note-texts.ts'
 import { notesOfSql } from '../../query/question.ts'
 import { guarded, type RunDeps } from '../../query/run.ts'
-import { type TrialOutcome, tryFutures, undecided } from './trial.ts'
+import { type TrialOutcome, tryFutures, undecidedOutcome } from './trial.ts'
 import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
 import { argueFromPlan, type PlacedObstacle } from './proof/prove.ts'
@@ -17,7 +17,7 @@ import { fileRead, type ParsedSql, parsedSql, tablesIn, treesOf } from '../../qu
 
 export type { LookaheadDifference as Difference } from './runs.ts'
 
-/** What is to be proved about a query. */
+/** A query and how to try it. */
 interface ProofInput extends TrialInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
@@ -28,7 +28,7 @@ interface ProofInput extends TrialInput {
    * session made; null where there is none.
    */
   readonly planned?: string | null
-  /** Whose words its notes are told in. */
+  /** Interface in whose words the notes are written. */
   readonly door?: Door
 }
 
@@ -81,7 +81,7 @@ export async function proveNoLookahead(
   if (proof !== 'unsteady') return proof
   const alone = await prove(1, ['two runs on several threads differ, so everything ran on one thread'])
   if (alone !== 'unsteady') return alone
-  const tested = undecided('the query is not deterministic: two runs on the same lake differ', 0, [])
+  const tested = undecidedOutcome('the query is not deterministic: two runs on the same lake differ', 0, [])
   return { ...tested, ...whyUndecided(input, tested.reason ?? ''), assumes: [] }
 }
 
@@ -100,7 +100,7 @@ async function proveWith(
   const tree = await parsedSql(session, readable ?? script)
   let argument: Argued | undefined
   const argued = async (): Promise<Argued> => (argument ??= await argue(session, input))
-  const past = await beyondAsOf(session, await treesOf(session, script))
+  const past = await findUncutRead(session, await treesOf(session, script))
   const isProved = async (): Promise<boolean> => (await argued()).proved
   const tried =
     past === undefined
@@ -110,7 +110,7 @@ async function proveWith(
           notes,
           { alone, isProved },
         )
-      : undecided(past.why, 0, notes)
+      : undecidedOutcome(past.why, 0, notes)
   if (tried === 'unsteady') return tried
   const noted =
     readable === null ? [] : await notesOfSql(session, readable, run, past === undefined ? 'proof_full' : undefined)
@@ -125,8 +125,8 @@ async function proveWith(
   return { ...tested, ...found, assumes, proved: false, notes: [...tested.notes, broken] }
 }
 
-/** What a script reads that `as_of` does not cut. */
-async function beyondAsOf(session: Engine, trees: readonly Node[]): Promise<Obstacle | undefined> {
+/** Finds a table or file in a script that `as_of` does not cut; undefined if there is none. */
+async function findUncutRead(session: Engine, trees: readonly Node[]): Promise<Obstacle | undefined> {
   const tables = tablesIn(trees)
   const ledger = tables.find((name) => ledgerViews.has(name))
   if (ledger !== undefined)
@@ -142,7 +142,7 @@ async function beyondAsOf(session: Engine, trees: readonly Node[]): Promise<Obst
   return { what: file, why: `it reads files directly (${file}), which as_of does not cut; read the views` }
 }
 
-/** What keeps a script from being read as one SELECT. */
+/** Obstacle of a script that cannot be read as one SELECT. */
 const notOneSelect: Obstacle = {
   what: 'the statements before the query',
   why: 'they do more than set variables and make temporary tables and views, so that no one SELECT amounts to them',
@@ -150,21 +150,21 @@ const notOneSelect: Obstacle = {
 
 async function argue(session: Engine, input: ProofInput): Promise<Argued> {
   if (input.planned === null)
-    return { proved: false, chain: [], unproved: inText(input, { ...notOneSelect, at: null }) }
+    return { proved: false, chain: [], unproved: locateObstacle(input, { ...notOneSelect, at: null }) }
   const planned = { ...input, sql: input.planned ?? input.sql }
   const { unproved, ...found } = await argueFromPlan(session, planned)
-  return { ...found, unproved: unproved && inText(planned, unproved) }
+  return { ...found, unproved: unproved && locateObstacle(planned, unproved) }
 }
 
-/** Of what is undecided: the table or function at fault, where there is one, with its place in the text. */
+/** Reason of an undecided verdict: the table or function at fault, if there is one, with its place in the text. */
 function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: ParsedSql): Argued {
   const sql = input.preparation?.length ? (input.planned ?? input.sql) : input.sql
   const at = past && tree && !('error' in tree) ? placeOf(sql, tree.statements, past) : null
-  return { proved: false, chain: [], unproved: inText({ sql }, { what: past?.what ?? 'the query', why, at }) }
+  return { proved: false, chain: [], unproved: locateObstacle({ sql }, { what: past?.what ?? 'the query', why, at }) }
 }
 
 /** The place of an obstacle in its author's text. */
-function inText({ sql }: Pick<ProofInput, 'sql'>, { what, why, at }: PlacedObstacle): LocatedObstacle {
+function locateObstacle({ sql }: Pick<ProofInput, 'sql'>, { what, why, at }: PlacedObstacle): LocatedObstacle {
   const lines = at === null ? null : sql.slice(0, at).split('\n')
   return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }
 }

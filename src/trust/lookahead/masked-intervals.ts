@@ -1,5 +1,5 @@
 import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
-import { type ColumnSpec, digestUpTo, type Probe, rowsDigestSql, type Trial, whereItRuns } from './runs.ts'
+import { type ColumnSpec, digestUpTo, type Probe, rowsDigestSql, type Trial, noteIfItFails } from './runs.ts'
 import { closing } from '../../query/lake.ts'
 import type { States } from './knowledge-states.ts'
 import type { World } from './world.ts'
@@ -18,7 +18,7 @@ type EdgeWorld = (edges: string) => World
 interface Comb {
   readonly every: number
   readonly run: number
-  /** What its run is called where several combs are tried. */
+  /** Number of its run if several combs are tried. */
   readonly label?: number
   readonly world: EdgeWorld
 }
@@ -62,7 +62,7 @@ export async function combsFor(
   if (polls !== null || most < 3) return 0
   await prepareHoles(trial)
   let memory = most
-  await whereItRuns(trial, async () => {
+  await noteIfItFails(trial, async () => {
     memory = await measureMemory(trial, count, world)
   })
   counted()
@@ -71,7 +71,10 @@ export async function combsFor(
 }
 
 /** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
-export async function runHoles({ subject, columns, at }: Probe, { every, run, label = run, world }: Comb) {
+export async function runHoles(
+  { subject, columns, at }: Probe,
+  { every, run, label = run, world }: Comb,
+): Promise<void> {
   const { session } = subject
   const [row] = await session.rows<{ edges: string }>(
     `SELECT CAST(list(edge ORDER BY edge) AS VARCHAR) AS edges FROM (
@@ -134,8 +137,13 @@ const most = 4
 const plain =
   /^(?:VARCHAR|BOOLEAN|DATE|TIME|TIMESTAMP.*|INTERVAL|DOUBLE|FLOAT|DECIMAL.*|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER)$/
 
-/** As many sessions as there are threads, closed with this, which know the same variables; none where one could not be handed on. */
-export async function workerSessions(session: Engine) {
+/** Sessions in which runs are tried side by side; they are closed with this. */
+interface WorkerSessions extends Disposable {
+  readonly sessions: readonly Engine[]
+}
+
+/** Opens as many sessions as there are threads, with the same variables; none if a variable cannot be handed on. */
+export async function workerSessions(session: Engine): Promise<WorkerSessions> {
   const [row] = await session.rows<{ threads: bigint }>(`SELECT CAST(current_setting('threads') AS BIGINT) AS threads`)
   const variables = await session.rows<{ name: string; value: string | null; type: string }>(
     `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,

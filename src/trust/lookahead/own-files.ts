@@ -16,12 +16,12 @@ export type OwnFile = readonly [name: string, file: string]
  * Lets a session of proofs read files of the user's. What has a clock is cut by it as points are; what has none is given:
  * decisions and labels, which stand in every world; decisions end where a world ends its calendars.
  */
-export async function bringOwn(session: Engine, files: readonly OwnFile[]): Promise<void> {
+export async function bringUserFiles(session: Engine, files: readonly OwnFile[]): Promise<void> {
   for (const [name, file] of files) {
-    await refuseOwnName(session, name)
+    await refuseTakenName(session, name)
     using reader = await Engine.open(':memory:', { threads: 1 })
     await carry(reader, `FROM ${quote(file)}`, session, ownTable(name))
-    await cutOwn(session, name)
+    await cutUserRows(session, name)
   }
 }
 
@@ -40,7 +40,7 @@ export function isKeptByProof(name: string): boolean {
  * Refuses a name of user data under which the lake has a view or macro, or a proof a table: the query, the lake's macros
  * and the reader of its plan could each mean another of the two.
  */
-export async function refuseOwnName(session: Engine, name: string): Promise<void> {
+export async function refuseTakenName(session: Engine, name: string): Promise<void> {
   const [taken] = await session.rows<{ taken: boolean }>(
     `SELECT ${quote(lowerName(name))} IN (
        SELECT lower(c.table_name) FROM system.main.duckdb_columns() AS c WHERE NOT c.internal AND c.database_name = current_database()
@@ -51,19 +51,25 @@ export async function refuseOwnName(session: Engine, name: string): Promise<void
 }
 
 /** Makes the view of that name over the rows in its table, without what is not known in the world that the session sees. */
-export async function cutOwn(session: Engine, name: string): Promise<void> {
+export async function cutUserRows(session: Engine, name: string): Promise<void> {
   const table = quoteName(ownTable(name))
   const columns = await columnsOf(session, table)
   const has = (name: string): boolean => columns.some((column) => isSameName(column.name, name))
   const at = utcSql(quoteName(clock))
   const isCut = `getvariable('proof_change') = ${quote(ownChange(name))} AND len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < epoch_us(${at}))) % 2 = 1`
   const known = `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ${clockWords['proved']?.(at) ?? 'true'}`
-  const decided = has('ts') ? ` WHERE ${decidedSql(utcSql('ts'))}` : ''
+  const decision = decisionColumn(columns)
+  const decided = decision === undefined ? '' : ` WHERE ${decidedSql(utcSql(quoteName(decision)))}`
   const where = has(clock) ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : decided
   await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS FROM ${table}${where}`)
 }
 
-/** What a world is called in which later rows of that name alone are gone. */
+/** The column with the instants of decisions, as it is written there; undefined if rows have none. */
+export function decisionColumn(columns: Columns): string | undefined {
+  return columns.find(({ name }) => isSameName(name, 'ts'))?.name
+}
+
+/** Change of a world in which later rows of that user data alone are missing. */
 export const ownChange = (name: string) => `own ${lowerName(name)}` as const
 
 /** User data that a session of proofs reads by a name. */

@@ -1,7 +1,7 @@
 import { type Engine, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
 
 /*
- * What stands before a query is a part of it: a variable, a temporary table, a view or a macro that reads the lake may hold
+ * Statements before a query are a part of it: a variable, a temporary table, a view or a macro that reads the lake may hold
  * what came later. So the whole script runs again in each world, and nothing that it makes outlives a run.
  */
 

@@ -20,7 +20,7 @@ export interface CutStory {
   readonly rounding: boolean
 }
 
-/** What a leak turns on. */
+/** Data on which a leak depends. */
 export type Dependence = 'values' | 'existence' | 'registry' | 'calendar' | `own ${string}`
 
 /** How a proof is to be tried. */
@@ -49,7 +49,7 @@ export interface LookaheadDifference {
   readonly full: Cell
   /** On the lake as it stood at `as_of`, or as it would be had something else come after that. */
   readonly truncated: Cell
-  /** What was done to that which came after `as_of`: taken away, given other values, some of its points taken away, or later decisions with it. */
+  /** Change of the data after `as_of`: removed, given other values, some points removed, or later decisions removed. */
   readonly future: FutureKind
 }
 
@@ -58,7 +58,7 @@ export type FutureKind = 'cut' | 'other values' | 'other points' | 'calendar'
 
 const shown = 20
 const shownEach = 5
-/** So many rows of a difference are looked at. */
+/** Number of rows of a difference that are read. */
 export const fetched = 200
 
 /** A query or function that runs again and again. */
@@ -70,14 +70,14 @@ export interface Probe {
   readonly at: string
 }
 
-/** What the runs of a proof share. */
+/** State that the runs of a proof share. */
 export interface Trial extends Probe {
   readonly input: TrialInput
   readonly differences: LookaheadDifference[]
   readonly stories: CutStory[]
   /** The states that were tried at their own last instant. */
   readonly tried: Set<number>
-  /** What runs in worlds that never were complained of. */
+  /** First lines of the errors of runs with altered data. */
   readonly complaints: string[]
   runs: number
   changed: number
@@ -106,7 +106,7 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
 }
 
 /** A run that fails in a world that never was tells nothing of what is proved: it is noted, and the proof goes on. */
-export async function whereItRuns(trial: Trial, work: () => Promise<void>): Promise<void> {
+export async function noteIfItFails(trial: Trial, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
@@ -223,35 +223,41 @@ export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Ro
     const waiting = Map.groupBy(right, (row) => keyOf(row, keys))
     left = left.filter((row) => {
       const partner = waiting.get(keyOf(row, keys))?.shift()
-      if (partner) found.push(...cells(compared, keys, row, partner, tolerance))
+      if (partner) found.push(...differingCells(compared, keys, row, partner, tolerance))
       return partner === undefined
     })
     right = [...waiting.values()].flat()
   }
-  for (const row of left) found.push({ row: keyed(row, exactly), column: null, full: 'there', truncated: null })
-  for (const row of right) found.push({ row: keyed(row, exactly), column: null, full: null, truncated: 'there' })
+  for (const row of left) found.push({ row: keyCells(row, exactly), column: null, full: 'there', truncated: null })
+  for (const row of right) found.push({ row: keyCells(row, exactly), column: null, full: null, truncated: 'there' })
   return found
 }
 
-function cells(compared: readonly ColumnSpec[], keys: readonly ColumnSpec[], full: Row, cut: Row, tolerance: number) {
+function differingCells(
+  compared: readonly ColumnSpec[],
+  keys: readonly ColumnSpec[],
+  full: Row,
+  cut: Row,
+  tolerance: number,
+) {
   return compared.flatMap(({ name }) => {
     const [a, b] = [full[name] ?? null, cut[name] ?? null]
-    if (text(a) === text(b) || near(a, b, tolerance)) return []
-    return [{ row: keyed(full, keys), column: name, full: a, truncated: b }]
+    if (text(a) === text(b) || isNear(a, b, tolerance)) return []
+    return [{ row: keyCells(full, keys), column: name, full: a, truncated: b }]
   })
 }
 
 /** Whether two doubles differ in their last digits only. */
 export function isRounding({ full, truncated }: Mismatch): boolean {
-  return near(full, truncated, 1e-12)
+  return isNear(full, truncated, 1e-12)
 }
 
-function near(a: Cell, b: Cell, tolerance: number): boolean {
+function isNear(a: Cell, b: Cell, tolerance: number): boolean {
   if (typeof a !== 'number' || typeof b !== 'number') return false
   return Math.abs(a - b) <= tolerance * Math.max(Math.abs(a), Math.abs(b))
 }
 
-function keyed(row: Row, keys: readonly ColumnSpec[]): Row {
+function keyCells(row: Row, keys: readonly ColumnSpec[]): Row {
   return Object.fromEntries(keys.map(({ name }) => [name, row[name] ?? null]))
 }
 

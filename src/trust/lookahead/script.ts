@@ -5,7 +5,7 @@ import { formOf, opening, statementsOf } from '../../query/statements.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { isKeptByProof } from './own-files.ts'
 import { dropMade, keepVariables, maker, part, putBackVariables } from './preparation.ts'
-import { enter, wholeLake } from './world.ts'
+import { enterWorld, wholeLake } from './world.ts'
 
 /** A script as a proof runs it. */
 export interface PreparedQuery {
@@ -36,7 +36,7 @@ export async function prepareScript(engine: Engine, script: string, run: RunDeps
     throw usage('SQL', { expected: 'one SELECT', got: kind, next: 'a proof needs the rows of one query' })
   } finally {
     await putBackVariables(engine, statements)
-    await enter(engine, wholeLake)
+    await enterWorld(engine, wholeLake)
     await dropMade(engine, preparation)
   }
 }

@@ -16,10 +16,9 @@ import {
   runAt,
   type Trial,
   type TrialInput,
-  whereItRuns,
+  noteIfItFails,
 } from './runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './knowledge-states.ts'
-import { mayBeRevised } from './proof/tables.ts'
 import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
 
 /** Result of running a query or function without parts of the future, and with other ones. */
@@ -35,7 +34,7 @@ export interface TrialOutcome {
   readonly differences: readonly LookaheadDifference[]
   /** Rows that differ, over all cut-offs. */
   readonly differing: number
-  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry, on later rows of its calendar, on a file of the user's (`own NAME`). */
+  /** Data on which a leak depends: values or existence of later points, registry, later decisions, a file of the user (`own NAME`). */
   readonly depends_on: readonly Dependence[]
   readonly notes: readonly string[]
 }
@@ -56,22 +55,23 @@ export async function tryFutures(
   const { session } = subject
   await subject.fill('proof_full', wholeLake)
   const described = await columnsOf(session, 'proof_full')
-  const input = asDescribed(given, described)
+  const input = spellColumns(given, described)
   const columns = described.map((column) => specOf(column, input))
-  const problem = unfit(columns, input)
-  if (problem !== undefined) return undecided(problem, 0, notes)
+  const problem = problemOfColumns(columns, input)
+  if (problem !== undefined) return undecidedOutcome(problem, 0, notes)
   const [size] = await session.rows(`SELECT count(${quoteName(input.ts)}) AS n FROM proof_full`)
   const rows = Number(size?.['n'])
-  if (rows < 2) return undecided(`too few rows: ${rows} with an instant`, rows, notes)
+  if (rows < 2) return undecidedOutcome(`too few rows: ${rows} with an instant`, rows, notes)
   await subject.fill('proof_cut', wholeLake)
   const again = matchRows(columns, await bagDifference(session, columns, 'true', fetched), input.tolerance)
-  if (again.length > 0) return alone && again.every(isRounding) ? undecided(roundingReason, rows, notes) : 'unsteady'
+  if (again.length > 0)
+    return alone && again.every(isRounding) ? undecidedOutcome(roundingReason, rows, notes) : 'unsteady'
   const proved = await isProved()
   const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
   const trial: Trial = {
     subject,
     columns,
-    at: instant(columns, input.ts),
+    at: instantOfRow(columns, input.ts),
     input: { ...input, cutoffs },
     differences: [],
     stories: [],
@@ -87,16 +87,14 @@ export async function tryFutures(
   if (isControl) await cutAt(trial, spread([...Array(states.count).keys()], cutoffs))
   const safe = isControl ? undefined : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
-  const further = subject.kind === 'function' && trial.stories.length === 0 ? await tryCalendarEnds(trial) : []
-  const chance = safe && odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
+  const further = trial.stories.length === 0 && !proved ? await tryCalendarEnds(trial) : []
+  const chance = safe && chanceText(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
   const said = [...further, ...(chance === undefined ? [] : [chance])]
-  // What a function asks is not seen: where no vintage stands in for another, only the registry is cut beside points.
-  const readsRegistry = states.polls !== null || (subject.kind === 'function' && !(await mayBeRevised(session)))
-  return await judge(trial, { rows, notes, chance: said, readsRegistry })
+  return await judge(trial, { rows, notes, chance: said })
 }
 
-/** What was asked with the names of columns as the result spells them. */
-function asDescribed(input: TrialInput, columns: Columns): TrialInput {
+/** The input with names of columns as the result spells them. */
+function spellColumns(input: TrialInput, columns: Columns): TrialInput {
   const names = columns.map(({ name }) => name)
   const spelled = (asked: string): string =>
     names.find((name) => name === asked) ?? names.find((name) => isSameName(name, asked)) ?? asked
@@ -107,7 +105,7 @@ function specOf(column: Columns[number], { ts, labels }: TrialInput): ColumnSpec
   return { ...column, label: labels.includes(column.name), ts: column.name === ts }
 }
 
-function unfit(columns: readonly ColumnSpec[], { ts, labels }: TrialInput): string | undefined {
+function problemOfColumns(columns: readonly ColumnSpec[], { ts, labels }: TrialInput): string | undefined {
   const names = columns.map(({ name }) => name)
   const unknown = labels.filter((label) => !names.includes(label))
   if (unknown.length > 0) return `no column ${unknown.join(', ')} to be a label; there are ${names.join(', ')}`
@@ -119,7 +117,7 @@ function unfit(columns: readonly ColumnSpec[], { ts, labels }: TrialInput): stri
 }
 
 /** The row's instant as TIMESTAMPTZ; what has no zone is UTC. */
-function instant(columns: readonly ColumnSpec[], ts: string): string {
+function instantOfRow(columns: readonly ColumnSpec[], ts: string): string {
   const name = quoteName(ts)
   const type = columns.find((column) => column.name === ts)?.type ?? ''
   return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
@@ -144,7 +142,7 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   if (trial.stories.length === 0) await cutAtInstants(trial, rowless)
   if (every === 0 || trial.stories.length > 0) return new Set()
   for (let run = 0; run < every; run++) {
-    await whereItRuns(trial, async () => runHoles(trial, { every, run, world: hiddenWorld }))
+    await noteIfItFails(trial, async () => runHoles(trial, { every, run, world: hiddenWorld }))
     countRun(trial)
   }
   for (const suspect of await suspectStates(session, states.count, Math.max(0, input.cutoffs - trial.runs)))
@@ -154,33 +152,37 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   return await unmovedStates(session, states.count)
 }
 
-/** Of a function only what it depends on is known. */
+/** Reason of a leak that depends on later decisions. */
+const calendarReason =
+  'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
+
+/** Reason of any other leak of a function: of its cause only what it depends on is known. */
 function functionReason(turns: readonly Dependence[]): string {
-  return turns.includes('calendar')
-    ? 'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
-    : 'its rows are others where what came later is missing, or another'
+  const differs = 'its rows are others where what came later is missing, or another'
+  return turns.length === 0 ? `${differs}; cause not found` : differs
 }
 
-/** What a verdict is made of beside the runs. */
+/** Facts of a verdict apart from the runs. */
 interface JudgedBy {
   readonly rows: number
   readonly notes: readonly string[]
-  /** What a clean verdict adds: how rare a leak may be, what was not tried. */
+  /** Notes of a clean verdict: how rare a leak may be, and what was not tried. */
   readonly chance: readonly string[]
-  readonly readsRegistry: boolean
 }
 
-async function judge(trial: Trial, { rows, notes, chance, readsRegistry }: JudgedBy): Promise<TrialOutcome> {
+async function judge(trial: Trial, { rows, notes, chance }: JudgedBy): Promise<TrialOutcome> {
   const { stories, differences, subject, input } = trial
   const differing = stories.reduce((sum, story) => sum + story.differing, 0)
   const ran = { cutoffs: trial.runs, changed: trial.changed, rows, differences, differing }
   if (differing > 0 && stories.every((story) => story.rounding))
     return { verdict: 'undecided', reason: roundingReason, ...ran, depends_on: [], notes }
   if (differing > 0) {
-    const turns = await dependsOn(trial, readsRegistry)
+    const turns = await dependsOn(trial)
     const { session, text, kind } = subject
     const leaked = { sql: text, ts: input.ts, stories, dependsOn: turns }
-    const reason = kind === 'SQL' ? await likelyCause(session, leaked) : functionReason(turns)
+    const ofQuery = async (): Promise<string> =>
+      kind === 'SQL' ? await likelyCause(session, leaked) : functionReason(turns)
+    const reason = turns.includes('calendar') ? calendarReason : await ofQuery()
     return { verdict: 'leak', reason, ...ran, changed: trial.changed, depends_on: turns, notes }
   }
   const [complaint] = trial.complaints
@@ -210,7 +212,7 @@ async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<
 }
 
 /** How rare a leak may be that touches one decision, by what the next step brings. */
-function odds(tried: number, states: number, rowless: RowlessInstants, holes: boolean): string {
+function chanceText(tried: number, states: number, rowless: RowlessInstants, holes: boolean): string {
   const how = holes ? ', some as of themselves, the others without what came right after them' : ''
   const empty = rowless.all === 0 ? '' : `, and ${rowless.tried} of ${rowless.all} at which there is no row`
   const said = `${tried} of ${states} states of knowledge were tried${how}${empty}`
@@ -219,8 +221,8 @@ function odds(tried: number, states: number, rowless: RowlessInstants, holes: bo
   return `${said}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
 }
 
-/** What is said where nothing can be tried. */
-export function undecided(reason: string, rows: number, notes: readonly string[]): TrialOutcome {
+/** Outcome if nothing can be tried. */
+export function undecidedOutcome(reason: string, rows: number, notes: readonly string[]): TrialOutcome {
   const none = { cutoffs: 0, changed: 0, differences: [], differing: 0, depends_on: [] }
   return { verdict: 'undecided', reason, rows, ...none, notes }
 }

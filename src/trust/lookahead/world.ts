@@ -6,8 +6,8 @@ import { dropMade, runPreparation } from './preparation.ts'
 import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/views/template.ts'
 
 /*
- * What a run of a look-ahead proof sees of the lake: all of it, what was knowable at an instant, or a lake in which what
- * came after it is another: other values, or other points. Session variables tell, so that one session sees them all.
+ * A world is the part of the lake that a run of a look-ahead proof sees: all of it, the data known at a timestamp, or a lake
+ * whose later data are altered: other values, or other points. Session variables tell, so that one session sees them all.
  */
 
 /** Session variables by name, with a text that the views read; the whole lake where there are none. */
@@ -17,7 +17,7 @@ export type World = Readonly<Record<string, string>>
 export const wholeLake: World = {}
 
 /**
- * What becomes of the points behind a cut-off. Of values: `up` and `down` make all of them larger or smaller, by factors of
+ * Change of the points behind a cut-off. Of values: `up` and `down` make all of them larger or smaller, by factors of
  * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value. `own` and a
  * name leaves them as they are, and takes away rows of the user's.
  */
@@ -81,13 +81,13 @@ export async function seesWorlds(session: Engine): Promise<{ readonly hidden: bo
 }
 
 /** Lets a session see a world from here on; what only another world says is forgotten. */
-export async function enter(session: Engine, world: World): Promise<void> {
+export async function enterWorld(session: Engine, world: World): Promise<void> {
   const names = ['as_of', 'proof_hidden', 'proof_changed', 'proof_change', 'proof_calendar']
   const said = (name: string): string => (Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL')
   await session.run(names.map((name) => `SET VARIABLE ${name} = ${said(name)}`).join('; '))
 }
 
-/** What is proved: something whose rows can be had again and again, in one world after the other. */
+/** A query or function that is tried: it gives its rows again in one world after the other. */
 export interface Subject {
   readonly session: Engine
   /** Its text, which names the metrics that it reads; one SELECT where there is a plan to ask. */
@@ -100,12 +100,14 @@ export interface Subject {
   /** Puts the rows that it gives in a world into a temporary table. */
   readonly fill: (table: string, world: World) => Promise<void>
   readonly within: WorldReader
+  /** SQL that it asked the lake so far. */
+  readonly asked: () => readonly string[]
 }
 
 /** Does work with a relation, for FROM, of the rows that a query gives in a world, in any of its sessions. */
 export type WorldReader = <T>(session: Engine, world: World, work: (rows: string) => Promise<T>) => Promise<T>
 
-/** What stands before a query, and its text for readers. */
+/** Statements before a query, its text for readers, and its sessions. */
 interface QueryMeans {
   readonly preparation?: readonly string[] | undefined
   readonly text?: string | undefined
@@ -119,17 +121,17 @@ export function querySubject(
   { preparation = [], text = sql, hands = [] }: QueryMeans = {},
 ): Subject {
   const within: WorldReader = async (own, world, work) => {
-    await enter(own, world)
+    await enterWorld(own, world)
     try {
       await runPreparation(own, preparation)
       return await work(`(\n${sql}\n) AS proof_rows`)
     } finally {
-      await enter(own, wholeLake)
+      await enterWorld(own, wholeLake)
       await dropMade(own, preparation)
     }
   }
   const fill = async (table: string, world: World): Promise<void> => {
     await within(session, world, async () => session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`))
   }
-  return { session, text, kind: 'SQL', preparation, hands, fill, within }
+  return { session, text, kind: 'SQL', preparation, hands, fill, within, asked: () => [text] }
 }

@@ -7,11 +7,11 @@ import { ownScript } from '../../query/altered-lake.ts'
 import { carryFile } from '../../query/row-comparison.ts'
 import { refuseOthers } from '../../query/changed-files.ts'
 import { makersOf, type RowCauses, type VersionPair } from './explain-points.ts'
-import { isSameRun, openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
+import { isSameRun, openViewSession, type KeptRun, type ViewSession } from './explain-runs.ts'
 import { changedText, type ViewsChange } from './explain-text.ts'
 import { strangeViews } from '../../query/lake.ts'
 import type { RunDeps } from '../../query/run.ts'
-import { changes, provedStamp, refuseOutcome } from './stamp.ts'
+import { changesSince, loadProvedStamp, refuseOutcome } from './stamp.ts'
 import { bringKept, type ChangedRow, engineVersion, firstRow, keptRows, sameRows, type StampNote } from './stamped.ts'
 import { fileReadIn } from '../../query/parse-tree.ts'
 
@@ -78,29 +78,32 @@ interface Result extends Side {
  */
 export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'folder'>): Promise<Explained> {
   using ledger = await Ledger.openToRead(input.root)
-  const given = await Promise.all([stamped(ledger, input.from), input.to === null ? null : stamped(ledger, input.to)])
-  const [first, second] = [given[0], given[1] ?? (await today(ledger, given[0]))]
+  const given = await Promise.all([
+    loadStamped(ledger, input.from),
+    input.to === null ? null : loadStamped(ledger, input.to),
+  ])
+  const [first, second] = [given[0], given[1] ?? (await runToday(ledger, given[0]))]
   const [from, to] = first.version <= second.version ? [first, second] : [second, first]
   const told = storyOf(from, to)
-  const other = otherQuery(from.note, to.note)
+  const other = differentQueryReason(from.note, to.note)
   if (other !== null) return { ...told, verdict: 'other query', reason: other }
   if (given[1] !== null && from.note.result === to.note.result) return { ...told, verdict: 'same' }
   await refuseOthers(ledger, undefined, to.version)
   const { query, variables } = from.note
-  using later = await openStandpoint({ root: input.root, script: to.script, query, variables }, run)
+  using later = await openViewSession({ root: input.root, script: to.script, query, variables }, run)
   const search: Search = { ledger, input, run, from, to, later, runs: 0, notes: await notesOf(later, given, input) }
-  const found = await searched(search)
+  const found = await searchVersions(search)
   return { ...told, ...found, runs: search.runs, notes: search.notes }
 }
 
-/** What the parts of one search share. */
+/** State that the parts of one search share. */
 interface Search {
   readonly ledger: Ledger
   readonly input: ExplainInput
   readonly run: Omit<RunDeps, 'folder'>
   readonly from: Result
   readonly to: Result
-  readonly later: Standpoint
+  readonly later: ViewSession
   readonly notes: string[]
   runs: number
 }
@@ -113,14 +116,14 @@ function storyOf(from: Result, to: Result): Explained {
   return { verdict: 'same', from: side(from), to: side(to), versions: to.version - from.version, ...none, ...nothing }
 }
 
-async function stamped(ledger: Ledger, file: string): Promise<Result> {
-  const { note, source } = await provedStamp(ledger, resolve(file))
+async function loadStamped(ledger: Ledger, file: string): Promise<Result> {
+  const { note, source } = await loadProvedStamp(ledger, resolve(file))
   refuseOutcome(note, file)
   return { file, version: note.version, note, script: source.script }
 }
 
 /** The query of a result over the views as they stand. */
-async function today(ledger: Ledger, { note }: Result): Promise<Result> {
+async function runToday(ledger: Ledger, { note }: Result): Promise<Result> {
   const script = await ownScript(ledger.root)
   const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script) ?? []
   if (version !== undefined) return { file: null, version: Number(version), note, script }
@@ -128,13 +131,13 @@ async function today(ledger: Ledger, { note }: Result): Promise<Result> {
 }
 
 /** Why two results are not those of one query; null where they are. */
-function otherQuery(a: StampNote, b: StampNote): string | null {
+function differentQueryReason(a: StampNote, b: StampNote): string | null {
   const plain = (text: string): string => text.trim().replace(/;$/, '').trimEnd()
   const lines = [plain(a.query).split('\n'), plain(b.query).split('\n')] as const
   const at = lines[0].findIndex((line, n) => line !== lines[1][n])
   const place = at === -1 && lines[0].length !== lines[1].length ? lines[0].length : at
   if (place !== -1)
-    return `the queries differ in line ${place + 1}: ${shown(lines[0][place])}, ${shown(lines[1][place])}`
+    return `the queries differ in line ${place + 1}: ${lineText(lines[0][place])}, ${lineText(lines[1][place])}`
   const names = [...new Set([...Object.keys(a.variables), ...Object.keys(b.variables)])]
   const name = names.find((one) => canonical(a.variables[one]) !== canonical(b.variables[one]))
   if (name === undefined) return null
@@ -142,43 +145,43 @@ function otherQuery(a: StampNote, b: StampNote): string | null {
   return `the variable ${name} differs: ${said(a.variables[name])}, ${said(b.variables[name])}`
 }
 
-function shown(line: string | undefined): string {
+function lineText(line: string | undefined): string {
   return line === undefined ? 'nothing' : JSON.stringify(line.trim())
 }
 
-/** What else is not as it was when they were stamped. */
-async function notesOf(later: Standpoint, given: readonly (Result | null)[], input: ExplainInput): Promise<string[]> {
+/** Notes of everything else that changed since the results were stamped. */
+async function notesOf(later: ViewSession, given: readonly (Result | null)[], input: ExplainInput): Promise<string[]> {
   const engine = await engineVersion(later.engine)
   const file = await fileReadIn(later.engine, given[0]?.note.query ?? '')
   const past =
     file === undefined ? [] : [`the query reads files directly (${file}), which are the same at every version`]
-  const others = given.flatMap((one) => (one ? changes(one.note, engine, input.program ?? one.note.program) : []))
+  const others = given.flatMap((one) => (one ? changesSince(one.note, engine, input.program ?? one.note.program) : []))
   return [...new Set([...past, ...others])]
 }
 
 /** The parts of `Explained` that a search finds. */
 type SearchResult = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof RowCauses>
 
-async function searched(search: Search): Promise<SearchResult> {
+async function searchVersions(search: Search): Promise<SearchResult> {
   const { ledger, from, to } = search
   const versions = heldVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
   const [oldest, newest] = [versions.at(0), versions.at(-1)]
   if (oldest === undefined || newest === undefined) throw new RangeError('a result of a version that is not held')
-  using start = await ran(search, oldest)
+  using start = await runVersion(search, oldest)
   const { text, lost } = await differingText(search, start)
   const found = { text, commit: null, row: null, ...nothing }
-  using end = oldest === newest ? null : await ran(search, newest)
+  using end = oldest === newest ? null : await runVersion(search, newest)
   if (end === null || (await isSameRun(start, end))) {
     if (lost !== null) return { ...found, verdict: 'unexplained', reason: lost }
     return { ...found, verdict: text === null ? 'same' : 'explained', reason: null }
   }
-  const { before, after, place } = await bisected(search, versions, start, end)
+  const { before, after, place } = await bisectVersions(search, versions, start, end)
   const [earlier, guilty] = [versions[place - 1], versions[place]]
   if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
   await bringKept(before.session, after.session)
   const row = await firstRow(after.session)
   const made =
-    row && (await narrowed(search, { earlier: earlier.committed_at, guilty: guilty.committed_at, after, row }))
+    row && (await findRowCauses(search, { earlier: earlier.committed_at, guilty: guilty.committed_at, after, row }))
   if (made === undefined)
     search.notes.push('no point and no record by itself makes that row: it tells something else of the commit')
   const further = after !== end && !(await isSameRun(after, end))
@@ -187,8 +190,8 @@ async function searched(search: Search): Promise<SearchResult> {
   return { ...found, ...made, verdict: 'explained', reason: lost, commit, row: told }
 }
 
-/** What of the commit makes the first row. */
-async function narrowed(
+/** Points and records of the commit that make the first row. */
+async function findRowCauses(
   { ledger, input, run, to }: Search,
   own: Pick<VersionPair, 'earlier' | 'guilty' | 'after' | 'row'>,
 ): Promise<RowCauses | undefined> {
@@ -203,13 +206,13 @@ async function narrowed(
   return await makersOf({ ...own, ledger, root, script, version, note: { query, variables }, tries: most, onTry }, run)
 }
 
-async function ran(search: Search, { version, committed_at }: HeldVersion): Promise<KeptRun> {
+async function runVersion(search: Search, { version, committed_at }: HeldVersion): Promise<KeptRun> {
   const outcome = await search.later.at(committed_at)
-  count(search, `version ${version}`)
+  countTry(search, `version ${version}`)
   return outcome
 }
 
-function count(search: Search, about: string): void {
+function countTry(search: Search, about: string): void {
   search.runs++
   search.input.onRun?.({ runs: search.runs, about })
 }
@@ -232,9 +235,9 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
   const { query, variables } = from.note
   const at = heldVersions(ledger).find(({ version }) => version === from.version)?.committed_at ?? 0
   try {
-    using own = await openStandpoint({ root: input.root, script: from.script, query, variables }, run)
+    using own = await openViewSession({ root: input.root, script: from.script, query, variables }, run)
     using again = await own.at(at)
-    count(search, `version ${from.version} by its own views`)
+    countTry(search, `version ${from.version} by its own views`)
     const differs = again.result !== from.note.result
     if (differs && from.file !== null) await carryFile(resolve(from.file), again.session, keptRows.brought)
     if (differs && (from.file === null || !(await sameRows(again.session)))) {
@@ -253,7 +256,7 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
 }
 
 /** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */
-async function bisected(search: Search, versions: readonly HeldVersion[], start: KeptRun, end: KeptRun) {
+async function bisectVersions(search: Search, versions: readonly HeldVersion[], start: KeptRun, end: KeptRun) {
   let [low, high] = [
     { at: 0, rows: start },
     { at: versions.length - 1, rows: end },
@@ -262,7 +265,7 @@ async function bisected(search: Search, versions: readonly HeldVersion[], start:
     const at = Math.floor((low.at + high.at) / 2)
     const middle = versions[at]
     if (middle === undefined) throw new RangeError('no such version')
-    const rows = await ran(search, middle)
+    const rows = await runVersion(search, middle)
     const before = await isSameRun(start, rows)
     const left = before ? low : high
     if (left.rows !== start && left.rows !== end) left.rows[Symbol.dispose]()

@@ -6,7 +6,7 @@ import type { Micros } from '../../base/time.ts'
 import { alteredScript, realPoints, relationOfPoints } from '../../query/views/script.ts'
 import { tableOf, filesSql } from '../../query/views/relations.ts'
 import { countOf, type FirstRow, type StampNote } from './stamped.ts'
-import { openStandpoint, type Standpoint, type KeptRun } from './explain-runs.ts'
+import { openViewSession, type ViewSession, type KeptRun } from './explain-runs.ts'
 import { changedFields, type FieldChange, smallestPart, textsOf } from './explain-text.ts'
 import { price, priced } from '../../query/points.ts'
 import { instantText } from '../../query/projection.ts'
@@ -98,7 +98,7 @@ const none: RowCauses = { points: [], records: [], minimal: true }
 const pointsWithin = ['asset', 'metric', 't']
 const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
 
-/** What of a commit makes the row; undefined where it is made by none of its points and records. */
+/** Points and records of a commit that make the row; undefined if none of them does. */
 export async function makersOf(between: VersionPair, run: Omit<RunDeps, 'folder'>): Promise<RowCauses | undefined> {
   const tables = tablesOf(between)
   const script = mixedScript(between.script, tables)
@@ -107,15 +107,15 @@ export async function makersOf(between: VersionPair, run: Omit<RunDeps, 'folder'
   // Of the metrics that the query names first: of a large lake that is little.
   for (const named of [true, false]) {
     const before = async (engine: Engine): Promise<void> => await gather(engine, tables, between, named)
-    using mixed = await openStandpoint({ root, script, ...note, before }, run)
-    const makers = await narrowedTo(mixed, tables, between)
+    using mixed = await openViewSession({ root, script, ...note, before }, run)
+    const makers = await narrowChanges(mixed, tables, between)
     if (makers !== undefined) return makers
   }
   return undefined
 }
 
-async function narrowedTo(
-  mixed: Standpoint,
+async function narrowChanges(
+  mixed: ViewSession,
   tables: readonly Table[],
   between: VersionPair,
 ): Promise<RowCauses | undefined> {
@@ -128,12 +128,12 @@ async function narrowedTo(
     return (await countOf(rows.session, between.row)) === wanted
   }
   if (all.length === 0 || !(await does(all)) || (await does([]))) return undefined
-  const { part, minimal } = await narrowest(all, does, between.tries)
-  return { ...(await madeBy(mixed.engine, part)), minimal }
+  const { part, minimal } = await narrowByGroups(all, does, between.tries)
+  return { ...(await readCauses(mixed.engine, part)), minimal }
 }
 
 /** Whole assets, metrics and instants are left out before single points: what makes a row often belongs together. */
-async function narrowest(all: readonly Item[], does: (part: readonly Item[]) => Promise<boolean>, most: number) {
+async function narrowByGroups(all: readonly Item[], does: (part: readonly Item[]) => Promise<boolean>, most: number) {
   let [part, left] = [all, most]
   const counted = async (some: readonly Item[]): Promise<boolean> => {
     left--
@@ -194,12 +194,12 @@ function mixedScript(script: string, tables: readonly Table[]): string | undefin
 /** The rows of a relation that did not differ, and of those that did the ones that are chosen. */
 function mixedSql(table: Table, relation: string): string {
   const same = table.keys.map((key) => `own.${quoteName(key)} IS NOT DISTINCT FROM real.${quoteName(key)}`)
-  return `SELECT real.* FROM ${relation} AS real ANTI JOIN ${place(table, 'differing')} AS own ON ${same.join(' AND ')}
-    UNION ALL BY NAME SELECT * EXCLUDE (n) FROM ${place(table, 'chosen')}`
+  return `SELECT real.* FROM ${relation} AS real ANTI JOIN ${tableName(table, 'differing')} AS own ON ${same.join(' AND ')}
+    UNION ALL BY NAME SELECT * EXCLUDE (n) FROM ${tableName(table, 'chosen')}`
 }
 
 /** A table of the session that holds something of a table of the lake. */
-function place({ name }: Table, what: 'before' | 'after' | 'differing' | 'chosen'): string {
+function tableName({ name }: Table, what: 'before' | 'after' | 'differing' | 'chosen'): string {
   return quoteName(`explained ${what} ${name}`)
 }
 
@@ -213,8 +213,8 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
     const rows = (joined = ''): string => `${read} AS stored${joined} WHERE ${own} AND stored.${quoteName(clock)}`
     const list = keys.map(quoteName).join(', ')
     const sides = [
-      { side: place(table, 'before'), at: `make_timestamptz(${between.earlier}::BIGINT)` },
-      { side: place(table, 'after'), at: `make_timestamptz(${between.guilty}::BIGINT)` },
+      { side: tableName(table, 'before'), at: `make_timestamptz(${between.earlier}::BIGINT)` },
+      { side: tableName(table, 'after'), at: `make_timestamptz(${between.guilty}::BIGINT)` },
     ] as const
     const [before, after] = sides
     /** Makes a table of what each version held. */
@@ -232,12 +232,12 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
       ? `(FROM ${before.side} EXCEPT FROM ${after.side}) UNION ALL (FROM ${after.side} EXCEPT FROM ${before.side})`
       : `FROM ${rows()} > ${before.at} AND stored.${quoteName(clock)} <= ${after.at}`
     await engine.run(
-      `CREATE TABLE ${place(table, 'differing')} AS SELECT ${list}, row_number() OVER (ORDER BY ${list}) AS n
+      `CREATE TABLE ${tableName(table, 'differing')} AS SELECT ${list}, row_number() OVER (ORDER BY ${list}) AS n
        FROM (SELECT DISTINCT ${list} FROM (${other}))`,
     )
     const same = keys.map((key) => `stored.${quoteName(key)} IS NOT DISTINCT FROM own.${quoteName(key)}`).join(' AND ')
-    await held('stored.*, own.n', ` JOIN ${place(table, 'differing')} AS own ON ${same}`)
-    await engine.run(`CREATE TABLE ${place(table, 'chosen')} AS FROM ${after.side} LIMIT 0`)
+    await held('stored.*, own.n', ` JOIN ${tableName(table, 'differing')} AS own ON ${same}`)
+    await engine.run(`CREATE TABLE ${tableName(table, 'chosen')} AS FROM ${after.side} LIMIT 0`)
   }
   await engine.run('SET VARIABLE observed_as_of = NULL')
 }
@@ -247,7 +247,7 @@ async function itemsOf(engine: Engine, tables: readonly Table[]): Promise<readon
   for (const table of tables) {
     const within = table.within.map((key) => `CAST(${quoteName(key)} AS VARCHAR)`).join(', ')
     const rows = await engine.rows<{ n: bigint; within: readonly string[] }>(
-      `SELECT n, [${within}] AS within FROM ${place(table, 'differing')} ORDER BY n`,
+      `SELECT n, [${within}] AS within FROM ${tableName(table, 'differing')} ORDER BY n`,
     )
     for (const row of rows) items.push({ table, n: Number(row.n), within: row.within })
   }
@@ -259,16 +259,16 @@ async function choose(engine: Engine, tables: readonly Table[], part: readonly I
   const chosen = Map.groupBy(part, ({ table }) => table)
   for (const table of tables) {
     const list = `CAST([${(chosen.get(table) ?? []).map(({ n }) => n).join(', ')}] AS BIGINT[])`
-    const into = place(table, 'chosen')
+    const into = tableName(table, 'chosen')
     await engine.run(
       `DELETE FROM ${into};
-       INSERT INTO ${into} BY NAME SELECT * FROM ${place(table, 'after')} WHERE n IN (SELECT unnest(${list}));
-       INSERT INTO ${into} BY NAME SELECT * FROM ${place(table, 'before')} WHERE n NOT IN (SELECT unnest(${list}))`,
+       INSERT INTO ${into} BY NAME SELECT * FROM ${tableName(table, 'after')} WHERE n IN (SELECT unnest(${list}));
+       INSERT INTO ${into} BY NAME SELECT * FROM ${tableName(table, 'before')} WHERE n NOT IN (SELECT unnest(${list}))`,
     )
   }
 }
 
-async function madeBy(engine: Engine, part: readonly Item[]): Promise<RowCauses> {
+async function readCauses(engine: Engine, part: readonly Item[]): Promise<RowCauses> {
   const points: ChangedPoint[] = []
   const records: ChangedRecord[] = []
   for (const { table, n } of part)
@@ -283,13 +283,13 @@ type Plain<T> = { readonly [K in keyof T]: T[K] }
 async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {
   const names = pointKeys.filter((one) => one !== 'params' && one !== 't').map(quoteName)
   const [key] = await engine.rows<Plain<Omit<ChangedPoint, 'from' | 'to'>>>(
-    `SELECT ${names.join(', ')}, ${instantText('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
+    `SELECT ${names.join(', ')}, ${instantText('t')} AS t FROM ${tableName(table, 'differing')} WHERE n = ${n}`,
   )
   if (key === undefined) throw new RangeError('no such point')
   const side = async (what: 'before' | 'after'): Promise<PointState | null> => {
     const [found] = await engine.rows<Plain<PointState>>(
       `SELECT v, o, ${instantText('available_at')} AS available_at, ${instantText('observed_at')} AS observed_at, basis
-       FROM ${place(table, what)} WHERE n = ${n}`,
+       FROM ${tableName(table, what)} WHERE n = ${n}`,
     )
     return found ?? null
   }
@@ -305,8 +305,8 @@ async function recordOf(engine: Engine, table: Table, n: number): Promise<Change
     name === 'metric_assets' ? `'listed'` : `CASE WHEN op IS NULL THEN coalesce(closed_by, 'deleted') ELSE op END`
   const steps = async (from: string): Promise<Step | undefined> =>
     (await engine.rows<Step>(`SELECT id, ${instantText(at)} AS at, ${what} AS what, record FROM ${from} LIMIT 1`))[0]
-  const now = await steps(`${place(table, 'after')} WHERE n = ${n}`)
-  const own = now ?? (await steps(`${place(table, 'before')} WHERE n = ${n}`))
+  const now = await steps(`${tableName(table, 'after')} WHERE n = ${n}`)
+  const own = now ?? (await steps(`${tableName(table, 'before')} WHERE n = ${n}`))
   if (own === undefined) throw new RangeError('no such record')
   const before = await steps(
     `${read} AS real WHERE id = ${quote(own.id)} AND ${instantText(at)} < ${quote(own.at)} ORDER BY ${at} DESC`,

@@ -16,18 +16,18 @@ export interface KeptRun extends Disposable {
   readonly result: string
 }
 
-/** One text of the views, opened; the lake as it stood at any instant is asked through it. */
-export interface Standpoint extends Disposable {
+/** Session over one text of the views, through which the lake answers as it stood at any timestamp. */
+export interface ViewSession extends Disposable {
   readonly engine: Engine
   /** Runs the query on what the lake held at the instant; what the query itself sets reaches no further. */
   readonly at: (instant: Micros) => Promise<KeptRun>
 }
 
 /** Opens a text of the views on one thread, so that sums repeat. */
-export async function openStandpoint(
+export async function openViewSession(
   { root, script, query, variables, before }: RepeatedQuery,
   run: Omit<RunDeps, 'folder'>,
-) {
+): Promise<ViewSession> {
   const engine = await openQuery(root, { script, threads: 1, anyVariable: true, query, ...(before && { before }) })
   const at = async (instant: Micros): Promise<KeptRun> => {
     const session = await engine.session()

@@ -87,13 +87,24 @@ async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, u
   return new Map(rows.map(({ path, told }) => [path, JSON.parse(told) as Record<string, unknown>]))
 }
 
+/** Part of a list that was found in a limited number of tries. */
+interface SmallestPart<T> {
+  readonly part: readonly T[]
+  /** Whether nothing can be left out of it. */
+  readonly minimal: boolean
+}
+
 /**
  * Finds a part of a list for which `does` holds as it does for the whole, and of which nothing can be left out: halves are
  * tried, then smaller shares and what is left without them. So few of many are found in a number of tries that grows with
  * the logarithm of the many. After `most` tries the smallest part so far is given, of which more could perhaps be left out: it
  * is not `minimal`.
  */
-export async function smallestPart<T>(all: readonly T[], does: (part: readonly T[]) => Promise<boolean>, most: number) {
+export async function smallestPart<T>(
+  all: readonly T[],
+  does: (part: readonly T[]) => Promise<boolean>,
+  most: number,
+): Promise<SmallestPart<T>> {
   let part = all
   let tries = 0
   for (let shares = 2; part.length > 1; ) {

@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path'
-import { copy, isThere, readText } from '../../lake/store/files.ts'
+import { copy, isThere, readEnds, readText } from '../../lake/store/files.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { LakeError, usage } from '../../base/errors.ts'
@@ -9,10 +9,10 @@ import { diskError, exists, makeFolder, realDisk, statOf } from '../../lake/stor
 import { type HeldFile, heldRules, heldStamps, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { observedAgain } from '../../lake/ledger/lost.ts'
+import { observedAgain } from '../../lake/ledger/lost-points.ts'
 import { lockCommit, pin } from '../../lake/store/lock.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
-import { readStamp, stampSchema, writeStamp } from '../../lake/ledger/stamps.ts'
+import { readStamp, type StampFile, stampSchema, writeStamp } from '../../lake/ledger/stamps.ts'
 import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
 import { tellViews } from '../../query/views/build.ts'
 import { exportsOf } from '../../query/views/manifest.ts'
@@ -40,13 +40,13 @@ import type { StressRating } from './stress-verdict.ts'
 import { type StressRequest, tryFigure, tryFigureAgain } from './stress-stamp.ts'
 import { refuseOthers } from '../../query/changed-files.ts'
 
-/** What is to be stamped. */
+/** A query to stamp, and where its result goes. */
 interface StampInput {
   readonly root: string
   readonly catalogue: Catalogue
   /** The query's text as its author wrote it; or a stamped result, whose query, variables and version are taken. */
   readonly query: string | { readonly stamped: string }
-  /** Where the result goes, absolute. */
+  /** Absolute path of the result. */
   readonly out: string
   /** Session variables by name; of a stamped result none beside its own. */
   readonly variables: SessionVariables
@@ -54,7 +54,7 @@ interface StampInput {
   readonly stress?: StressRequest | undefined
 }
 
-/** What is known of a stamped query: whether its plan proves that it looks nowhere ahead, or what its figure bears. */
+/** Verdict on a stamped query: whether its plan proves that it looks nowhere ahead, or how its statistic holds. */
 interface StampVerdict {
   readonly kind: 'lookahead' | 'stress'
   readonly verdict: 'proved' | 'not proved' | StressRating
@@ -95,7 +95,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     await using _ = await pin(root, id, { ...deps.holder, since: deps.nowMicros() })
     const pinned = await (typeof asked === 'string'
       ? pinNow(ledger, { ...input, query: asked }, deps, spool)
-      : pinnedBefore(ledger, asked.stamped))
+      : readPinned(ledger, asked.stamped))
     const { source } = pinned
     const { query, variables } = source
     await refuseOthers(ledger, undefined, source.version)
@@ -142,14 +142,14 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
 /** A pinned query with the files that are kept for it. */
 interface PinnedSource {
   readonly source: PinnedQuery
-  /** What was copied for it, relative to the lake. */
+  /** Files that were copied for it, relative to the lake. */
   readonly kept: readonly string[]
   readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
 }
 
-/** What an earlier stamp pinned. */
-async function pinnedBefore(ledger: Ledger, path: string): Promise<PinnedSource> {
-  const { note, source } = await provedStamp(ledger, path)
+/** Files and views that an earlier stamp pinned. */
+async function readPinned(ledger: Ledger, path: string): Promise<PinnedSource> {
+  const { note, source } = await loadProvedStamp(ledger, path)
   refuseOutcome(note, path)
   const { files } = await readStamp(ledger.root, (await sha256File(path)).slice(0, idLength))
   const kept = files.map((file) => file.path).filter((file) => file.startsWith(`${places.stamps}/`))
@@ -220,7 +220,7 @@ async function record(
   })
   const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
   const again = observedAgain(ledger)
-  const stampFile: Parameters<typeof writeStamp>[3] = {
+  const stampFile: StampFile = {
     schema_version: stampSchema,
     lake: note.lake,
     id,
@@ -263,7 +263,7 @@ export interface Replayed extends StampNote {
   readonly same: boolean
   /** The first row that differs; null if there is none. */
   readonly difference: ReplayedRow | null
-  /** What is not as it was, though it should not matter. */
+  /** Notes of changes since the stamp that should not matter. */
   readonly notes: readonly string[]
 }
 
@@ -275,7 +275,7 @@ export async function replay(
   program: string,
 ): Promise<Replayed> {
   using ledger = await Ledger.openToRead(root)
-  const { note, source } = await provedStamp(ledger, path)
+  const { note, source } = await loadProvedStamp(ledger, path)
   const own = { ...run, folder: root }
   const { session: opened, again } = await unlessForgotten(ledger, note.version, path, async () => {
     const session = await openQuery(root, pinnedOptions(source))
@@ -285,7 +285,7 @@ export async function replay(
     })
   })
   using session = opened
-  const notes = changes(note, await engineVersion(session), program)
+  const notes = changesSince(note, await engineVersion(session), program)
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
   await carryFile(path, session, keptRows.brought)
   if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
@@ -302,13 +302,13 @@ export interface ProvedStamp {
 }
 
 /** The note of a stamped result that nobody changed since, and its query over the views that it was made by. */
-export async function provedStamp(ledger: Ledger, path: string): Promise<ProvedStamp> {
+export async function loadProvedStamp(ledger: Ledger, path: string): Promise<ProvedStamp> {
   const note = await noteOf(path)
-  await prove(ledger, note, path)
+  await refuseOtherFile(ledger, note, path)
   const text = await readText(inLake(ledger.root, note.script)).catch((cause: unknown) => {
-    throw lost(note.script, cause)
+    throw lostScript(note.script, cause)
   })
-  if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
+  if (!note.script.includes(sha256(text).slice(0, 32))) throw lostScript(note.script, undefined)
   const { root } = ledger
   const { query, variables, version } = note
   const script = text.replaceAll(folderMark, root)
@@ -318,15 +318,24 @@ export async function provedStamp(ledger: Ledger, path: string): Promise<ProvedS
 
 /** The note of a stamped result; refuses what is none. */
 export async function noteOf(path: string): Promise<StampNote> {
-  const note = await readNote(path).catch((cause: unknown) => {
-    throw unsound(path, 'a Parquet file', 'a damaged one', cause)
+  const note = await readNote(path).catch(async (cause: unknown) => {
+    if (await isParquet(path)) throw unsoundFile(path, 'a Parquet file', 'a damaged one', cause)
+    throw usage(path, { expected: 'a result of pitlake stamp', got: 'a file that is not Parquet', cause })
   })
   if (note !== undefined) return note
   throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
 }
 
+/** Whether a file begins or ends as Parquet files do; a damaged one still does, unless it is damaged on both sides. */
+async function isParquet(path: string): Promise<boolean> {
+  const [head, tail] = await readEnds(path, parquetMark.length)
+  return head === parquetMark || tail === parquetMark
+}
+
+const parquetMark = 'PAR1'
+
 /** The file must be the one whose digest the lake holds. */
-async function prove(ledger: Ledger, note: StampNote, path: string): Promise<void> {
+async function refuseOtherFile(ledger: Ledger, note: StampNote, path: string): Promise<void> {
   const { lake } = ledger.head()
   if (lake !== note.lake)
     throw usage(path, {
@@ -337,7 +346,7 @@ async function prove(ledger: Ledger, note: StampNote, path: string): Promise<voi
   const digest = await sha256File(path)
   const known = heldStamps(ledger).filter((held) => held.version === note.version)
   if (known.some((held) => held.digest === digest)) return
-  throw unsound(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
+  throw unsoundFile(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
 }
 
 /** The first file of a version that the lake goes on without and that is not there; undefined where all are. */
@@ -382,7 +391,7 @@ export async function refuseForgotten(ledger: Ledger, { note, source }: ProvedSt
   })
 }
 
-function unsound(path: string, expected: string, got: string, cause?: unknown): LakeError {
+function unsoundFile(path: string, expected: string, got: string, cause?: unknown): LakeError {
   const next = 'put it back from a copy, or run pitlake stamp again'
   return new LakeError('integrity', { subject: path, expected, got, next, cause })
 }
@@ -393,7 +402,7 @@ export function refuseOutcome({ stress }: StampNote, path: string): void {
   throw usage(path, { expected: 'a stamped result of a query', got: 'the outcome of pitlake stress' })
 }
 
-function lost(script: string, cause: unknown): LakeError {
+function lostScript(script: string, cause: unknown): LakeError {
   return new LakeError('integrity', {
     subject: script,
     expected: 'the text of the views that was stamped',
@@ -403,8 +412,8 @@ function lost(script: string, cause: unknown): LakeError {
   })
 }
 
-/** What is not as it was when a result was stamped, though it should not matter. */
-export function changes(note: StampNote, engine: string, program: string): string[] {
+/** Notes of changes since a result was stamped that should not matter. */
+export function changesSince(note: StampNote, engine: string, program: string): string[] {
   const notes: string[] = []
   if (engine !== note.engine) notes.push(`stamped with DuckDB ${note.engine}, replayed with ${engine}`)
   if (program !== note.program) notes.push(`stamped by ${note.program}, replayed by ${program}`)

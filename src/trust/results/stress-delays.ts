@@ -42,7 +42,7 @@ export interface DelaySpec extends DecidedColumns {
   readonly within: number
 }
 
-/** What is needed to try the same once more. */
+/** Everything that is needed to repeat a stress test. */
 export interface StressAgain extends DelaySpec {
   readonly seen: readonly SeenLags[]
   readonly vintages: readonly LakeVintage[]
@@ -69,7 +69,7 @@ export interface Delay {
   readonly floors: readonly Floor[]
 }
 
-/** So much later. */
+/** Delay by which each point is known later by a fixed time. */
 export function laterBy(kind: DelayKind, seconds: number): Delay {
   return { kind, name: formatDuration(seconds), seconds, floors: [] }
 }
@@ -88,7 +88,7 @@ export function asLateAs(quantile: Quantile, seen: readonly SeenLags[]): Delay {
  */
 export function delayedPoints(delay: Delay, metrics?: readonly string[]): string {
   const later = (at: string): string => {
-    const whole = delay.floors.length > 0 ? floored(at, delay.floors) : added(at, delay.seconds)
+    const whole = delay.floors.length > 0 ? floorSql(at, delay.floors) : added(at, delay.seconds)
     return metrics === undefined
       ? whole
       : `CASE WHEN list_contains(${quoteList(metrics)}, told.metric) THEN ${whole} ELSE ${at} END`
@@ -101,8 +101,8 @@ function added(at: string, seconds: number): string {
   return `make_timestamptz(epoch_us(${at}) + ${seconds * micros})`
 }
 
-/** What has no instant of its own keeps none. */
-function floored(at: string, floors: readonly Floor[]): string {
+/** SQL of a timestamp that is not earlier than the floor of its endpoint and interval; NULL stays NULL. */
+function floorSql(at: string, floors: readonly Floor[]): string {
   const branches = floors.map(({ metric, interval, seconds }) => {
     const from = `${endSql('epoch_us(told.t)', interval, micros)} + ${Math.ceil(seconds * micros)}`
     return `WHEN told.metric = ${quote(metric)} AND told."interval" = ${quote(interval)} THEN make_timestamptz(greatest(epoch_us(${at}), ${from}))`

@@ -7,7 +7,7 @@ import { lowerName } from '../../lake/store/engine.ts'
 import { pinnedOptions, type PinnedQuery } from './stamped.ts'
 import type { DecidedColumns } from './stress-delays.ts'
 
-/** So many cut-offs, and so few where the plan proves the query. */
+/** Numbers of cut-offs: for any query, and for one that the plan proves. */
 const often = { cutoffs: 20, control: 5 }
 
 /**

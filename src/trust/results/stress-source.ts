@@ -2,7 +2,7 @@ import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { ownScript } from '../../query/altered-lake.ts'
 import { openQuery, type SessionVariables, versionOf } from '../../query/lake.ts'
 import type { PinnedQuery } from './stamped.ts'
-import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
+import { loadProvedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
 
 /** A query over the newest version. */
 export async function sourceOfQuery(
@@ -18,7 +18,7 @@ export async function sourceOfQuery(
 
 /** A stamped result: its query over the version that it was made from, with the views of then. */
 export async function sourceOfStamp(ledger: Ledger, path: string): Promise<PinnedQuery> {
-  const stamped = await provedStamp(ledger, path)
+  const stamped = await loadProvedStamp(ledger, path)
   refuseOutcome(stamped.note, path)
   await refuseForgotten(ledger, stamped, path)
   return stamped.source

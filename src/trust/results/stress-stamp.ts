@@ -41,8 +41,12 @@ export async function tryFigure(
   }
 }
 
-/** The rows of the same, tried once more. */
-export async function tryFigureAgain(source: PinnedQuery, { seen, vintages, ...input }: StressAgain, run: RunDeps) {
+/** SQL of the rows of a stamped outcome, tried once more. */
+export async function tryFigureAgain(
+  source: PinnedQuery,
+  { seen, vintages, ...input }: StressAgain,
+  run: RunDeps,
+): Promise<string> {
   return rowsSql(
     await stress({ ...source, vintages }, { ...input, seen: async () => await Promise.resolve(seen) }, run),
   )

@@ -21,7 +21,7 @@ export interface StressRun {
   readonly falls: boolean
 }
 
-/** What a delay of one metric alone does to the figure. */
+/** Effect of a delay of one metric alone on the statistic. */
 export interface MetricShare {
   /** Path of the metric. */
   readonly metric: string
@@ -80,12 +80,12 @@ export function stressVerdict(
   const lives = lag.length + whose.length === 0 ? '' : `; it lives on ${[...lag, ...whose].join(' of ')}`
   return {
     verdict: 'falls',
-    reason: `the figure goes from ${briefFigure(figure)} to ${gone} ${inWords(fallen)}${lives}`,
+    reason: `the figure goes from ${briefFigure(figure)} to ${gone} ${describeRun(fallen)}${lives}`,
   }
 }
 
-/** What a run tries, in words. */
-export function inWords({ kind, name }: Pick<StressRun, 'kind' | 'name'>): string {
+/** Words for the delay or version that a run tries. */
+export function describeRun({ kind, name }: Pick<StressRun, 'kind' | 'name'>): string {
   if (kind === 'version') return `at version ${name}`
   if (kind === 'latency') return `with ${name} more to act`
   if (name === 'max') return 'with points as late as the latest of their metric'
@@ -98,10 +98,13 @@ export function briefFigure(value: number): string {
 }
 
 /**
- * The longest added lag, in seconds, that a figure bears which falls with a longer one: to a minute, or a twentieth, between
- * the longest that was borne and the first that was not. Null where none of those tried made it fall.
+ * Longest added lag, in seconds, under which a statistic holds that falls under a longer one, to within a minute or 5 %. Null
+ * if no lag that was tried made it fall.
  */
-export async function longestBorne(runs: readonly StressRun[], falls: (seconds: number) => Promise<boolean>) {
+export async function longestSafeLag(
+  runs: readonly StressRun[],
+  falls: (seconds: number) => Promise<boolean>,
+): Promise<number | null> {
   const added = runs.flatMap((run) => (run.kind === 'lag' && run.seconds !== null ? [{ ...run, by: run.seconds }] : []))
   const first = added.find((run) => run.falls)
   if (first === undefined) return null

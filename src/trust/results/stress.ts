@@ -24,7 +24,7 @@ import {
   type MetricShare,
   type StressVerdict,
   isFallen,
-  longestBorne,
+  longestSafeLag,
   movedShare,
   type StressRun,
   stressVerdict,
@@ -41,7 +41,7 @@ export interface StressSource extends PinnedQuery {
 /** Returns how late the points of these metrics were seen to arrive. */
 export type ReadLags = (metrics: readonly string[]) => Promise<readonly SeenLags[]>
 
-/** What is to be borne, and what is asked meanwhile. */
+/** Delays to try, and where the observed lags come from. */
 export interface StressInput extends DelaySpec {
   readonly seen: ReadLags
   readonly onRun?: ((done: number) => void) | undefined
@@ -97,7 +97,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   if (base.figure === null) return undecided('the figure is no number on the lake as it is')
   const file = await fileReadIn(base.session, [source.query, input.figure, `SELECT (${input.figure}\n)`].join(';\n'))
   if (file !== undefined) return undecided(`it reads files directly (${file}), which nothing delays; read the views`)
-  const control = await heldAgainst(trial, base.session, { delay: unchanged })
+  const control = await compareRuns(trial, base.session, { delay: unchanged })
   if (control.changed > 0 || control.figure !== base.figure)
     return undecided('two runs on the same lake differ: it is not deterministic')
   const ahead = await judgeLookahead(source, input, run)
@@ -106,12 +106,15 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   const { delays, notes } = await delaysOf(input, metrics)
   if (ahead.verdict === 'undecided') notes.push(`look-ahead was not judged: ${ahead.reason ?? 'no reason is known'}`)
   const runs: StressRun[] = []
-  for (const delay of delays) runs.push(await delayed(trial, base, delay))
-  for (const { version, at } of source.vintages) runs.push(await vintage(trial, version, at))
+  for (const delay of delays) runs.push(await runDelayed(trial, base, delay))
+  for (const { version, at } of source.vintages) runs.push(await runVersion(trial, version, at))
   const worst = worstOf(runs, delays)
   const read = metrics.length > 0 ? metrics : await allMetrics(base.session)
-  const shares = worst === undefined || read.length > mostMetrics ? [] : await alone(trial, base, worst, read)
-  const borne = await longestBorne(runs, async (seconds) => (await delayed(trial, base, laterBy('lag', seconds))).falls)
+  const shares = worst === undefined || read.length > mostMetrics ? [] : await delayEachMetric(trial, base, worst, read)
+  const borne = await longestSafeLag(
+    runs,
+    async (seconds) => (await runDelayed(trial, base, laterBy('lag', seconds))).falls,
+  )
   if (delays.length > 0 && runs.every(({ kind, changed }) => kind === 'version' || changed === 0)) notes.push(unmoved)
   if (worst !== undefined && read.length > mostMetrics)
     notes.push(`the query names no metric, and there are ${read.length}: none was tried alone`)
@@ -135,7 +138,7 @@ function leakReason({ reason, differences: [difference] }: LookaheadProof): stri
 const unmoved =
   'no delay changes a row: the query decides later than these after its points are known, or does not ask when they were (pitlake lookahead tells)'
 
-/** What the runs share. */
+/** State that the runs share. */
 interface Trial {
   readonly source: StressSource
   readonly input: StressInput
@@ -149,7 +152,7 @@ async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonl
   const told = wanted.length === 0 ? [] : await seen(metrics)
   const silent = told.filter(({ max }) => max === null)
   const heard = told.length > silent.length
-  const notes = silent.length === 0 ? [] : [silence(silent, heard, wanted)]
+  const notes = silent.length === 0 ? [] : [unseenLagsNote(silent, heard, wanted)]
   const audited = heard ? wanted.map((quantile) => asLateAs(quantile, told)) : []
   const ascending = (all: readonly number[]): number[] =>
     [...new Set(all)].filter((s) => s > 0).toSorted((a, b) => a - b)
@@ -163,7 +166,7 @@ async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonl
   }
 }
 
-function silence(silent: readonly SeenLags[], heard: boolean, wanted: readonly Quantile[]): string {
+function unseenLagsNote(silent: readonly SeenLags[], heard: boolean, wanted: readonly Quantile[]): string {
   const names = silent.map(({ metric, interval }) => `${metric} ${interval}`)
   const some = names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
   return `no arrival is known of ${some}: ${heard ? 'they stay' : 'all stays'} as the rule says under ${wanted.join(', ')}`
@@ -196,7 +199,7 @@ async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Co
 }
 
 /** A run under conditions beside another one. */
-async function heldAgainst(
+async function compareRuns(
   trial: Trial,
   base: Engine,
   conditions: Conditions,
@@ -210,29 +213,34 @@ async function heldAgainst(
 }
 
 /** Runs under conditions and returns the comparison with another run. */
-async function toldBeside(
+async function runAndCompare(
   trial: Trial,
   { session, figure: before }: FigureRun,
   conditions: Conditions,
   told: Pick<StressRun, 'kind' | 'name' | 'seconds' | 'at'>,
 ): Promise<StressRun> {
-  const { figure, ...other } = await heldAgainst(trial, session, conditions)
+  const { figure, ...other } = await compareRuns(trial, session, conditions)
   const falls = isFallen(figure, before, trial.input.within)
   return { ...told, ...other, figure, before, moved: movedShare(figure, before), falls }
 }
 
-async function delayed(trial: Trial, base: FigureRun, delay: Delay): Promise<StressRun> {
+async function runDelayed(trial: Trial, base: FigureRun, delay: Delay): Promise<StressRun> {
   const { kind, name, seconds, floors } = delay
-  return await toldBeside(trial, base, { delay }, { kind, name, seconds: floors.length > 0 ? null : seconds, at: null })
+  return await runAndCompare(
+    trial,
+    base,
+    { delay },
+    { kind, name, seconds: floors.length > 0 ? null : seconds, at: null },
+  )
 }
 
-/** What an earlier version answered, beside what the lake says now that was knowable then. */
-async function vintage(trial: Trial, version: number, at: string): Promise<StressRun> {
+/** Run on an earlier version, with the statistic that the lake gives today for the same time. */
+async function runVersion(trial: Trial, version: number, at: string): Promise<StressRun> {
   const { as_of: own } = trial.source.variables
   const asOf = typeof own === 'string' && (parseMicros(own) ?? Infinity) < microsOf(at) ? own : at
   using now = await runUnder(trial, { asOf, delay: unchanged })
   const conditions = { asOf, observedAsOf: at, delay: unchanged }
-  return await toldBeside(trial, now, conditions, { kind: 'version', name: String(version), seconds: null, at })
+  return await runAndCompare(trial, now, conditions, { kind: 'version', name: String(version), seconds: null, at })
 }
 
 /** The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none does. */
@@ -246,10 +254,15 @@ function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | 
 }
 
 /** Delays each metric alone. */
-async function alone(trial: Trial, base: FigureRun, delay: Delay, metrics: readonly string[]): Promise<MetricShare[]> {
+async function delayEachMetric(
+  trial: Trial,
+  base: FigureRun,
+  delay: Delay,
+  metrics: readonly string[],
+): Promise<MetricShare[]> {
   const tried: { metric: string; figure: number | null; far: number }[] = []
   for (const metric of metrics) {
-    const { figure } = await heldAgainst(trial, base.session, { delay, metrics: [metric] })
+    const { figure } = await compareRuns(trial, base.session, { delay, metrics: [metric] })
     tried.push({ metric, figure, far: Math.abs((figure ?? 0) - (base.figure ?? 0)) })
   }
   const all = tried.reduce((sum, { far }) => sum + far, 0)

@@ -33,7 +33,7 @@ SELECT available_at AS ts FROM points ORDER BY available_at, v LIMIT 9 OFFSET 2;
 SELECT available_at AS ts FROM points ORDER BY v, available_at LIMIT 9; -- take the place
 
 -- LIMIT of a share
-SELECT ts FROM d LIMIT 10;
+SELECT ts FROM d ORDER BY ts LIMIT 10;
 SELECT available_at AS ts FROM points ORDER BY available_at LIMIT 10%; -- take the place
 
 -- LIMIT and rows without an instant
@@ -102,7 +102,7 @@ SELECT asset, ts FROM d EXCEPT ALL SELECT asset, t FROM points; -- known at .*no
 
 -- INTERSECT
 SELECT ts FROM d INTERSECT SELECT available_at FROM points;
-SELECT ts FROM d INTERSECT SELECT t FROM points; -- no key bounds available_at
+SELECT ts FROM d INTERSECT SELECT t FROM points; -- no key bounds ts or available_at
 
 -- unnest
 SELECT ts, unnest([v, 1]) AS v FROM j;

@@ -1,5 +1,49 @@
 -- A rule, a query that it proves, its twin that looks ahead, and what is said to stand in the way there.
 
+-- a calendar
+SELECT ts, count(*) OVER (ORDER BY ts) AS n FROM calendar('2024-01-01', '2024-02-01');
+SELECT ts, count(*) OVER () AS n FROM calendar('2024-01-01', '2024-02-01'); -- known after its own
+
+-- a series of instants
+SELECT c.ts, count(*) OVER (ORDER BY c.ts) AS n FROM range(TIMESTAMP '2024-01-01', TIMESTAMP '2024-02-01', INTERVAL 1 DAY) AS c (ts);
+SELECT c.ts, count(*) OVER () AS n FROM range(TIMESTAMP '2024-01-01', TIMESTAMP '2024-02-01', INTERVAL 1 DAY) AS c (ts); -- known after its own
+
+-- a series of instants that is counted
+SELECT ts, (SELECT count(*) FROM generate_series(1, 12)) AS n FROM d;
+SELECT ts, (SELECT count(*) FROM generate_series(DATE '2024-01-01', DATE '2024-02-01', INTERVAL 1 DAY)) AS n FROM d; -- aggregate without GROUP BY
+
+-- a list of instants
+SELECT ts, count(*) OVER (ORDER BY ts) AS n FROM (SELECT unnest([DATE '2024-01-01', DATE '2024-01-02']) AS ts);
+SELECT ts, count(*) OVER () AS n FROM (SELECT unnest([DATE '2024-01-01', DATE '2024-01-02']) AS ts); -- known after its own
+
+-- instants computed from numbers
+WITH c AS (SELECT TIMESTAMP '2024-01-01' + n * INTERVAL 1 DAY AS ts FROM range(30) AS r (n)) SELECT ts, count(*) OVER (ORDER BY ts) AS n FROM c;
+WITH c AS (SELECT TIMESTAMP '2024-01-01' + n * INTERVAL 1 DAY AS ts FROM range(30) AS r (n)) SELECT ts, count(*) OVER () AS n FROM c; -- known after its own
+
+-- instants computed from two series
+WITH c AS (SELECT TIMESTAMP '2024-01-01' + (n * 24 + h) * INTERVAL 1 HOUR AS ts FROM range(30) AS r (n), range(24) AS o (h)) SELECT ts, count(*) OVER (ORDER BY ts) AS n FROM c;
+WITH c AS (SELECT TIMESTAMP '2024-01-01' + (n * 24 + h) * INTERVAL 1 HOUR AS ts FROM range(30) AS r (n), range(24) AS o (h)) SELECT ts, count(*) OVER () AS n FROM c; -- known after its own
+
+-- instants in VALUES
+WITH c (ts, a) AS (VALUES (DATE '2024-01-01', 1), (DATE '2024-01-02', 2)) SELECT ts, sum(a) OVER (ORDER BY ts) AS n FROM c;
+WITH c (ts, a) AS (VALUES (DATE '2024-01-01', 1), (DATE '2024-01-02', 2)) SELECT ts, sum(a) OVER () AS n FROM c; -- known after its own
+
+-- texts in VALUES that become instants
+WITH c (x, a) AS (VALUES ('2024-01-01', 1), ('2024-01-02', 2)) SELECT CAST(x AS DATE) AS ts, a FROM c;
+WITH c (x, a) AS (VALUES ('2024-01-01', 1), ('2024-01-02', 2)) SELECT CAST(x AS DATE) AS ts, max(a) OVER () AS n FROM c; -- known after its own
+
+-- the order of numbers
+WITH c AS (SELECT TIMESTAMP '2024-01-01' + n * INTERVAL 1 DAY AS ts, n FROM range(30) AS r (n)) SELECT ts, sum(n) OVER (ORDER BY ts) AS v FROM c;
+WITH c AS (SELECT TIMESTAMP '2024-01-01' - n * INTERVAL 1 DAY AS ts, n FROM range(30) AS r (n)) SELECT ts, sum(n) OVER (ORDER BY n) AS v FROM c; -- come later than it
+
+-- VALUES of both sides of a union
+WITH c AS (SELECT x FROM (VALUES ('2024-01-01'), ('2024-01-02')) AS a (x) UNION ALL SELECT x FROM (VALUES ('2024-01-03'), ('2024-01-04')) AS b (x)) SELECT CAST(x AS DATE) AS ts FROM c;
+WITH c AS (SELECT x FROM (VALUES ('2024-01-01'), ('2024-01-02')) AS a (x) UNION ALL SELECT x FROM (VALUES ('2024-01-03'), ('2024-01-04')) AS b (x)) SELECT CAST(x AS DATE) AS ts, count(*) OVER () AS n FROM c; -- known after its own
+
+-- numbers and assets of the text
+SELECT d.ts, r.n, count(*) OVER (PARTITION BY d.ts) AS v FROM d, range(3) AS r (n), (VALUES ('a'), ('b')) AS a (asset);
+SELECT d.ts, r.n, count(*) OVER (PARTITION BY r.n) AS v FROM d, range(3) AS r (n), (VALUES ('a'), ('b')) AS a (asset); -- known after its own
+
 -- a dated view
 SELECT available_at AS ts, v FROM points;
 SELECT t AS ts, v FROM points; -- known at available_at
@@ -97,7 +141,7 @@ SELECT d.ts, p.v FROM points p RIGHT JOIN d ON p.available_at <= d.ts;
 SELECT p.available_at AS ts, d.asset FROM d LEFT JOIN points p ON p.available_at > d.ts; -- match may come later
 
 -- rows of both sides
-SELECT coalesce(d.ts, e.ts) AS ts FROM d FULL JOIN d AS e ON e.ts = d.ts;
+SELECT d.ts, a.x, b.x AS y FROM d, ((VALUES ('a'), ('b')) AS a (x) FULL JOIN (VALUES ('b'), ('c')) AS b (x) ON a.x = b.x);
 SELECT coalesce(d.ts, p.available_at) AS ts FROM d FULL JOIN points p ON p.available_at = d.ts; -- both are always known
 
 -- absence in a filter

@@ -41,11 +41,14 @@ def test_no_lake(tmp_path, own):
     assert "run `pitlake views`" in refused(lambda: pitlake.open(moved))
 
 
-def test_newer_layout(own):
-    assert pitlake.lake.LAYOUT == int((ROOT / "src/lake/ledger/entry.ts").read_text().split("vintagesSchema = ")[1].split("\n")[0])
+def test_other_layouts(own):
+    assert pitlake.lake.LAYOUT == int((ROOT / "src/lake/ledger/entry.ts").read_text().split("layoutNumber = ")[1].split("\n")[0])
     (own / "journal" / "0000000002.json").write_text('{"schema_version": 99, "version": 2}')
     said = refused(lambda: pitlake.open(own))
     assert "layout 99" in said and "run `pip install --upgrade ./python` in a newer checkout" in said
+    (own / "journal" / "0000000002.json").write_text('{"schema_version": 5, "version": 2}')
+    said = refused(lambda: pitlake.open(own))
+    assert "layout 5" in said and "made by an unreleased version of pitlake: make it anew" in said
 
 
 def test_metrics_and_options(lake):

@@ -141,7 +141,7 @@ GROUP BY metric, month ORDER BY metric, month`
 export const countsSql = `SELECT metric, '' AS months,
   count(DISTINCT (asset, "interval", currency, exchange, network)) AS series,
   count(*) FILTER (state = 'covered') AS covered, count(*) FILTER (state = 'failed') AS failed,
-  count(*) FILTER (reason = 'awaiting') AS awaited, coalesce(any_value(g.missing), 0) AS missing,
+  count(*) FILTER (reason = 'pending') AS pending, coalesce(any_value(g.missing), 0) AS missing,
   coalesce(any_value(v.open), 0) AS violations, max("until") FILTER (state = 'covered') AS until
 FROM coverage LEFT JOIN (SELECT metric, sum(missing) AS missing FROM gaps GROUP BY metric) AS g USING (metric)
 LEFT JOIN (SELECT metric, count(*) AS open FROM violations WHERE status = 'open' GROUP BY metric) AS v USING (metric)

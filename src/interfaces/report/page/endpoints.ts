@@ -106,12 +106,12 @@ function freshness({ fresh, overdue, newest }: EndpointFacts): Html {
   const parts = [
     fresh.behind > 0 && `${fresh.behind} behind ${overdue > 0 ? span(overdue) : ''}`.trim(),
     fresh.stopped > 0 && `${fresh.stopped} stopped`,
-    fresh.awaited > 0 && fresh.behind + fresh.stopped === 0 && `${fresh.awaited} awaited`,
+    fresh.pending > 0 && fresh.behind + fresh.stopped === 0 && `${fresh.pending} pending`,
   ].filter((part) => part !== false)
-  const worst = fresh.stopped > 0 ? 'stopped' : fresh.behind > 0 ? 'behind' : fresh.awaited > 0 ? 'awaited' : 'fresh'
+  const worst = fresh.stopped > 0 ? 'stopped' : fresh.behind > 0 ? 'behind' : fresh.pending > 0 ? 'pending' : 'fresh'
   const text = parts.length === 0 ? 'fresh' : parts.join(', ')
   const last = newest === null ? '' : instant(newest)
-  const counts = `${fresh.fresh} fresh, ${fresh.awaited} awaited, ${fresh.behind} behind, ${fresh.stopped} stopped`
+  const counts = `${fresh.fresh} fresh, ${fresh.pending} pending, ${fresh.behind} behind, ${fresh.stopped} stopped`
   // There is room for one: of what is late for how long is told, of all else how far it goes.
   const shown = fresh.behind > 0 || fresh.stopped > 0 ? text : html`<b>${last}</b> ${text}`
   return html`<span class="fresh ${worst}" title="${counts}${last === '' ? '' : `; newest ${last}`}">${shown}</span>`

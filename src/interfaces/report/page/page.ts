@@ -2,16 +2,18 @@ import { stressWords } from '../../../trust/results/stress-verdict.ts'
 import { createHash } from 'node:crypto'
 import { instantOf } from '../../../base/time.ts'
 import type { LakeStanding } from '../status.ts'
-import { type Trust, type Reason, restsOn } from '../trust.ts'
+import { type Trust, type Reason, verdictLimits } from '../trust.ts'
 import type { StampFact, StatusPage, ViolationFact } from '../status-page.ts'
 import { html, type Html } from './html.ts'
 import { brief, bytes, instant, moment, percent, several, span, whole } from '../../../base/figures.ts'
+import { versionMeta } from '../../../lake/ledger/pages.ts'
 import { textsIn } from '../../../lake/store/sql.ts'
 import { endpointSection } from './endpoints.ts'
 import { universeSection } from './universe.ts'
 import type { RunFact } from '../facts.ts'
 
-const verdicts: Readonly<Record<Exclude<Trust, 'yes'>, string>> = {
+const verdicts: Readonly<Record<Trust, string>> = {
+  yes: 'Nothing contradicts it.',
   look: 'Look at this before you trust it.',
   no: 'It cannot be trusted as it is.',
 }
@@ -19,7 +21,7 @@ const verdicts: Readonly<Record<Exclude<Trust, 'yes'>, string>> = {
 /** Who, which version, and whether to trust it. */
 function masthead({ standing, madeAt, program }: StatusPage): Html {
   const { committed_at } = standing
-  const { against, looked } = restsOn(standing)
+  const limits = verdictLimits(standing)
   const since = committed_at === null ? null : madeAt - instantOf(committed_at)
   return html`<header>
   <div class="mark"><b>pitlake</b> ${standing.synthetic && html`<span class="chip">synthetic data</span>`}</div>
@@ -31,7 +33,7 @@ function masthead({ standing, madeAt, program }: StatusPage): Html {
   </dl>
 </header>
 <section class="verdict ${standing.trust}" aria-label="verdict">
-  <div><h1>${standing.trust === 'yes' ? `${against.charAt(0).toUpperCase()}${against.slice(1)}.` : verdicts[standing.trust]}</h1><p>${looked}</p></div>
+  <div><h1>${standing.trust === 'yes' && standing.violations > 0 ? 'Stored values that differ are within what is tolerated.' : verdicts[standing.trust]}</h1><p>${limits.map(({ text }) => text).join('; ')}</p></div>
   ${standing.reasons.length > 0 && html`<ul>${standing.reasons.map(reason)}</ul>`}
 </section>
 <section class="gauges" aria-label="figures">${gauges(standing)}</section>`
@@ -42,16 +44,16 @@ function reason({ level, text, next }: Reason): Html {
 }
 
 /** Whether a stored value was contradicted, and whether somebody took note. */
-function contradictions({ violations, accepted, registry }: LakeStanding): Html {
+function contradictions({ violations, acknowledged, registry }: LakeStanding): Html {
   const open = violations + (registry.findings ?? 0)
-  const known = accepted + (registry.findings_accepted ?? 0)
-  const quiet = known === 0 ? 'no stored value was contradicted' : `${whole(known)} accepted`
+  const known = acknowledged + (registry.findings_acknowledged ?? 0)
+  const quiet = known === 0 ? 'no stored value was contradicted' : `${whole(known)} acknowledged`
   return gauge('violations', whole(open), open > 0 ? 'both values are kept' : quiet, null, open > 0)
 }
 
 function gauges(standing: LakeStanding): Html[] {
   const { coverage, freshness, windows, requests, verified, registry } = standing
-  const judged = freshness.fresh + freshness.awaited + freshness.behind + freshness.stopped
+  const judged = freshness.fresh + freshness.pending + freshness.behind + freshness.stopped
   const records = Object.values(registry.records).reduce((a, b) => a + b, 0)
   return [
     gauge(
@@ -63,21 +65,21 @@ function gauges(standing: LakeStanding): Html[] {
     gauge(
       'fresh',
       judged === 0 ? 'none' : `${whole(freshness.fresh)} of ${whole(judged)}`,
-      `${whole(freshness.awaited)} awaited, ${whole(freshness.behind)} behind, ${whole(freshness.stopped)} stopped`,
+      `${whole(freshness.pending)} pending, ${whole(freshness.behind)} behind, ${whole(freshness.stopped)} stopped`,
       judged === 0 ? null : freshness.fresh / judged,
     ),
     contradictions(standing),
     gauge(
       'gaps',
       whole(standing.gaps),
-      `${whole(standing.awaiting)} awaited, ${whole(windows.failed)} failed, ${whole(windows.unsupported)} unsupported`,
+      `${whole(standing.pending)} pending, ${whole(windows.failed)} failed, ${whole(windows.unsupported)} unsupported`,
       null,
       windows.failed > 0,
     ),
     gauge(
       'verified',
       coverage.held === 0 ? 'none' : percent(coverage.verified, coverage.held),
-      verified.last_at === null ? 'not asked again yet' : `last ${moment(instantOf(verified.last_at))}`,
+      verified.last_at === null ? 'not verified yet' : `last ${moment(instantOf(verified.last_at))}`,
       coverage.verified_share,
       verified.differing > 0,
     ),
@@ -151,8 +153,8 @@ function label(ratio: number): string {
 function violationSection({ violations, standing }: StatusPage): Html {
   if (violations.length === 0)
     return html`<p class="none">None: whatever was asked again came back as it is stored.</p>`
-  const { findings, findings_accepted: known } = standing.registry
-  const all = standing.violations + standing.accepted + standing.passed + (findings ?? 0) + (known ?? 0)
+  const { findings, findings_acknowledged: known } = standing.registry
+  const all = standing.violations + standing.acknowledged + standing.reverted + (findings ?? 0) + (known ?? 0)
   const more = all - violations.length
   return html`${more > 0 && html`<p>The newest ${whole(violations.length)} of ${whole(all)}.</p>`}<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">endpoint</th><th scope="col">series</th><th scope="col">t</th><th scope="col">kind</th><th scope="col" class="n">stored</th><th scope="col" class="n">offered</th><th scope="col">seen</th></tr></thead>
@@ -160,7 +162,7 @@ function violationSection({ violations, standing }: StatusPage): Html {
 }
 
 function violation(v: ViolationFact): Html {
-  return html`<tr><td class="id">${v.metric}</td><td>${v.series} <small>${v.interval}</small></td><td>${v.t !== null && instant(v.t)}</td><td>${v.kind}${v.accepted !== null && html` <small title="${v.accepted}">accepted</small>`}${v.passed && html` <small>passed</small>`}</td><td class="n value">${shortened(v.stored)}</td><td class="n value bad">${shortened(v.offered)}</td><td>${moment(v.offeredAt)}</td></tr>
+  return html`<tr><td class="id">${v.metric}</td><td>${v.series} <small>${v.interval}</small></td><td>${v.t !== null && instant(v.t)}</td><td>${v.kind}${v.acknowledged !== null && html` <small title="${v.acknowledged}">acknowledged</small>`}${v.reverted && html` <small>reverted</small>`}</td><td class="n value">${shortened(v.stored)}</td><td class="n value bad">${shortened(v.offered)}</td><td>${moment(v.offeredAt)}</td></tr>
 `
 }
 
@@ -238,7 +240,7 @@ function notesSection({ silent }: StatusPage): Html {
   return html`${silent.length > 0 && html`<details><summary>${several(silent.length, 'endpoint')} asked without a single point</summary><div class="scroll" tabindex="0"><table><tbody>${silent.map((s) => html`<tr><td class="id">${s.metric}</td><td>${s.state}</td><td>${s.reason}</td></tr>`)}</tbody></table></div></details>`}
 <dl class="notes">
 <dt>coverage</dt><dd>Intervals held, of all that the availability rules make due now, from the first point of each series on.</dd>
-<dt>fresh</dt><dd>The newest due point is held. <em>Awaited</em>: asked for, not there yet. <em>Behind</em>: due and not asked for. <em>Stopped</em>: asked in vain for longer than the endpoint’s tolerance.</dd>
+<dt>fresh</dt><dd>The newest due point is held. <em>Pending</em>: asked for, not there yet. <em>Behind</em>: due and not asked for. <em>Stopped</em>: asked in vain for longer than the endpoint’s tolerance.</dd>
 <dt>arrival</dt><dd>From the end of the interval to the instant at which the point could be known, as the provider’s clock or this lake saw it. Backfilled history is left out.</dd>
 <dt>violation</dt><dd>The provider now says something else than is stored. The stored value holds; both are kept.</dd>
 <dt>verdict</dt><dd>Of a stamped query: whether its plan proves that it looks nowhere ahead; one that is not proved may be clean all the same. Of a figure: whether it bears later points.</dd>
@@ -272,6 +274,7 @@ export function statusPage(page: StatusPage): string {
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
+<meta name="${versionMeta}" content="${String(standing.version)}">
 <title>${title}</title>
 <link rel="icon" href="data:,">
 <style>${trusted(own('.css'))}</style>

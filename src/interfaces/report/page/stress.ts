@@ -1,5 +1,5 @@
 import type { Stressed } from '../../../trust/results/stress.ts'
-import { briefFigure, inWords, stressWords } from '../../../trust/results/stress-verdict.ts'
+import { briefFigure, describeRun, stressWords } from '../../../trust/results/stress-verdict.ts'
 import { type Html, html } from './html.ts'
 
 const width = 760
@@ -20,10 +20,10 @@ export function stressPicture({ figure, runs, verdict, reason }: Stressed, file:
   const held = runs.filter(({ kind }) => kind !== 'version')
   const bars = [
     { words: 'as it is', figure, falls: false },
-    ...held.map((run) => ({ words: inWords(run), figure: run.figure, falls: run.falls })),
+    ...held.map((run) => ({ words: describeRun(run), figure: run.figure, falls: run.falls })),
     ...runs
       .filter(({ kind }) => kind === 'version')
-      .map((run) => ({ words: inWords(run), figure: run.figure, falls: false })),
+      .map((run) => ({ words: describeRun(run), figure: run.figure, falls: false })),
   ]
   const known = bars.flatMap((bar) => (bar.figure === null ? [] : [bar.figure]))
   const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)]

@@ -6,5 +6,5 @@
 CREATE TABLE IF NOT EXISTS versions (
   version INTEGER PRIMARY KEY, committed_at INTEGER NOT NULL UNIQUE, job TEXT NOT NULL, run TEXT, program TEXT NOT NULL,
   digest TEXT NOT NULL, provider TEXT NOT NULL, files_added INTEGER NOT NULL, files_removed INTEGER NOT NULL,
-  files_dropped INTEGER NOT NULL, points_added INTEGER NOT NULL, leaf TEXT
+  files_dropped INTEGER NOT NULL, points_added INTEGER NOT NULL, leaf TEXT NOT NULL
 );

@@ -24,7 +24,7 @@ COMMENT ON COLUMN endpoints.default_interval IS 'interval taken where none is na
 COMMENT ON COLUMN endpoints.default_currency IS 'currency taken where none is named';
 COMMENT ON COLUMN endpoints.default_exchange IS 'exchange taken where none is named';
 COMMENT ON COLUMN endpoints.default_network IS 'network taken where none is named';
-COMMENT ON COLUMN endpoints.tolerance_seconds IS 'how long a missing tail is awaited; NULL: the larger of 2 days and 3 intervals';
+COMMENT ON COLUMN endpoints.tolerance_seconds IS 'how long a missing tail is pending; NULL: the larger of 2 days and 3 intervals';
 COMMENT ON COLUMN endpoints.overlap IS 'how stored points are compared with what comes again';
 COMMENT ON COLUMN endpoints.revisable IS 'whether another value than the stored one is a further vintage of its point; see the view vintages';
 COMMENT ON COLUMN endpoints.params IS 'further fixed query parameters, JSON';

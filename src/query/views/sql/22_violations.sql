@@ -2,11 +2,11 @@
 -- law: L2, L6. Obeys only observed_as_of, and ledger_as_of at the doors. One row per series, t, kind and offered value, and
 --   the like of each incident.
 CREATE OR REPLACE VIEW violations AS
-SELECT * REPLACE (CASE WHEN accepted_at IS NOT NULL THEN 'accepted' WHEN passed_at IS NOT NULL THEN 'passed' ELSE 'open' END AS status)
+SELECT * REPLACE (CASE WHEN acknowledged_at IS NOT NULL THEN 'acknowledged' WHEN reverted_at IS NOT NULL THEN 'reverted' ELSE 'open' END AS status)
 FROM (
   SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request,
-    CASE WHEN {{by_then accepted_at}} THEN accepted_at END AS accepted_at,
-    CASE WHEN {{by_then accepted_at}} THEN why END AS why, passed_at,
+    CASE WHEN {{by_then acknowledged_at}} THEN acknowledged_at END AS acknowledged_at,
+    CASE WHEN {{by_then acknowledged_at}} THEN why END AS why, reverted_at,
     '' AS status, incident, until, points
   FROM {{ledger violations}}
   WHERE {{stands}}
@@ -20,10 +20,10 @@ COMMENT ON COLUMN violations.offered IS 'what came instead, JSON; NULL where it 
 COMMENT ON COLUMN violations.stored_at IS 'when the stored value was observed; NULL for a window';
 COMMENT ON COLUMN violations.offered_at IS 'when the other one was';
 COMMENT ON COLUMN violations.request IS 'id of the request that brought it; see requests';
-COMMENT ON COLUMN violations.accepted_at IS 'when a person took note of it; NULL where nobody had';
+COMMENT ON COLUMN violations.acknowledged_at IS 'when a person took note of it; NULL where nobody had';
 COMMENT ON COLUMN violations.why IS 'the reason that the person gave';
-COMMENT ON COLUMN violations.passed_at IS 'since when answers no longer show it; NULL while the last one does';
-COMMENT ON COLUMN violations.status IS 'open, accepted or passed';
+COMMENT ON COLUMN violations.reverted_at IS 'since when answers no longer show it; NULL while the last one does';
+COMMENT ON COLUMN violations.status IS 'open, acknowledged or reverted';
 COMMENT ON COLUMN violations.incident IS 'the incident of which it is a part; NULL by itself';
 COMMENT ON COLUMN violations.until IS 'end of a window in which all held points were missing, exclusive; NULL for one point';
 COMMENT ON COLUMN violations.points IS 'how many points it tells of';

@@ -12,7 +12,7 @@ _pit_paths AS (
 _pit_ends AS (
   SELECT metric, asset, until FROM ({{view coverage}}) AS settled
   WHERE metric IN (FROM _pit_paths) AND "interval" = CAST(asked_interval AS VARCHAR) AND asset IN (FROM _pit_assets)
-    AND state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'awaiting'
+    AND state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'pending'
   QUALIFY lead(since) OVER (PARTITION BY metric, asset, currency, exchange, network ORDER BY since) IS DISTINCT FROM until
 )
 SELECT CAST(max(ts) AS VARCHAR) AS last, CAST(to_json((SELECT coalesce(list(asset ORDER BY asset), []) FROM _pit_assets)) AS VARCHAR) AS assets,

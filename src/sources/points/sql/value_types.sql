@@ -1,4 +1,5 @@
--- Which types the values of some points have at which place.
+-- value_types: one row per place and type: which types the values of some points have there, and since when.
+-- from: points, as metric, v, o, available and ruled.
 -- columns: metric, path and parent ($ is the value itself, [*] any place of a list; parent is NULL for the value itself),
 --   type, available and ruled (the first, microseconds), latest and latest_ruled (the last of both).
 -- law: L1. At most so many of a metric: objects whose keys are ids would teach for ever.

@@ -44,7 +44,7 @@ function asDistance(call: Node): Node {
   return offset === undefined ? {} : { children: [value], offset_expr: offset, default_expr: standard }
 }
 
-/** What plans of DuckDB 2 may say: what the rules read, and what changes nothing of it. */
+/** Fields that plans of DuckDB 2 may have: those that the rules read, and those that change nothing of it. */
 const understood: ReadonlySet<string> = words(`
   aggregate_index aggregate_type alias allow_out_of_order arguments binding bindings bound_columns boundary case_checks
   catalog catalog_name child child_type child_types children chunk_types column_count column_index column_indexes

@@ -1,7 +1,7 @@
 import { isObject } from '../../../base/json.ts'
 import { boundText, ceilingOf, instantIn, directionOf, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { pureAggregates, pureFunctions } from './functions.ts'
-import { boundOf, type Reading, type Relation } from './relations.ts'
+import { boundOf, originOf, type Reading, type Relation } from './relations.ts'
 import { addValue, allOf, type Bound, type Fact, type Id, isInstant, isOrdered, valueOf } from './values.ts'
 
 /** The row that an expression reads: its columns, what is true of them, and what becomes true with the expression. */
@@ -20,7 +20,7 @@ export function scopeOf({ columns, present, facts }: Relation): Scope {
 export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   if (word(node, 'expression_class') === 'BOUND_REF') {
     const column = scope.columns[Number(node['index'])]
-    if (column !== undefined) return calledAs(reading, column, word(node, 'alias'))
+    if (column !== undefined) return nameColumn(reading, column, word(node, 'alias'))
   }
   const { values } = reading
   const inner = partsOf(node).map((one) => valueIn(reading, one, scope))
@@ -39,20 +39,35 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   } = node
   const own = [step, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
   const key = JSON.stringify([word(node, 'expression_class'), own, inner])
-  const type = kindOf(node)
+  const type = expressionType(node)
   const known = values.known.get(key)
   const bound = boundIn(reading, node, inner)
-  const text = shown(node, texts)
+  const text = expressionText(node, texts)
   const id = known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? instantIn(node) : undefined })
   values.known.set(key, id)
-  scope.facts.push(...factsOf(reading, node, id, inner, scope))
+  scope.facts.push(...factsOf(reading, node, id, inner, scope), ...calendarFacts(reading, node, id, inner))
   const below = ceilingOf(node)
   if (below) scope.facts.push([valueIn(reading, below, scope), id])
   return id
 }
 
+/** An instant that is computed from rows of the text makes them a calendar: they are known at it. */
+function calendarFacts(reading: Reading, node: Node, id: Id, inner: readonly Id[]): Fact[] {
+  if (!/^BOUND_(?:CONSTANT|FUNCTION)$/.test(word(node, 'expression_class')) && inner.length === 0) return []
+  const origin = originOf(reading, inner)
+  if (origin === undefined) return []
+  if (!isInstant(valueOf(reading.values, id).type) || origin.size === 0) {
+    reading.origins.set(id, origin)
+    return []
+  }
+  return [...origin].map(({ node: rows, clock }) => {
+    reading.calendars.add(rows)
+    return [clock, id]
+  })
+}
+
 /** A column without a name of its own is called as the query calls it. */
-function calledAs({ values }: Reading, id: Id, name: string): Id {
+function nameColumn({ values }: Reading, id: Id, name: string): Id {
   const value = valueOf(values, id)
   if (name !== '' && /^col(?:umn )?\d+$/.test(value.text)) values.list[id] = { ...value, text: name }
   return id
@@ -69,7 +84,7 @@ function partsOf(node: Node): readonly Node[] {
 
 const truths = new Set(['BOUND_COMPARISON', 'BOUND_CONJUNCTION', 'BOUND_BETWEEN'])
 
-function kindOf(node: Node): string {
+function expressionType(node: Node): string {
   if (truths.has(word(node, 'expression_class'))) return 'BOOLEAN'
   return word(node, 'expression_class') === 'BOUND_CONSTANT' ? typeOf(part(node, 'value'), 'type') : typeOf(node)
 }
@@ -117,12 +132,12 @@ function isListAggregate(node: Node, name: string): boolean {
   return aggregate !== undefined && pureAggregates.has(boundText(aggregate) ?? '')
 }
 
-/** What becomes true of a row by a value that is made of others. */
+/** Facts about a row that follow from how a value is computed. */
 function factsOf({ values }: Reading, node: Node, id: Id, inner: readonly Id[], { present }: Scope): Fact[] {
   const [first, second] = inner
   const kind = word(node, 'expression_class')
   if (first === undefined) return []
-  const both = equal(first, id)
+  const both = equalFacts(first, id)
   const type = (one: Id): string => valueOf(values, one).type
   if (kind === 'BOUND_CAST') return castFacts(type(first), type(id), both, node['try_cast'] === true)
   if (kind === 'BOUND_OPERATOR' && word(node, 'type') === 'OPERATOR_COALESCE') return present.has(first) ? both : []
@@ -134,13 +149,13 @@ function factsOf({ values }: Reading, node: Node, id: Id, inner: readonly Id[], 
   if (/^(?:date_trunc|datetrunc|time_bucket)$/.test(name) && second !== undefined && inner.length === 2)
     return given[0] !== undefined && boundText(given[0]) !== undefined ? [[id, second]] : []
   if (name === 'timezone' && second !== undefined)
-    return given[0] !== undefined && boundText(given[0]) === 'UTC' ? equal(second, id) : []
+    return given[0] !== undefined && boundText(given[0]) === 'UTC' ? equalFacts(second, id) : []
   if (/^(?:make_timestamp|make_timestamptz|epoch_us)$/.test(name) && inner.length === 1) return [[first, id]]
-  return moved(name, given, inner, id, type)
+  return movedFacts(name, given, inner, id, type)
 }
 
 /** Neither is later than the other. */
-function equal(one: Id, other: Id): Fact[] {
+function equalFacts(one: Id, other: Id): Fact[] {
   return [
     [one, other],
     [other, one],
@@ -156,7 +171,13 @@ function castFacts(from: string, to: string, both: readonly Fact[], tried: boole
 }
 
 /** An instant plus or minus a constant distance. */
-function moved(name: string, given: readonly Node[], inner: readonly Id[], id: Id, type: (one: Id) => string): Fact[] {
+function movedFacts(
+  name: string,
+  given: readonly Node[],
+  inner: readonly Id[],
+  id: Id,
+  type: (one: Id) => string,
+): Fact[] {
   if ((name !== '+' && name !== '-') || given.length !== 2) return []
   const at = given.findIndex((_, n) => isOrdered(type(inner[n] ?? -1)) && (isInstant(type(inner[n] ?? -1)) || n === 0))
   const [start, distance] = [inner[at], given[1 - at]]
@@ -165,7 +186,7 @@ function moved(name: string, given: readonly Node[], inner: readonly Id[], id: I
   return ahead === 0 ? [] : [ahead > 0 ? [start, id] : [id, start]]
 }
 
-/** What is true of the rows in which a condition is. */
+/** Facts about the rows in which a condition is true. */
 export function factsIf(reading: Reading, node: Node, scope: Scope): { facts: Fact[]; present: Id[] } {
   const kind = word(node, 'expression_class')
   const value = (one: Node): Id => valueIn(reading, one, scope)
@@ -188,10 +209,10 @@ export function factsIf(reading: Reading, node: Node, scope: Scope): { facts: Fa
   return { facts: comparedFacts(reading, word(node, 'type'), left, right), present }
 }
 
-/** What a comparison that is true says of the order of both sides. */
+/** Facts about the order of both sides of a comparison that is true. */
 export function comparedFacts({ values }: Reading, comparison: string, left: Id, right: Id): Fact[] {
   if (![left, right].every((id) => isOrdered(valueOf(values, id).type))) return []
-  if (/^COMPARE_(?:EQUAL|NOT_DISTINCT_FROM)$/.test(comparison)) return equal(left, right)
+  if (/^COMPARE_(?:EQUAL|NOT_DISTINCT_FROM)$/.test(comparison)) return equalFacts(left, right)
   if (/^COMPARE_LESSTHAN(?:OREQUALTO)?$/.test(comparison)) return [[left, right]]
   return /^COMPARE_GREATERTHAN(?:OREQUALTO)?$/.test(comparison) ? [[right, left]] : []
 }
@@ -206,17 +227,18 @@ const signs: Readonly<Record<string, string>> = {
 }
 
 /** An expression in few words. */
-function shown(node: Node, inner: readonly string[]): string {
+function expressionText(node: Node, inner: readonly string[]): string {
   const kind = word(node, 'expression_class')
   if (kind === 'BOUND_CONSTANT') return boundText(node) ?? JSON.stringify(part(node, 'value')['value'] ?? null)
   if (kind === 'BOUND_CAST') return inner[0] ?? ''
   if (kind === 'BOUND_COMPARISON') return inner.join(` ${signs[word(node, 'type')] ?? 'against'} `)
   const name = word(node, 'name')
-  const text = node['is_operator'] === true ? inner.join(` ${name} `) : `${name || said(node)}(${inner.join(', ')})`
+  const text =
+    node['is_operator'] === true ? inner.join(` ${name} `) : `${name || operatorName(node)}(${inner.join(', ')})`
   return text.length > 70 ? `${text.slice(0, 67)}...` : text
 }
 
-function said(node: Node): string {
+function operatorName(node: Node): string {
   return word(node, 'type')
     .replace(/^(?:OPERATOR|BOUND|COMPARE|CONJUNCTION)_/, '')
     .replace(/_EXPR$/, '')

@@ -56,7 +56,7 @@ const windowFunctions: ReadonlySet<string> = words(`
   row_number rank dense_rank rank_dense percent_rank cume_dist ntile lag lead first_value last_value nth_value fill
 `)
 
-/** What stands in FROM and follows from its arguments. */
+/** Table functions that follow from their arguments alone. */
 const tableFunctions: ReadonlySet<string> = words('unnest range generate_series')
 
 /** The lake's own macros, which the shadow catalogue knows. */

@@ -1,7 +1,17 @@
 import { type Scope, scopeOf, valueIn } from './expressions.ts'
 import { pureAggregates } from './functions.ts'
 import { type Node, numberOf, part, parts, says, typeOf, word } from './nodes.ts'
-import { boundOf, named, nameOf, type Reading, type Relation, steady, toldBy, lost } from './relations.ts'
+import {
+  boundOf,
+  inheritOrigin,
+  neverKnown,
+  boundNames,
+  nameOf,
+  type Reading,
+  type Relation,
+  alwaysKnown,
+  coveringInstants,
+} from './relations.ts'
 import { addValue, allOf, type Bound, type Id, isNotLater, isObstacle, type Obstacle } from './values.ts'
 
 /** Which of the rows of a group the engine meets first is its own affair. */
@@ -9,7 +19,7 @@ const choosers =
   /^(?:any_value|arbitrary|first|last|arg_m.*|argm.*|m(?:ax|in)_by|mode|list|array_agg|listagg|string_agg|group_concat|histogram)$/
 
 /** The rows of a GROUP BY: each known when every row of its group is, which the keys must tell. */
-export function grouped(reading: Reading, node: Node, child: Relation): Relation {
+export function readGroups(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const keys = parts(node, 'groups').map((one) => valueIn(reading, one, scope))
   const sets = node['grouping_sets']
@@ -17,15 +27,16 @@ export function grouped(reading: Reading, node: Node, child: Relation): Relation
   const columns = [...keys, ...made]
   const [set = keys, ...others] = Array.isArray(sets) ? (sets as readonly unknown[]) : [null]
   const whole = Array.isArray(set) && set.length === keys.length && others.length === 0
-  if (!whole) return lost({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
-  if (says(node, 'grouping_functions')) return lost({ what: 'GROUPING()', why: 'no rule is known for it' }, columns)
+  if (!whole) return neverKnown({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
+  if (says(node, 'grouping_functions'))
+    return neverKnown({ what: 'GROUPING()', why: 'no rule is known for it' }, columns)
   const what = keys.length === 0 ? 'an aggregate without GROUP BY' : `GROUP BY ${names(reading, keys)}`
   const rows = knownAt(reading, what, allOf(child.rows, boundOf(reading, keys)), scope, keys)
-  if (isObstacle(rows)) return lost(rows, columns)
-  if (rows.size > 0) reading.reasons.add(`${what}: every row of a group is known at ${named(reading, rows)}`)
+  if (isObstacle(rows)) return neverKnown(rows, columns)
+  if (rows.size > 0) reading.reasons.add(`${what}: every row of a group is known at ${boundNames(reading, rows)}`)
   // Without a key there is a row even where there was none: what is true of the rows is not true of it.
-  if (keys.length === 0) return { ...steady(columns), rows }
-  return { ...steady(columns), rows, facts: scope.facts, present: child.present }
+  if (keys.length === 0) return { ...alwaysKnown(columns), rows }
+  return { ...alwaysKnown(columns), rows, facts: scope.facts, present: child.present }
 }
 
 function names(reading: Reading, ids: readonly Id[]): string {
@@ -34,7 +45,7 @@ function names(reading: Reading, ids: readonly Id[]): string {
 
 /** The keys at which everything of a group is known. */
 function knownAt(reading: Reading, what: string, needed: Bound, scope: Scope, keys: readonly Id[]): Bound {
-  return toldBy(reading, scope.facts, needed, keys, (uncovered) => ({
+  return coveringInstants(reading, scope.facts, needed, keys, (uncovered) => ({
     what,
     why: `rows of a group may become known later: no key bounds ${nameOf(reading, uncovered)}`,
   }))
@@ -51,11 +62,13 @@ function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, 
   const impure: Obstacle = { what: text, why: `${name}() is not known to follow from its rows alone` }
   const bound = pureAggregates.has(name) ? knownAt(reading, text, needed, scope, keys) : impure
   if (choosers.test(name) && order.length === 0) reading.choices.add(text)
-  return addValue(reading.values, text, typeOf(node), bound)
+  const id = addValue(reading.values, text, typeOf(node), bound)
+  inheritOrigin(reading, id, child.columns)
+  return id
 }
 
 /** DISTINCT, and DISTINCT ON with the row that its order puts first. */
-export function distinct(reading: Reading, node: Node, child: Relation): Relation {
+export function readDistinct(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const keys = parts(node, 'distinct_targets').map((one) => valueIn(reading, one, scope))
   const order = parts(part(node, 'order_by'), 'orders').map((one) => valueIn(reading, part(one, 'expression'), scope))
@@ -63,17 +76,19 @@ export function distinct(reading: Reading, node: Node, child: Relation): Relatio
   const what = on ? `DISTINCT ON (${names(reading, keys)})` : 'DISTINCT'
   const decided = [...keys, ...order, ...(on ? [] : child.columns)]
   const rows = knownAt(reading, what, allOf(child.rows, boundOf(reading, decided)), scope, keys)
-  if (isObstacle(rows)) return lost(rows, child.columns)
+  if (isObstacle(rows)) return neverKnown(rows, child.columns)
   if (on) reading.choices.add(what)
   return { ...child, rows, facts: scope.facts, order: undefined, guard: undefined }
 }
 
 /** Rows with the values of window functions: each value is known as soon as every row is that its frame may contain. */
-export function windowed(reading: Reading, node: Node, child: Relation): Relation {
+export function readWindows(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const made = parts(node, 'expressions').map((one) => {
     const { text, bound } = boundOfWindow(reading, one, child, scope)
-    return addValue(reading.values, text, typeOf(one), bound)
+    const id = addValue(reading.values, text, typeOf(one), bound)
+    inheritOrigin(reading, id, child.columns)
+    return id
   })
   return { ...child, columns: [...child.columns, ...made], facts: scope.facts, order: undefined, guard: undefined }
 }
@@ -102,14 +117,14 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
   const [first] = order
   const back = first !== undefined && isForward(node, child, first) && looksBack(reading, node, scope, first)
   const candidates = [...partition, ...(back ? [first] : [])]
-  const found = toldBy(reading, scope.facts, needed, candidates, (uncovered) => ({
+  const found = coveringInstants(reading, scope.facts, needed, candidates, (uncovered) => ({
     what: text,
     why: back
       ? `rows before it by ${nameOf(reading, first)} may come later than it: the order does not bound ${nameOf(reading, uncovered)}`
       : 'it looks at rows that are known after its own',
   }))
   if (!isObstacle(found))
-    reading.reasons.add(`${text}: no row of its frame is known later than ${named(reading, found)}`)
+    reading.reasons.add(`${text}: no row of its frame is known later than ${boundNames(reading, found)}`)
   return { text, bound: found }
 }
 
@@ -146,7 +161,7 @@ function frameWords(reading: Reading, node: Node, partition: readonly Id[], orde
   return said.filter((words) => words !== '').join(' ')
 }
 
-/** Where the frame of a window ends, in words. */
+/** End of the frame of a window, in words. */
 export function endOf(node: Node): string {
   return word(node, 'end')
     .replace(/_(?:ROWS|RANGE|GROUPS)$/, '')

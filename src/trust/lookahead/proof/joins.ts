@@ -3,21 +3,22 @@ import { type Node, part, parts, says, word } from './nodes.ts'
 import {
   type RowGuard,
   boundOf,
-  lost,
-  named,
+  inheritOrigin,
+  neverKnown,
+  boundNames,
   nameOf,
   type Reading,
   type Relation,
-  steady,
-  toldBy,
+  alwaysKnown,
+  coveringInstants,
 } from './relations.ts'
 import { addValue, allOf, always, type Bound, type Fact, type Id, isNotLater, isObstacle, valueOf } from './values.ts'
 
 /** The rows of a join of two relations. */
-export function joined(reading: Reading, node: Node, left: Relation, right: Relation): Relation {
+export function readJoin(reading: Reading, node: Node, left: Relation, right: Relation): Relation {
   const kind = word(node, 'join_type')
   if (node['delim_flipped'] === true || says(node, 'left_projection_map') || says(node, 'right_projection_map'))
-    return lost({ what: `${kind} JOIN`, why: 'no rule is known for this form of it' }, [
+    return neverKnown({ what: `${kind} JOIN`, why: 'no rule is known for this form of it' }, [
       ...left.columns,
       ...right.columns,
     ])
@@ -25,23 +26,23 @@ export function joined(reading: Reading, node: Node, left: Relation, right: Rela
   const asof = word(node, 'type') === 'LOGICAL_ASOF_JOIN'
   switch (kind) {
     case 'INNER':
-      return asof ? chosen(reading, on, left, right, false) : crossed(on, left, right)
+      return asof ? leftJoin(reading, on, left, right, false) : innerJoin(on, left, right)
     case 'LEFT':
     case 'SINGLE':
-      return chosen(reading, on, left, right, true)
+      return leftJoin(reading, on, left, right, true)
     case 'RIGHT': {
       const pairs = on.pairs.map((pair) => ({ ...pair, left: pair.right, right: pair.left }))
-      const both = chosen(reading, { ...on, pairs }, right, left, true)
+      const both = leftJoin(reading, { ...on, pairs }, right, left, true)
       const [own, other] = [both.columns.slice(0, right.columns.length), both.columns.slice(right.columns.length)]
       return { ...both, columns: [...other, ...own] }
     }
     case 'SEMI':
     case 'ANTI':
-      return kept(reading, on, left, right)
+      return semiJoin(reading, on, left, right)
     case 'MARK':
-      return marked(reading, on, left, right)
+      return markJoin(reading, on, left, right)
     default:
-      return outer(kind, on, left, right)
+      return fullJoin(kind, on, left, right)
   }
 }
 
@@ -96,9 +97,9 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
 }
 
 /** Each row of the one with each of the other that matches: known when both are. */
-function crossed(on: JoinCondition, left: Relation, right: Relation): Relation {
+function innerJoin(on: JoinCondition, left: Relation, right: Relation): Relation {
   return {
-    ...steady([...left.columns, ...right.columns]),
+    ...alwaysKnown([...left.columns, ...right.columns]),
     rows: allOf(left.rows, right.rows, on.bound),
     facts: on.facts,
     present: new Set([...left.present, ...right.present, ...on.present]),
@@ -114,21 +115,23 @@ function matchesKnown(reading: Reading, on: JoinCondition, left: Relation, neede
   const bounds = [left.rows, ...left.columns.map((id) => valueOf(reading.values, id).bound)]
   const clocks = bounds.flatMap((bound) => (isObstacle(bound) ? [] : [...bound]))
   const own = new Set([...left.columns, ...on.pairs.map((one) => one.left), ...clocks])
-  return toldBy(reading, on.facts, needed, [...own], (uncovered) => ({
+  return coveringInstants(reading, on.facts, needed, [...own], (uncovered) => ({
     what: `join on ${on.text || 'nothing'}`,
     why: `a match may come later than the row itself: nothing bounds ${nameOf(reading, uncovered)}`,
   }))
 }
 
 /** Every row of the left side, with what matches it of the right side, else (outer) with nothing. */
-function chosen(reading: Reading, on: JoinCondition, left: Relation, right: Relation, isOuter: boolean): Relation {
+function leftJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation, isOuter: boolean): Relation {
   const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
   if (!isObstacle(found) && found.size > 0)
-    reading.reasons.add(`join on ${on.text}: whatever matches is known at ${named(reading, found)}`)
+    reading.reasons.add(`join on ${on.text}: whatever matches is known at ${boundNames(reading, found)}`)
   const copies = right.columns.map((id) => {
     const { text, type, bound, until } = valueOf(reading.values, id)
     const own = isObstacle(bound) ? bound : matchesKnown(reading, on, left, bound)
-    return addValue(reading.values, text, type, own, { until })
+    const copy = addValue(reading.values, text, type, own, { until })
+    inheritOrigin(reading, copy, [id])
+    return copy
   })
   const same = right.columns.flatMap((one, i) =>
     right.columns.flatMap((other, j): Fact[] =>
@@ -136,14 +139,14 @@ function chosen(reading: Reading, on: JoinCondition, left: Relation, right: Rela
     ),
   )
   return {
-    ...steady([...left.columns, ...copies]),
+    ...alwaysKnown([...left.columns, ...copies]),
     rows: allOf(left.rows, found),
     facts: [...left.facts, ...same, ...(isOuter ? [] : matchedFacts(reading, on, left, right, copies))],
     present: left.present,
   }
 }
 
-/** Where every row has its match, both sides have one order. */
+/** Facts between both sides if every row has its match. */
 function matchedFacts(
   reading: Reading,
   on: JoinCondition,
@@ -162,7 +165,7 @@ function matchedFacts(
 }
 
 /** The rows of the left side that have a match, or none. */
-function kept(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
+function semiJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
   const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
   return { ...left, rows: allOf(left.rows, found), order: undefined, guard: undefined }
 }
@@ -171,7 +174,7 @@ function kept(reading: Reading, on: JoinCondition, left: Relation, right: Relati
  * Every row of the left side, with whether it has a match. That is NULL where a side is, which the engine notes for all
  * rows at once: both sides must be without NULL, or be compared so that NULL is a value.
  */
-function marked(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
+function markJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
   const needed = allOf(right.rows, on.bound)
   const found = matchesKnown(reading, on, left, needed)
   const grouped = on.pairs.some(({ comparison }) => /NOT_DISTINCT/.test(comparison))
@@ -188,18 +191,18 @@ function marked(reading: Reading, on: JoinCondition, left: Relation, right: Rela
 }
 
 /** Both sides keep rows that have no match. */
-function outer(kind: string, on: JoinCondition, left: Relation, right: Relation): Relation {
+function fullJoin(kind: string, on: JoinCondition, left: Relation, right: Relation): Relation {
   const all = allOf(left.rows, right.rows, on.bound)
   const columns = [...left.columns, ...right.columns]
   const what = `${kind} JOIN`
-  if (kind !== 'FULL' && kind !== 'OUTER') return lost({ what, why: 'no rule is known for it' }, columns)
-  if (isObstacle(all)) return lost(all, columns)
+  if (kind !== 'FULL' && kind !== 'OUTER') return neverKnown({ what, why: 'no rule is known for it' }, columns)
+  if (isObstacle(all)) return neverKnown(all, columns)
   const why = 'rows of both sides without a match are proved only where both are always known'
-  return all.size === 0 ? steady(columns) : lost({ what, why }, columns)
+  return all.size === 0 ? alwaysKnown(columns) : neverKnown({ what, why }, columns)
 }
 
 /** Each row of the one with each of the other. */
-export function product(left: Relation, right: Relation): Relation {
+export function readProduct(left: Relation, right: Relation): Relation {
   return {
     rows: allOf(left.rows, right.rows),
     columns: [...left.columns, ...right.columns],
@@ -216,31 +219,33 @@ function guardOf(left: Relation, right: Relation, ...more: readonly Bound[]): Ro
 }
 
 /** UNION ALL: a row is known when it is on its side. Columns that are not known on one side are not known. */
-export function united(reading: Reading, left: Relation, right: Relation): Relation {
-  return merged(reading, [timely(reading, left), timely(reading, right)])
+export function readUnion(reading: Reading, left: Relation, right: Relation): Relation {
+  return mergeSides(reading, [boundByColumns(reading, left), boundByColumns(reading, right)])
 }
 
 /** EXCEPT and INTERSECT compare whole rows: equal ones have equal instants, and all of their columns count. */
-export function compared(reading: Reading, left: Relation, right: Relation): Relation {
+export function readExceptOrIntersect(reading: Reading, left: Relation, right: Relation): Relation {
   const whole = (side: Relation): Relation => ({ ...side, rows: allOf(side.rows, boundOf(reading, side.columns)) })
-  const all = merged(reading, [whole(left), whole(right)])
-  return isObstacle(all.rows) ? lost(all.rows, all.columns) : all
+  const all = mergeSides(reading, [whole(left), whole(right)])
+  return isObstacle(all.rows) ? neverKnown(all.rows, all.columns) : all
 }
 
 /** Rows of a side, known together with those of their columns that are ever known. */
-function timely(reading: Reading, side: Relation): Relation {
+function boundByColumns(reading: Reading, side: Relation): Relation {
   const bounds = side.columns.map((id) => boundOf(reading, [id])).filter((bound) => !isObstacle(bound))
   return { ...side, rows: allOf(side.rows, ...bounds) }
 }
 
 /** The columns of both sides as one, by their places, with what is true of them on either side. */
-function merged(reading: Reading, sides: readonly [Relation, Relation]): Relation {
+function mergeSides(reading: Reading, sides: readonly [Relation, Relation]): Relation {
   const { values } = reading
   const [left, right] = sides
   const columns = left.columns.map((id, at) => {
     const bound = boundOf(reading, [id, ...right.columns.slice(at, at + 1)])
     const { text, type } = valueOf(values, id)
-    return addValue(values, text, type, isObstacle(bound) ? bound : always)
+    const column = addValue(values, text, type, isObstacle(bound) ? bound : always)
+    inheritOrigin(reading, column, [id, ...right.columns.slice(at, at + 1)])
+    return column
   })
   const holds = (i: number, j: number): boolean =>
     sides.every(({ columns: own, facts }) => isNotLater(values, facts, own[i] ?? -1, own[j] ?? -1))
@@ -248,12 +253,17 @@ function merged(reading: Reading, sides: readonly [Relation, Relation]): Relatio
     columns.flatMap((other, j): Fact[] => (i !== j && holds(i, j) ? [[one, other]] : [])),
   )
   const present = columns.filter((_, at) => sides.every((side) => side.present.has(side.columns[at] ?? -1)))
-  const all = { ...steady(columns), present: new Set(present) }
+  const all = { ...alwaysKnown(columns), present: new Set(present) }
   const known = allOf(...sides.map(({ rows }) => rows))
   if (isObstacle(known) || known.size === 0) return { ...all, rows: known, facts }
   // A row is known at an instant of its own side, which is never later than the columns that bound it on both.
   const names = new Set([...known].map((id) => nameOf(reading, id)))
   const instant = addValue(values, [...names].join(' or '), 'TIMESTAMP WITH TIME ZONE', always)
+  // An instant that is computed from rows of the text on both sides is that of its own side.
+  for (const id of columns) {
+    const [first, ...others] = reading.origins.get(id) ?? []
+    if (first !== undefined) reading.origins.set(id, new Set([first, ...others, { ...first, clock: instant }]))
+  }
   const bounding = columns.flatMap((one, at): Fact[] =>
     sides.every(
       ({ rows, columns: own, facts: told }) =>

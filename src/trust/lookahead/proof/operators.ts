@@ -1,95 +1,109 @@
 import { boundText, numberIn, numberOf, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { factsIf, scopeOf, valueIn } from './expressions.ts'
-import { distinct, grouped, isForward, windowed } from './groups.ts'
-import { compared, joined, product, united } from './joins.ts'
-import { boundOf, nameOf, type Reading, type Relation, steady, toldBy, lost } from './relations.ts'
+import { readDistinct, readGroups, isForward, readWindows } from './groups.ts'
+import { readExceptOrIntersect, readJoin, readProduct, readUnion } from './joins.ts'
+import {
+  boundOf,
+  inheritOrigin,
+  neverKnown,
+  nameOf,
+  originOf,
+  type Reading,
+  type Relation,
+  alwaysKnown,
+  textRows,
+  coveringInstants,
+} from './relations.ts'
 import { addValue, allOf, always, type Id, isObstacle, type Obstacle } from './values.ts'
-import { scanned } from './tables.ts'
+import { readScan } from './tables.ts'
 
 /** A plan that repeats a CTE within a CTE again and again is not gone through to the end. */
 const mostOperators = 5000
 
-/** What is known of the rows of an operator, from what is known of the rows below it. */
+/** Relation of an operator, from the relations below it. */
 export function relationOf(reading: Reading, node: Node): Relation {
   reading.visited++
   if (reading.visited > mostOperators)
-    return lost({ what: 'the plan', why: `it has more than ${mostOperators} operators` }, [])
+    return neverKnown({ what: 'the plan', why: `it has more than ${mostOperators} operators` }, [])
   const kind = word(node, 'type')
   if (kind === 'LOGICAL_MATERIALIZED_CTE') {
     const [definition, body] = parts(node, 'children')
-    if (definition === undefined || body === undefined) return lost(unknown(kind), [])
+    if (definition === undefined || body === undefined) return neverKnown(noRuleFor(kind), [])
     reading.ctes.set(numberIn(node, 'table_index'), definition)
     return relationOf(reading, body)
   }
   const below = parts(node, 'children').map((child) => relationOf(reading, child))
   const [first, second] = below
-  if (first === undefined) return leaf(reading, node)
-  if (second === undefined) return singles[kind]?.(reading, node, first) ?? lost(unknown(kind), first.columns)
-  if (below.length > 2) return lost(unknown(kind), first.columns)
-  return doubles[kind]?.(reading, node, first, second) ?? lost(unknown(kind), [...first.columns, ...second.columns])
+  if (first === undefined) return readLeaf(reading, node)
+  if (second === undefined) return singles[kind]?.(reading, node, first) ?? neverKnown(noRuleFor(kind), first.columns)
+  if (below.length > 2) return neverKnown(noRuleFor(kind), first.columns)
+  return (
+    doubles[kind]?.(reading, node, first, second) ?? neverKnown(noRuleFor(kind), [...first.columns, ...second.columns])
+  )
 }
 
-/** What stands over two relations. */
+/** Rules of operators over two relations. */
 const doubles: Readonly<Record<string, (reading: Reading, node: Node, left: Relation, right: Relation) => Relation>> = {
-  LOGICAL_COMPARISON_JOIN: joined,
-  LOGICAL_ANY_JOIN: joined,
-  LOGICAL_ASOF_JOIN: joined,
-  LOGICAL_DELIM_JOIN: joined,
-  LOGICAL_CROSS_PRODUCT: (_reading, _node, left, right) => product(left, right),
-  LOGICAL_UNION: (reading, _, left, right) => united(reading, left, right),
-  LOGICAL_EXCEPT: (reading, _, left, right) => compared(reading, left, right),
-  LOGICAL_INTERSECT: (reading, _, left, right) => compared(reading, left, right),
+  LOGICAL_COMPARISON_JOIN: readJoin,
+  LOGICAL_ANY_JOIN: readJoin,
+  LOGICAL_ASOF_JOIN: readJoin,
+  LOGICAL_DELIM_JOIN: readJoin,
+  LOGICAL_CROSS_PRODUCT: (_reading, _node, left, right) => readProduct(left, right),
+  LOGICAL_UNION: (reading, _, left, right) => readUnion(reading, left, right),
+  LOGICAL_EXCEPT: (reading, _, left, right) => readExceptOrIntersect(reading, left, right),
+  LOGICAL_INTERSECT: (reading, _, left, right) => readExceptOrIntersect(reading, left, right),
 }
 
-function unknown(kind: string): Obstacle {
+function noRuleFor(kind: string): Obstacle {
   const name = kind.replace('LOGICAL_', '').replaceAll('_', ' ')
   if (kind === 'LOGICAL_RECURSIVE_CTE')
     return { what: 'WITH RECURSIVE', why: 'how often it goes round depends on its rows' }
   return { what: name, why: kind === 'LOGICAL_SAMPLE' ? 'it draws rows by chance' : 'no rule is known for it' }
 }
 
-function leaf(reading: Reading, node: Node): Relation {
+function readLeaf(reading: Reading, node: Node): Relation {
   const column = (type: string, n: number): Id => addValue(reading.values, `column ${n + 1}`, type, always)
   switch (word(node, 'type')) {
     case 'LOGICAL_GET':
-      return scanned(reading, node)
+      return readScan(reading, node)
     case 'LOGICAL_CTE_REF': {
       const definition = reading.ctes.get(numberIn(node, 'cte_index'))
-      if (definition === undefined || node['is_recurring'] === true) return lost(unknown('LOGICAL_RECURSIVE_CTE'), [])
+      if (definition === undefined || node['is_recurring'] === true)
+        return neverKnown(noRuleFor('LOGICAL_RECURSIVE_CTE'), [])
       return { ...relationOf(reading, definition), order: undefined }
     }
     // Every tuple that a correlated subquery may be asked for: the join with its own rows leaves those that are there.
     case 'LOGICAL_DELIM_GET':
-      return steady(parts(node, 'chunk_types').map((type, n) => column(word(type, 'id'), n)))
+      return alwaysKnown(parts(node, 'chunk_types').map((type, n) => column(word(type, 'id'), n)))
     case 'LOGICAL_DUMMY_SCAN':
-      return steady([column('INTEGER', 0)])
+      return alwaysKnown([column('INTEGER', 0)])
     case 'LOGICAL_EMPTY_RESULT':
-      return steady(parts(node, 'return_types').map((type, n) => column(word(type, 'id'), n)))
+      return alwaysKnown(parts(node, 'return_types').map((type, n) => column(word(type, 'id'), n)))
     default:
-      return lost(unknown(word(node, 'type')), [])
+      return neverKnown(noRuleFor(word(node, 'type')), [])
   }
 }
 
-/** What stands over one relation. */
+/** Rules of operators over one relation. */
 const singles: Readonly<Record<string, (reading: Reading, node: Node, child: Relation) => Relation>> = {
-  LOGICAL_PROJECTION: projected,
-  LOGICAL_FILTER: filtered,
-  LOGICAL_AGGREGATE_AND_GROUP_BY: grouped,
-  LOGICAL_WINDOW: windowed,
-  LOGICAL_DISTINCT: distinct,
-  LOGICAL_ORDER_BY: ordered,
-  LOGICAL_LIMIT: limited,
-  LOGICAL_UNNEST: unnested,
-  LOGICAL_EXPRESSION_GET: listed,
+  LOGICAL_PROJECTION: readProjection,
+  LOGICAL_FILTER: readFilter,
+  LOGICAL_AGGREGATE_AND_GROUP_BY: readGroups,
+  LOGICAL_WINDOW: readWindows,
+  LOGICAL_DISTINCT: readDistinct,
+  LOGICAL_ORDER_BY: readOrder,
+  LOGICAL_LIMIT: readLimit,
+  LOGICAL_UNNEST: readUnnest,
+  LOGICAL_EXPRESSION_GET: readValues,
 }
 
-function projected(reading: Reading, node: Node, child: Relation): Relation {
+function readProjection(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const columns = parts(node, 'expressions').map((one) => valueIn(reading, one, scope))
   return { ...child, columns, facts: scope.facts }
 }
 
-function filtered(reading: Reading, node: Node, child: Relation): Relation {
+function readFilter(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   let [rows, guard] = [child.rows, child.guard]
   const present = new Set(child.present)
@@ -110,8 +124,9 @@ function filtered(reading: Reading, node: Node, child: Relation): Relation {
   return { ...child, rows, columns, facts: scope.facts, present, guard }
 }
 
-function ordered(reading: Reading, node: Node, child: Relation): Relation {
-  if (says(node, 'projections') || says(node, 'projection_map')) return lost(unknown('LOGICAL_ORDER_BY'), child.columns)
+function readOrder(reading: Reading, node: Node, child: Relation): Relation {
+  if (says(node, 'projections') || says(node, 'projection_map'))
+    return neverKnown(noRuleFor('LOGICAL_ORDER_BY'), child.columns)
   const scope = scopeOf(child)
   const ids = parts(node, 'orders').map((one) => valueIn(reading, part(one, 'expression'), scope))
   const [first] = ids
@@ -120,34 +135,37 @@ function ordered(reading: Reading, node: Node, child: Relation): Relation {
 }
 
 /** The first rows of an order by time are known when the last of them is; the last ones, and a share, when all are. */
-function limited(reading: Reading, node: Node, child: Relation): Relation {
+function readLimit(reading: Reading, node: Node, child: Relation): Relation {
   const { order, columns } = child
   const bound = allOf(child.rows, boundOf(reading, order?.ids ?? []))
-  if (isObstacle(bound)) return lost(bound, columns)
+  if (isObstacle(bound)) return neverKnown(bound, columns)
   const fixed = ['limit_val', 'offset_val'].every((name) =>
     /^(?:CONSTANT_VALUE|UNSET)$/.test(word(part(node, name), 'type')),
   )
   const share = word(part(node, 'limit_val'), 'type') === 'CONSTANT_PERCENTAGE'
-  if (!fixed && !share) return lost({ what: 'LIMIT', why: 'how many rows it takes is computed' }, columns)
+  if (!fixed && !share) return neverKnown({ what: 'LIMIT', why: 'how many rows it takes is computed' }, columns)
   reading.choices.add('LIMIT')
   if (bound.size === 0) return { ...child, guard: undefined }
   const candidates = order?.forward === true && fixed ? order.ids.slice(0, 1) : []
-  const rows = toldBy(reading, child.facts, bound, candidates, (uncovered) => ({
+  const rows = coveringInstants(reading, child.facts, bound, candidates, (uncovered) => ({
     what: 'LIMIT',
     why: `rows that become known later may take the place of others: the order does not bound ${nameOf(reading, uncovered)}`,
   }))
-  return isObstacle(rows) ? lost(rows, columns) : { ...child, rows, guard: undefined }
+  return isObstacle(rows) ? neverKnown(rows, columns) : { ...child, rows, guard: undefined }
 }
 
-function unnested(reading: Reading, node: Node, child: Relation): Relation {
+function readUnnest(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const lists = parts(node, 'expressions').map((one) => valueIn(reading, one, scope))
   const bound = boundOf(reading, lists)
   const types = parts(node, 'expressions').map((one) => typeOf(one))
   const made = types.map((type) => addValue(reading.values, 'an element', type, always))
+  const origin = originOf(reading, lists)
+  const inText = origin?.size === 0 ? textRows(reading, node, made) : alwaysKnown(made)
+  if (origin !== undefined && origin.size > 0) for (const id of made) inheritOrigin(reading, id, lists)
   return {
     ...child,
-    rows: allOf(child.rows, bound),
+    rows: allOf(child.rows, bound, inText.rows),
     columns: [...child.columns, ...made],
     facts: scope.facts,
     guard: undefined,
@@ -155,16 +173,19 @@ function unnested(reading: Reading, node: Node, child: Relation): Relation {
 }
 
 /** Whether an expression is a constant other than NULL. */
-const isSaid = (node: Node): boolean => boundText(node) !== undefined || !Number.isNaN(numberOf(node))
+const isConstantValue = (node: Node): boolean => boundText(node) !== undefined || !Number.isNaN(numberOf(node))
 
 /** VALUES. */
-function listed(reading: Reading, node: Node, child: Relation): Relation {
+function readValues(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const held = node['expressions']
   const rows = Array.isArray(held) ? held.filter((row): row is readonly Node[] => Array.isArray(row)) : []
   const ids = rows.flatMap((row) => row.map((one) => valueIn(reading, one, scope)))
   const types = parts(node, 'expr_types').map((type) => word(type, 'id'))
   const columns = types.map((type, n) => addValue(reading.values, `column ${n + 1}`, type, always))
-  const present = columns.filter((_, n) => rows.every((row) => row[n] !== undefined && isSaid(row[n])))
-  return { ...steady(columns), present: new Set(present), rows: allOf(child.rows, boundOf(reading, ids)) }
+  const present = columns.filter((_, n) => rows.every((row) => row[n] !== undefined && isConstantValue(row[n])))
+  // One row is a parameter, and no calendar.
+  const inText = rows.length > 1 && originOf(reading, ids)?.size === 0
+  const made = inText ? textRows(reading, node, columns) : alwaysKnown(columns)
+  return { ...made, present: new Set(present), rows: allOf(child.rows, boundOf(reading, ids), made.rows) }
 }

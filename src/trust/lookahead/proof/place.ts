@@ -11,7 +11,7 @@ import { endOf } from './groups.ts'
  */
 
 /**
- * Where an obstacle stands in a query, in characters from its beginning; null where that is not known. Rows that come too
+ * Place of an obstacle in a query, in characters from its beginning; null if it is not known. Rows that come too
  * early are told where the column with their instant is selected.
  */
 export function placeOf(sql: string, statements: readonly Node[], { what }: Obstacle, ts = ''): number | null {
@@ -31,10 +31,10 @@ function places(sql: string, all: readonly Node[], what: string, ts: string): re
   return at(call === undefined ? named(all, what) : called(all, call, what))
 }
 
-/** What an obstacle is called that is no part of the text. */
+/** Name of an obstacle that is no part of the text. */
 export const wholeRow = 'a row of the result'
 
-/** What is told by the word that it is written with. */
+/** Obstacles that are found by their keyword. */
 const keywords = /^(?:WITH )?(GROUP(?:ING)?|DISTINCT|LIMIT|RECURSIVE)\b/
 
 function tokensOf(sql: string, pattern: RegExp): readonly number[] {
@@ -67,7 +67,7 @@ function called(all: readonly Node[], name: string, what: string): readonly Node
   return over.length > 1 && told ? same : over
 }
 
-/** What a frame says beside the names of its columns. */
+/** Removes the names of columns from the text of a frame. */
 const bare = [/(PARTITION BY|ORDER BY) .*?(?= ORDER BY | to |$)/g, '$1'] as const
 
 /** Frame of a call in the text, as the plan spells it; null if the call is not a window function. */

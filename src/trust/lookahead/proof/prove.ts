@@ -7,7 +7,7 @@ import { isPure } from './functions.ts'
 import { type Node, word } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
-import { boundOf, named, nameOf, type Reading } from './relations.ts'
+import { boundOf, boundNames, nameOf, type Reading, type Relation } from './relations.ts'
 import {
   type Bound,
   type Fact,
@@ -43,7 +43,7 @@ interface Claim {
   readonly sql: string
   readonly ts: string
   readonly labels: readonly string[]
-  /** What the views and macros are told to assume: nothing unless said. */
+  /** Assumptions of the views and macros; none by default. */
   readonly settings?: ReadonlySet<Assumption>
   /** Whether points of the lake may have several vintages. */
   readonly revised?: boolean
@@ -54,7 +54,7 @@ interface Claim {
 /** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
 export async function argueFromPlan(session: Engine, claim: Claim): Promise<PlanArgument> {
   const tree = await parsedSql(session, claim.sql)
-  if ('error' in tree) return stopped({ what: 'the query', why: 'its text is not one SELECT' })
+  if ('error' in tree) return unprovedBy({ what: 'the query', why: 'its text is not one SELECT' })
   const { proved, chain, unproved } = await argueParsed(session, claim, tree.statements)
   const at = unproved && placeOf(claim.sql, tree.statements, unproved, claim.ts)
   return { proved, chain, unproved: unproved && { ...unproved, at } }
@@ -63,17 +63,17 @@ export async function argueFromPlan(session: Engine, claim: Claim): Promise<Plan
 async function argueParsed(session: Engine, claim: Claim, statements: readonly Node[]): Promise<PlanArgument> {
   const strange = [...callsIn(statements)].find(({ name }) => !isPure(name))
   if (strange !== undefined)
-    return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
+    return unprovedBy({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
   const settings = await settingsIn(session)
   const revised = await mayBeRevised(session)
   const own = new Map((await ownRelations(session)).map((one) => [lowerName(one.name), one]))
   const shadow = await openShadow(session, settings, [...own.values()])
   try {
     const plan = await planOf(shadow, claim.sql)
-    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, { ...claim, settings, revised, own })
+    return 'why' in plan ? unprovedBy(plan) : argue(plan.plan, plan.names, { ...claim, settings, revised, own })
   } catch (error) {
     const [line = ''] = error instanceof Error ? error.message.split('\n') : []
-    return stopped({ what: 'the plan of the query', why: line })
+    return unprovedBy({ what: 'the plan of the query', why: line })
   } finally {
     shadow.close()
   }
@@ -106,7 +106,7 @@ export async function planOf(
   return { plan: told.plan, names: columns.map(({ name }) => name) }
 }
 
-function stopped(unproved: Obstacle): PlanArgument {
+function unprovedBy(unproved: Obstacle): PlanArgument {
   return { proved: false, chain: [], unproved: { ...unproved, at: null } }
 }
 
@@ -116,25 +116,15 @@ export function argue(
   names: readonly string[],
   { ts, labels, settings = new Set(), revised = false, own = new Map() }: Omit<Claim, 'sql'>,
 ): PlanArgument {
-  const reading: Reading = {
-    settings,
-    revised,
-    own,
-    values: noValues(),
-    ctes: new Map(),
-    reasons: new Set(),
-    choices: new Set(),
-    late: new Map(),
-    visited: 0,
-  }
   const strange = strangeWord(plan)
   if (strange !== undefined)
-    return stopped({ what: 'the plan of the query', why: `it says ${strange}, for which no rule is known` })
-  const all = relationOf(reading, inOneDialect(plan))
+    return unprovedBy({ what: 'the plan of the query', why: `it says ${strange}, for which no rule is known` })
+  const { reading, all } = readPlan(inOneDialect(plan), { settings, revised, own })
   const at = all.columns[placeOfColumn(names, ts)]
   if (at === undefined || all.columns.length !== names.length)
-    return stopped({ what: ts, why: 'no column of this name has the instant of a row' })
-  if (!isInstant(valueOf(reading.values, at).type)) return stopped({ what: ts, why: 'it is not an instant or a date' })
+    return unprovedBy({ what: ts, why: 'no column of this name has the instant of a row' })
+  if (!isInstant(valueOf(reading.values, at).type))
+    return unprovedBy({ what: ts, why: 'it is not an instant or a date' })
   const places = new Set(labels.map((label) => placeOfColumn(names, label)))
   const compared = all.columns.filter((_, n) => !places.has(n))
   const later = lateness(reading, all.facts, allOf(all.rows), at, wholeRow)
@@ -144,8 +134,32 @@ export function argue(
   const assumed = [...reading.choices].map(
     (one) => `assumed: ${one} takes one of equal values, or its rows in one order`,
   )
-  const last = `the result: each row and value is known at ${ts}${isObstacle(all.rows) ? '' : ` (${named(reading, all.rows)})`}`
+  const last = `the result: each row and value is known at ${ts}${isObstacle(all.rows) ? '' : ` (${boundNames(reading, all.rows)})`}`
   return { proved: true, chain: [...reading.reasons, last, ...assumed], unproved: null }
+}
+
+/** Reads a plan until no more rows of the text turn out to be a calendar: what stands below them was read before that was known. */
+function readPlan(
+  plan: Node,
+  lake: Pick<Reading, 'settings' | 'revised' | 'own'>,
+): { readonly reading: Reading; readonly all: Relation } {
+  const calendars = new Set<Node>()
+  for (;;) {
+    const before = calendars.size
+    const reading: Reading = {
+      ...lake,
+      values: noValues(),
+      ctes: new Map(),
+      reasons: new Set(),
+      choices: new Set(),
+      origins: new Map(),
+      calendars,
+      late: new Map(),
+      visited: 0,
+    }
+    const all = relationOf(reading, plan)
+    if (calendars.size === before) return { reading, all }
+  }
 }
 
 /** The place of a column of the result: the one that is spelled so, else the one that SQL takes for it; -1 for none. */

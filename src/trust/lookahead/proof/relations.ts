@@ -3,12 +3,14 @@ import type { OwnRelation } from '../own-files.ts'
 import type { Node } from './nodes.ts'
 import {
   type PlanValues,
+  addValue,
   allOf,
   always,
   type Bound,
   coveredBy,
   type Fact,
   type Id,
+  isInstant,
   isObstacle,
   type Obstacle,
   valueOf,
@@ -22,7 +24,7 @@ interface Order {
 }
 
 /**
- * What is known of the rows of an operator. For every lake and every instant T: its rows of which all instants in `rows`,
+ * Rows of an operator and when they are known. For every lake and every instant T: its rows of which all instants in `rows`,
  * and in the bounds of the columns that one looks at, are not later than T, are the same on the lake cut at T.
  */
 export interface Relation {
@@ -44,18 +46,26 @@ export interface RowGuard {
 }
 
 /** Rows that are always known. */
-export function steady(columns: readonly Id[]): Relation {
+export function alwaysKnown(columns: readonly Id[]): Relation {
   return { rows: always, columns, facts: [], present: new Set(), order: undefined, guard: undefined }
 }
 
 /** Rows that are not known at all, and their columns neither. */
-export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
-  return { ...steady(columns), rows: obstacle }
+export function neverKnown(obstacle: Obstacle, columns: readonly Id[]): Relation {
+  return { ...alwaysKnown(columns), rows: obstacle }
 }
 
-/** What a proof reads and writes down while it goes through a plan. */
+/** Rows that stand in the text of a query: VALUES, a series, a list of constants. They have no column with an instant. */
+export interface TextRows {
+  /** The node of the plan that makes them. */
+  readonly node: Node
+  /** Stands for the instant that is computed from a row. */
+  readonly clock: Id
+}
+
+/** State of a proof while it goes through a plan. */
 export interface Reading {
-  /** What the views and macros are told to assume. */
+  /** Assumptions of the views and macros. */
   readonly settings: ReadonlySet<Assumption>
   /** Whether points of the lake may have several vintages. */
   readonly revised: boolean
@@ -65,11 +75,45 @@ export interface Reading {
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */
   readonly reasons: Set<string>
-  /** What was assumed of the query. */
+  /** Choices that are left to the engine, such as `LIMIT` without a full order. */
   readonly choices: Set<string>
+  /** The rows of the text from which a value is computed with constants alone; empty for a constant, missing for any other. */
+  readonly origins: Map<Id, ReadonlySet<TextRows>>
+  /** Nodes whose rows of the text are a calendar, because an instant is computed from them. */
+  readonly calendars: Set<Node>
   /** Why something is known at a constant instant only. */
   readonly late: Map<Id, Obstacle>
   visited: number
+}
+
+/**
+ * Rows that stand in the text. If they have an instant, or one is computed from them, they are a calendar, whose rows are known
+ * at their instant: how many come later tells of the future.
+ */
+export function textRows(reading: Reading, node: Node, columns: readonly Id[]): Relation {
+  const instants = columns.filter((id) => isInstant(valueOf(reading.values, id).type))
+  const instant = instants.find((id) => nameOf(reading, id) === 'ts') ?? instants[0]
+  if (instant !== undefined) return { ...alwaysKnown(columns), rows: new Set([instant]) }
+  const clock = addValue(reading.values, 'the instant computed from it', 'TIMESTAMP WITH TIME ZONE', always)
+  for (const id of columns) reading.origins.set(id, new Set([{ node, clock }]))
+  return { ...alwaysKnown(columns), rows: reading.calendars.has(node) ? new Set([clock]) : always }
+}
+
+/** Rows of the text from which all of these values are computed with constants alone; undefined if one of them is not. */
+export function originOf({ origins }: Reading, ids: readonly Id[]): ReadonlySet<TextRows> | undefined {
+  const all = new Set<TextRows>()
+  for (const id of ids) {
+    const found = origins.get(id)
+    if (found === undefined) return undefined
+    for (const one of found) all.add(one)
+  }
+  return all
+}
+
+/** Gives a value the origin of others. */
+export function inheritOrigin(reading: Reading, id: Id, from: readonly Id[]): void {
+  const origin = originOf(reading, from)
+  if (origin !== undefined) reading.origins.set(id, origin)
 }
 
 /** The name of a value in a sentence. */
@@ -82,8 +126,8 @@ export function boundOf({ values }: Reading, ids: readonly Id[]): Bound {
   return allOf(...ids.map((id) => valueOf(values, id).bound))
 }
 
-/** These values by name, the latest of which counts. */
-export function named(reading: Reading, bound: ReadonlySet<Id>): string {
+/** Names of the values of a bound, the latest of which counts. */
+export function boundNames(reading: Reading, bound: ReadonlySet<Id>): string {
   const names = [...new Set([...bound].map((id) => nameOf(reading, id)))]
   return names.length === 0 ? 'always' : names.join(' and ')
 }
@@ -92,7 +136,7 @@ export function named(reading: Reading, bound: ReadonlySet<Id>): string {
  * The instants among the candidates, or constants, at which everything of a bound is known, else the obstacle for the
  * instant that nothing covers. What is known at a constant alone is remembered with that obstacle.
  */
-export function toldBy(
+export function coveringInstants(
   reading: Reading,
   facts: readonly Fact[],
   needed: Bound,

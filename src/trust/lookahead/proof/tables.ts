@@ -1,13 +1,13 @@
 import { type Node, part, parts, says, word } from './nodes.ts'
-import { type Reading, type Relation, steady, lost } from './relations.ts'
+import { type Reading, type Relation, alwaysKnown, neverKnown, textRows } from './relations.ts'
 import { addValue, always, type Bound, isInstant, type Obstacle } from './values.ts'
 import { Engine, lowerName, quoteName } from '../../../lake/store/engine.ts'
 import type { Columns } from '../../../lake/store/parquet.ts'
-import type { OwnRelation } from '../own-files.ts'
+import { decisionColumn, type OwnRelation } from '../own-files.ts'
 import type { Assumption } from '../assumed.ts'
 import { closing } from '../../../query/lake.ts'
 
-/** What is known of the rows of a view of the lake. */
+/** Clock and columns of a view of the lake. */
 interface TableLabel {
   /** The instant of a row from which on it is known; null: always, the same on every cut. */
   readonly clock: string | null
@@ -19,7 +19,7 @@ interface TableLabel {
   readonly present?: readonly string[]
   /** Only rows of which this column is true are known at `clock`. */
   readonly guard?: string
-  /** Of revisable series a row gives way to the next vintage of its point: then it is known at no instant. */
+  /** Set if a row of a revisable series gives way to the next vintage of its point: then it is known at no instant. */
   readonly revised?: true
 }
 
@@ -33,7 +33,7 @@ export const tableLabels: Readonly<Record<string, TableLabel>> = {
   price_usd: ofLast,
   vintages: ofPoints,
   proof_points: ofPoints,
-  proof_calendar: { clock: null, present: ['ts'] },
+  proof_calendar: { clock: 'ts', present: ['ts'] },
   proof_versions: { clock: '_pit_since', until: ['_pit_ended'], present: ['valid_from', '_pit_since', '_pit_ended'] },
   proof_coarse: { ...ofLast, guard: 'complete' },
   endpoints: { clock: null },
@@ -49,7 +49,7 @@ const ofHistory: TableLabel = {
   present: ['id', 'valid_from', 'valid_to'],
 }
 
-/** What is known of the rows of a table; undefined where its rows are dated for nobody. */
+/** Label of a table; undefined if its rows are not dated. */
 export function labelOf(schema: string, table: string): TableLabel | undefined {
   if (schema === 'history') return ofHistory
   return schema === 'main' && Object.hasOwn(tableLabels, table) ? tableLabels[table] : undefined
@@ -58,10 +58,17 @@ export function labelOf(schema: string, table: string): TableLabel | undefined {
 /** Schema of the shadow catalogue in which the tables of user data stand. */
 const ownSchema = 'own_files'
 
-/** What is known of rows of the user's: dated by their clock, or given. Undefined where the clock is no instant as it stands. */
+/**
+ * Label of user data: dated by their clock, or decisions dated by `ts`, or given. Undefined if the type of the clock is no
+ * instant.
+ */
 function labelOfOwn({ columns, clock }: OwnRelation): TableLabel | undefined {
-  const type = columns.find(({ name }) => name === clock)?.type
-  return type === undefined || isInstant(type) ? { clock } : undefined
+  const typeOf = (column: string | null | undefined): string | undefined =>
+    columns.find(({ name }) => name === column)?.type
+  const type = typeOf(clock)
+  if (type !== undefined) return isInstant(type) ? { clock } : undefined
+  const decision = decisionColumn(columns)
+  return { clock: decision !== undefined && isInstant(typeOf(decision) ?? '') ? decision : null }
 }
 
 function unreadClock({ name, clock }: OwnRelation): Obstacle {
@@ -69,7 +76,7 @@ function unreadClock({ name, clock }: OwnRelation): Obstacle {
 }
 
 /** The rows of a table of the shadow catalogue, or of a function that makes rows of constants. */
-export function scanned(reading: Reading, node: Node): Relation {
+export function readScan(reading: Reading, node: Node): Relation {
   const names = Array.isArray(node['names']) ? (node['names'] as readonly unknown[]).map(String) : []
   const types = parts(node, 'returned_types').map((type) => word(type, 'id'))
   const places = parts(node, 'column_indexes').map((one) => Number(one['index']))
@@ -83,14 +90,23 @@ export function scanned(reading: Reading, node: Node): Relation {
   const odd =
     says(node, 'projection_ids') || says(part(node, 'table_filters'), 'filters') || parts(node, 'children').length > 0
   if (odd || says(part(node, 'extra_info'), 'sample_options'))
-    return lost({ what: table || word(node, 'name'), why: 'it is read in a way for which no rule is known' }, made())
-  if (/^(?:range|generate_series)$/.test(word(node, 'name'))) return steady(made())
+    return neverKnown(
+      { what: table || word(node, 'name'), why: 'it is read in a way for which no rule is known' },
+      made(),
+    )
+  if (/^(?:range|generate_series)$/.test(word(node, 'name'))) {
+    const columns = made()
+    // Rows of which no column is read are counted all the same.
+    const counted = columns.length > 0 ? [] : [addValue(reading.values, names[0] ?? '', types[0] ?? '', always)]
+    return { ...textRows(reading, node, [...columns, ...counted]), columns }
+  }
   const own = word(about, 'schema') === ownSchema ? reading.own.get(lowerName(table)) : undefined
   const label =
     word(node, 'name') !== 'seq_scan' ? undefined : own ? labelOfOwn(own) : labelOf(word(about, 'schema'), table)
-  if (own !== undefined && label === undefined) return lost(unreadClock(own), made())
-  if (label === undefined) return lost(undated(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
-  if (label.revised && reading.revised) return lost(replaced(table), made())
+  if (own !== undefined && label === undefined) return neverKnown(unreadClock(own), made())
+  if (label === undefined)
+    return neverKnown(undatedObstacle(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
+  if (label.revised && reading.revised) return neverKnown(revisedObstacle(table), made())
   const { clock, until = [], later = [], present = [], guard } = label
   const ids = new Map(
     names.map((name, at) => {
@@ -103,23 +119,23 @@ export function scanned(reading: Reading, node: Node): Relation {
     ids.get(name ?? '') ?? addValue(reading.values, 'rowid', 'BIGINT', rowid)
   const rows: Bound = clock === null ? always : new Set([idOf(clock)])
   const columns = places.map((at) => idOf(names[at]))
-  const known = { ...steady(columns), present: new Set(present.flatMap((name) => ids.get(name) ?? [])) }
+  const known = { ...alwaysKnown(columns), present: new Set(present.flatMap((name) => ids.get(name) ?? [])) }
   const where = guard === undefined ? '' : ` where ${guard}`
   if (clock !== null)
     reading.reasons.add(
-      `${shownAs(table)}: a row is known at its ${shownClock(clock)}${where}${standIn(reading, table, clock, own !== undefined)}`,
+      `${shownTable(table)}: a row is known at its ${shownClock(clock)}${where}${assumptionText(reading, table, clock, own !== undefined)}`,
     )
   if (guard === undefined) return { ...known, rows }
   const why = `a row that lacks parts changes when they come; keep those that are ${guard}`
-  return { ...known, rows: { what: shownAs(table), why }, guard: { id: idOf(guard), rows } }
+  return { ...known, rows: { what: shownTable(table), why }, guard: { id: idOf(guard), rows } }
 }
 
 const rowid: Obstacle = { what: 'rowid', why: 'the place of a row depends on what came later' }
 
-function replaced(table: string): Obstacle {
+function revisedObstacle(table: string): Obstacle {
   const why =
     'in this lake a point may be revised, and its row gives way to the next vintage; pit_join and vintages tell what was known when'
-  return { what: shownAs(table), why }
+  return { what: shownTable(table), why }
 }
 
 /** Whether points of a lake may have several vintages: then its view gives the last. */
@@ -131,7 +147,7 @@ export async function mayBeRevised(session: Engine): Promise<boolean> {
   return row?.last === true
 }
 
-function undated(schema: string, table: string): Obstacle {
+function undatedObstacle(schema: string, table: string): Obstacle {
   const name = schema === 'main' || schema === '' ? table : `${schema}.${table}`
   return { what: name, why: 'it shows a state as it is now, whose rows are not dated one by one' }
 }
@@ -141,8 +157,8 @@ function shownClock(name: string): string {
   return name === '_pit_since' ? 'valid_from' : name
 }
 
-/** What counts as known earlier by a setting. */
-function standIn({ settings }: Reading, table: string, clock: string, isOwn: boolean): string {
+/** Words for data that count as known earlier by a setting; empty if there are none. */
+function assumptionText({ settings }: Reading, table: string, clock: string, isOwn: boolean): string {
   if (table === 'proof_versions' && settings.has('registry_backfill'))
     return ', before the first snapshot assumed to be what that says'
   return clock === 'available_at' && settings.has('backfill') && !isOwn
@@ -151,12 +167,13 @@ function standIn({ settings }: Reading, table: string, clock: string, isOwn: boo
 }
 
 const shownNames: Readonly<Record<string, string>> = {
+  proof_calendar: 'calendar',
   proof_points: 'the lake’s joins',
   proof_versions: 'pit_universe',
   proof_coarse: 'resample',
 }
 
-function shownAs(table: string): string {
+function shownTable(table: string): string {
   return shownNames[table] ?? table
 }
 
@@ -175,7 +192,7 @@ const product = 'product_id, name, symbol, isin, status, issuer_id, asset_id'
 const contract = 'id VARCHAR, chain_id VARCHAR, address VARCHAR, status VARCHAR, verification_status VARCHAR'
 const state = `${product}, issuer_name, issuer_status, jurisdiction, asset_name, asset_class, ticker`
 
-/** What a join finds for a decision: points that were known by then. */
+/** SQL of the points that a join finds for a decision: those known by then. */
 function joinOf(metric: string): string {
   return `LEFT JOIN proof_points AS p ON p.available_at <= yours.ts AND p.asset = CAST(yours.asset AS VARCHAR)
     AND p.metric = ${metric} AND p.asked IS NOT DISTINCT FROM ${asked}`

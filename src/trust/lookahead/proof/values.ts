@@ -1,7 +1,7 @@
 /** A value that every row of a relation has: a column, an expression over columns, or a constant. */
 export type Id = number
 
-/** What stands in the way of a proof: the expression or operator, and why. */
+/** Obstacle to a proof: the expression or operator, and the reason. */
 export interface Obstacle {
   readonly what: string
   readonly why: string
@@ -10,17 +10,17 @@ export interface Obstacle {
 /** From when on something of a row is known: the latest of these instants of the row (none: always); or nobody can say. */
 export type Bound = ReadonlySet<Id> | Obstacle
 
-/** What is always known. */
+/** Bound of data that are always known. */
 export const always: ReadonlySet<Id> = new Set()
 
-/** What is known of a value. */
+/** A value of a plan: its text, its type and its bound. */
 interface Value {
   readonly text: string
   readonly type: string
   readonly bound: Bound
   /** The end of a version: told when the next one came, and later than the cut until then. */
   readonly until: boolean
-  /** Of a constant instant: microseconds, NaN where its text was not read. */
+  /** Microseconds of a constant instant, NaN if its text was not read; undefined for any other value. */
   readonly instant: number | undefined
 }
 
@@ -116,6 +116,9 @@ function constantsOf(values: PlanValues): readonly Id[] {
   return values.list.flatMap(({ instant }, id) => (instant === undefined ? [] : [id]))
 }
 
+/** Instants that cover a bound, or the first of its instants that none covers. */
+type Coverage = { readonly by: ReadonlySet<Id> } | { readonly uncovered: Id }
+
 /**
  * Instants among the candidates, or constants, of which each instant of a bound is never later than one. Where there are
  * several the earliest is taken. An instant that none covers is what the answer names instead.
@@ -125,7 +128,7 @@ export function coveredBy(
   facts: readonly Fact[],
   bound: ReadonlySet<Id>,
   candidates: readonly Id[],
-) {
+): Coverage {
   const by = new Set<Id>()
   for (const id of bound) {
     const later = notBefore(values, facts, id)

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { jsonOf } from '../../base/json.ts'
+import { isWritable, realDisk } from '../store/disk.ts'
+import { textOf } from '../store/files.ts'
+import { inLake, places } from '../store/layout.ts'
+import { type Lag, lagOf } from './derived.ts'
+import { sha256 } from './entry.ts'
+import type { Ledger } from './ledger.ts'
+
+const pageShape = z.object({
+  /** What it is called, in the plural. */
+  name: z.string(),
+  /** The file of it that names the version of the lake; absolute. */
+  file: z.string(),
+  /** The command that writes it again. */
+  remedy: z.string(),
+})
+
+/** A page that a command wrote outside the lake, as `pages.json` of the lake remembers it. */
+export type WrittenPage = z.infer<typeof pageShape>
+
+/** So many pages are remembered; those that were written last. */
+const mostPages = 20
+
+/** Remembers where a page was written. A lake that cannot be written to does not. */
+export async function rememberPage(root: string, page: WrittenPage): Promise<void> {
+  if (!isWritable(root)) return
+  const known = await readPages(root)
+  const pages = [...known.filter(({ file }) => file !== page.file), page].slice(-mostPages)
+  const text = `${JSON.stringify({ pages })}\n`
+  if (text === `${JSON.stringify({ pages: known })}\n`) return
+  const file = inLake(root, places.pages)
+  const part = `${file}.${sha256(page.file).slice(0, 8)}.part`
+  try {
+    await realDisk.write(part, text)
+    await realDisk.move(part, file)
+  } catch {
+    // The page is written; that a full disk or a second writer of the same page keeps it from being remembered ends nothing.
+  }
+}
+
+async function readPages(root: string): Promise<readonly WrittenPage[]> {
+  const text = await textOf(inLake(root, places.pages))
+  const read = z.object({ pages: z.array(pageShape) }).safeParse(text === undefined ? null : jsonOf(text))
+  return read.data?.pages ?? []
+}
+
+/** How a status page names the version of its lake in its head. */
+export const versionMeta = 'pitlake-version'
+
+const ofStatusPage = new RegExp(`<meta name="${versionMeta}" content="(\\d+)">`)
+const ofExport = z.object({ lake: z.object({ version: z.coerce.number().int().nonnegative() }) })
+
+/** The version that a page carries; null if there is no page of ours any more. */
+function versionIn(text: string): number | null {
+  const [, version] = ofStatusPage.exec(text) ?? []
+  return version === undefined ? (ofExport.safeParse(jsonOf(text)).data?.lake.version ?? null) : Number(version)
+}
+
+/** How far the pages that commands wrote are behind the lake, but for that in `except`. A page that is gone is behind nothing. */
+export async function lagsOfPages(ledger: Ledger, except?: string): Promise<readonly Lag[]> {
+  const { version: newest } = ledger.head()
+  const lags: Lag[] = []
+  for (const { name, file, remedy } of await readPages(ledger.root)) {
+    const text = file === except ? undefined : await textOf(file)
+    const version = text === undefined ? null : versionIn(text)
+    const lag = version === null ? null : lagOf({ name, version, program: null, remedy }, { newest, program: null })
+    if (lag !== null) lags.push(lag)
+  }
+  return lags
+}

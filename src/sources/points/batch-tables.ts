@@ -1,0 +1,79 @@
+import { backfillAfter } from '../../catalog/availability.ts'
+import { ruleRows } from '../../catalog/availability-sql.ts'
+import { type Engine, quote } from '../../lake/store/engine.ts'
+import { identityOf, type Ordered } from './conversion.ts'
+import { rowsSql } from './sql.ts'
+
+/** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */
+const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
+/** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
+const bodyColumns =
+  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked BOOLEAN'
+/** Their series, to find points in the files that are there: dimensions match exactly, NULL only with NULL. */
+const seriesColumns =
+  'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
+/** The rules of their partitions, see `ruleRows`. */
+const ruleColumns =
+  'part INTEGER, begins BIGINT, ends BIGINT, kind VARCHAR, seconds BIGINT, rule_basis VARCHAR, trusted BOOLEAN'
+
+/** Makes the tables of a batch in the session: `bodies`, `series` and `rules`. */
+export async function createBatchTables(session: Engine, ordered: readonly Ordered[]): Promise<void> {
+  const parts = new Map(ordered.map(({ p, part }) => [p, part]))
+  const rules = [...parts].flatMap(ruleRowsOf)
+  const columns = hasRevisable(ordered) ? bodyColumns + revisableColumns : bodyColumns
+  await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(columns, ordered.map(bodyRow))}`)
+  await session.run(`CREATE TEMP TABLE series AS ${rowsSql(seriesColumns, seriesRows(ordered))}`)
+  await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
+}
+
+/** What is staged, or a relation like it, with what was asked and the rules, for FROM. */
+export const withBatchSql = 'JOIN bodies USING (body) JOIN rules USING (part) WHERE t >= begins AND t < ends'
+
+/**
+ * SQL of what is staged with what was asked and the rules, of answers that differ in their series alone: constants, for
+ * behind a join the engine keeps no order among its threads.
+ */
+export function uniformBatchSql([first]: readonly Ordered[]): string {
+  if (first === undefined) return 'staged_points'
+  const [rule] = ruleRowsOf([first.p, first.part])
+  const row = Object.entries({ ...bodyRow(first, 0), ...rule, since: null, until: null })
+  const types = new Map(
+    `${bodyColumns}, ${ruleColumns}`.split(', ').map((column) => column.split(' ') as [string, string]),
+  )
+  const same = row.filter(([name]) => !['body', 'ord', 'rank'].includes(name))
+  const told = same.map(
+    ([name, value]) => `CAST(${value === null ? 'NULL' : quote(String(value))} AS ${types.get(name)}) AS "${name}"`,
+  )
+  return `(SELECT *, body AS ord, body AS rank, ${told.join(', ')} FROM staged_points)`
+}
+
+function ruleRowsOf([part, { rules }]: readonly [number, Pick<Ordered['part'], 'rules'>]) {
+  return ruleRows(rules).map(({ basis, ...rule }) => ({ part, rule_basis: basis, ...rule }))
+}
+
+function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
+  const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
+  const told = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
+  const { revisable = null } = part
+  const [compared, revises] = [told && revisable === null, told && revisable !== null]
+  const { since, until, askedAt, horizon } = body
+  const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
+  const clocked = part.reader?.clocked ?? true
+  const own = { interval: part.interval, backfill: backfillAfter(part.interval), clocked, ...named }
+  const judged = revisable === null ? { compared } : { compared, revisable, revises }
+  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, ...judged, ...own }
+}
+
+function seriesRows(ordered: readonly Ordered[]): object[] {
+  const rows = new Map<number, object>()
+  for (const { rank, p, part, body } of ordered) {
+    const { metric, interval } = part
+    rows.set(rank, { rank, part: p, metric, interval, ...identityOf(body.series) })
+  }
+  return [...rows.values()]
+}
+
+/** Whether any series may be revised. */
+export function hasRevisable(ordered: readonly Ordered[]): boolean {
+  return ordered.some(({ part }) => part.revisable !== undefined)
+}

@@ -1,7 +1,0 @@
--- by_value_raw: the points of all other bodies, each value as JSON text.
--- columns: body, t, v, o, c (computed_at), has_* (whether the key is there), others (the further keys), doubled.
--- law: L7. Nothing is converted here; NULL where the key is missing or its value is null.
-CREATE TEMP TABLE by_value_raw (
-  body INTEGER, t VARCHAR, v VARCHAR, o VARCHAR, c VARCHAR, has_t BOOLEAN, has_v BOOLEAN, has_o BOOLEAN,
-  others STRUCT("key" VARCHAR, "value" VARCHAR)[], doubled BOOLEAN
-)

@@ -1,7 +1,0 @@
--- Holes between the points of a body.
--- columns: body, since, until (half-open, seconds).
--- law: L5.
-SELECT body, after AS since, t AS until
-FROM (SELECT body, t, lag(close) OVER (PARTITION BY body ORDER BY t) AS after FROM offered WHERE keep AND body IN ({{bodies}}))
-WHERE after < t
-ORDER BY body, since

@@ -1,7 +1,0 @@
--- Whether any fresh point does not lie behind the one before in the order of series and t.
--- columns: unsorted.
--- law: L4. A file is sorted by series and t; points that come in that order need no sorting.
-SELECT EXISTS (
-  FROM (SELECT rank, t, lag(rank) OVER () AS rank_before, lag(t) OVER () AS t_before FROM fresh)
-  WHERE rank < rank_before OR (rank = rank_before AND t <= t_before)
-) AS unsorted

@@ -1,5 +1,0 @@
--- events_last: what the last stored event of every entity said.
--- columns: entity_type, entity_id, hash.
--- law: L4. An event that repeats the last one of its entity is not stored again.
-SELECT entity_type, entity_id, max_by(hash, {"at": "at", position: position}) AS hash
-FROM {{events}} GROUP BY entity_type, entity_id
