@@ -287,7 +287,7 @@ test('a process that does not open: its words are told, and the next question tr
 
 test('a process that does not open after one that did: its words are for whoever runs it, not for who asks', async () => {
   const failed: WorkerMessage<string> = {
-    failed: { kind: 'usage', complaints: [{ subject: 'lake /home/me/data', got: 'damage' }] },
+    failed: { kind: 'usage', complaints: [{ subject: 'lake /lakes/me/data', got: 'damage' }] },
   }
   const { notes, ask, now } = staged((actor, n) => actor.say(n === 1 ? { ready: null } : failed))
   const first = ask('a')
@@ -296,7 +296,7 @@ test('a process that does not open after one that did: its words are for whoever
   const told = await first
   expect(told).toMatch(/^the lake: expected views that can be opened, got none; /)
   expect(await ask('b')).toBe(told)
-  expect(notes).toContain('lake /home/me/data: got damage')
+  expect(notes).toContain('lake /lakes/me/data: got damage')
 })
 
 test('a stop ends the process, refuses who waits, and begins none anew', async () => {
