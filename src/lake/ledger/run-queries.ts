@@ -333,7 +333,7 @@ export function versionChanges(index: Index): VersionChange[] {
        coalesce(replaced, ${nothing}) AS replaced, coalesce(removed, ${nothing}) AS removed,
        coalesce(violations, 0) AS violations, coalesce(stamps, 0) AS stamps, coalesce(rules, 0) AS rules
      FROM versions ${['added', 'replaced', 'removed'].map(changes).join(' ')}
-       ${counted('violations')} ${counted('stamps')} ${counted('rules', 'version')} ORDER BY version`,
+       ${counted('violations')} ${counted('stamps', 'version')} ${counted('rules', 'version')} ORDER BY version`,
   )
   return rows.all().map((row) => {
     const { rules, ...rest } = changesOf(row)

@@ -287,7 +287,7 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
       ? `canonical_json(coalesce(${name}, 'null'))`
       : `coalesce(CAST(${name} AS VARCHAR), '')`
   const differs = told.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
-  await engine.run(ofPoints('canonical'))
+  await engine.run(ofPoints('canonical_json'))
   const sql = statement('again', { once: once.join(', '), differs })
   const [found] = await numbered<Readonly<Record<string, string | number>>>(engine, sql)
   if (!found?.['differs']) return Number(found?.['again'] ?? 0)
