@@ -190,7 +190,9 @@ function linesOf(block: readonly Laid[]): readonly string[] {
 export type LabelledRow = readonly [label: string, text: string] | false
 
 /** A line for each label and its text, the texts one below the other. */
-export function labelled(rows: readonly LabelledRow[], wide = 13): string {
+export function labelled(rows: readonly LabelledRow[], least = 13): string {
+  // A label longer than the column widens it for all rows.
+  const wide = Math.max(least, ...rows.map((row) => (row === false ? 0 : row[0].length + 1)))
   return rows.flatMap((row) => (row === false ? [] : [`${row[0].padEnd(wide)}${row[1]}\n`])).join('')
 }
 

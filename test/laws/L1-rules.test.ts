@@ -47,6 +47,11 @@ interface Truth extends Owed {
   readonly ruled: bigint
 }
 
+const placeholders = /lendingprotocol|paymentapp|usexchange/
+
+/** The path under which a series is stored: the provider's own one. */
+const storedPath = (path: string): string => (placeholders.test(path) ? `real/${path}` : path)
+
 /** Holds every stored point against the twin: none more, none fewer, each with its instants and its basis. */
 async function compared(
   engine: Engine,
@@ -63,7 +68,7 @@ async function compared(
     const answers = lake.answersTo(line)
     const own: Truth[] = []
     for (const owed of owedOf(line.points, rules(line), interval, answers)) {
-      const key = `${line.path} ${line.asset} ${interval} ${owed.t}`
+      const key = `${storedPath(line.path)} ${line.asset} ${interval} ${owed.t}`
       const point = shown.get(key)
       const observed = point?.observed ?? 0n
       const held = BigInt(Math.round((owed.available === 'observed' ? 0 : owed.available) * 1e6))
@@ -159,11 +164,9 @@ const described = readFileSync(new URL('../golden/catalogue/description.tsv', im
     return own.map((interval) => ({ path, interval }))
   })
 
-const placeholders = /lendingprotocol|paymentapp|usexchange/
-
 /** What a provider with a name for each placeholder needs. */
 function mapped(paths: readonly string[]): string {
-  const real = paths.filter((path) => placeholders.test(path)).map((path) => `${path}: real/${path}`)
+  const real = paths.filter((path) => placeholders.test(path)).map((path) => `${path}: ${storedPath(path)}`)
   return `  exchanges: { options_exchange_1: real-1 }\n  paths: { ${[...new Set(real)].join(', ')} }\n`
 }
 

@@ -156,8 +156,11 @@ async function deathsOf(count: () => Promise<number>): Promise<readonly number[]
 const makingViews = ['views', 'doctor', 'pull', 'restore']
 /** Commands that write down runs and stamps, which views show, and whose commits are none but a change of layout. */
 const recording = ['stamp', 'publish', 'backup']
-/** Commands that have what a commit needs and make none: they write to files of the user, or keep metadata or heads for later. */
-const neverCommitting = ['plan', 'certify', 'head', 'stress']
+/**
+ * Commands that have what a commit needs and make none in the lake of the call: they write to files of the user, keep metadata or
+ * heads for later, or have a lake of their own (`demo`).
+ */
+const neverCommitting = ['plan', 'certify', 'head', 'stress', 'demo', 'init']
 
 test.each([
   ['stamp', 'sum.sql --out again.parquet'],

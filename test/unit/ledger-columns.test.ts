@@ -1,3 +1,4 @@
+// @module-tag alone
 import { expect, test, vi } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import type * as Columns from '../../src/lake/ledger/columns.ts'

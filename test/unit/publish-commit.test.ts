@@ -33,7 +33,7 @@ async function fits(jobs: readonly string[], states: Readonly<Record<string, Tab
 
 test('what was published before the last job that may change rows is written anew, whichever job that was', async () => {
   expect(await fits(['fetch', 'sync', 'compact', 'vacuum', 'accept'], {})).toBe(0)
-  for (const job of ['doctor', 'adopt', 'migrate']) {
+  for (const job of ['doctor', 'adopt']) {
     expect(await fits(['fetch', job, 'fetch'], { points: told(3) })).toBe(2)
     expect(await fits([job, 'fetch', job, 'fetch', 'fetch'], { points: told(1), runs: noTable })).toBe(3)
   }

