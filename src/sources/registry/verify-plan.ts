@@ -104,8 +104,10 @@ export function chooseChecks(
 /** Never requested or longest ago first; those of one age in an order that follows no id. */
 function byAge(checks: readonly Check[], { seen, tried }: Pick<Holding, 'seen' | 'tried'>, begun: Micros): Check[] {
   const ages = checks.flatMap((check) => {
-    const at = Math.max(seen.get(check.address)?.at ?? 0, tried.get(check.address) ?? 0)
-    return at >= begun ? [] : [{ check, at, place: textHash(check.address) }]
+    const [found, asked] = [seen.get(check.address)?.at ?? 0, tried.get(check.address) ?? 0]
+    // What contradicted at the very instant at which this round began was requested by the round before.
+    const isDone = found >= begun || asked > begun
+    return isDone ? [] : [{ check, at: Math.max(found, asked), place: textHash(check.address) }]
   })
   return ages.toSorted((a, b) => a.at - b.at || (a.place < b.place ? -1 : 1)).map(({ check }) => check)
 }
