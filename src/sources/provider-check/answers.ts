@@ -85,6 +85,6 @@ function endsAll(outcome: Outcome): boolean {
 
 /** Why an answer tells nothing. */
 export function whyNot(heard: HeardAnswer | null): string {
-  if (heard === null) return 'not asked: the requests had ended before'
+  if (heard === null) return 'not requested: the requests had ended before'
   return heard.outcome.kind === 'body' ? 'the body is no JSON' : describeOutcome(heard.outcome)
 }

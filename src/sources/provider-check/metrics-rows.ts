@@ -105,8 +105,8 @@ export const metricsJudges: Judges<MetricsSeen> = {
       const more = furtherKeys(points)
       return holds(more.length === 0 ? 'none came' : `kept in \`extra\`: ${more.join(', ')}`)
     }),
-  'endpoints without since and until': () => unknown('not asked: they send their whole series'),
-  'endpoints without an interval': () => unknown('not asked: they send their whole series'),
+  'endpoints without since and until': () => unknown('not requested: they send their whole series'),
+  'endpoints without an interval': () => unknown('not requested: they send their whole series'),
   'grids that depend on the asked range': () => unknown('two long requests of one heatmap would show it'),
   'listing of assets': ({ assets }) => assetsHold(assets),
   'body of an error': (seen) => errorsHold(answers(seen)),
@@ -182,7 +182,7 @@ function windowHolds({ days, hours, windows }: MetricsSeen): Assessment {
 }
 
 function metadataHold({ metadata, wire, asset }: MetricsSeen): Assessment {
-  if (wire.metadata === null) return unknown('they are not asked for (metrics.metadata: false)')
+  if (wire.metadata === null) return unknown('they are not requested (metrics.metadata: false)')
   if (metadata === null || metadata.outcome.kind !== 'body')
     return metadata?.outcome.kind === 'gone'
       ? holds('there are none (404): planned without')
