@@ -10,6 +10,7 @@ select:
   - { assets: [BTC], paths: [supply/current_pit, addresses/active_count_pit], since: ${since} }
 `,
   'hasty.yaml': 'metrics: { availability: { "*": { lag: 1s } } }\n',
+  'trusting.yaml': 'metrics: { availability: { "*": { lag: 1s, trust: rule } } }\n',
   'hooks.yaml': 'hooks:\n  on_dine: echo\n',
   'broken.yaml': 'metrics: { a: [ }\n',
   'clean.sql': `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('${since}', '${now}', '1d'))

@@ -183,7 +183,7 @@ async function forge(root: string, from: string): Promise<string> {
   const to = join(dirname(from), '0000000088-forged.parquet')
   await engine.run(
     `COPY (SELECT * REPLACE (coalesce(v, 0) + 1 AS v) FROM read_parquet('${join(root, from)}', hive_partitioning = false))
-     TO '${join(root, to)}' (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88', pitlake_schema: '2'})`,
+     TO '${join(root, to)}' (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88', pitlake_schema: '${layoutNumber}'})`,
   )
   return to
 }

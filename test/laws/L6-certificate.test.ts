@@ -171,12 +171,12 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
   ],
   [
     'a result of a later version',
-    (body) => body.replace('"knowledge": {"version":8', '"knowledge": {"version":9'),
+    (body) => body.replace('"knowledge": {"version":6', '"knowledge": {"version":7'),
     /too early/,
   ],
   [
     'a try behind its result',
-    (body) => body.replace('"knowledge": {"version":8', '"knowledge": {"version":7'),
+    (body) => body.replace('"knowledge": {"version":6', '"knowledge": {"version":5'),
     /not named/,
   ],
   [

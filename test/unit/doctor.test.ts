@@ -205,7 +205,7 @@ describe('the journal', () => {
     const found = await ask({ rebuildLedger: true, repair: true, forgetLost: true })
     expect(kinds(found)).toEqual(['damage newer_version'])
     expect(found.findings[0]?.remedy).toMatch(
-      /by a newer pitlake \(pitlake 9\.1\.0\): update the program \(npm install pitlake@latest\)/,
+      /by a newer pitlake \(pitlake 9\.1\.0\): update pitlake/,
     )
     expect(found.mended).toEqual([])
   })

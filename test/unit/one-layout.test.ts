@@ -40,7 +40,7 @@ test('every entry, checkpoint and footer of a new lake carries the one layout nu
 })
 
 const other = [
-  ['a later', layoutNumber + 1, 'update the program'],
+  ['a later', layoutNumber + 1, 'update pitlake'],
   ['an earlier, unreleased', layoutNumber - 1, remakeHint],
   ['the first, unreleased', 1, remakeHint],
 ] as const
@@ -93,7 +93,7 @@ test('a lake whose every entry is of an unreleased layout is refused in one line
 })
 
 test.each([
-  [99, 'newer_version', /by a newer pitlake \(pitlake 9\.1\.0\): update the program \(npm install pitlake@latest\)/],
+  [99, 'newer_version', /by a newer pitlake \(pitlake 9\.1\.0\): update pitlake/],
   [5, 'unreleased_version', /made by an unreleased version of pitlake: make it anew/],
 ] as const)(
   'a checkpoint of layout %s is refused with what to do if its entries are gone',

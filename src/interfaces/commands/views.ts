@@ -37,7 +37,9 @@ export async function leaveWithViews(
           if (isUsage) return null
           throw cause
         })
-    if (behind === null || !(error instanceof LakeError)) throw error
+    // What refuses the command refuses the views, too: it is said once.
+    const isTwice = isUsage && behind?.kind === 'usage'
+    if (behind === null || isTwice || !(error instanceof LakeError)) throw error
     throw gravestOf([error, behind]) ?? error
   }
   const behind = await viewsMade(command, typed)
@@ -64,7 +66,7 @@ async function viewsMade(command: string, typed: Typed): Promise<LakeError | nul
 
 /** Says that views could not be made, and which stay in place; damage of the lake stays what it is. */
 async function viewsFailed(data: string, cause: unknown): Promise<LakeError> {
-  if (cause instanceof LakeError && cause.kind === 'integrity') return cause
+  if (cause instanceof LakeError && ['integrity', 'usage'].includes(cause.kind)) return cause
   const lag = await lagOfViews(data).catch(() => null)
   const subject = lag === null ? 'making the views' : `the views stay at version ${lag.thing.version ?? 0}`
   const [complaint] = cause instanceof LakeError ? cause.complaints : []

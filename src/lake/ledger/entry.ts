@@ -353,7 +353,7 @@ export function refuseOtherLayout(layout: unknown, name: string, program?: unkno
     got: String(layout),
     next: isUnreleased(layout)
       ? remakeHint
-      : `this lake has a newer layout and was written by a newer pitlake${by}: update the program (npm install pitlake@latest)`,
+      : `this lake has a newer layout and was written by a newer pitlake${by}: update pitlake`,
   })
 }
 
