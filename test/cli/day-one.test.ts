@@ -64,7 +64,7 @@ test('init with few credits selects one asset', async () =>
   }))
 
 test('the check of a provider sends no placeholder, judges nested values, and counts endpoints without names', async () =>
-  withRealProvider({}, async ({ run, requests, placeholdersSent }) => {
+  withRealProvider({ options: { tier: 3 } }, async ({ run, requests, placeholdersSent }) => {
     const { code, out } = await run('doctor', '--provider')
     expect([code, requests().length <= 10, placeholdersSent()]).toEqual([0, true, []])
     expect(out).toContain('object and array values: under `o`')

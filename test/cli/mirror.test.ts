@@ -33,8 +33,8 @@ const readers = new Set(
   audit availability, status, lookahead, certify, keygen, versions, sql, panel, replay, explain-change, registry status, registry diff, sandbox,
   mcp, serve, completion`.split(/,\s+/),
 )
-/** Those that may write to a mirror. */
-const own = new Set(['pull', 'restore', 'views'])
+/** Those that may write to a mirror, or write to a lake of their own. */
+const own = new Set(['pull', 'restore', 'views', 'demo'])
 /** What makes the others write. */
 const told: Readonly<Record<string, readonly (readonly string[])[]>> = {
   vacuum: [['--yes']],

@@ -17,6 +17,7 @@ const points = [2, 1].map((n) => `{"t":${midnight - n * 86_400},"v":1,"${forms[n
 const answers: Readonly<Record<string, readonly [status: number, text: string]>> = {
   '/v1/metadata/metric': [200, `{"${forms[0]}":{"${forms[3]}":["BTC","${echo}"]},"${forms[4]}":{"${forms[5]}":1}}`],
   '/v1/metrics/supply/current_pit': [200, `[${points.join(',')}]`],
+  '/v1/metrics/breakdowns/addresses_loss_count_by_age_pit': [400, `{"error":"no ${echo}"}`],
   '/v1/metrics/assets': [200, `["x${forms[0]}"]`],
   '/registry/v1/issuers': [200, `{"data":[{"id":"i","${forms[1]}":"${echo}"}],"next_cursor":null,"has_more":false}`],
   '/registry/v1/snapshot': [200, `{"${forms[0]}":[],"${forms[7]}":"${echo}"}`],
