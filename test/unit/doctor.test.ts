@@ -204,9 +204,7 @@ describe('the journal', () => {
     writeFileSync(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99, program: 'pitlake 9.1.0' }).text)
     const found = await ask({ rebuildLedger: true, repair: true, forgetLost: true })
     expect(kinds(found)).toEqual(['damage newer_version'])
-    expect(found.findings[0]?.remedy).toMatch(
-      /by a newer pitlake \(pitlake 9\.1\.0\): update pitlake/,
-    )
+    expect(found.findings[0]?.remedy).toMatch(/by a newer pitlake \(pitlake 9\.1\.0\): update pitlake/)
     expect(found.mended).toEqual([])
   })
 })

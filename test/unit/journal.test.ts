@@ -83,9 +83,7 @@ describe('an entry', () => {
       /by a newer pitlake \(pitlake 3\.1\.0\): update pitlake$/,
     )
     // Nobody types a text of somebody's journal into a shell.
-    expect(() => decodeEntry(told('pitlake 3.1.0; rm -r'), 'e')).toThrow(
-      /a newer pitlake: update pitlake$/,
-    )
+    expect(() => decodeEntry(told('pitlake 3.1.0; rm -r'), 'e')).toThrow(/a newer pitlake: update pitlake$/)
   })
 })
 
