@@ -80,8 +80,8 @@ const boundedWords: readonly BoundedWords[] = [
   },
 ]
 
-/** Refuses a statement that takes the engine too long before it is even known what it asks. */
-function refuseManyParts(statement: string): void {
+/** Refuses a text that takes the engine's parser too long; asked before anything of it is parsed. */
+export function refuseManyParts(statement: string): void {
   for (const { words, most, parts, next } of boundedWords) {
     const count = 1 + countWords(statement, words)
     if (count > most) throw usage('SQL', { expected: `at most ${most} ${parts}`, got: String(count), next })

@@ -13,7 +13,7 @@ import {
   noticingSql,
 } from './answer-notes.ts'
 import { Filled } from './filled-columns.ts'
-import type { Ready } from './gate.ts'
+import { type Ready, refuseManyParts } from './gate.ts'
 import { joinSql } from './join-queries.ts'
 import { distinctNotes, type Note } from './note-texts.ts'
 import type { knowledgeOptions, ReadOptions } from './options.ts'
@@ -98,6 +98,7 @@ export async function judgeQuestion(
     return await noticing({ sql, ready, parameters: undefined, by: undefined }, notices, { notes: {}, doubts })
   }
   const { sql, parameters, generated = false } = asked
+  if (run.mark !== undefined) refuseManyParts(sql)
   const tree = run.mark === undefined ? undefined : await parsedSql(engine, sql)
   // Whoever may name nothing but views asks one SELECT.
   if (tree && 'error' in tree && tree.error !== 'parser')

@@ -150,7 +150,8 @@ export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<Veri
   const { scope } = input
   const diagnosis = await examine({ data: input.settings.data, thorough: true }, deps)
   const damage = diagnosis.findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
-  deps.onDamage?.(damage)
+  // A lake of a newer program is not damaged, and the refusal itself says so.
+  deps.onDamage?.(damage.filter(({ kind }) => kind !== 'newer_version'))
   const nothing: VerifySummary = unasked(input, diagnosis, damage)
   if (isUnreadable(nothing)) return nothing
   if (scope === null) return { ...nothing, ok: damage.length === 0 }
