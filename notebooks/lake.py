@@ -84,7 +84,7 @@ def command(*arguments: str) -> list[str]:
 def pitlake(*arguments: str, data: Path | str | None = None, env: dict[str, str] | None = None) -> Run:
     """Runs `pitlake …` on the lake, or on the one in `data`, and waits for it."""
     surroundings = {**os.environ, **(env or {}), "PITLAKE_DATA": str(data or folder())}
-    return Run(subprocess.run(command(*arguments), env=surroundings, capture_output=True, text=True, timeout=300))
+    return Run(subprocess.run(command(*arguments), env=surroundings, capture_output=True, text=True, timeout=900))
 
 
 INK, GREY, PALE = "#22303c", "#8a96a3", "#dfe4e8"

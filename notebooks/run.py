@@ -58,7 +58,7 @@ def run(source: Path, out: Path) -> bool:
     notebook = nbformat.read(source, as_version=4)
     place = {"metadata": {"path": str(source.parent)}}
     quiet = ["--log-level=ERROR"]
-    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place, extra_arguments=quiet)
+    client = NotebookClient(notebook, timeout=900, kernel_name="python3", resources=place, extra_arguments=quiet)
     problem = None
     try:
         client.execute()

@@ -1,12 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Engine, quote } from '../../src/lake/store/engine.ts'
-import { places } from '../../src/lake/store/layout.ts'
 import { type Provider, root, since } from './provider.ts'
 
-/** The last commit whose unit of work was the partition. */
-const before = '9e122b1'
 /** Where other programs for comparison are kept. */
 export const cache = join(root, '.cache')
 
@@ -36,8 +32,19 @@ export interface Wish {
   readonly until: number
 }
 
+/** What a script reads on stdin, and the exit code with which it ends well. */
+interface ScriptEnd {
+  readonly input?: string
+  readonly code?: number
+}
+
 /** Runs a script of a folder to its end; what it does not end well is an error. */
-export function runScript(folder: string, args: readonly string[], env: NodeJS.ProcessEnv, input = ''): Took {
+export function runScript(
+  folder: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  { input = '', code = 0 }: ScriptEnd = {},
+): Took {
   const usage = join(cache, `usage-${process.pid}.json`)
   const preloaded = ['--import', join(root, 'test/bench/usage.ts'), '-r', join(folder, 'scripts/fixed-node.cjs')]
   mkdirSync(cache, { recursive: true })
@@ -50,7 +57,7 @@ export function runScript(folder: string, args: readonly string[], env: NodeJS.P
     env: { ...process.env, ...env, PITLAKE_BENCH_USAGE: usage },
   })
   const wall = (performance.now() - begun) / 1000
-  if (done.status !== 0) throw new Error(done.stderr)
+  if (done.status !== code) throw new Error(done.stderr)
   const own = JSON.parse(readFileSync(usage, 'utf8')) as Pick<Took, 'cpu' | 'megabytes'>
   rmSync(usage)
   return { wall, stdout: done.stdout, ...own }
@@ -75,37 +82,5 @@ export function download({ url }: Provider, { paths, assets, interval, until, ..
       }),
     ),
   )
-  return runScript(root, ['test/bench/bare.ts'], {}, JSON.stringify({ urls, concurrency }))
-}
-
-/** A checkout of the earlier program with the packages of this one; `PITLAKE_BENCH_BEFORE` names one that is there. */
-export function earlierProgram(): string {
-  const given = process.env['PITLAKE_BENCH_BEFORE']
-  if (given !== undefined) return given
-  const folder = join(cache, `before-${before}`)
-  if (!existsSync(join(folder, 'src'))) {
-    mkdirSync(cache, { recursive: true })
-    const done = spawnSync('git', ['worktree', 'add', '--detach', '--force', folder, before], {
-      cwd: root,
-      encoding: 'utf8',
-    })
-    if (done.status !== 0) throw new Error(done.stderr)
-  }
-  if (!existsSync(join(folder, 'node_modules'))) symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  return folder
-}
-
-/** How many points both lakes hold, the very same in both; the instants at which they came aside. */
-export async function samePoints(ours: string, theirs: string): Promise<number> {
-  using engine = await Engine.open()
-  for (const [name, lake] of Object.entries({ ours, theirs }))
-    await engine.run(`ATTACH ${quote(join(lake, places.database))} AS ${name} (READ_ONLY)`)
-  const rows = (name: string): string => `SELECT * EXCLUDE (observed_at) FROM ${name}.points`
-  const [row] = await engine.rows<{ points: bigint; more: bigint; less: bigint }>(
-    `SELECT (SELECT count(*) FROM ours.points) AS points, (SELECT count(*) FROM (${rows('ours')} EXCEPT ALL ${rows('theirs')})) AS more,
-      (SELECT count(*) FROM (${rows('theirs')} EXCEPT ALL ${rows('ours')})) AS less`,
-  )
-  if (row === undefined || row.more !== 0n || row.less !== 0n)
-    throw new Error(`the results differ: ${row?.points} points, ${row?.more} more, ${row?.less} less`)
-  return Number(row.points)
+  return runScript(root, ['test/bench/bare.ts'], {}, { input: JSON.stringify({ urls, concurrency }) })
 }

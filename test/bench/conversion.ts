@@ -70,7 +70,7 @@ const kinds: readonly Kind[] = [
  * The conversion with all its checks against a bare statement and against a writer row by row, on the same spool files,
  * in turn, equal results asserted in each round; and its peak memory when there is ten times as much.
  */
-export async function benchConvert(): Promise<Measured[]> {
+export async function benchConversion(): Promise<Measured[]> {
   const folder = await mkdtemp(join(tmpdir(), 'pitlake-bench-'))
   const engine = await Engine.open(':memory:', { tempDirectory: join(folder, 'spill') })
   try {

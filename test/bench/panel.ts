@@ -16,7 +16,7 @@ const python = join(project, 'test/python')
  * `pit_long` of twenty metrics against polars, in one join and sorted once and joined metric by metric, and against
  * pandas, all with the same exact rule on two threads, equal answers asserted in each round.
  */
-export async function benchPolars(rounds = scaled(5)): Promise<Measured[]> {
+export async function benchPanel(rounds = scaled(5)): Promise<Measured[]> {
   const interpreter = environment()
   const root = mkdtempSync(join(tmpdir(), 'pitlake-bench-polars-'))
   const engine = await Engine.open(':memory:', { threads: 2 })

@@ -44,7 +44,7 @@ interface Said {
  * The questions of the bench of sizes, by every engine at its best over the same points: bare DuckDB and polars over the lake's own files, pandas,
  * chdb and polars through deltalake over its published table; equal answers asserted, each first by turns.
  */
-export async function benchPeers(tell: (measured: readonly Measured[]) => void): Promise<void> {
+export async function benchQueries(tell: (measured: readonly Measured[]) => void): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'pitlake-bench-peers-'))
   const lake = process.env['PITLAKE_BENCH_LAKE']
   const points = lake === undefined ? Math.max(200_000, scaled(2_000_000)) : Number(process.env['POINTS'])

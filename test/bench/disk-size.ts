@@ -43,7 +43,7 @@ interface Lived {
 }
 
 /** Files, rewrites, the ledger's growth, five common questions against the same lake compacted, bytes. */
-export async function benchLived(): Promise<Measured[]> {
+export async function benchDiskSize(): Promise<Measured[]> {
   const folder = mkdtempSync(join(tmpdir(), 'pitlake-bench-'))
   try {
     return await withDailyProvider(async (provider) => {

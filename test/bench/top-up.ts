@@ -3,20 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { judged, type Measured, median, scaled } from './measured.ts'
-import { download, earlierProgram, fetchWith, type Program, samePoints, type Took, type Wish } from './programs.ts'
+import { download, fetchWith, type Took, type Wish } from './programs.ts'
 import { benchConfig, type Provider, root, since, withDailyProvider } from './provider.ts'
 
 /*
  * What comes every day: whole runs of `pitlake fetch`, start and views included, that bring one point to each of many
- * series, against the program before batches were converted in one pass; long bodies. All ask the same provider on 127.0.0.1.
+ * series. All ask the same provider on 127.0.0.1.
  */
 
 const day = 86_400
 /** Days that the first fetch brings, and the intervals of the series of ten minutes. */
 const history = scaled(1050)
 const rounds = scaled(5)
-/** Seconds of whole runs, and parts of the time of the earlier program. */
-const bounds = { few: 2, share: 1 / 5, many: 5, tens: 1.5, long: 1.5, memory: 1.1 }
+/** Seconds of whole runs. */
+const bounds = { few: 2, many: 5, tens: 1.5 }
 
 const all = [...loadCatalogue().endpoints.values()]
 /** What a provider can be asked without names of one's own. */
@@ -39,7 +39,7 @@ export async function benchTopUp(tell: (measured: readonly Measured[]) => void):
   try {
     await withDailyProvider(async (provider) => {
       const place = { provider, folder, config }
-      for (const part of [fewSeries, manySeries, tenMinutes, longBodies]) tell(await part(place))
+      for (const part of [fewSeries, manySeries, tenMinutes]) tell(part(place))
     })
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -50,32 +50,17 @@ const few: Omit<Wish, 'until'> = { paths: pathsOf(free, '24h'), assets: ['BTC', 
 const fewCount = few.paths.length * few.assets.length
 const until = (days: number): number => since + days * day
 
-function programs({ folder }: Place, name: string): { ours: Program; theirs: Program } {
-  const [ours, theirs] = [join(folder, `${name}-ours`), join(folder, `${name}-before`)]
-  return { ours: { folder: root, lake: ours }, theirs: { folder: earlierProgram(), lake: theirs } }
-}
-
-/** Top-ups of every endpoint that has days for two assets, A B A B. */
-async function fewSeries(place: Place): Promise<Measured[]> {
-  const { provider, config } = place
-  const { ours, theirs } = programs(place, 'few')
-  const once = (program: Program, days: number): Took =>
-    fetchWith(program, provider, config, { ...few, until: until(days) })
-  once(ours, history)
-  once(theirs, history)
-  const times = Array.from({ length: rounds }, (_, n) => ({
-    ours: once(ours, history + n + 1),
-    theirs: once(theirs, history + n + 1),
-  }))
-  const points = await samePoints(ours.lake, theirs.lake)
-  if (points !== fewCount * (history + rounds)) throw new Error(`${points} points`)
-  const [mine, other] = [times.map((time) => time.ours), times.map((time) => time.theirs)]
-  const ratio = median(times.map((time) => time.ours.wall / time.theirs.wall))
-  const name = `top-up of ${fewCount} series, one point each (${points} in all)`
-  return [
-    judged(`${name}: ${timeOf(mine)}`, wallOf(mine), bounds.few, ' s'),
-    judged(`the same before: ${timeOf(other)}, ratio ${ratio.toFixed(2)}`, ratio, bounds.share),
-  ]
+/** Top-ups of every endpoint that has days for two assets. */
+function fewSeries({ provider, folder, config }: Place): Measured[] {
+  const own = { folder: root, lake: join(folder, 'few') }
+  const once = (days: number): Took => fetchWith(own, provider, config, { ...few, until: until(days) })
+  once(history)
+  const times = Array.from({ length: rounds }, (_, n) => {
+    const run = once(history + n + 1)
+    expectPoints(run, fewCount)
+    return run
+  })
+  return [judged(`top-up of ${fewCount} series, one point each: ${timeOf(times)}`, wallOf(times), bounds.few, ' s')]
 }
 
 const wallOf = (runs: readonly Took[]): number => median(runs.map(({ wall }) => wall))
@@ -119,34 +104,4 @@ function tenMinutes({ provider, folder, config }: Place): Measured[] {
 function expectPoints({ stdout }: Took, points: number): void {
   const { points_added } = JSON.parse(stdout) as { points_added: number }
   if (points_added !== points) throw new Error(`${points_added} points instead of ${points}`)
-}
-
-/** Bodies of 80,000 points, A B A B against the earlier program. */
-async function longBodies(place: Place): Promise<Measured[]> {
-  const { provider, config } = place
-  const wish: Wish = { paths: pathsOf(free, '10m').slice(0, 4), assets: ['BTC'], interval: '10m', until: until(555) }
-  const times: Record<'a' | 'b', Took>[] = []
-  for (let n = 0; n < rounds; n++) {
-    const { ours, theirs } = programs(place, `long-${n}`)
-    const [a, b] = [fetchWith(ours, provider, config, wish), fetchWith(theirs, provider, config, wish)]
-    const points = await samePoints(ours.lake, theirs.lake)
-    if (points !== wish.paths.length * 555 * 144) throw new Error(`${points} points`)
-    times.push({ a, b })
-  }
-  const [mine, other] = [times.map(({ a }) => a), times.map(({ b }) => b)]
-  const peak = (runs: readonly Took[]): string => `${median(runs.map(({ megabytes }) => megabytes))} MB`
-  const wall = median(times.map(({ a, b }) => a.wall / b.wall))
-  const memory = median(times.map(({ a, b }) => a.megabytes / b.megabytes))
-  return [
-    judged(
-      `${wish.paths.length} bodies of ${555 * 144} points: ${timeOf(mine)}, before ${timeOf(other)}, ratio ${wall.toFixed(2)}`,
-      wall,
-      bounds.long,
-    ),
-    judged(
-      `their peak memory: ${peak(mine)}, before ${peak(other)}, ratio ${memory.toFixed(2)}`,
-      memory,
-      bounds.memory,
-    ),
-  ]
 }

@@ -50,7 +50,7 @@ const sizes: readonly Size[] = [
 ]
 
 /** First fetches of two sizes; `PITLAKE_BENCH_LATENCY=300` has each answer wait so many milliseconds. */
-export async function benchFirst(tell: (measured: readonly Measured[]) => void): Promise<void> {
+export async function benchFirstFetch(tell: (measured: readonly Measured[]) => void): Promise<void> {
   const latency = Number(process.env['PITLAKE_BENCH_LATENCY'] ?? 0)
   const folder = mkdtempSync(join(tmpdir(), 'pitlake-first-'))
   const config = join(folder, 'pitlake.yaml')
