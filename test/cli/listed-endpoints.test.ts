@@ -29,7 +29,9 @@ test('catalog import without a file takes every new point-in-time path of the pr
     )
     const fetched = await run('fetch')
     expect([fetched.code, fetched.message]).toEqual([0, ''])
-    expect((await run('sql', '--out', 'stored.csv', 'SELECT DISTINCT metric, exchange FROM points ORDER BY ALL')).code).toBe(0)
+    expect(
+      (await run('sql', '--out', 'stored.csv', 'SELECT DISTINCT metric, exchange FROM points ORDER BY ALL')).code,
+    ).toBe(0)
     expect(readFileSync(join(cwd, 'stored.csv'), 'utf8')).toBe(
       'metric,exchange\nmarket/mvrv_pit,\noptions/open_interest_sum_pit,deribit\n',
     )

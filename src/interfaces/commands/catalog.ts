@@ -1,6 +1,13 @@
 import { resolve } from 'node:path'
 import { Document, parseDocument, stringify } from 'yaml'
-import { type Catalogue, dimensions, type Endpoint, isOwn, type Resource, standardRule } from '../../catalog/catalogue.ts'
+import {
+  type Catalogue,
+  dimensions,
+  type Endpoint,
+  isOwn,
+  type Resource,
+  standardRule,
+} from '../../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../../catalog/export.ts'
 import { isOpenExchange } from '../../catalog/names.ts'
 import { describeRule } from '../../catalog/rule-kinds.ts'
@@ -263,7 +270,12 @@ export const catalogImportCommand = talking({
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite, or --add' })
     const settings = settingsOf(call)
     const others = settings.catalogs.filter((path) => path !== target)
-    const file: EndpointsFile = { name: out, target, others, before: isKept ? readGiven(call, out, 'a catalogue') : null }
+    const file: EndpointsFile = {
+      name: out,
+      target,
+      others,
+      before: isKept ? readGiven(call, out, 'a catalogue') : null,
+    }
     const [listing] = call.args
     if (listing === undefined) return await importAsked(call, settings, file)
     await importSaved(call, settings, { ...file, listing })

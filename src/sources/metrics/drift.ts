@@ -23,8 +23,11 @@ export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Ca
   const manner = { perMinute: settings.metrics.requestsPerMinute, next }
   const listing = file
     ? readListing(file.name, file.text)
-    : await askBeside(metricsAccess(input), deps, manner, async (beside) =>
-        await askListing({ ...input, saved: 'compare with a saved listing: --file FILE' }, beside),
+    : await askBeside(
+        metricsAccess(input),
+        deps,
+        manner,
+        async (beside) => await askListing({ ...input, saved: 'compare with a saved listing: --file FILE' }, beside),
       )
   return compareListing(catalogue, listing, all)
 }

@@ -81,7 +81,11 @@ export async function listNewEndpoints(input: ListedEndpointsInput, deps: Beside
         stopped ??= reading.stopped ?? null
       }
     }
-    const counts = { listed: listing.length, skipped: listing.length - wanted.length, known: wanted.length - fresh.size }
+    const counts = {
+      listed: listing.length,
+      skipped: listing.length - wanted.length,
+      known: wanted.length - fresh.size,
+    }
     return { ...counts, taken, left, requests: beside.sent(), stopped }
   })
 }

@@ -235,7 +235,8 @@ async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: stri
   const id = `${run}-metadata-${path.replaceAll(/[^\w]/g, '-')}`
   const url = metadataUrl(base, keys.template, path)
   const { outcome, row } = await ask({ id, url, file: file(`${id}.json`), bucket: 'metadata' }, { credits: 0 })
-  const text = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largestMetadata ? await readText(outcome.file) : ''
+  const text =
+    outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largestMetadata ? await readText(outcome.file) : ''
   return { path, outcome, read: readMetadata(text, keys), row }
 }
 
