@@ -570,8 +570,8 @@ class Lake:
         Returns:
             The document that `pitlake stamp --json` prints.
 
-        >>> lake.stamp("SELECT max(v) AS most FROM points", "most.parquet")["out"]  # doctest: +SKIP
-        '/home/you/most.parquet'
+        >>> lake.stamp("SELECT max(v) AS most FROM points", "most.parquet")["version"]  # doctest: +SKIP
+        1
         """
         seat = self._open()
         flags = {"as_of": "--as-of", "observed_as_of": "--observed-as-of"}
