@@ -111,7 +111,14 @@ function isTexts(value: unknown): value is Record<string, string | number | bool
   return isObject(value) && Object.values(value).every((text) => ['string', 'number', 'boolean'].includes(typeof text))
 }
 
+/** A listed endpoint as a row of a catalogue. */
+export interface ImportedRow extends ListedEndpoint {
+  readonly revisable?: true
+  /** The exchange that stands in where a request names none. */
+  readonly default?: { readonly exchange: string }
+}
+
 /** A listed endpoint as a row of a catalogue: what a path tells that says no `_pit` may be told otherwise later. */
-export function importedRow(row: ListedEndpoint): ListedEndpoint & { readonly revisable?: true } {
+export function importedRow<Row extends ListedEndpoint>(row: Row): Row & Pick<ImportedRow, 'revisable'> {
   return row.path.endsWith('_pit') ? row : { ...row, revisable: true }
 }

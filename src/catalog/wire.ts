@@ -46,6 +46,10 @@ export const metadataWire = z.strictObject({
   defaults: word.optional(),
   /** The lowest tier of a plan that includes the path. */
   tier: word.optional(),
+  /** Whether the path is offered for all assets at once. */
+  bulk: word.optional(),
+  /** What the path is, in words: a text, or an object with `description` or `name`. */
+  about: word.optional(),
   /** Where the statistics of its lag stand. */
   stats: z
     .string()

@@ -100,3 +100,18 @@ test('a configuration that changes the meaning of a name with points ends with 2
     expect((await run('sql', '--out', 'stored.csv', 'SELECT DISTINCT exchange FROM points ORDER BY ALL')).code).toBe(0)
     expect(readFileSync(join(cwd, 'stored.csv'), 'utf8')).toMatch(/^exchange\nbybit\nderibit\n/)
   }))
+
+test('catalog show reports plan tier and bulk support from the metadata in the lake, and that they are not known before', async () =>
+  withRealProvider({}, async ({ run }) => {
+    const supply = 'supply/current_pit'
+    const before = await run('catalog', 'show', supply)
+    expect(before.out).toMatch(/plan tier +not known: the lake has no metadata of it yet\n +bulk +not known: /)
+    expect(JSON.parse((await run('catalog', 'show', supply, '--json')).out)).toMatchObject({ tier: null, bulk: null })
+    expect((await run(...fetch(`${supply},${skew}`, '--exchanges', 'deribit'))).code).toBe(0)
+    expect((await run('catalog', 'show', supply)).out).toMatch(
+      /plan tier +1 {2}\(metadata of 2026-03-04\)\n +bulk +yes {2}\(metadata of 2026-03-04\)\n/,
+    )
+    const nested = JSON.parse((await run('catalog', 'show', skew, '--json')).out)
+    expect(nested).toMatchObject({ tier: 2, bulk: false, metadata_at: expect.stringMatching(/^2026-03-04/) })
+    expect((await run('catalog', 'show', 'market/btc_dominance_pit')).out).toMatch(/plan tier +not known/)
+  }))

@@ -1,6 +1,13 @@
 import { resolve } from 'node:path'
-import { Document, stringify } from 'yaml'
-import { type Catalogue, dimensions, type Endpoint, type Resource, standardRule } from '../../catalog/catalogue.ts'
+import { Document, parseDocument, stringify } from 'yaml'
+import {
+  type Catalogue,
+  dimensions,
+  type Endpoint,
+  isOwn,
+  type Resource,
+  standardRule,
+} from '../../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../../catalog/export.ts'
 import { isOpenExchange } from '../../catalog/names.ts'
 import { describeRule } from '../../catalog/rule-kinds.ts'
@@ -8,6 +15,8 @@ import type { Rule } from '../../catalog/availability.ts'
 import type { Link } from '../../catalog/schema.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../../catalog/series.ts'
 import { LakeError, usage } from '../../base/errors.ts'
+import { applySettings, type Settings } from '../../catalog/settings.ts'
+import { storedMetadataOf } from '../../sources/metrics/metadata.ts'
 import { heldSelections } from '../../sources/metrics/prepare.ts'
 import { putOut } from '../../lake/store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../../base/suggestion.ts'
@@ -16,12 +25,13 @@ import { dbtSources } from '../../query/views/dbt.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { checkedCatalogue, readContext, readGiven, settingsOf } from '../cli/context.ts'
 import { labelled, type LabelledRow, several, table } from '../../base/figures.ts'
-import { answering, type Call, type CommandContext, documentText, talking } from '../cli/spec.ts'
+import { answering, type Call, type CommandContext, documentText, talking, type Typed } from '../cli/spec.ts'
 import { existsSync } from 'node:fs'
-import { importedRow, readListing } from '../../catalog/listing.ts'
+import { importedRow, type ListedEndpoint, readListing } from '../../catalog/listing.ts'
 import { loadCatalogue } from '../../catalog/load.ts'
 import type { compareListing } from '../../catalog/drift.ts'
 import { findDrift } from '../../sources/metrics/drift.ts'
+import { listNewEndpoints, type ListedEndpoints } from '../../sources/metrics/listed-endpoints.ts'
 import { endingAtOnce } from '../cli/process.ts'
 import { besideWorld } from '../cli/world.ts'
 
@@ -57,13 +67,17 @@ export const catalogListCommand = answering({
 
 export const catalogShowCommand = answering({
   args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
-  answer: async ({ args: [path = ''], catalogue }) => {
+  details:
+    'Plan tier and bulk support are shown as the metadata in the lake tell them; `plan` and `fetch` request these.',
+  answer: async ({ args: [path = ''], catalogue, settings }) => {
     const resource = catalogue.resources.get(path)
     if (resource) return { document: resource, words: () => describeResource(resource) }
     const endpoint = pick(catalogue, path)
     const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
-    const document = { ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
-    return { document, words: () => description(catalogue, endpoint) }
+    const { tier = null, bulk = null, at = null } = storedMetadataOf(settings.data, endpoint.ask) ?? {}
+    const offer: Offer = { tier, bulk, metadata_at: at === null ? null : formatInstant(at) }
+    const document = { ...exported, ...offer, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
+    return { document, words: () => description(catalogue, endpoint, offer) }
   },
 })
 
@@ -147,7 +161,27 @@ function extras(endpoint: Endpoint): string {
   return [...parts, ...(endpoint.since && endpoint.until ? [] : ['whole series'])].join(' ')
 }
 
-function description(catalogue: Catalogue, endpoint: Endpoint): string {
+/** What a provider's metadata in the lake tell of an endpoint, in addition to what the catalogue has. */
+interface Offer {
+  /** The lowest tier of a plan that includes it; null if it is not known. */
+  readonly tier: number | null
+  /** Whether it is offered for all assets at once; null if it is not known. */
+  readonly bulk: boolean | null
+  /** When the metadata were first read as they are; null if the lake has none. */
+  readonly metadata_at: string | null
+}
+
+function offerLines(endpoint: Endpoint, { tier, bulk, metadata_at }: Offer): LabelledRow[] {
+  if (isOwn(endpoint)) return []
+  const unknown = metadata_at === null ? 'not known: the lake has no metadata of it yet' : 'not in the metadata'
+  const dated = metadata_at === null ? '' : `  (metadata of ${metadata_at.slice(0, 10)})`
+  return [
+    ['plan tier', tier === null ? unknown : `${tier}${dated}`],
+    ['bulk', bulk === null ? unknown : `${bulk ? 'yes' : 'no'}${dated}`],
+  ]
+}
+
+function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): string {
   const { defaults, placeholders, tolerance, since, until, format } = endpoint
   const takes = Object.entries({ since, until, format, 'timestamp format': endpoint.timestampFormat })
   const taken = takes.flatMap(([name, is]) => (is ? [name] : []))
@@ -160,6 +194,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint): string {
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
     ['takes', taken.join(', ')],
+    ...offerLines(endpoint, offer),
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),
     placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
@@ -209,43 +244,130 @@ function ruleText(rule: Rule): string {
   return `${describeRule(rule)}${until} [${rule.basis}: ${rule.quote === null ? rule.reason : `"${rule.quote}"`}]`
 }
 
+const importOptions = {
+  '--out FILE': ['the user catalogue file to write', 'my-endpoints.yaml'],
+  '--all': 'also paths that do not end in _pit',
+  '--add': 'keep what the file has, and add to it',
+  '--force': 'overwrite the file',
+  '--path PATH': 'where below /v1/metrics/ the provider lists its endpoints; default: its metadata, then `endpoints`',
+  '--max-requests N': ['request the metadata of so many paths at most', '1000'],
+  // Not an answer: the file that it overwrites may be one that the config names, and broken.
+  '--json': 'one JSON document on stdout',
+} as const
+
 export const catalogImportCommand = talking({
-  args: { '<file>': 'the listing' },
-  options: {
-    '--out FILE': ['the user catalogue file to write', 'my-endpoints.yaml'],
-    '--all': 'also paths that do not end in _pit',
-    '--force': 'overwrite the file',
-    // Not an answer: the file that it overwrites may be one that the config names, and broken.
-    '--json': 'one JSON document on stdout',
-  },
+  args: { '[file]': 'a saved listing; default: ask the provider' },
+  options: importOptions,
   details:
-    'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
+    'Without a file it asks the provider for its list of paths, and for the metadata of each path that the catalogue does\nnot have: free requests, one for each path. It shows every path that it takes or leaves, with the reason. To go on\nafter a limit or an interrupt, add --add.\nEndpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
   run: async (call) => {
-    const { options, cwd, stdout } = call
-    const [file = ''] = call.args
-    const { out, all, force, json } = options
+    const { options, cwd } = call
+    const { out, add, force } = options
     const target = resolve(cwd, out)
-    if (existsSync(target) && !force)
-      throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    if (add && force) throw usage('--add', { expected: 'no --force beside it', got: 'both', next: 'leave one out' })
+    const isKept = add && existsSync(target)
+    if (existsSync(target) && !force && !add)
+      throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite, or --add' })
     const settings = settingsOf(call)
     const others = settings.catalogs.filter((path) => path !== target)
-    const { endpoints } = endingAtOnce(() => loadCatalogue(others))
-    const listed = readListing(file, readGiven(call, file, 'a readable listing'))
-    const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
-    const fresh = pit.filter((row) => !endpoints.has(row.path))
-    const [known, added, skipped] = [pit.length - fresh.length, fresh.length, listed.length - pit.length]
-    if (added > 0) {
-      const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
-      const text =
-        header + stringify({ endpoints: fresh.map(importedRow) }, { lineWidth: 0, aliasDuplicateObjects: false })
-      endingAtOnce(() => loadCatalogue(others, undefined, [{ name: out, text }]))
-      await putOut(target, text, settings.data, '--out')
+    const file: EndpointsFile = {
+      name: out,
+      target,
+      others,
+      before: isKept ? readGiven(call, out, 'a catalogue') : null,
     }
-    const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
-    const document = { listed: listed.length, known, added, skipped, file: added > 0 ? out : null }
-    stdout(json ? documentText(document) : `${words}${added > 0 ? ` to ${out}` : ''}\n`)
+    const [listing] = call.args
+    if (listing === undefined) return await importAsked(call, settings, file)
+    await importSaved(call, settings, { ...file, listing })
   },
 })
+
+/** The catalogue file that an import writes. */
+interface EndpointsFile {
+  /** As the user names it. */
+  readonly name: string
+  /** Where it is. */
+  readonly target: string
+  /** The other catalogue files of the configuration. */
+  readonly others: readonly string[]
+  /** What stands in it, to be added to; null to begin it anew. */
+  readonly before: string | null
+}
+
+/** The catalogue files that are read before the import: paths in them are known. */
+function knownFiles({ others, before, target }: EndpointsFile): string[] {
+  return before === null ? [...others] : [...others, target]
+}
+
+/** Writes rows into the file, which appears whole, if all catalogues are valid with it. */
+async function writeEndpoints(
+  { name, target, others, before }: EndpointsFile,
+  { rows, from, data }: { readonly rows: readonly ListedEndpoint[]; readonly from: string; readonly data: string },
+): Promise<void> {
+  const header = `# Endpoints imported from ${from}; name this file under \`catalogs:\` in pitlake.yaml.\n`
+  const options = { lineWidth: 0, aliasDuplicateObjects: false } as const
+  const document = before === null ? null : parseDocument(before)
+  for (const row of document === null ? [] : rows) document?.addIn(['endpoints'], document.createNode(row, options))
+  const text = document?.toString({ lineWidth: 0 }) ?? header + stringify({ endpoints: rows }, options)
+  endingAtOnce(() => loadCatalogue(others, undefined, [{ name, text }]))
+  await putOut(target, text, data, '--out')
+}
+
+/** Imports a listing that the user has saved. */
+async function importSaved(
+  call: Typed<typeof importOptions>,
+  settings: Settings,
+  { listing, ...file }: EndpointsFile & { readonly listing: string },
+): Promise<void> {
+  const { options, stdout } = call
+  const { out, all, json } = options
+  const { endpoints } = endingAtOnce(() => loadCatalogue(knownFiles(file)))
+  const listed = readListing(listing, readGiven(call, listing, 'a readable listing'))
+  const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
+  const fresh = pit.filter((row) => !endpoints.has(row.path))
+  const [known, added, skipped] = [pit.length - fresh.length, fresh.length, listed.length - pit.length]
+  const from = listing.split('/').at(-1) ?? listing
+  if (added > 0) await writeEndpoints(file, { rows: fresh.map(importedRow), from, data: settings.data })
+  const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
+  const document = { listed: listed.length, known, added, skipped, file: added > 0 ? out : null }
+  stdout(json ? documentText(document) : `${words}${added > 0 ? ` to ${out}` : ''}\n`)
+}
+
+/** Imports what the provider itself lists. */
+async function importAsked(call: Typed<typeof importOptions>, settings: Settings, file: EndpointsFile): Promise<void> {
+  const { options, stdout } = call
+  const { all, path = null, maxRequests, json } = options
+  const own = await checkedCatalogue(knownFiles(file), settings)
+  const catalogue = endingAtOnce(() => applySettings(own, settings))
+  const found = await listNewEndpoints({ settings, catalogue, all, path, mostPaths: maxRequests }, besideWorld(call))
+  const rows = found.taken.map(({ row }) => importedRow(row))
+  const from = "the provider's metadata"
+  if (rows.length > 0) await writeEndpoints(file, { rows, from, data: settings.data })
+  const isNamed = settings.catalogs.includes(file.target)
+  const written = rows.length > 0 ? file.name : null
+  const { listed, known, skipped, requests, left, stopped } = found
+  const taken = found.taken.map(({ row, tier }) => ({ path: row.path, tier }))
+  const document = { listed, known, added: rows.length, skipped, file: written, requests, taken, left }
+  stdout(json ? documentText(document) : importInWords(found, { written, isNamed }))
+  if (stopped === null) return
+  const next = `${stopped.next}, with --add`
+  throw new LakeError('stopped', { subject: 'the provider was not asked to the end', got: stopped.reason, next })
+}
+
+function importInWords(
+  { listed, known, skipped, requests, taken, left }: ListedEndpoints,
+  { written, isNamed }: { readonly written: string | null; readonly isNamed: boolean },
+): string {
+  const rows: LabelledRow[] = [
+    ...taken.map(({ row, tier }) => ['taken', tier === null ? row.path : `${row.path}  tier ${tier}`] as const),
+    ...left.map(({ path, reason }) => ['left', `${path}: ${reason}`] as const),
+    ['requests', `${requests}, free`],
+    written !== null && ['wrote', written],
+    written !== null && !isNamed && ['next', `name it in pitlake.yaml: catalogs: [${written}]`],
+  ]
+  const counts = `${listed} listed, ${known} known already, ${skipped} not point-in-time, ${taken.length} added`
+  return `${counts}${written === null ? '' : ` to ${written}`}\n${labelled(rows, 10)}`
+}
 
 export const catalogDriftCommand = answering({
   options: {
@@ -255,7 +377,7 @@ export const catalogDriftCommand = answering({
     '--strict': 'exit code 4 when anything differs',
   },
   details:
-    'One request, or two. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
+    'One request, or two. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` adds new paths to a catalogue of yours.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { file, path = null, all, strict } = options

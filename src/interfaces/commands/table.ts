@@ -302,7 +302,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     {
       name: 'catalog import',
       summary: "Add endpoints from a provider's own listing",
-      exits: [6],
+      exits: [3, 5, 6],
       load: async () => (await import('./catalog.ts')).catalogImportCommand,
     },
   ],

@@ -268,8 +268,10 @@ export interface BesideDeps extends Pick<AskingDeps, 'now' | 'wait' | 'random' |
 }
 
 /** A way to ask whose bodies are no part of a lake. */
-interface Beside {
+export interface Beside {
   readonly ask: AskOne
+  /** Requests sent so far, repeats included. */
+  readonly sent: () => number
   readonly base: string
   /** The path of a temporary file. */
   readonly file: (name: string) => string
@@ -294,9 +296,9 @@ export async function askBeside<T>(
   await using folder = await temporaryFolder(deps.temporary)
   await using http = httpTo(access, deps)
   const { now, wait: sleep, random, signal } = deps
-  const { ask } = createRowAsker(
+  const { ask, sent } = createRowAsker(
     { http, governor: { perMinute }, retry, maxRequests: null, now, sleep, random, signal },
     { run, api: access.name },
   )
-  return await use({ ask, base, file: (name) => join(folder.path, name) })
+  return await use({ ask, sent, base, file: (name) => join(folder.path, name) })
 }

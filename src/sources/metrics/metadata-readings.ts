@@ -30,6 +30,8 @@ export interface PathMetadata {
   readonly defaults?: Readonly<Record<string, readonly string[]>> | undefined
   /** The lowest tier of a plan that includes the path; left out where the metadata name none. */
   readonly tier?: number | undefined
+  /** Whether the path is offered for all assets at once; left out where the metadata do not say. */
+  readonly bulk?: boolean | undefined
   /** Where history begins; null if the metadata do not say. */
   readonly min: Instant | null
 }
@@ -50,6 +52,7 @@ export function readMetadata(text: string, keys: MetadataWire): PathMetadata | n
   const range = data[keys.timerange] as Record<string, Instant | null | undefined> | null | undefined
   const standard = keys.defaults === undefined ? undefined : data[keys.defaults]
   const tier = keys.tier === undefined ? undefined : z.number().safeParse(data[keys.tier]).data
+  const bulk = keys.bulk === undefined ? undefined : z.boolean().safeParse(data[keys.bulk]).data
   return {
     // Sorted: another order says nothing new.
     parameters: Object.fromEntries(
@@ -57,6 +60,7 @@ export function readMetadata(text: string, keys: MetadataWire): PathMetadata | n
     ),
     ...(standard !== undefined && { defaults: standard as Record<string, string[]> }),
     ...(tier !== undefined && { tier }),
+    ...(bulk !== undefined && { bulk }),
     min: range?.[keys.min] ?? null,
   }
 }

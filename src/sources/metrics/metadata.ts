@@ -14,8 +14,9 @@ import { type RetryPolicy, usualRetries } from '../http/retry.ts'
 import { commit, type CommitDeps, type Draft, type Version } from '../../lake/ledger/commit.ts'
 import { canonical, type Json, type RequestRow } from '../../lake/ledger/entry.ts'
 import { heldPassing, heldPassingFrom, heldStates } from '../../lake/ledger/index-queries.ts'
-import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { listOf, mapOf, maybe, orNull, real, shape, text } from '../../base/value-checks.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
+import { flag, listOf, mapOf, maybe, orNull, real, shape, text } from '../../base/value-checks.ts'
 import { day } from '../../base/time.ts'
 
 /** The metadata of each path, by its name on the wire. */
@@ -36,12 +37,14 @@ const listed = 'listing'
 const patience = 7 * day * 1_000_000
 /** So many paths without metadata, and none with any, are a provider without metadata. */
 const fewPaths = 3
-const largest = 10_000_000
+/** Bytes of metadata at most; a larger answer is none. */
+export const largestMetadata = 10_000_000
 
 const dated = shape({
   parameters: mapOf(listOf(text)),
   defaults: maybe(mapOf(listOf(text))),
   tier: maybe(real),
+  bulk: maybe(flag),
   min: orNull(real),
   at: real,
 })
@@ -49,6 +52,13 @@ const dated = shape({
 /** The stored metadata, whether or not they still count. */
 export function heldMetadata(ledger: Ledger): Metadata {
   return new Map(heldStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
+}
+
+/** The stored metadata of one path, by its name on the wire, as the index of the lake in a folder stands; undefined without any. */
+export function storedMetadataOf(root: string, path: string): DatedMetadata | undefined {
+  if (!isBegun(root)) return undefined
+  using ledger = Ledger.glance(root)
+  return ledger === undefined ? undefined : heldMetadata(ledger).get(path)
 }
 
 /** The stored metadata that count: none of a path, or of a provider, that had no metadata when last requested. */
@@ -196,7 +206,7 @@ async function askListing({ ask, base, run, wire, file }: MetadataAsking): Promi
   const id = `${run}-listing`
   const request = { id, url: metadataUrl(base, address, ''), file: file(`${id}.json`), bucket: 'metadata' } as const
   const { outcome, row } = await ask(request, { credits: 0 })
-  const isReadable = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largest
+  const isReadable = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largestMetadata
   const paths = isReadable ? pathsIn(address, await readText(outcome.file)) : null
   const isOpen = !('at' in outcome) || outcome.kind === 'limited'
   return { paths, isOpen, row: isOpen ? null : row }
@@ -225,7 +235,8 @@ async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: stri
   const id = `${run}-metadata-${path.replaceAll(/[^\w]/g, '-')}`
   const url = metadataUrl(base, keys.template, path)
   const { outcome, row } = await ask({ id, url, file: file(`${id}.json`), bucket: 'metadata' }, { credits: 0 })
-  const text = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largest ? await readText(outcome.file) : ''
+  const text =
+    outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largestMetadata ? await readText(outcome.file) : ''
   return { path, outcome, read: readMetadata(text, keys), row }
 }
 
@@ -291,6 +302,11 @@ export async function keepMetadata(
 }
 
 /** Metadata as the journal holds them. */
-function stateOf({ defaults, tier, ...rest }: Partial<DatedMetadata> = {}): Json {
-  return { ...rest, ...(defaults !== undefined && { defaults }), ...(tier !== undefined && { tier }) }
+function stateOf({ defaults, tier, bulk, ...rest }: Partial<DatedMetadata> = {}): Json {
+  return {
+    ...rest,
+    ...(defaults !== undefined && { defaults }),
+    ...(tier !== undefined && { tier }),
+    ...(bulk !== undefined && { bulk }),
+  }
 }
