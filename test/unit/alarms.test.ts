@@ -24,3 +24,16 @@ test('what is stale is told once for each endpoint and interval, and again when 
   expect(await told(hourly, daily, other)).toEqual([hourly])
   expect(await told(silent)).toEqual([silent])
 })
+
+test('selected series that nobody mapped are told once, and again if others are added to the selection', async ({
+  root,
+}) => {
+  const unmapped = (text: string): Stale => ({ kind: 'unmapped', text, next: 'metrics: {}', since: null })
+  const told = async (...stale: readonly Stale[]): Promise<readonly Stale[]> =>
+    (await newAlarms(root, { violations: [], stale }, [])).stale
+  const first = unmapped('never requested: a/x BTC')
+  const both = unmapped('never requested: a/x BTC, a/y BTC')
+  expect(await told(first)).toEqual([first])
+  expect(await told(first)).toEqual([])
+  expect(await told(both)).toEqual([both])
+})
