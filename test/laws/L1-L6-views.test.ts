@@ -22,7 +22,7 @@ import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
  * `PITLAKE_CUTS` is at how many instants lakes are cut, a lake for each five hundred; `PITLAKE_CUTS_SEED` draws others.
  * Everything is asked at a first cut in the middle, and then each question at its turn, which is rarer where cuts are many.
  */
-const wanted = rounds('PITLAKE_CUTS', 2, 3)
+const wanted = rounds('PITLAKE_CUTS', 2, 2)
 const seed = Number(process.env['PITLAKE_CUTS_SEED'] ?? 1)
 const perLake = 500
 const rarer = Math.ceil(wanted / perLake)

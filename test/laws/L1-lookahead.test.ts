@@ -36,20 +36,23 @@ const leaks = goldenQueries('lookahead/leaks', fragments).map(
 const clean = goldenQueries('lookahead/clean', fragments).map(({ what, queries: [sql = ''] }) => [what, sql] as const)
 
 describe('look-ahead', () => {
-  test.for(sample(leaks, leaks.length))('TIME 55: the leak %s is found with its cause', async ([, sql, cause]) => {
-    const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
-    const query = /pit_join\([dm],/.test(sql) && !sql.startsWith('WITH') ? `${onGrid}${moved} ${sql}` : sql
-    const proof = await prove(query)
-    expect(proof.verdict).toBe('leak')
-    expect(proof.reason).toMatch(cause)
-    expect(proof.differing).toBeGreaterThan(0)
-    const [difference] = proof.differences
-    expect(difference?.as_of).toMatch(/^2024-/)
-    expect(difference?.row['ts']).toMatch(/^2024-/)
-    expect(difference?.full).not.toEqual(difference?.truncated)
-  })
+  test.for(sample(leaks, 5, Math.ceil(leaks.length / 2)))(
+    'TIME 55: the leak %s is found with its cause',
+    async ([, sql, cause]) => {
+      const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
+      const query = /pit_join\([dm],/.test(sql) && !sql.startsWith('WITH') ? `${onGrid}${moved} ${sql}` : sql
+      const proof = await prove(query)
+      expect(proof.verdict).toBe('leak')
+      expect(proof.reason).toMatch(cause)
+      expect(proof.differing).toBeGreaterThan(0)
+      const [difference] = proof.differences
+      expect(difference?.as_of).toMatch(/^2024-/)
+      expect(difference?.row['ts']).toMatch(/^2024-/)
+      expect(difference?.full).not.toEqual(difference?.truncated)
+    },
+  )
 
-  test.for(sample(clean, clean.length))('TIME 55: the honest query %s is clean', async ([, sql]) => {
+  test.for(sample(clean, 5, Math.ceil(clean.length / 2)))('TIME 55: the honest query %s is clean', async ([, sql]) => {
     const proof = await prove(sql)
     expect(proof).toMatchObject({ verdict: 'clean', differing: 0, differences: [] })
     expect(proof.cutoffs).toBeGreaterThanOrEqual(12)

@@ -40,7 +40,7 @@ describe('recall', () => {
   )
 
   // Each runs a hundred times.
-  test.for(sample(honest, honest.length))('the honest query %s is clean', async ([what, sql]) => {
+  test.for(sample(honest, 5, Math.ceil(honest.length / 3)))('the honest query %s is clean', async ([what, sql]) => {
     const tested = await run(sql)
     expect(tested, what).toMatchObject({ verdict: 'clean', differing: 0 })
     if (tested !== 'unsteady') expect(tested.changed, what).toBeGreaterThan(20)

@@ -1,6 +1,8 @@
+// @module-tag slow
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, lookahead, type Rows } from '../../src/index.ts'
 import { chooseEnds } from '../../src/trust/lookahead/calendar.ts'
+import { sample } from '../helpers/tiers.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 /*
@@ -75,7 +77,7 @@ const pairs = Object.keys(sources).flatMap((source, n) =>
     .map((change) => [source, ...change] as const),
 )
 
-test.for(pairs)(
+test.for(sample(pairs, 6, 11))(
   'from %s, %s is a leak by its calendar, what came so far is clean',
   async ([source, , leak, honest]) => {
     const from = sources[source] ?? (async () => [])

@@ -103,7 +103,7 @@ test.each(sample(zones, zones.length))('TIME 28: `pitlake sql` sees the same in 
 
 test('TIME 28, TIME 29: Python and the duckdb command line see what Node sees, in four zones', async (context) => {
   const python = need(context, 'peers')
-  const some = sample(settings, settings.length).map(([set]) => set)
+  const some = sample(settings, 2, Math.ceil(settings.length / 2)).map(([set]) => set)
   const said = execFileSync(python, ['test/python/peers.py', root, ...some], { cwd: project, encoding: 'utf8' })
   const lines = said.trim().split('\n')
   expect(lines).toHaveLength(some.length)
