@@ -1,4 +1,4 @@
-"""A lake of pitlake in Python: what was knowable, and when.
+"""Opens a lake of pitlake for reading: what was knowable, and when.
 
     import pitlake
 
@@ -6,7 +6,7 @@
     days = lake.calendar("2024-01-01", "2024-03-01", "1 day", ["BTC", "ETH"])
     frame = lake.panel(days, ["addresses/active_count_pit", "price_usd"], latency="15m").df()
 
-Everything is asked through the views and macros of `lake.duckdb`, as on the command line and in TypeScript: no answer differs.
+pitlake queries the views and macros of `lake.duckdb`, so Python, the command line and TypeScript give the same answers.
 """
 
 from .errors import LakeError, LakeWarning

@@ -19,11 +19,28 @@ _HERE = str(Path(__file__).parent) + os.sep
 
 
 class LakeError(ValueError):
-    """A question that the lake cannot answer; the message says what was expected and what to do."""
+    """The one exception of this package.
+
+    The message states what was expected, what was given and what helps.
+
+    >>> lake.history("product")
+    Traceback (most recent call last):
+    ...
+    pitlake.errors.LakeError: history: expected a resource of the registry, got 'product'; did you mean 'products'?
+    """
 
 
 class LakeWarning(UserWarning):
-    """Something that should be known of an answer, although it was not asked."""
+    """The one warning of this package: a note about an answer.
+
+    It explains, for example, why an answer may be empty. `lake.notes` has the same text.
+
+    >>> import pitlake, warnings
+    >>> with warnings.catch_warnings(record=True) as noted:
+    ...     answer = lake.points("supply/curent_pit").df()
+    >>> noted[0].category is pitlake.LakeWarning
+    True
+    """
 
 
 def refusal(subject: str, expected: str, got: object = None, fix: str = "") -> LakeError:

@@ -120,9 +120,11 @@ class Seat:
 
 
 class Lake:
-    """A lake that is open for reading, at one version and in one state of knowledge: answers never change between cells.
+    """A lake that is open for reading.
 
-    It keeps the files of its version from `pitlake vacuum` until it is closed, refreshed or collected. `with` closes it.
+    It stands at one version and in one state of knowledge, so an answer does not change between cells while jobs write.
+    `pitlake vacuum` keeps the files of that version until you close or refresh the lake, or until its process ends. A
+    `with` statement closes the lake.
 
     >>> lake.version
     1
@@ -148,28 +150,69 @@ class Lake:
 
     @property
     def folder(self) -> Path:
-        """Where the lake is."""
+        """Folder of the lake.
+
+        Returns:
+            The absolute path.
+
+        >>> lake.folder.name
+        'lake'
+        """
         return self._open().folder
 
     @property
     def version(self) -> int:
-        """The version at which every answer stands."""
+        """Version at which every answer stands.
+
+        Returns:
+            The number of the commit.
+
+        >>> lake.version
+        1
+        """
         return self._open().version
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Of the last answer: why it may hold nothing, and what may have been meant."""
+        """Notes about the last answer.
+
+        A note explains why the answer may be empty, what you may have meant, and how many decisions are unresolved. pitlake
+        also gives each note as a `LakeWarning`.
+
+        Returns:
+            The notes, each a sentence. Empty if there are none.
+
+        >>> answer = lake.points("supply/current_pit", "BTC").df()
+        >>> lake.notes
+        ()
+        """
         return self._open().notes
 
     def refresh(self) -> int:
-        """Moves on to the newest version, and says which that is. Answers that were given before stay as they are."""
+        """Moves the lake to its newest version.
+
+        Answers from before stay as they are.
+
+        Returns:
+            The version at which the lake now stands.
+
+        >>> lake.refresh()
+        1
+        """
         self._open()
         self._seat, self._known = self._make(), None
         self._say_lag()
         return self.version
 
     def close(self) -> None:
-        """Lets go of the lake and its files."""
+        """Closes the lake and releases its files for `pitlake vacuum`.
+
+        A `with` statement does this at its end. Later calls are refused.
+
+        >>> import pitlake
+        >>> other = pitlake.open(lake.folder)
+        >>> other.close()
+        """
         seat, self._seat = self._seat, None  # type: ignore[assignment]
         if seat is not None:
             seat.pin.release()
@@ -177,10 +220,18 @@ class Lake:
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None, *,
             frames: Mapping[str, Any] | None = None) -> Result:
-        """The rows of a query, of the last one where there are several; `$1`, `?` and `$name` take parameters.
+        """Runs SQL on the views and macros of the lake.
 
-        `frames` lends frames to this query alone, by names that the lake does not have. Temporary tables stay until the lake
-        is closed or refreshed.
+        Temporary tables stay until you close or refresh the lake. The lake is read-only apart from them.
+
+        Args:
+            query: One or several statements.
+            parameters: Values of `?` and `$1` as a list, or of `$name` as a dict.
+            frames: Frames of pandas, polars or pyarrow, and answers of the lake, by the names under which this query reads them.
+                Names of views and of your temporary tables are refused.
+
+        Returns:
+            The rows of the last statement.
 
         >>> lake.sql("SELECT $asset AS asset, CAST($n AS BIGINT) AS n", {"asset": "BTC", "n": 3}).df().to_dict("records")
         [{'asset': 'BTC', 'n': 3}]
@@ -214,10 +265,20 @@ class Lake:
     def points(self, metrics: Names | None = None, assets: Names | None = None, interval: str | None = None, *,
                currency: str | None = None, exchange: str | None = None, network: str | None = None,
                since: Moment | None = None, until: Moment | None = None) -> Result:
-        """Stored points by series and `t`, each with the instants at which it could be known and was stored.
+        """Reads stored points, as known at `as_of`.
 
-        An interval or dimension that is not named is the catalogue's default, as in the joins; `"*"` means all. `since` and
-        `until` bound `t`, half-open.
+        Args:
+            metrics: Paths of metrics. Default: all.
+            assets: Assets. Default: all.
+            interval: Interval of the points. Default: the catalogue's for each metric; `"*"` means all.
+            currency: Dimension of the series. Default: the catalogue's for each metric; `"*"` means all.
+            exchange: Dimension of the series, as `currency`.
+            network: Dimension of the series, as `currency`.
+            since: First `t`.
+            until: End of the range of `t`, exclusive.
+
+        Returns:
+            A row for each point, sorted by series and `t`, with the columns of the view `points`.
 
         >>> lake.points("supply/current_pit", "BTC", currency="usd", since="2024-03-02").df()["v"].tolist()
         [200.0, 300.0]
@@ -240,13 +301,33 @@ class Lake:
               exchange: str | None = None, network: str | None = None, component: str | None = None,
               latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
               unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
-        """Each decision (`asset`, `ts`) with one column a metric: the latest value that was knowable at `ts`.
+        """Looks up metric values as known at each decision time.
 
-        Decisions are a frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`; `ts` and `asset`
-        may be its index. All its columns come back, in its order. `metrics` may be a dict {column: metric};
-        `path#/pointer` takes one component of nested values. With `universe`, a condition on the columns of the view of
-        that name, decisions have no asset: each `ts` is decided about the products that met the condition then. Decisions later
-        than what is settled of a metric get its newest value, with `unresolved="null"` none.
+        Each cell is the latest value that was knowable at `ts`. Your own columns come back next to them, in your order.
+
+        Args:
+            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
+                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            metrics: Paths of metrics, or a dict `{column: metric}` that names the columns. `path#/pointer` selects one component
+                of object values.
+            interval: Interval of the metrics. Default: `"24h"`.
+            fields: Fields of each point: `"v"`, `"o"`, `"t"`, `"available_at"`, `"age"`. Default: `("v",)`.
+            universe: Condition on the columns of the view `universe`, such as `"status = 'active'"`. Decisions then have only
+                `ts`, and each has a row for every product that met the condition at that time.
+            currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
+            exchange: Dimension of the series, as `currency`.
+            network: Dimension of the series, as `currency`.
+            component: JSON pointer into an object or array value, such as `/open`. You can also write `path#/pointer` as the
+                metric.
+            latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
+            max_age: A point that is older than this gives NULL. Default: no limit.
+            skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
+            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+
+        Returns:
+            A row for each decision, and a column for each metric.
 
         >>> days = lake.calendar("2024-03-03", "2024-03-05", "1 day", ["BTC"])
         >>> lake.panel(days, {"supply": "supply/current_pit"}, latency="15m").df()["supply"].tolist()
@@ -277,7 +358,27 @@ class Lake:
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
                  latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
                  unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
-        """Each decision with the point of a metric that was knowable at `ts`: `t, available_at, v, o, age`.
+        """Looks up one metric, with its timestamps, as known at each decision time.
+
+        Args:
+            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
+                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            metric: Path of the metric.
+            interval: Interval of the metric. Default: `"24h"`.
+            currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
+            exchange: Dimension of the series, as `currency`.
+            network: Dimension of the series, as `currency`.
+            component: JSON pointer into an object or array value, such as `/open`. You can also write `path#/pointer` as the
+                metric.
+            latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
+            max_age: A point that is older than this gives NULL. Default: no limit.
+            skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
+            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+
+        Returns:
+            A row for each decision, with `t, available_at, v, o, age` of the newest point that was knowable at `ts`.
 
         >>> day = lake.calendar("2024-03-04", "2024-03-05", "1 day", ["BTC"])
         >>> lake.pit_join(day, "supply/current_pit").df()[["v", "age"]].values.tolist()
@@ -291,7 +392,28 @@ class Lake:
                exchange: str | None = None, network: str | None = None, component: str | None = None,
                latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
                unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
-        """Each decision with the last `n` points that were knowable at `ts`, a row each; `nth` 1 is the newest.
+        """Looks up the last `n` points of a metric as known at each decision time.
+
+        Args:
+            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
+                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            metric: Path of the metric.
+            interval: Interval of the metric. Default: `"24h"`.
+            n: Number of points for each decision, 1 or more.
+            currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
+            exchange: Dimension of the series, as `currency`.
+            network: Dimension of the series, as `currency`.
+            component: JSON pointer into an object or array value, such as `/open`. You can also write `path#/pointer` as the
+                metric.
+            latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
+            max_age: A point that is older than this gives NULL. Default: no limit.
+            skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
+            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+
+        Returns:
+            A row for each point of each decision, with `t, available_at, v, o, age, nth`. `nth` 1 is the newest.
 
         >>> day = lake.calendar("2024-03-05", "2024-03-06", "1 day", ["BTC"])
         >>> lake.window(day, "supply/current_pit", n=2).df()[["nth", "v"]].values.tolist()
@@ -307,10 +429,28 @@ class Lake:
                  currency: str | None = None, exchange: str | None = None, network: str | None = None, component: str | None = None,
                  skip_nulls: bool = False, min_parts: int | None = None, since: Moment | None = None, until: Moment | None = None,
                  follow_renames: bool = False) -> Result:
-        """A metric on a coarser interval, made of its finer points; a coarse point is known when the last of its parts is.
+        """Computes a metric on a coarser interval.
 
-        `agg` is sum, mean, median, min, max, first or last. `v` is null where a part is missing or null, unless `skip_nulls` or
-        `min_parts` allow it. `since` and `until` bound `t`, half-open.
+        A coarse point is known when the latest of its parts is known.
+
+        Args:
+            metric: Path of the metric.
+            from_interval: Interval of the finer points, such as `"24h"`.
+            to_interval: Interval of the answer, such as `"1w"`.
+            agg: Aggregate: `"mean"` (default), `"sum"`, `"median"`, `"min"`, `"max"`, `"first"` or `"last"`.
+            assets: Assets. Default: all.
+            currency: Dimension of the series. Default: all.
+            exchange: Dimension of the series. Default: all.
+            network: Dimension of the series. Default: all.
+            component: JSON pointer to a number in object values. You can also write `path#/pointer` as the metric.
+            skip_nulls: Ignores parts whose value is null. Default: a null part makes `v` NULL.
+            min_parts: Number of parts with a value that is enough for `v`. Default: all.
+            since: First `t` of the answer.
+            until: End of the range of `t`, exclusive.
+            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+
+        Returns:
+            A row for each coarse point, with the dimensions and `t, available_at, parts, complete, v`.
 
         >>> weeks = lake.resample("supply/current_pit", "24h", "1w", "sum", currency="native", min_parts=3)
         >>> weeks.df()[["asset", "v"]].values.tolist()
@@ -336,7 +476,16 @@ class Lake:
         return self._answer(own, query, keys=("t", "asset"), doubts=lambda noticed, frame: noticed.of_empty_column(frame, "v", asked))
 
     def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
-        """A grid of decisions, UTC, `until` excluded; with `assets` one row for each instant and asset.
+        """Makes a grid of decision times, UTC.
+
+        Args:
+            since: First time of the grid.
+            until: End of the grid, exclusive.
+            step: Distance between two times, such as `"1 day"`, `"15m"` or `"1 month"`.
+            assets: Assets. With them the grid has a row for each time and asset.
+
+        Returns:
+            The column `ts`, with `assets` also `asset`.
 
         >>> lake.calendar("2024-01-31", "2024-04-01", "1 month").df()["ts"].dt.day.tolist()
         [31, 29, 31]
@@ -353,14 +502,34 @@ class Lake:
         return self._answer(own, crossed, keys=("ts", "asset"))
 
     def universe(self, as_of: Moment | None = None) -> Result:
-        """Products with issuer, asset, deployments and status, as known at `as_of`, else at the `as_of` of the lake."""
+        """Reads the tokenized products as known at one time.
+
+        Args:
+            as_of: Time of the state of knowledge. Default: the `as_of` of the lake.
+
+        Returns:
+            A row for each product, with issuer, asset, deployments and status.
+
+        >>> lake.universe("2024-08-20").columns[:3]
+        ['product_id', 'name', 'symbol']
+        """
         query = "SELECT * FROM universe ORDER BY product_id"
         self._open().check_sql(query)
         own = self._open().cursor("as_of", **({} if as_of is None else {"as_of": moment_text(as_of)}))
         return self._answer(own, query, keys=("product_id",), doubts=Noticed.of_query)
 
     def history(self, resource: str) -> Result:
-        """Every version ever known of the records of a registry resource, such as `products`, with `valid_from` and `valid_to`."""
+        """Reads every known version of the records of a registry resource.
+
+        Args:
+            resource: Name of the resource, such as `"products"`.
+
+        Returns:
+            A row for each version of each record, with `valid_from` and `valid_to`.
+
+        >>> lake.history("products").columns[:3]
+        ['id', 'valid_from', 'valid_to']
+        """
         own = self._open().cursor()
         rows = own.execute("SELECT view_name FROM duckdb_views() WHERE schema_name = 'history' AND NOT internal ORDER BY 1").fetchall()
         names = [row[0] for row in rows]
@@ -372,7 +541,10 @@ class Lake:
         return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed.of_query)
 
     def metrics(self) -> Result:
-        """The catalogue: every metric with its value sets, defaults and availability rule.
+        """Reads the catalogue.
+
+        Returns:
+            A row for each metric, with its allowed values, defaults and availability rule.
 
         >>> "supply/current_pit" in set(lake.metrics().df()["metric"])
         True
@@ -380,11 +552,30 @@ class Lake:
         return self._answer(self._open().cursor(), "SELECT * FROM endpoints ORDER BY metric", keys=("metric",))
 
     def status(self) -> Result:
-        """One row: which lake and version this is, what it holds, and what is wrong with it."""
+        """Reads which lake this is, what it contains and what is wrong with it.
+
+        Returns:
+            One row, with `lake, version, committed_at, provider, synthetic, folder, series, points, last_available_at,
+            failed_windows, gaps, violations, registry_since`.
+
+        >>> lake.status().df()["version"].tolist()
+        [1]
+        """
         return self._answer(self._open().cursor(), STATUS)
 
     def stamp(self, query: str | Path, out: str | Path) -> dict[str, Any]:
-        """Runs a query by the command line and pins everything that its result, the Parquet file `out`, was made from."""
+        """Runs a query and records everything that its result depends on, as `pitlake stamp` does.
+
+        Args:
+            query: SQL, or the path of a file with SQL.
+            out: Parquet file for the result.
+
+        Returns:
+            The document that `pitlake stamp --json` prints.
+
+        >>> lake.stamp("SELECT max(v) AS most FROM points", "most.parquet")["version"]  # doctest: +SKIP
+        1
+        """
         seat = self._open()
         flags = {"as_of": "--as-of", "observed_as_of": "--observed-as-of"}
         options = ["--out", str(Path(out).resolve())]
@@ -398,11 +589,23 @@ class Lake:
         return said
 
     def import_frame(self, frame: Any, name: str, **mapping: str | bool | Sequence[str]) -> dict[str, Any]:
-        """Takes a frame of pandas, polars or pyarrow into the lake as the series `own/NAME`, by the command line, and moves on to it.
+        """Imports a frame as the series `own/NAME`, as `pitlake import` does, and moves the lake to the new version.
 
-        `mapping` says which column is what, by the names of the flags of `pitlake import`: `asset="ticker"`, `t="date"`,
-        `components=["open", "close"]`, `available="open=start,close=end"`, `available_at="known"`, `revisable=True`.
-        A value that differs from the stored one is a violation: it is counted, and the stored one stays.
+        An import is all-or-nothing. If a value differs from the stored one, pitlake keeps the stored value and counts a
+        violation.
+
+        Args:
+            frame: Frame of pandas, polars or pyarrow.
+            name: Name of the series.
+            mapping: Options of `pitlake import` that map the columns: `asset="ticker"`, `t="date"`,
+                `components=["open", "close"]`, `available="open=start,close=end"`, `available_at="known"`, `revisable=True`.
+
+        Returns:
+            The document that `pitlake import --json` prints.
+
+        >>> lake.import_frame(scores, "scores", t="date", value="score", available_at="known", interval="24h")  # doctest: +SKIP
+        >>> lake.points("own/scores")["v"].tolist()  # doctest: +SKIP
+        [1.0]
         """
         options = ["--as", name]
         for key, value in mapping.items():
@@ -419,16 +622,39 @@ class Lake:
         return said
 
     def replay(self, file: str | Path) -> dict[str, Any]:
-        """Runs a stamped result again by the command line, and says whether it is the same bit for bit."""
+        """Runs a stamped result again and compares the rows bit for bit, as `pitlake replay` does.
+
+        Args:
+            file: Parquet file that `stamp` wrote.
+
+        Returns:
+            The document that `pitlake replay --json` prints. `same` is True if every row is the same.
+
+        >>> lake.replay("most.parquet")["same"]  # doctest: +SKIP
+        True
+        """
         return program.asked(self._open().folder, ["replay", str(Path(file).resolve())], (0, 4))
 
     def lookahead(self, query: str | Path | Callable[[Lake], Any], *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None,
                   tolerance: float = 0.0, shift: Any = None, own: Mapping[str, Any] | None = None) -> Any:
-        """Proves or disproves by the command line that a query, or a backtest that takes a lake, looks ahead.
+        """Tests whether a query, or a function that takes a lake, looks ahead, as `pitlake lookahead` does.
 
-        Of a query it is a dict, its `verdict` clean, leak or undecided; of a function the `Verdict` of `pitlake.lookahead`:
-        `shift` is the time from the label of a row to its decision (docs/how-to/engines.md). `own` names files of your own, for a
-        function frames, too.
+        Args:
+            query: SQL, the path of a file with SQL, or a function as in `pitlake.lookahead`.
+            ts: Column with the time of each row.
+            labels: Columns that may look ahead, such as the target of a model.
+            cutoffs: Number of times at which the lake is cut. Default: 50; for a query that its plan proves clean, 5.
+            tolerance: Relative difference of numbers that counts as equal, for a function.
+            shift: Time from the label of a row to its decision, for the result of a backtest.
+            own: Your own data by the names under which the query reads them: files, for a function also frames.
+
+        Returns:
+            For a query the document that `pitlake lookahead --json` prints, with the `verdict` clean, leak or undecided. For a
+            function a `Verdict`.
+
+        >>> query = "SELECT asset, available_at AS ts, v FROM points WHERE metric = 'supply/current_pit'"
+        >>> lake.lookahead(query)["verdict"]  # doctest: +SKIP
+        'clean'
         """
         told = [labels] if isinstance(labels, str) else list(labels)
         if callable(query):
@@ -442,15 +668,42 @@ class Lake:
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
 
     def explain_change(self, file: str | Path, to: str | Path | None = None) -> dict[str, Any]:
-        """Which commit and which points changed a stamped result, by the command line; against another one, or the lake as it stands."""
+        """Explains why a stamped result changed, as `pitlake explain-change` does.
+
+        Args:
+            file: Parquet file that `stamp` wrote.
+            to: Stamped result of the same query to compare with. Default: the query on the lake as it is now.
+
+        Returns:
+            The document that `pitlake explain-change --json` prints: the commit and the points that changed the first row.
+
+        >>> lake.explain_change("most.parquet")["verdict"]  # doctest: +SKIP
+        'same'
+        """
         files = [str(Path(one).resolve()) for one in (file, to) if one is not None]
         return program.asked(self._open().folder, ["explain-change", *files], (0, 4))
 
     def stress(self, query: str | Path, figure: str, *, lags: Names = (), latencies: Names = (), vintages: int = 3,
                within: float = 0.5, ts: str = "ts", labels: Names = ()) -> dict[str, Any]:
-        """How far a figure over a query moves when points are known later, by the command line: `verdict` is holds, falls, leak or undecided.
+        """Measures how far a statistic moves if points are known later, as `pitlake stress` does.
 
-        `lags` and `latencies` are times such as `30m`; `lags` may name p50, p95, p99, max of those that were seen.
+        Args:
+            query: SQL, or the path of a file with SQL or of a stamped result.
+            figure: SQL of one number over the table `result`, which contains the rows of the query.
+            lags: How much later points become known: times such as `"30m"`, and `"p50"`, `"p95"`, `"p99"` or `"max"` of the
+                observed lags. Default: all four, 30 minutes and 1 hour.
+            latencies: How much more time you need to act, such as `"1h"`.
+            vintages: Number of earlier versions of the lake to try.
+            within: Share by which the statistic may move.
+            ts: Column with the time of each row.
+            labels: Columns that may look ahead.
+
+        Returns:
+            The document that `pitlake stress --json` prints. `verdict` is holds, falls, leak or undecided.
+
+        >>> query = "SELECT asset, available_at AS ts, v FROM points WHERE metric = 'supply/current_pit'"
+        >>> lake.stress(query, "SELECT avg(v) FROM result")["verdict"]  # doctest: +SKIP
+        'holds'
         """
         options = ["--figure", figure, "--vintages", str(vintages), "--within", str(within)]
         options += ["--ts", ts]
@@ -569,11 +822,24 @@ FROM lake_info"""
 def open(path: str | Path | None = None, *, as_of: Moment | None = None, observed_as_of: Moment | None = None,
          backfill: str | None = None, registry_backfill: bool = False, set: Mapping[str, object] | None = None,
          threads: int | None = None, memory: str | None = None, progress: bool | None = None) -> Lake:
-    """Opens the lake in a folder: `path`, else `PITLAKE_DATA`, else `data`.
+    """Opens the lake in a folder for reading.
 
-    `as_of`: what was knowable at that instant; `observed_as_of`: what this lake held then. `backfill="rule"` lets the
-    availability rule stand in for backfilled points, `registry_backfill=True` the first snapshot for the time before it.
-    `set` gives further session variables. `progress` shows a bar on long work: on a terminal and in a notebook, unless said.
+    A lake that was moved or copied opens where it is. Its views are then rebuilt each time, which takes most of a second.
+    Run `pitlake views` once to avoid that.
+
+    Args:
+        path: Folder of the lake. Default: `PITLAKE_DATA`, else `data`.
+        as_of: Answers contain only what was knowable by then.
+        observed_as_of: Answers contain only what this lake had stored by then.
+        backfill: `"rule"` lets the availability rule date backfilled points. Default: `"strict"`.
+        registry_backfill: True lets the earliest known registry state stand in for the time before it.
+        set: Further session variables by name.
+        threads: Number of threads of DuckDB. Default: one for each core.
+        memory: Memory limit of DuckDB, such as `"1GB"`. Default: DuckDB's.
+        progress: Shows DuckDB's progress bar if an answer takes over two seconds. Default: on a terminal and in a notebook.
+
+    Returns:
+        The open lake.
 
     >>> import pitlake
     >>> with pitlake.open(lake.folder, as_of="2024-03-03") as then:

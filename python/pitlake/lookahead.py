@@ -25,7 +25,18 @@ from .text import column_named, quote, quote_name, utc_sql
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of it; `facts` is the whole document of the command line."""
+    """Outcome of `pitlake.lookahead`.
+
+    It is true if the verdict is clean. `print(verdict)` shows a leak as a sentence.
+
+    Attributes:
+        verdict: `"clean"`, `"leak"` or `"undecided"`.
+        reason: Reason of an undecided verdict; else None.
+        differences: Rows that used the future, with their values with and without it.
+        depends_on: Assumptions on which the rows depend.
+        notes: Notes of the answers, and what no run can test.
+        facts: The whole document that `pitlake lookahead --json` prints.
+    """
 
     verdict: str
     reason: str | None
@@ -35,7 +46,7 @@ class Verdict:
     facts: Mapping[str, Any]
 
     def __bool__(self) -> bool:
-        """Whether it is clean."""
+        """Whether the verdict is clean."""
         return self.verdict == "clean"
 
     def __str__(self) -> str:
@@ -129,14 +140,26 @@ class _World(Seat):
 def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),
               cutoffs: int = 50, tolerance: float = 0.0, shift: Any = None, own: Mapping[str, Any] | None = None,
               set: Mapping[str, object] | None = None) -> Verdict:
-    """Proves or disproves that a function looks ahead.
+    """Tests whether a function looks ahead.
 
-    `work` takes a lake and gives a frame with the instant of each row in `ts` (a column or the index), or what a backtest of
-    another engine came to (docs/how-to/engines.md), whose rows were decided `shift` after their labels. It runs on the lake, on the
-    lake as it was knowable at many instants, and on lakes in which later points have other values or are missing; rows that
-    differ at or before such an instant used the future. `labels` may look ahead. `own` names frames or files
-    for the queries of the function: rows with `available_at` are known from then on, all others are given. It needs the
-    command line `pitlake`.
+    pitlake runs the function on the lake, on the lake cut at many times, and on lakes whose later points are missing or
+    have different values. A row at or before a cut that differs used the future. This needs the command `pitlake` on the
+    path or in `PITLAKE_COMMAND`.
+
+    Args:
+        work: Function that takes a lake and returns a frame with `ts` as a column or the index, or the result of a backtest.
+        path: Folder of the lake. Default: `PITLAKE_DATA`, else `data`.
+        ts: Column with the time of each row.
+        labels: Columns that may look ahead, such as the target of a model.
+        cutoffs: Number of times at which the lake is cut.
+        tolerance: Relative difference of numbers that counts as equal.
+        shift: Time from the label of a row to its decision, for the result of a backtest.
+        own: Your own data, frames or files, by the names under which the function reads them. Rows with `available_at` are
+            known from then on, all other rows always.
+        set: Further session variables by name.
+
+    Returns:
+        The verdict. It is true if the function is clean.
 
     >>> import pitlake
     >>> def honest(lake):

@@ -17,7 +17,13 @@ from .lake import Lake
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """What `%load_ext pitlake` calls."""
+    """Adds the cell magic `%%pit` to a notebook; `%load_ext pitlake` calls it.
+
+    Args:
+        ipython: Shell of the notebook.
+
+    >>> get_ipython().run_line_magic("load_ext", "pitlake")  # doctest: +SKIP
+    """
 
     def pit(line: str, cell: str) -> Any:
         """`%%pit [LAKE] [-o NAME]`: LAKE is a variable (default: lake), the answer goes into the variable NAME, too."""

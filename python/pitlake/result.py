@@ -37,10 +37,10 @@ Doubts = Callable[[Any], "Sequence[str]"]
 
 
 class Result:
-    """Rows that are computed when they are asked for, as pandas, polars, Arrow or xarray.
+    """An answer of the lake, computed when you ask for its rows.
 
-    Asked again they are the same: the lake behind them stands at one version. Showing one in a notebook reads the rows
-    that are shown, and no others.
+    The same answer always has the same rows, because the lake behind it stands at one version. A notebook that shows an
+    answer reads only the rows that it shows.
 
     >>> answer = lake.sql("SELECT asset, t, v FROM points WHERE metric = 'supply/current_pit' AND currency = 'native' ORDER BY t")
     >>> answer.columns
@@ -68,13 +68,32 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
+        """Names of the columns.
+
+        Returns:
+            The names, in their order.
+
+        >>> lake.calendar("2024-01-01", "2024-01-02", "1 day", ["BTC"]).columns
+        ['asset', 'ts']
+        """
         if self._names is None:
             self._names = [] if self._relation is None else self._run(lambda relation: list(relation.columns))
         return list(self._names)
 
     def df(self, index: str | Sequence[str] | None = None) -> pandas.DataFrame:
-        """A pandas frame; instants are UTC with their zone, an open end is NaT. `index="ts"` makes the column the index."""
+        """Computes the answer as a frame of pandas.
+
+        Timestamps have the zone UTC. An open end (`infinity` in SQL) is NaT.
+
+        Args:
+            index: Column, or columns, that become the index. Default: rows are numbered.
+
+        Returns:
+            The frame.
+
+        >>> lake.points("supply/current_pit").df(index="t")["v"].tolist()
+        [1.0, 2.0, 3.0]
+        """
         library = _module("pandas")
         frame = library.DataFrame() if self._relation is None else self._run(lambda relation: _told(relation).df())
         self._wonder(frame)
@@ -87,7 +106,17 @@ class Result:
         return frame.set_index(names if len(names) > 1 else names[0])
 
     def pl(self) -> polars.DataFrame:
-        """A polars frame; instants are UTC with their zone, an open end is null, a time such as `age` is a duration."""
+        """Computes the answer as a frame of polars.
+
+        Timestamps have the zone UTC. An open end is null, and an INTERVAL such as `age` is a duration in which a month counts
+        30 days. Within lists and structs an INTERVAL is a text.
+
+        Returns:
+            The frame.
+
+        >>> lake.points("supply/current_pit").pl()["v"].to_list()
+        [1.0, 2.0, 3.0]
+        """
         library = _module("polars")
         _module("pyarrow")
         frame = library.DataFrame()
@@ -100,14 +129,36 @@ class Result:
         return cast("polars.DataFrame", frame)
 
     def arrow(self) -> pyarrow.Table:
-        """A table of pyarrow; an open end is null."""
+        """Computes the answer as a table of pyarrow.
+
+        Timestamps have the zone UTC. An open end is null.
+
+        Returns:
+            The table.
+
+        >>> lake.points("supply/current_pit").arrow()["v"].to_pylist()
+        [1.0, 2.0, 3.0]
+        """
         library = _module("pyarrow")
         table = library.table({}) if self._relation is None else self._run(lambda relation: _told(relation).to_arrow_table())
         self._wonder(table)
         return cast("pyarrow.Table", table)
 
     def xarray(self, dims: Sequence[str] | None = None) -> xarray.Dataset:
-        """A dataset of xarray with a variable for each column that is no dimension; a panel's dimensions are `ts` and `asset`."""
+        """Computes the answer as a dataset of xarray.
+
+        Each column that is no dimension becomes a variable. Timestamps are UTC without a zone, which xarray does not have.
+
+        Args:
+            dims: Columns that identify a row. Default: `ts` and `asset` of a panel, the keys of other answers.
+
+        Returns:
+            The dataset.
+
+        >>> days = lake.calendar("2024-03-04", "2024-03-06", "1 day", ["BTC"])
+        >>> dict(lake.panel(days, "supply/current_pit").xarray().sizes)
+        {'ts': 2, 'asset': 1}
+        """
         library = _module("xarray")
         names = list(dims if dims is not None else self._keys)
         frame = self.df()
@@ -123,7 +174,10 @@ class Result:
         return cast("xarray.Dataset", library.Dataset.from_dataframe(frame.set_index(names)))
 
     def wide(self) -> pandas.DataFrame:
-        """A panel with a row for each `ts` and columns (metric, asset).
+        """Computes a panel with a row for each `ts`.
+
+        Returns:
+            A frame of pandas with the columns (metric, asset).
 
         >>> decisions = lake.calendar("2024-03-04", "2024-03-06", "1 day", ["BTC"])
         >>> lake.panel(decisions, "supply/current_pit").wide()["supply/current_pit", "BTC"].tolist()
@@ -139,21 +193,45 @@ class Result:
         return wide.rename_axis(columns=["metric", "asset"])
 
     def frame(self) -> Any:
-        """A frame of whatever is installed."""
+        """Computes the answer as a table of pyarrow, or as a frame of pandas if pyarrow is not installed.
+
+        Returns:
+            The table or frame.
+
+        >>> len(lake.points("supply/current_pit").frame())
+        3
+        """
         try:
             return self.arrow()
         except LakeError:
             return self.df()
 
     def over(self, query: str, keys: Sequence[str]) -> Result:
-        """A query over these rows, which it names `given`."""
+        """Runs SQL over the rows of this answer.
+
+        Args:
+            query: SELECT that reads the rows under the name `given`.
+            keys: Columns that identify a row of the new answer.
+
+        Returns:
+            The new answer.
+
+        >>> lake.points("supply/current_pit").over("SELECT asset, max(v) AS most FROM given GROUP BY asset", ["asset"]).df()["most"].tolist()
+        [3.0]
+        """
         # As text: `DuckDBPyRelation.query` would make a view, in a database that is read only.
         relation = None if self._relation is None else self._run(
             lambda rows: self._connection.sql(f"WITH given AS ({rows.sql_query()}) {query}"))
         return Result(self._seat, self._connection, relation, keys=keys, doubts=self._doubts, lent=self._lent)
 
     def head(self, n: int = 5) -> Result:
-        """The first `n` rows, as an answer.
+        """Limits the answer to its first rows.
+
+        Args:
+            n: Number of rows, 1 or more.
+
+        Returns:
+            The shorter answer.
 
         >>> lake.points("supply/current_pit").head(2).df()["v"].tolist()
         [1.0, 2.0]
@@ -170,17 +248,30 @@ class Result:
         return Result(self._seat, self._connection, relation, keys=self._keys, doubts=doubts_of_nothing, lent=self._lent)
 
     def __len__(self) -> int:
-        """The number of rows, which DuckDB counts."""
+        """Counts the rows in DuckDB.
+
+        Returns:
+            The number of rows.
+
+        >>> len(lake.points("supply/current_pit"))
+        3
+        """
         if self._relation is None:
             return 0
         return int(self._run(lambda relation: relation.aggregate("count(*)").fetchall())[0][0])
 
     def __bool__(self) -> bool:
-        """An answer stands for itself, however many rows it has."""
+        """True for every answer, also for one without rows."""
         return True
 
     def __getitem__(self, columns: str | Sequence[str]) -> Any:
-        """A column as a Series of pandas, or several as a frame: what `.df()[columns]` gives.
+        """Computes one or several columns in pandas, as `.df()[columns]` does.
+
+        Args:
+            columns: Name of a column, or a list of names.
+
+        Returns:
+            A Series for one name, a frame for a list.
 
         >>> lake.points("supply/current_pit")["v"].tolist()
         [1.0, 2.0, 3.0]
@@ -192,7 +283,7 @@ class Result:
         return self.df()[columns if isinstance(columns, str) else names]
 
     def __getattr__(self, name: str) -> Any:
-        """Says which call gives what other libraries have under this name."""
+        """Names the call that other libraries offer under this name."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         calls = OTHER_NAMES.get(name, f"answer[{name!r}]" if name in self.columns else
@@ -200,7 +291,14 @@ class Result:
         raise AttributeError(f"an answer of the lake has no {name}; take {calls}")
 
     def __iter__(self) -> Iterator[Any]:
-        """The rows one by one, as named tuples of what `.df()` holds."""
+        """Iterates over the rows.
+
+        Returns:
+            Named tuples with the values of `.df()`.
+
+        >>> [row.v for row in lake.points("supply/current_pit")]
+        [1.0, 2.0, 3.0]
+        """
         return iter(self.df().itertuples(index=False, name="Row"))
 
     def __repr__(self) -> str:

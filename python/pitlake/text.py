@@ -8,8 +8,13 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Union
 
 Moment = Union[str, date, datetime]
+"""A time: a text such as `2024-06-01` or `2024-06-01T12:00:00Z`, a date or a datetime. Without a zone it is UTC."""
+
 Span = Union[str, timedelta, int]
+"""A length of time: `"15m"`, `"15 minutes"`, a timedelta or 0."""
+
 Names = Union[str, Sequence[str]]
+"""One name, or several."""
 
 # As `src/base/time.ts` has them: shortest first, each so many seconds or months long.
 SECONDS = {"10m": 600, "1h": 3600, "24h": 86_400, "1w": 604_800}

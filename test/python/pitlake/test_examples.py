@@ -2,7 +2,9 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+import re
 
 import pytest
 
@@ -17,6 +19,14 @@ def test_examples(name, lake):
     assert failed == 0
 
 
-def test_most_questions_have_an_example():
-    found = doctest.DocTestFinder().find(pitlake.Lake)
-    assert len([one for one in found if one.examples]) >= 8
+@pytest.mark.parametrize("kind", [pitlake.Lake, pitlake.Result])
+def test_every_public_call_has_an_example(kind):
+    found = {one.name.rpartition(".")[2]: one.examples for one in doctest.DocTestFinder(exclude_empty=False).find(kind)}
+    assert [name for name in vars(kind) if not name.startswith("_") and not found[name]] == []
+
+
+def test_the_parameters_of_joins_read_the_same_in_each_call():
+    shared = [pitlake.Lake.panel, pitlake.Lake.pit_join, pitlake.Lake.window]
+    texts = [re.search(r"\n    currency: .*?(?=\n\n)", inspect.getdoc(call), re.S)[0] for call in shared]
+    assert texts[0].count("\n    ") >= 10
+    assert len(set(texts)) == 1
