@@ -200,3 +200,19 @@ test('the default exchange of a join stays as it was chosen, whatever the provid
       expect(await found(skew, '--observed-as-of', unknown)).toBe('0 0')
     },
   ))
+
+test('tokenized stocks are linked to their products by contract, else by a variant of the symbol, and not if two products have it', async () =>
+  withRealProvider({}, async ({ cwd, run }) => {
+    const stocks = ['--assets', '*', '--paths', 'supply/current_pit', '--since', '2026-03-01']
+    expect(await run('fetch', ...stocks)).toMatchObject({ code: 0, message: '' })
+    expect(await run('registry', 'sync')).toMatchObject({ code: 0, message: '' })
+    const sql = `SELECT DISTINCT metric_asset, basis, product_id IS NULL AS open, ambiguous FROM links
+      WHERE metric_asset IN ('AAPLX', 'SPYX', 'TSLAX', 'NVDAX') ORDER BY ALL`
+    expect(await run('sql', '--out', 'links.csv', sql)).toMatchObject({ code: 0, message: '' })
+    expect(readFileSync(join(cwd, 'links.csv'), 'utf8').trim().split('\n').slice(1)).toEqual([
+      'AAPLX,address,false,false',
+      'NVDAX,symbol,true,true',
+      'SPYX,address,false,false',
+      'TSLAX,symbol,false,false',
+    ])
+  }))
