@@ -117,6 +117,9 @@ test('catalog show reports plan tier and bulk support from the metadata in the l
     const nested = JSON.parse((await run('catalog', 'show', skew, '--json')).out)
     expect(nested).toMatchObject({ tier: 2, bulk: false, metadata_at: expect.stringMatching(/^2026-03-04/) })
     expect((await run('catalog', 'show', 'market/btc_dominance_pit')).out).toMatch(/plan tier +not known/)
+    expect((await run('catalog', 'drift')).out).toMatch(
+      /^\d+ listed, 112 in the catalogue, [12] described by stored metadata\n/,
+    )
   }))
 
 test('a watch begun before the real names are known stores the series under these names, and asks again when points are due', async () =>

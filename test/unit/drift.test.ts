@@ -4,6 +4,7 @@ import { compareListing } from '../../src/catalog/drift.ts'
 import { noNames, withNames } from '../../src/catalog/names.ts'
 import { readListing } from '../../src/catalog/listing.ts'
 import { findDrift } from '../../src/sources/metrics/drift.ts'
+import type { DatedMetadata } from '../../src/sources/metrics/metadata-readings.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { resolveSettings } from '../../src/catalog/settings.ts'
 import { mounts } from '../helpers/mounts.ts'
@@ -110,7 +111,14 @@ const deps = {
 const inputOf = (url: string, key = 'metrics-key') => {
   const settings = resolveSettings({ flags: {}, env: {}, cwd: '/' })
   const asked = { ...settings, metrics: { ...settings.metrics, url, key } }
-  return { settings: asked, catalogue, file: null, path: 'endpoints', all: false }
+  return {
+    settings: asked,
+    catalogue,
+    file: null,
+    path: 'endpoints',
+    all: false,
+    metadata: new Map<string, DatedMetadata>(),
+  }
 }
 
 test.each(mounts)('the provider is asked for its listing ($name)', async (mount) =>
@@ -160,6 +168,40 @@ test.each([
   } finally {
     await mounted.stop()
   }
+})
+
+test('where the listing names paths alone, parameters are compared with the metadata that the lake has', async () => {
+  const { asset, interval, currency, exchange } = catalogue.wire.queryKeys
+  const text = JSON.stringify([...catalogued, 'fresh/metric_pit'])
+  const said = { parameters: {}, min: null, at: 0 }
+  const metadata = new Map([
+    [
+      'supply/current_pit',
+      { ...said, parameters: { [asset]: ['BTC'], [interval]: ['24h', '5m'], [currency]: ['native', 'usd', 'eur'] } },
+    ],
+    // Nothing that the catalogue knows, and a path that is not listed.
+    ['blockchain/block_height_pit', { ...said, parameters: { [asset]: ['BTC'] } }],
+    ['lost/metric_pit', { ...said, parameters: { [exchange]: ['deribit'] } }],
+  ])
+  const drift = await findDrift(
+    { ...inputOf('http://127.0.0.1:1'), file: { name: 'saved.json', text }, metadata },
+    deps,
+  )
+  expect(drift.described).toBe(1)
+  expect(drift.changed).toEqual([
+    {
+      path: 'supply/current_pit',
+      changes: [
+        { parameter: 'intervals', added: [], removed: supply.intervals.filter((one) => one !== '24h') },
+        { parameter: 'currencies', added: ['eur'], removed: [] },
+      ],
+    },
+  ])
+  const own = JSON.stringify([
+    { path: 'supply/current_pit', currencies: supply.currencies, intervals: supply.intervals },
+  ])
+  const newer = await findDrift({ ...inputOf(''), file: { name: 'saved.json', text: own }, metadata }, deps)
+  expect([newer.described, newer.changed]).toEqual([0, []])
 })
 
 test('without an address or a key the way out is named', async () => {

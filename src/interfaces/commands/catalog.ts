@@ -16,7 +16,7 @@ import type { Link } from '../../catalog/schema.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../../catalog/series.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applySettings, type Settings } from '../../catalog/settings.ts'
-import { storedMetadataOf } from '../../sources/metrics/metadata.ts'
+import { storedMetadata } from '../../sources/metrics/metadata.ts'
 import { heldSelections } from '../../sources/metrics/prepare.ts'
 import { putOut } from '../../lake/store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../../base/suggestion.ts'
@@ -29,14 +29,12 @@ import { answering, type Call, type CommandContext, documentText, talking, type 
 import { existsSync } from 'node:fs'
 import { importedRow, type ListedEndpoint, readListing } from '../../catalog/listing.ts'
 import { loadCatalogue } from '../../catalog/load.ts'
-import type { compareListing } from '../../catalog/drift.ts'
-import { findDrift } from '../../sources/metrics/drift.ts'
+import { findDrift, type ProviderDrift } from '../../sources/metrics/drift.ts'
 import { listNewEndpoints, type ListedEndpoints } from '../../sources/metrics/listed-endpoints.ts'
 import { endingAtOnce } from '../cli/process.ts'
 import { besideWorld } from '../cli/world.ts'
 
 /** Differences between the catalogue and the listing of a provider. */
-type Drift = ReturnType<typeof compareListing>
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',
@@ -74,7 +72,7 @@ export const catalogShowCommand = answering({
     if (resource) return { document: resource, words: () => describeResource(resource) }
     const endpoint = pick(catalogue, path)
     const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
-    const { tier = null, bulk = null, at = null } = storedMetadataOf(settings.data, endpoint.ask) ?? {}
+    const { tier = null, bulk = null, at = null } = storedMetadata(settings.data).get(endpoint.ask) ?? {}
     const offer: Offer = { tier, bulk, metadata_at: at === null ? null : formatInstant(at) }
     const document = { ...exported, ...offer, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
     return { document, words: () => description(catalogue, endpoint, offer) }
@@ -377,28 +375,29 @@ export const catalogDriftCommand = answering({
     '--strict': 'exit code 4 when anything differs',
   },
   details:
-    'One request, or two. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` adds new paths to a catalogue of yours.',
+    'One request, or two. Where the listing names paths alone, their parameters are compared with the metadata that the\nlake has; a parameter of which neither says anything has not changed. Placeholders without a real name are reported\napart. `catalog import` adds new paths to a catalogue of yours.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { file, path = null, all, strict } = options
     const text = file === undefined ? '' : readGiven(call, file, 'a readable listing', `--file ${file}`)
     const listing = file === undefined ? null : { name: file, text }
-    const drift = await findDrift({ settings, catalogue, file: listing, path, all }, besideWorld(call))
+    const metadata = storedMetadata(settings.data)
+    const drift = await findDrift({ settings, catalogue, file: listing, path, all, metadata }, besideWorld(call))
     return { document: drift, words: () => driftInWords(drift), error: strict ? driftVerdict(drift) : null }
   },
 })
 
-const countDrift = ({ gone, changed, ...rest }: Drift): number => rest.new.length + gone.length + changed.length
+const countDrift = ({ gone, changed, ...rest }: ProviderDrift): number => rest.new.length + gone.length + changed.length
 
-function driftVerdict(drift: Drift): LakeError | null {
+function driftVerdict(drift: ProviderDrift): LakeError | null {
   const count = countDrift(drift)
   if (count === 0) return null
   const subject = `the provider's listing differs in ${several(count, 'endpoint')}`
   return new LakeError('integrity', { subject, next: 'see the report; `pitlake catalog import` adds new ones' })
 }
 
-function driftInWords(drift: Drift): string {
-  const { listed, catalogued, gone, changed, unmapped } = drift
+function driftInWords(drift: ProviderDrift): string {
+  const { listed, described, catalogued, gone, changed, unmapped } = drift
   const differing = changed.flatMap(({ path, changes }) =>
     changes.map(({ parameter, added, removed }) => {
       const parts = [...added.map((value) => `+${value}`), ...removed.map((value) => `-${value}`)]
@@ -409,5 +408,6 @@ function driftInWords(drift: Drift): string {
   const rows = { new: drift.new, gone, changed: differing, unmapped: unmapped.length > 0 ? [unnamed] : [] }
   const lines = Object.entries(rows).flatMap(([label, own]) => own.map((text) => [label, text] as const))
   const none = countDrift(drift) === 0 ? 'no drift\n' : ''
-  return `${listed} listed, ${catalogued} in the catalogue\n${labelled(lines, 10)}${none}`
+  const beside = described === 0 ? '' : `, ${described} described by stored metadata`
+  return `${listed} listed, ${catalogued} in the catalogue${beside}\n${labelled(lines, 10)}${none}`
 }

@@ -3,6 +3,10 @@ import { type CatalogueDrift, compareListing } from '../../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../../catalog/listing.ts'
 import { LakeError } from '../../base/errors.ts'
 import { assetsUrl, metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
+import { isOffered } from '../../base/time.ts'
+import type { Wire } from '../../catalog/wire.ts'
+import type { Metadata } from './metadata.ts'
+import type { PathMetadata } from './metadata-readings.ts'
 import { describeOutcome, resumeHint, type Outcome } from '../http/outcome.ts'
 import { askBeside, type Beside, type BesideDeps } from '../http/connection.ts'
 
@@ -14,11 +18,19 @@ interface DriftInput extends MetricsProvider {
   readonly path: string | null
   /** Also paths that do not end in `_pit`. */
   readonly all: boolean
+  /** What the provider said earlier of its paths: it tells parameters where the listing names paths alone. */
+  readonly metadata: Metadata
+}
+
+/** How a provider's listing, and what it said earlier of the listed paths, differ from the catalogue. */
+export type ProviderDrift = CatalogueDrift & {
+  /** Listed paths whose parameters earlier metadata tell, in whole or in part. */
+  readonly described: number
 }
 
 /** Compares the catalogue with the provider's own listing. */
-export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<CatalogueDrift> {
-  const { settings, catalogue, all, file } = input
+export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<ProviderDrift> {
+  const { settings, catalogue, all, file, metadata } = input
   const next = 'set it, or compare with a saved listing: --file FILE'
   const manner = { perMinute: settings.metrics.requestsPerMinute, next }
   const listing = file
@@ -29,7 +41,30 @@ export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Ca
         manner,
         async (beside) => await askListing({ ...input, saved: 'compare with a saved listing: --file FILE' }, beside),
       )
-  return compareListing(catalogue, listing, all)
+  const { queryKeys } = catalogue.wire
+  const described = listing.map((row) => describe(row, metadata.get(row.path)?.parameters, queryKeys))
+  return {
+    ...compareListing(catalogue, described, all),
+    described: described.filter((row, n) => row !== listing[n]).length,
+  }
+}
+
+/** A listed path with the parameters that its metadata name and the listing does not: what the listing says is newer. */
+function describe(
+  row: ListedEndpoint,
+  parameters: PathMetadata['parameters'] | undefined,
+  keys: Wire['queryKeys'],
+): ListedEndpoint {
+  const valuesOf = (key: string) =>
+    parameters !== undefined && Object.hasOwn(parameters, key) ? parameters[key] : undefined
+  const told = {
+    intervals: valuesOf(keys.interval)?.filter(isOffered),
+    currencies: valuesOf(keys.currency),
+    exchanges: valuesOf(keys.exchange),
+    networks: valuesOf(keys.network),
+  }
+  const missing = Object.entries(told).filter(([name, values]) => values !== undefined && !Object.hasOwn(row, name))
+  return missing.length === 0 ? row : { ...row, ...Object.fromEntries(missing) }
 }
 
 /** The path below the API's prefix at which providers without a listing in their metadata list their endpoints. */

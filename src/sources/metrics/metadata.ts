@@ -54,11 +54,11 @@ export function heldMetadata(ledger: Ledger): Metadata {
   return new Map(heldStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
 }
 
-/** The stored metadata of one path, by its name on the wire, as the index of the lake in a folder stands; undefined without any. */
-export function storedMetadataOf(root: string, path: string): DatedMetadata | undefined {
-  if (!isBegun(root)) return undefined
+/** The stored metadata of a lake in a folder, as its index stands; empty without a lake. */
+export function storedMetadata(root: string): Metadata {
+  if (!isBegun(root)) return new Map()
   using ledger = Ledger.glance(root)
-  return ledger === undefined ? undefined : heldMetadata(ledger).get(path)
+  return ledger === undefined ? new Map() : heldMetadata(ledger)
 }
 
 /** The stored metadata that count: none of a path, or of a provider, that had no metadata when last requested. */
