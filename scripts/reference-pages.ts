@@ -158,7 +158,7 @@ export function readDocstring(text: string): Docstring {
   }
 }
 
-/** Methods that a caller writes with signs, as he writes them. */
+/** Methods that a caller writes with signs, such as `len(answer)`. */
 const signs: Readonly<Record<string, (object: string) => string>> = {
   __len__: (object) => `len(${object})`,
   __getitem__: (object) => `${object}["v"]`,
@@ -289,8 +289,15 @@ function sectionsOf(checker: Checker, source: Named): readonly Section[] {
 /** Whole types, never shortened; an alias as what it stands for. */
 const typeFormat = 1 | 8_388_608
 
-/** A type as a caller writes it: with the names of the exports, and without what an optional parameter implies. */
-function typeText({ checker, names }: Reader, type: Type): string {
+/** The type of a symbol as a caller writes it. */
+function typeText(reader: Reader, symbol: Named): string {
+  const type = reader.checker.getTypeOfSymbol(symbol)
+  if (type === undefined) throw new Error(`the compiler knows no type of ${symbol.name}`)
+  return writtenType(reader, type)
+}
+
+/** A type with the names of the exports, and without what an optional parameter implies. */
+function writtenType({ checker, names }: Reader, type: Type): string {
   return checker
     .typeToString(type, undefined, typeFormat)
     .replaceAll(/\?: ([^,)]*?) \| undefined(?=[,)])/g, '?: $1')
@@ -301,7 +308,7 @@ function typeText({ checker, names }: Reader, type: Type): string {
 /** The entry of a function, a method or a value. */
 function callEntry(reader: Reader, symbol: Named, title: string): Entry {
   const { checker } = reader
-  const type = typeText(reader, checker.getTypeOfSymbol(symbol))
+  const type = typeText(reader, symbol)
   const tags = symbol.getJsDocTags(checker).map(({ name, text }) => ({ name, text: String(text ?? '') }))
   const tagged = (name: string): string => tags.find((tag) => tag.name === name)?.text ?? ''
   const call = /^((?:<.*?>)?)\((.*)\) => (.*)$/s.exec(type)
@@ -342,10 +349,10 @@ function exportedType(reader: Reader, { name, symbol }: Exported): Entry {
   if (untabled.includes(name)) return typeEntry(name, text)
   const type = checker.getDeclaredTypeOfSymbol(symbol)
   if ((symbol.flags & SymbolFlags.TypeAlias) !== 0)
-    return typeEntry(name, text, [], fenced('typescript', `type ${name} = ${typeText(reader, type)}`))
+    return typeEntry(name, text, [], fenced('typescript', `type ${name} = ${writtenType(reader, type)}`))
   const fields = checker.getPropertiesOfType(type).map((field) => ({
     name: `${field.name}${(field.flags & SymbolFlags.Optional) === 0 ? '' : '?'}`,
-    type: shortUnion(typeText(reader, checker.getTypeOfSymbol(field)).replace(/ \| undefined$/, '')),
+    type: shortUnion(typeText(reader, field).replace(/ \| undefined$/, '')),
     text: field.getDocumentationComment(checker),
   }))
   return typeEntry(name, text, fields)
