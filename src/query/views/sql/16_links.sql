@@ -113,7 +113,7 @@ COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
 COMMENT ON COLUMN links.product_id IS 'id of the product in the registry';
 COMMENT ON COLUMN links.basis IS 'mapping (catalog/links.yaml or the user''s), address or symbol';
 COMMENT ON COLUMN links.ambiguous IS 'true if the asset is linked to a different product at the same time: all matches are listed';
-COMMENT ON COLUMN links.valid_from IS 'the poll from which the link holds; of a mapping not before its own from';
+COMMENT ON COLUMN links.valid_from IS 'the poll from which the link is valid; of a mapping not before its own from';
 COMMENT ON COLUMN links.valid_to IS 'its end, exclusive; infinity while it is open';
 COMMENT ON COLUMN links.symbol IS 'the product''s symbol, if it made the link';
 COMMENT ON COLUMN links.chain_id IS 'the chain, if a contract made the link';
