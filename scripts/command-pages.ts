@@ -12,7 +12,7 @@ export async function commandPages(): Promise<string> {
     '# Commands',
     '',
     'This page is made from the option tables of the program (`node scripts/command-pages.ts`); `--help` prints the same.',
-    '`pitlake <command>` in `make shell` and where the package is installed, `npx pitlake <command>` inside the repository.',
+    'Type `pitlake <command>` in `make shell`. [Install](../tutorials/quick-start.md#install) shows how to get the command elsewhere.',
     '',
     '| exit code | meaning |',
     '| --- | --- |',

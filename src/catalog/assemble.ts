@@ -58,6 +58,7 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     endpoints,
     resources: resourcesOf(files, complain),
     links: files.flatMap((file) => file.content.links ?? []),
+    symbolVariants: files.flatMap((file) => file.content.symbol_variants ?? []),
     chains: chainsOf(files),
     sources: placed(files, ({ content }) => content.sources, 'sources', complain),
     features: placed(files, ({ content }) => content.features, 'features', complain),

@@ -1,7 +1,7 @@
 import { type Interval, unshownInterval } from '../base/time.ts'
 import { type Rule, ruleFor } from './availability.ts'
 import type { DeclaredFeature } from './features.ts'
-import type { Link } from './schema.ts'
+import type { Link, SymbolVariant } from './schema.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
 import type { SourceMapping } from './sources.ts'
 
@@ -151,6 +151,8 @@ export interface Catalogue {
   readonly resources: ReadonlyMap<string, Resource>
   readonly wire: Wire
   readonly links: readonly Link[]
+  /** Endings by which the symbols of the two APIs differ. */
+  readonly symbolVariants: readonly SymbolVariant[]
   /** Registry chain ids by the metrics API's name of a chain, in lower case. */
   readonly chains: ReadonlyMap<string, string>
   /** Files of one's own that the catalogues map, by the name of what they become. */

@@ -1,4 +1,4 @@
-import type { Catalogue, Endpoint, ProviderNames, UnnamedEndpoint } from './catalogue.ts'
+import type { Catalogue, Endpoint, NamedExchanges, ProviderNames, UnnamedEndpoint } from './catalogue.ts'
 
 /** Names of a provider of which nothing is known. */
 export const noNames: ProviderNames = { paths: {}, exchanges: {}, endpoints: {}, candidates: {} }
@@ -16,7 +16,8 @@ export function namedIn<T>(record: Readonly<Record<string, T>>, name: string): T
 export function withNames(catalogue: Catalogue, more: ProviderNames): Catalogue {
   const names = mergeNames(catalogue.names, more)
   const endpoints = new Map<string, Endpoint>()
-  const all = [...catalogue.endpoints.values()].map((endpoint) => renamed(endpoint, names))
+  const isPlaceholder = (exchange: string): boolean => catalogue.placeholderExchanges.has(exchange)
+  const all = [...catalogue.endpoints.values()].map((endpoint) => renamed(endpoint, names, isPlaceholder))
   const unchanged = new Map(all.filter(({ alias }) => alias === undefined).map((endpoint) => [endpoint.path, endpoint]))
   for (const endpoint of all) {
     const { path, alias = path } = endpoint
@@ -44,7 +45,7 @@ function isSameRequest(a: Endpoint, b: Endpoint): boolean {
   return a.ask === b.ask && keys.every((key) => a.params[key] === b.params[key])
 }
 
-function renamed(given: Endpoint, names: ProviderNames): Endpoint {
+function renamed(given: Endpoint, names: ProviderNames, isPlaceholder: (exchange: string) => boolean): Endpoint {
   const { path, ask, placeholders, exchanges, exchange } = given.unnamed ?? unnamedOf(given)
   const unnamed = { path, ask, placeholders, exchanges, exchange }
   const real = namedIn(names.paths, path)
@@ -55,10 +56,18 @@ function renamed(given: Endpoint, names: ProviderNames): Endpoint {
       : { path: path === ask ? real : path, ask: real, placeholders: [], alias: path }
   const spelt = (name: string): string => namedIn(names.exchanges, name) ?? name
   const listed = namedIn(names.endpoints, place.path)
-  const own = listed?.exchanges ?? [...new Set(exchanges.map(spelt))]
+  // A row without placeholders keeps its own list: of such a path only the default is recorded.
+  const isOpen = exchanges.some(isPlaceholder)
+  const own =
+    listed !== undefined && isOpen ? listed.exchanges : [...new Set(exchanges.map(spelt)), ...lost(exchanges, listed)]
   const standard = listed?.exchange ?? (exchange === null ? null : spelt(exchange))
   const { alias: _alias, candidates: _candidates, ...rest } = given
   return { ...rest, ...place, exchanges: own, defaults: { ...given.defaults, exchange: standard }, unnamed }
+}
+
+/** Recorded exchanges that a row of the catalogue no longer has: the lake may have points of them. */
+function lost(exchanges: readonly string[], listed: NamedExchanges | undefined): readonly string[] {
+  return (listed?.exchanges ?? []).filter((name) => !exchanges.includes(name))
 }
 
 function unnamedOf({ path, ask, placeholders, exchanges, defaults }: Endpoint): UnnamedEndpoint {

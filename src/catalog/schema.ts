@@ -110,6 +110,11 @@ const linkRow = z
 /** A hand-made link between an asset of the metrics API and a registry product or contract. */
 export type Link = Readonly<z.infer<typeof linkRow>>
 
+const symbolVariantRow = z.strictObject({ metrics: word, registry: z.string() })
+
+/** Endings of one symbol: at the metrics API, and what stands in its place in the registry. */
+export type SymbolVariant = Readonly<z.infer<typeof symbolVariantRow>>
+
 const sets = z.record(word, words.min(1))
 
 /** One catalogue file; any file may hold any of the top-level keys. */
@@ -126,6 +131,7 @@ export const catalogueFile = z.strictObject({
   registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
   resources: z.record(name, resourceRow).optional(),
   links: z.array(linkRow).optional(),
+  symbol_variants: z.array(symbolVariantRow).optional(),
   /** Registry chain ids by the metrics API's name of a chain. */
   chains: z.record(word, word).optional(),
   sources: z.record(ownName, placedRow).optional(),

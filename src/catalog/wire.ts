@@ -61,6 +61,8 @@ export const metadataWire = z.strictObject({
     .optional(),
   /** Where the provider lists the paths of all its metrics. */
   listing: z.string().startsWith('/').optional(),
+  /** Where the provider describes all its assets, contracts among it. */
+  assets: z.string().startsWith('/').optional(),
 })
 
 /** The requests that show how a provider answers: an asset, a path with plain and one with nested values. */

@@ -115,6 +115,8 @@ test('lake_info and observed_at behind a limit say nothing of what the lake did 
   expect(rowsOf((await get('limited', '/query', { sql })).text)).toEqual([
     { version: null, committed_at: null, v: null, d: null },
   ])
+  const answer = await agents.get('limited')?.one('query', { sql: 'SELECT 1', as_of: limit })
+  expect(answer?.lake).toMatchObject({ version: null, digest: null })
   for (const view of ['points', 'components', 'price_usd', 'vintages']) {
     const observed = `SELECT count(*) AS n, count(observed_at) AS stored FROM ${view} WHERE observed_at > '${limit}' OR observed_at IS NULL`
     const [row] = rowsOf((await get('limited', '/query', { sql: observed })).text) as { stored: string }[]

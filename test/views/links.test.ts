@@ -164,3 +164,57 @@ test('registry_backfill lets the first snapshot stand in, flagged', () =>
     await engine.run(`SET VARIABLE observed_as_of = '2024-01-09'`)
     expect(await links(engine)).toEqual([])
   }))
+
+const variantRoot = scratch('links-variants')
+
+test('an asset without a contract or an equal symbol is linked by a variant that the catalogue lists, and by none while several products have it', async () => {
+  const asset = (id: string, symbol: string, addresses: string | null = null) => ({
+    id,
+    symbol,
+    addresses,
+    record: '{}',
+  })
+  await makeLake(variantRoot, [
+    {
+      at: first,
+      tables: {
+        metric_assets: [
+          asset('AAPLX', 'AAPL.XS', '[{"chain_id":"eip155:1","address":"0xAA"}]'),
+          asset('NVDAX', 'NVDA.xs'),
+          asset('SPYX', 'SPY.XT'),
+          asset('BARE', '.XS'),
+        ],
+        snapshots: [{ snapshot_date: first, resource: 'products', base: 'b', rows: 4 }],
+        'history.products': [product('q1', 'AAPLx'), product('q3', 'nvdaX'), product('q5', 'SPY'), product('q6', 'x')],
+        'history.deployments': [],
+      },
+    },
+    {
+      at: second,
+      tables: {
+        'history.products': [product('q4', 'NVDAx'), product('q2', 'OTHER')],
+        'history.deployments': [deployment('e1', 'q2', '1', '0xaa')],
+      },
+    },
+    { at: third, tables: { 'history.products': [product('q4', null, null, 'deleted')] } },
+  ])
+  const symbolVariants = [...catalogue.symbolVariants, { metrics: '.XT', registry: '' }]
+  await makeViews(variantRoot, { catalogue: { ...catalogue, symbolVariants } })
+  await withViews(variantRoot, async (engine) => {
+    // The contract comes first from when it is known; until then the variant holds.
+    expect(await links(engine)).toEqual([
+      `AAPLX q1 symbol ${first} ${second}`,
+      `AAPLX q2 address ${second} infinity`,
+      `NVDAX q3 symbol ${first} ${second}`,
+      `NVDAX q3 symbol ${third} infinity`,
+      `NVDAX null symbol? ${second} ${third}`,
+      `SPYX q5 symbol ${first} infinity`,
+    ])
+    await engine.run(`SET VARIABLE as_of = '2024-02-09'`)
+    expect(await links(engine)).toEqual([
+      `AAPLX q1 symbol ${first} infinity`,
+      `NVDAX q3 symbol ${first} infinity`,
+      `SPYX q5 symbol ${first} infinity`,
+    ])
+  })
+})

@@ -121,7 +121,7 @@ const outcome = {
   good: 'clean',
   command: 'lookahead',
   bad: 'looks ahead',
-  next: 'use the pit joins, or join on available_at; docs/explanation/trust.md shows how, then run pitlake lookahead again',
+  next: 'use the pit joins; docs/explanation/trust.md shows how, then run pitlake lookahead again',
 } as const
 
 /** A query with its session variables. */

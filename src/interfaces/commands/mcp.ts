@@ -20,8 +20,14 @@ mandatory where data are told: as_of, or ts in the decisions. One SELECT is answ
 lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL
 that ran; it comes as text and as an object (structuredContent), at most 20,000 bytes a page.
 
-It ends when standard input does. In the configuration of an agent:
-  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}`,
+It ends when standard input does.
+
+In the configuration of an agent, /path/to/pitlake is the checkout after \`make shell\`, or the folder in which you
+installed the packed file:
+
+  {"mcpServers": {"pitlake": {
+    "command": "/path/to/pitlake/node_modules/.bin/pitlake",
+    "args": ["mcp", "--data", "/path/to/data"]}}}`,
   run: async (typed) => {
     const call = await readContext(typed)
     const { settings, signal: stopped, stderr } = call

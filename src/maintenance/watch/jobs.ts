@@ -1,9 +1,12 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
+import { withNames } from '../../catalog/names.ts'
 import { expand, type Selection, type Wanted } from '../../catalog/series.ts'
 import { requestTotals } from '../../lake/ledger/run-queries.ts'
 import { heldAnswers } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { withListedAssets } from '../../sources/metrics/assets.ts'
+import { heldNames } from '../../sources/metrics/held-names.ts'
+import { isKnownSelection, unnamedSelections } from '../../sources/metrics/names.ts'
 import type { Held } from '../../sources/metrics/plan.ts'
 import { registryFacts } from '../../sources/registry/status.ts'
 import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availability-audit.ts'
@@ -53,7 +56,7 @@ export async function lakeNow(
   using ledger = isBegun(root) ? await Ledger.openToRead(root) : null
   const { version, digest } = ledger?.head() ?? { version: 0, digest: null }
   const same = earlier?.version === version && earlier.digest === digest ? earlier : null
-  const wanted = same?.wanted ?? expand(catalogue, await withListedAssets(selections, ledger))
+  const wanted = same?.wanted ?? expandNamed(catalogue, await withListedAssets(selections, ledger), ledger)
   const nothing = { version, digest, wanted, registryPolled: null, viewsVersion: 0, spentToday: 0 }
   if (ledger === null) return { ...nothing, held: new Map<string, Held>() }
   const { feed_at } = registryFacts(ledger)
@@ -65,6 +68,14 @@ export async function lakeNow(
     viewsVersion: (await readManifest(root, []))?.version ?? 0,
     spentToday: requestTotals(ledger, (dayBegin + day) * 1_000_000).day_credits,
   }
+}
+
+/** The series of the selections in the provider's own names, as far as the lake has recorded them by now. */
+function expandNamed(catalogue: Catalogue, selections: readonly Selection[], ledger: Ledger | null): readonly Wanted[] {
+  const named = ledger === null ? catalogue : withNames(catalogue, heldNames(ledger))
+  // Until a name is known, its path stands for it: the fetch that is due then learns the name.
+  const known = selections.map((one) => (isKnownSelection(named, one) ? [one] : unnamedSelections(named, [one])))
+  return expand(named, known.flat())
 }
 
 /** How the points of the wanted series arrived so far; reads every point that is held of them. */
@@ -85,7 +96,7 @@ async function learntLags(
   catalogue: Catalogue,
   wanted: (path: string) => boolean,
 ): Promise<Map<string, Learnt>> {
-  const held = await heldArrivals(ledger, catalogue, wanted)
+  const held = await heldArrivals(ledger, withNames(catalogue, heldNames(ledger)), wanted)
   return new Map(held.map((own) => [`${own.endpoint.path} ${own.interval}`, learntOf(own)]))
 }
 

@@ -50,7 +50,7 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{files TABLE}}                the files of a table for FROM, a typed empty relation where there are none; tables of
  *                                  dated states lead with `snapshot_date DATE`
  *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types,
- *                                  accepted_findings, requests, runs, versions, endpoints, links
+ *                                  accepted_findings, requests, runs, versions, endpoints, links, symbol_variants
  *   {{columns NAME}}               its columns, quoted: askers of a door see no other column of its files
  *   {{ledger_comments VIEW}}       COMMENT ON COLUMN for each of them
  *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses

@@ -156,6 +156,7 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
     versions: recent('versions'),
     endpoints: endpointsOf(catalogue),
     links: linksOf(catalogue),
+    symbol_variants: constant('metrics VARCHAR, registry VARCHAR', [...catalogue.symbolVariants]),
   }
 }
 

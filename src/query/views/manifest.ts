@@ -102,8 +102,10 @@ export function catalogueDigest(catalogue: Catalogue): string {
   const known = digests.get(catalogue)
   if (known !== undefined) return known
   const endpoints = new Map([...catalogue.endpoints].filter(([, endpoint]) => !isOwn(endpoint)))
-  const { resources, links } = catalogue
-  const digest = sha256(JSON.stringify([exportCatalogue({ ...catalogue, endpoints }), [...resources], links]))
+  const { resources, links, symbolVariants } = catalogue
+  const digest = sha256(
+    JSON.stringify([exportCatalogue({ ...catalogue, endpoints }), [...resources], links, symbolVariants]),
+  )
   digests.set(catalogue, digest)
   return digest
 }

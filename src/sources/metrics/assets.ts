@@ -5,7 +5,7 @@ import { isObject, jsonOf } from '../../base/json.ts'
 import { commit, type CommitDeps, type Version } from '../../lake/ledger/commit.ts'
 import type { Connection } from '../http/connection.ts'
 import { withoutPoints } from '../../lake/ledger/draft.ts'
-import { canonical } from '../../lake/ledger/entry.ts'
+import { canonical, type RequestRow } from '../../lake/ledger/entry.ts'
 import { heldPassing, heldSeries, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Run } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -19,7 +19,7 @@ import { readText, sizeOf, writePrivate } from '../../lake/store/files.ts'
 import { assetsFile, inLake, versioned } from '../../lake/store/layout.ts'
 import { suggestion } from '../../base/suggestion.ts'
 import { day, formatDate, type Micros } from '../../base/time.ts'
-import { assetsUrl } from './api.ts'
+import { assetsUrl, metadataUrl } from './api.ts'
 
 /** What the listing of assets is asked and stored with. */
 interface Listing {
@@ -61,7 +61,9 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
   const { outcome, row } = await ask({ id: `${run.id}-assets`, url, file: spool.file('assets.json') }, { credits: 0 })
   if (outcome.kind === 'again' || outcome.kind === 'stopped' || outcome.kind === 'parked')
     return { outcome, assets: null, fresh: 0, version: null }
-  const assets = outcome.kind === 'body' ? await bodyOf(outcome.file, input.catalogue.chains) : null
+  const listed = outcome.kind === 'body' ? await bodyOf(outcome.file, input.catalogue.chains) : null
+  const described = listed === null ? null : await askDescribed({ run, connection, engine, ask }, listed)
+  const assets = listed?.map((asset) => described?.assets.get(asset.id) ?? asset) ?? null
   const told = { outcome: assets === null ? describeOutcome(outcome) : 'read', assets: assets?.length ?? null }
   let fresh = 0
   const version = await commit(
@@ -80,13 +82,36 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
         provider: connection.provider() ?? providerOf(ledger),
         providerMoved: input.providerMoved,
         add: fresh > 0 ? [{ ...staged, rows: fresh }] : [],
-        requests: [{ ...row, points: told.assets }],
+        requests: [{ ...row, points: told.assets }, ...(described === null ? [] : [described.row])],
         passing: { [fact]: told },
       }
     },
     run.deps,
   )
   return { outcome, assets: told.assets, fresh, version }
+}
+
+/** The provider's description of its assets, and the request for it as the ledger records it. */
+interface DescribedAssets {
+  /** By id; none if the provider has no description that can be read. */
+  readonly assets: ReadonlyMap<string, ListedAsset>
+  readonly row: RequestRow
+}
+
+/** Requests the description of assets if the listing has no contracts; null if there is nothing to request, or no answer. */
+async function askDescribed(
+  { run, connection, ask }: Listing,
+  listed: readonly ListedAsset[],
+): Promise<DescribedAssets | null> {
+  const { wire, chains } = run.input.catalogue
+  const address = wire.metadata?.assets
+  if (address === undefined || listed.some(({ addresses }) => addresses !== null)) return null
+  const url = metadataUrl(connection.base, address, '')
+  const file = connection.spool.file('described-assets.json')
+  const { outcome, row } = await ask({ id: `${run.id}-described`, url, file, bucket: 'metadata' }, { credits: 0 })
+  if (outcome.kind === 'again' || outcome.kind === 'stopped' || outcome.kind === 'parked') return null
+  const assets = outcome.kind === 'body' ? ((await bodyOf(outcome.file, chains)) ?? []) : []
+  return { assets: new Map(assets.map((asset) => [asset.id, asset])), row }
 }
 
 async function bodyOf(file: string, chains: Chains): Promise<ListedAsset[] | null> {

@@ -1,15 +1,16 @@
-import { usage } from '../../base/errors.ts'
+import { LakeError, usage } from '../../base/errors.ts'
 import { formatDate } from '../../base/time.ts'
 import {
   type Catalogue,
   type Endpoint,
   isNameless,
+  isOwn,
   type NamedExchanges,
   type ProviderNames,
 } from '../../catalog/catalogue.ts'
 import { fittingPaths, isOpenExchange, namedIn, noNames, withNames } from '../../catalog/names.ts'
 import { globTest } from '../../catalog/globs.ts'
-import { pathNames, type Selection } from '../../catalog/series.ts'
+import { checkSelections, pathNames, type Selection } from '../../catalog/series.ts'
 import type { MetricsSettings, Settings } from '../../catalog/settings.ts'
 import { canonical } from '../../lake/ledger/entry.ts'
 import { heldSeries } from '../../lake/ledger/index-queries.ts'
@@ -126,11 +127,35 @@ export function learnNames(
   const endpoints: Record<string, NamedExchanges> = { ...held.endpoints }
   for (const endpoint of spelt.endpoints.values()) {
     const known = namedIn(held.endpoints, endpoint.path)
+    if (isOfCatalogue(spelt, endpoint)) {
+      const standard = standardOf(endpoint, metadata, stored.get(endpoint.path), known)
+      if (standard !== null) endpoints[endpoint.path] = standard
+      continue
+    }
     if (known === undefined && !endpoint.exchanges.some((name) => isOpenExchange(spelt, name))) continue
     const own = exchangesOf(spelt, endpoint, metadata, stored.get(endpoint.path), known)
     if (own !== null) endpoints[endpoint.path] = own
   }
   return { paths, exchanges, endpoints, candidates }
+}
+
+/** Whether the catalogue itself has the real names of the endpoint's exchanges. */
+function isOfCatalogue({ placeholderExchanges }: Catalogue, endpoint: Endpoint): boolean {
+  if (isOwn(endpoint)) return false
+  const exchanges = endpoint.unnamed?.exchanges ?? endpoint.exchanges
+  return exchanges.length > 0 && !exchanges.some((name) => placeholderExchanges.has(name))
+}
+
+/** The default exchange of a path that the catalogue names, once the path is in use: recorded, lest a changed file change answers. */
+function standardOf(
+  { ask, defaults: { exchange } }: Endpoint,
+  metadata: Metadata,
+  stored: ReadonlySet<string> | undefined,
+  known: NamedExchanges | undefined,
+): NamedExchanges | null {
+  const standard = known?.exchange ?? exchange
+  if (standard === null || (known === undefined && stored === undefined && !metadata.has(ask))) return null
+  return { exchanges: [...new Set([standard, ...(stored ?? [])])].toSorted(), exchange: standard }
 }
 
 /** The exchanges that metadata list for an endpoint, with those that the lake has points of; null if they list no real one. */
@@ -153,17 +178,20 @@ function exchangesOf(
   return chosen === undefined || chosen === null ? null : { exchanges: all, exchange: chosen }
 }
 
-/** Says if the provider takes a different exchange by default than the one that this lake has recorded. */
-function newDefaults({ endpoints, wire }: Catalogue, { metadata }: NameSources): string[] {
-  const key = wire.queryKeys.exchange
-  return [...endpoints.values()].flatMap(({ path, ask, defaults, exchanges }) => {
+/** Says if the provider, or the catalogue, has a different default exchange than the one that this lake has recorded. */
+function newDefaults(catalogue: Catalogue, { metadata }: NameSources): string[] {
+  const key = catalogue.wire.queryKeys.exchange
+  return [...catalogue.endpoints.values()].flatMap((endpoint) => {
+    const { path, ask, defaults, exchanges, unnamed } = endpoint
+    const { exchange: kept } = defaults
+    if (kept === null) return []
+    const written = isOfCatalogue(catalogue, endpoint) ? (unnamed?.exchange ?? kept) : kept
+    if (written !== kept) return [`${path}: the catalogue's default exchange is ${written}; this lake keeps ${kept}`]
     const { at = 0, defaults: offered = {} } = metadata.get(ask) ?? { defaults: {} }
     const [theirs] = namedIn<readonly string[]>(offered, key) ?? []
-    if (theirs === undefined || defaults.exchange === null || !exchanges.includes(theirs)) return []
-    if (theirs === defaults.exchange || defaults.exchange === 'aggregated') return []
-    return [
-      `${path}: since ${formatDate(at)} the provider's default exchange is ${theirs}; this lake keeps ${defaults.exchange}`,
-    ]
+    if (theirs === undefined || !exchanges.includes(theirs)) return []
+    if (theirs === kept || kept === 'aggregated') return []
+    return [`${path}: since ${formatDate(at)} the provider's default exchange is ${theirs}; this lake keeps ${kept}`]
   })
 }
 
@@ -180,6 +208,17 @@ export function unnamedSelections(catalogue: Catalogue, selections: readonly Sel
     const isOpen = hasOpenExchanges(catalogue, own ?? ['*'])
     return exchanges === undefined || isOpen ? named : { ...named, exchanges }
   })
+}
+
+/** Whether the catalogue has every name of the selection. */
+export function isKnownSelection(catalogue: Catalogue, selection: Selection): boolean {
+  try {
+    checkSelections(catalogue, [selection])
+    return true
+  } catch (error) {
+    if (error instanceof LakeError) return false
+    throw error
+  }
 }
 
 /** Whether a selected path takes exchanges of which the real names are not known. */

@@ -9,6 +9,7 @@ import { isBegun } from '../../lake/store/new-lake.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { several } from '../../base/figures.ts'
 import type { MetricsProvider } from './api.ts'
+import { isKnownSelection } from './names.ts'
 import { unlessUnlisted, withListedAssets } from './assets.ts'
 import { placeholderReason } from './plan.ts'
 
@@ -122,11 +123,15 @@ function refuseAmbiguous(settings: Settings, name: string, candidates: readonly 
   })
 }
 
-/** Lists the selected placeholders for a lake that may not exist yet. */
+/**
+ * Lists the selected placeholders for a lake that may not exist yet. A selection by a name that no catalogue has is left out:
+ * it may be one of the provider's own, which the next fetch learns.
+ */
 export async function selectedPlaceholdersNow(input: UnmappedInput): Promise<readonly UnmappedName[]> {
-  const { data } = input.settings
-  using ledger = isBegun(data) ? await Ledger.openToRead(data) : null
-  return await selectedPlaceholders(input, ledger)
+  const { catalogue, settings } = input
+  using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
+  const selections = input.selections.filter((selection) => isKnownSelection(catalogue, selection))
+  return await selectedPlaceholders({ ...input, selections }, ledger)
 }
 
 /** So many series and names are written out. */

@@ -129,7 +129,7 @@ const causes: readonly Cause[] = [
   ],
   [
     ({ nodes, scanned }) => !scanned.isDisjointFrom(ofPoints) && nodes.some(comparesT),
-    'joined on t: the value of an interval, used before it was known (use pit_join, or join on available_at)',
+    'joined on t: the value of an interval, used before it was known (use pit_join)',
   ],
 ]
 

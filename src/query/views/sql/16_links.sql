@@ -1,7 +1,8 @@
 -- links: which registry products an asset of the metrics API is, and when.
 -- reads: products symbol, deployments product_id chain_id address status.
 -- law: L1, L6. Dated by the registry's clock, cut before it is closed: what ended after as_of reads as open. An asset
---   that the mapping names is linked by it alone; else by the contracts that its listing carries; else by its symbol.
+--   that the mapping names is linked by it alone; else by the contracts that its listing carries; else by its symbol. At
+--   times without any of these, by a variant of its symbol: if several products have it, the row names none of them.
 CREATE OR REPLACE VIEW links AS
 WITH began AS (
   SELECT min(observed_at) AS start FROM {{files snapshots}}
@@ -46,7 +47,7 @@ carried AS (
     {{contract_of contract.address}} AS contract
   FROM (SELECT metric_asset, unnest(contracts) AS contract FROM unmapped)
 ),
-matches AS (
+direct AS (
   SELECT metric_asset, product_id, 'mapping' AS basis, CAST(NULL AS VARCHAR) AS symbol, CAST(NULL AS VARCHAR) AS chain_id,
     CAST(NULL AS VARCHAR) AS address, greatest(valid_from, since) AS valid_from, least(valid_to, until) AS valid_to, assumed
   FROM mapping JOIN product_versions USING (product_id)
@@ -62,12 +63,48 @@ matches AS (
   FROM unmapped JOIN product_versions ON lower(product_versions.symbol) = lower(unmapped.symbol)
   WHERE coalesce(len(contracts), 0) = 0
 ),
+variants AS (
+  SELECT listed.id AS metric_asset, lower(left(listed.symbol, len(listed.symbol) - len(metrics)) || registry) AS symbol
+  FROM ({{view metric_assets}}) AS listed JOIN {{ledger symbol_variants}} AS variant
+    ON len(listed.symbol) > len(metrics) AND ends_with(lower(listed.symbol), lower(metrics))
+  WHERE listed.id NOT IN (SELECT metric_asset FROM mapping)
+),
+variant_matches AS (
+  SELECT metric_asset, product_id, product_versions.symbol, valid_from, valid_to, assumed
+  FROM variants JOIN product_versions ON lower(product_versions.symbol) = variants.symbol
+  WHERE valid_from < valid_to
+),
+direct_matches AS (
+  SELECT metric_asset, valid_from, valid_to FROM direct
+  WHERE valid_from < valid_to AND product_id IS NOT NULL AND metric_asset IN (SELECT metric_asset FROM variant_matches)
+),
+-- Between two changes of any match the same products match all the time.
+variant_slots AS (
+  SELECT metric_asset, since, lead(since) OVER (PARTITION BY metric_asset ORDER BY since) AS until
+  FROM (
+    SELECT metric_asset, unnest([valid_from, valid_to]) AS since FROM variant_matches
+    UNION SELECT metric_asset, unnest([valid_from, valid_to]) FROM direct_matches
+  )
+),
+matches AS (
+  FROM direct
+  UNION ALL
+  SELECT slot.metric_asset, CASE WHEN count(DISTINCT found.product_id) = 1 THEN min(found.product_id) END, 'symbol',
+    min(found.symbol), NULL, NULL, slot.since, slot.until, bool_or(found.assumed)
+  FROM variant_slots AS slot
+  JOIN variant_matches AS found
+    ON found.metric_asset = slot.metric_asset AND found.valid_from <= slot.since AND slot.until <= found.valid_to
+  LEFT JOIN direct_matches AS other
+    ON other.metric_asset = slot.metric_asset AND other.valid_from <= slot.since AND slot.until <= other.valid_to
+  WHERE other.metric_asset IS NULL
+  GROUP BY slot.metric_asset, slot.since, slot.until
+),
 -- Versions that touch are one period; an asset is linked on one basis only, and what is assumed lies before the rest.
 marked AS (
   SELECT *, coalesce(max(valid_to) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address
     ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) < valid_from, true) AS apart
   FROM matches
-  WHERE valid_from < valid_to AND product_id IS NOT NULL
+  WHERE valid_from < valid_to AND (product_id IS NOT NULL OR basis = 'symbol')
 ),
 numbered AS (
   SELECT *, count_if(apart) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address
@@ -96,7 +133,7 @@ went AS (
   FROM standing GROUP BY ALL
 )
 SELECT metric_asset, product_id, basis,
-  len(list_filter(rivals, lambda rival: rival.product_id <> product_id AND rival.valid_from < valid_to AND valid_from < rival.valid_to)) > 0 AS ambiguous,
+  product_id IS NULL OR len(list_filter(rivals, lambda rival: rival.product_id <> product_id AND rival.valid_from < valid_to AND valid_from < rival.valid_to)) > 0 AS ambiguous,
   valid_from, valid_to, symbol, chain_id, address, assumed,
   came.last.asset AS predecessor, came.last.at AS predecessor_at, came.last.change AS predecessor_change,
   went.last.asset AS successor, went.last.at AS successor_at, went.last.change AS successor_change
@@ -110,9 +147,9 @@ LEFT JOIN went ON went.asset = metric_asset AND went.product = product_id AND we
   AND went.contract IS NOT DISTINCT FROM address AND went.named IS NOT DISTINCT FROM lower(linked.symbol) AND went.last.at > valid_from;
 COMMENT ON VIEW links IS 'Metric assets with the registry products that they are, and the period of each link.';
 COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
-COMMENT ON COLUMN links.product_id IS 'id of the product in the registry';
+COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL if several have a variant of the symbol: none is linked';
 COMMENT ON COLUMN links.basis IS 'mapping (catalog/links.yaml or the user''s), address or symbol';
-COMMENT ON COLUMN links.ambiguous IS 'true if the asset is linked to a different product at the same time: all matches are listed';
+COMMENT ON COLUMN links.ambiguous IS 'true if other products match at the same time: all are listed, of a variant of the symbol none is';
 COMMENT ON COLUMN links.valid_from IS 'the poll from which the link is valid; of a mapping not before its own from';
 COMMENT ON COLUMN links.valid_to IS 'its end, exclusive; infinity while it is open';
 COMMENT ON COLUMN links.symbol IS 'the product''s symbol, if it made the link';
