@@ -309,7 +309,7 @@ function writtenType({ checker, names }: Reader, type: Type): string {
 function callEntry(reader: Reader, symbol: Named, title: string): Entry {
   const { checker } = reader
   const type = typeText(reader, symbol)
-  const tags = symbol.getJsDocTags(checker).map(({ name, text }) => ({ name, text: String(text ?? '') }))
+  const tags = symbol.getJsDocTags(checker).map(({ name, text }) => ({ name, text: text ?? '' }))
   const tagged = (name: string): string => tags.find((tag) => tag.name === name)?.text ?? ''
   const call = /^((?:<.*?>)?)\((.*)\) => (.*)$/s.exec(type)
   const [summary = '', ...details] = symbol.getDocumentationComment(checker).split(/\n\n+/)
