@@ -503,7 +503,8 @@ function questions(seat: Seat, call: Call) {
   const sql = (text: string): AskedQuestion => ({ sql: text, generated: true })
   return {
     sql: async (query, parameters, own) => asked(() => ({ sql: query, parameters }), own),
-    points: async (points, own) => asked(() => ({ points: readOptions(pointsOptions, { ...points }, 'typescript') }), own),
+    points: async (points, own) =>
+      asked(() => ({ points: readOptions(pointsOptions, { ...points }, 'typescript') }), own),
     panel: async (panel, own) => asked(() => ({ panel: specOf(panel) }), own),
     pitJoin: async (join, own) => asked(() => ({ join: joinSpec(join), n: undefined }), own),
     window: async ({ n, ...join }, own) => asked(() => ({ join: joinSpec(join), n }), own),
