@@ -45,6 +45,7 @@ import {
   type GivenRows,
   proveAnswering,
 } from './trust/lookahead/function.ts'
+import { wholeLake } from './trust/lookahead/world.ts'
 import { type Note, noteTexts } from './query/note-texts.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
@@ -672,7 +673,9 @@ export async function lookahead(
     const onNotes = (some: readonly Note[]): void => void notes.push(...noteTexts(some, 'typescript'))
     const asked: string[] = []
     const onAsked = (sql: string): void => void asked.push(sql)
-    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes, onAsked })
+    // What only another world lacks says nothing of the lake.
+    const isSilent = world !== wholeLake
+    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes, onAsked, isSilent })
     const universe: Lake['universe'] = async (at, own) => lake.universe(clipMoment(at, world), own)
     const ended = <T extends { readonly decisions?: unknown }>(given: T): T =>
       Array.isArray(given.decisions) ? { ...given, decisions: decisionsIn(given.decisions, world) } : given
@@ -696,6 +699,8 @@ interface Seat {
   readonly onNotes?: (notes: readonly Note[]) => void
   /** Hears the text of every question, as SQL. */
   readonly onAsked?: (sql: string) => void
+  /** Whether nobody reads the notes of its answers. */
+  readonly isSilent?: boolean
   closed?: true
   /** Variables that were set and for which no query has asked yet. */
   waiting: readonly string[]
@@ -706,7 +711,8 @@ async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Tabl
   const { engine } = seat
   seat.waiting = await unasked(engine, seat.waiting, 'sql' in asked ? asked.sql : '')
   refuseStrange(seat.waiting)
-  const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(asked, engine, run)
+  const judging = { ...run, withoutNotes: seat.isSilent === true }
+  const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(asked, engine, judging)
   seat.onAsked?.(ready.text)
   try {
     const filled = new Filled(

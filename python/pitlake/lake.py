@@ -41,6 +41,9 @@ _numbers = itertools.count()
 class Seat:
     """One version of a lake in one state of knowledge: its connection, and the pin that keeps its files."""
 
+    wants_notes = True
+    """Whether anybody reads the notes of answers."""
+
     def __init__(self, folder: Path, variables: Mapping[str, object], limits: Mapping[str, Any], progress: bool) -> None:
         database = _database_of(folder)
         self.folder, self.variables, self.progress, self.notes = folder, dict(variables), progress, tuple[str, ...]()

@@ -80,7 +80,9 @@ class _World(Seat):
     """The lake in a world: its views stand in a throw-away database over the same files."""
 
     def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str],
-                 asked: list[str], given: Mapping[str, str]) -> None:
+                 asked: list[str], given: Mapping[str, str], whole: bool) -> None:
+        # What only another world lacks says nothing of the lake.
+        self.wants_notes = whole
         self._world, self._noted, self._asked, self._given = database, noted, asked, given
         super().__init__(folder, variables, {}, False)
 
@@ -239,7 +241,7 @@ def _notes_of(work: Callable[..., Any]) -> list[str]:
 def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
     noted: list[str] = []
     texts: list[str] = []
-    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, texts, given))
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, texts, given, asked["whole"]))
     with world as lake, warnings.catch_warnings():
         # What there is to note of the whole lake stands in the verdict.
         warnings.simplefilter("ignore", LakeWarning)

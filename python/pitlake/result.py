@@ -64,7 +64,7 @@ class Result:
         self._preview = preview
         self._names: list[str] | None = None
         self._lent = lent or LentFrames(connection, seat.lending, {})
-        self._keys, self._doubts = list(keys), doubts
+        self._keys, self._doubts = list(keys), doubts if seat.wants_notes else None
 
     @property
     def columns(self) -> list[str]:

@@ -94,6 +94,7 @@ export async function judgeQuestion(
     const standards = await standardsOf(engine)
     const sql = pointsSql(asked.points, standards)
     const ready = await runScript(engine, sql, { ...run, generated: true })
+    if (run.withoutNotes) return withoutNotes({ sql, ready, parameters: undefined, by: undefined })
     const doubts = async ({ rows }: Extent) => (rows === 0 ? doubtsOfFilter(asked.points, standards) : {})
     return await noticing({ sql, ready, parameters: undefined, by: undefined }, notices, { notes: {}, doubts })
   }
@@ -105,6 +106,7 @@ export async function judgeQuestion(
     throw usage('SQL', { expected: 'one SELECT', got: openingWords(sql, 1)[0] ?? 'nothing' })
   const ready = await runScript(engine, sql, { ...run, generated }, parameters)
   const what = { sql: ready.text, ready, parameters, by: undefined }
+  if (run.withoutNotes) return withoutNotes(what)
   return await noticing(
     what,
     notices,
@@ -151,6 +153,8 @@ async function judgeDecided(
     await bringDecisions(engine, spec, table, run)
     const whole = await runScript(engine, query, { ...run, generated: true })
     const ready = ('panel' in asked && (await inBlocks({ engine, spec, table, made }, run))) || whole
+    const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
+    if (run.withoutNotes) return { ...withoutNotes(what), drop }
     const said = await noticingSql(engine, query, 0, run)
     const tables = spec.universe !== undefined && (await asOfIn(engine)) !== null ? ['pit_universe'] : []
     const [unknown] = await engine.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${quoteName(table)} WHERE ts IS NULL`)
@@ -159,7 +163,6 @@ async function judgeDecided(
       rows > 0 && empty.length > 0
         ? doubtsOfPanel(spec, empty, (await engine.rows<{ at: string | null }>(last))[0]?.at ?? null, found)
         : {}
-    const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
     const judged = await noticing(what, notices, {
       notes: { ...said.notes, tables, without_instant: Number(unknown?.n ?? 0) },
       doubts,
@@ -179,9 +182,17 @@ async function judgeDecided(
   }
 }
 
+/** A question that may run, without what is to be noted of it. */
+type ReadyQuestion = Pick<JudgedQuestion, 'sql' | 'ready' | 'parameters' | 'by'>
+
+/** A question whose notes nobody reads. */
+function withoutNotes(what: ReadyQuestion): JudgedQuestion {
+  return { ...what, notes: [], doubts: async () => [], drop: async () => undefined }
+}
+
 /** A question with what is to be noted of it. */
 async function noticing(
-  what: Pick<JudgedQuestion, 'sql' | 'ready' | 'parameters' | 'by'>,
+  what: ReadyQuestion,
   { engine, run, cut }: Notices,
   { notes: early, doubts }: QueryNotes,
 ): Promise<JudgedQuestion> {

@@ -18,6 +18,8 @@ export interface RunDeps {
   readonly door?: Door
   /** How many lines of the program's own stand above those that a person wrote. */
   readonly above?: number
+  /** Whether nobody reads notes of the answer: then nothing is asked on their behalf. */
+  readonly withoutNotes?: boolean
   /** Cancels the statement that runs. */
   readonly signal?: AbortSignal | undefined
   /** Waits; used to repeat a cancel that came before DuckDB had begun. */

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { lookahead } from '../../src/index.ts'
+import { proveQuery } from '../../src/interfaces/commands/lookahead.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
 import { bringUserFiles, type OwnFile } from '../../src/trust/lookahead/own-files.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
@@ -34,14 +35,15 @@ function filesWith(header: string): readonly OwnFile[] {
   ]
 }
 
+const trial = { ts: 'ts', labels: [], cutoffs: 8, control: 3, tolerance: 0 }
+
 async function prove(sql: string, header = 'available_at', ts = 'ts'): Promise<LookaheadProof> {
   const open = async (threads: number | undefined) => {
     const session = await openWorlds(lake.root, { threads })
     await bringUserFiles(session, filesWith(header))
     return session
   }
-  const input = { sql, ts, labels: [], cutoffs: 8, control: 3, tolerance: 0 }
-  return await proveNoLookahead(open, input, { folder: lake.root, sleep: setTimeout })
+  return await proveNoLookahead(open, { sql, ...trial, ts }, { folder: lake.root, sleep: setTimeout })
 }
 
 const onDay = 'FROM decided AS d LEFT JOIN scores AS s ON s.asset = d.asset AND s.day = CAST(d.ts AS DATE) + 1'
@@ -92,12 +94,19 @@ test.for(twins)('a leak over user data is found, its honest twin is proved: %s',
 test('a clock that is text is not proved, and a name that the lake or a proof uses is refused', async () => {
   const folder = dirname(lake.root)
   writeFileSync(join(folder, 'text.csv'), `available_at,score\nlate ,1\n`)
-  const bring = async (name: string): Promise<void> => {
-    using session = await openWorlds(lake.root)
-    await bringUserFiles(session, [[name, join(folder, 'text.csv')]])
+  const run = { folder: lake.root, sleep: setTimeout }
+  for (const name of ['points', 'PRODUCTS', 'pit_join', 'Calendar', 'proof_points', 'own_file_x']) {
+    const refusal = `--own: expected a name that the lake does not use, got ${name}`
+    for (const given of [join(folder, 'text.csv'), [{ score: 1 }]])
+      await expect(
+        lookahead(() => [], lake.root, { own: { scores: [], [name]: given } }),
+        name,
+      ).rejects.toThrow(refusal)
+    await expect(
+      proveQuery({ text: 'SELECT ts, 1 AS v FROM decided', set: {} }, trial, run, [[name, join(folder, 'text.csv')]]),
+      name,
+    ).rejects.toThrow(refusal)
   }
-  for (const name of ['points', 'PRODUCTS', 'pit_join', 'Calendar', 'proof_points', 'own_file_x'])
-    await expect(bring(name), name).rejects.toThrow(`--own: expected a name that the lake does not use, got ${name}`)
   const sql = `SELECT d.ts, s.score FROM decided AS d JOIN scores AS s ON s.available_at = CAST(d.ts AS VARCHAR)`
   const whole = await prove(sql.replace('scores', 'own_file_scores'))
   expect(whole).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('own_file_scores') })

@@ -16,10 +16,13 @@ const codes = (of: Lake): string[] => noted(of).map(({ code }) => code)
 const decisions = (asset: string): string =>
   `WITH d AS (SELECT '${asset}' AS asset, TIMESTAMPTZ '2024-03-04T00:10:00Z' AS ts)`
 
-test('a query of a join names an asset without points once, as an asset of the metric', async () => {
-  await lake.sql(`${decisions('BTX')} SELECT v FROM pit_join('d', '${plain}', '24h')`)
-  expect(codes(lake)).toEqual(['no-asset'])
-})
+test.each(['BTX', 'btc'])(
+  'a query of a join names the asset %s without points once, as one of the metric',
+  async (asset) => {
+    await lake.sql(`${decisions(asset)} SELECT v FROM pit_join('d', '${plain}', '24h')`)
+    expect(codes(lake)).toEqual(['no-asset'])
+  },
+)
 
 test.each([
   ['no row', "SELECT id FROM products WHERE id = 'none'", ['before-registry']],

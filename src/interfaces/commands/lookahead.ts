@@ -7,8 +7,8 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
 import { prepareScript } from '../../trust/lookahead/script.ts'
-import { bringUserFiles, type OwnFile } from '../../trust/lookahead/own-files.ts'
-import { changedPoints, openWorlds } from '../../trust/lookahead/world.ts'
+import { bringUserFiles, type OwnFile, refuseTakenNames } from '../../trust/lookahead/own-files.ts'
+import { changedPoints, openWorlds, wholeLake } from '../../trust/lookahead/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { withoutLaterPoints, proveFunction, Raised } from '../../trust/lookahead/function.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
@@ -88,6 +88,10 @@ export async function proveQuery(
   files: readonly OwnFile[] = [],
 ): Promise<LookaheadProof> {
   using first = await openWorlds(run.folder, { set })
+  await refuseTakenNames(
+    first,
+    files.map(([name]) => name),
+  )
   await bringUserFiles(first, files)
   const { sql, preparation, single } = await prepareScript(first, text, run)
   const open = async (threads: number | undefined): Promise<Engine> => {
@@ -240,13 +244,18 @@ async function proveProgram(
   made.close()
   using engine = await openWorlds(folder)
   // Their program reads them; here it is when they arrive that counts.
+  await refuseTakenNames(
+    engine,
+    files.map(([name]) => name),
+  )
   await bringUserFiles(engine, files)
   const { text } = await heard(opening)
   let runs = 0
   try {
     return await proveFunction(engine, text, input, async (table, world) => {
       const rows = join(scratch.path, `${runs++}.parquet`)
-      stdout(`${JSON.stringify({ database, variables: withoutLaterPoints(world), rows })}\n`)
+      const whole = world === wholeLake
+      stdout(`${JSON.stringify({ database, variables: withoutLaterPoints(world), rows, whole })}\n`)
       const said = await heard(reply)
       if ('raised' in said) throw new Raised(said.raised, world)
       await carryFile(rows, engine, table)

@@ -6,7 +6,7 @@ import { type Engine, isSameName, quoteName } from '../../lake/store/engine.ts'
 import type { Moment } from '../../query/options.ts'
 import type { LookaheadProof } from './lookahead.ts'
 import { endCalendar } from './calendar.ts'
-import { bringUserFiles, cutUserRows, ownTable, refuseTakenName } from './own-files.ts'
+import { bringUserFiles, cutUserRows, ownTable, refuseTakenNames } from './own-files.ts'
 import type { TrialInput } from './runs.ts'
 import { tryFutures, undecidedOutcome } from './trial.ts'
 import { changedWorld, enterWorld, openWorlds, type Subject, type World, type WorldReader, wholeLake } from './world.ts'
@@ -117,6 +117,7 @@ export async function proveAnswering(
   const bring = async (session: Engine): Promise<void> => {
     for (const [name, given] of Object.entries(own)) await bringGiven(session, name, given)
   }
+  await refuseTakenNames(engine, Object.keys(own))
   await bring(engine)
   const input = { ts, labels, cutoffs, tolerance, ...(onCutoff && { onCutoff }) }
   return await proveFunction(engine, text, input, async (table, world) => {
@@ -133,7 +134,6 @@ export async function proveAnswering(
 
 async function bringGiven(session: Engine, name: string, given: string | GivenRows): Promise<void> {
   if (typeof given === 'string') return await bringUserFiles(session, [[name, given]])
-  await refuseTakenName(session, name)
   await bringRows(session, ownTable(name), given, 'ts')
   await cutUserRows(session, name)
 }

@@ -14,11 +14,11 @@ export type OwnFile = readonly [name: string, file: string]
 
 /**
  * Lets a session of proofs read files of the user's. What has a clock is cut by it as points are; what has none is given:
- * decisions and labels, which stand in every world; decisions end where a world ends its calendars.
+ * decisions and labels, which stand in every world; decisions end where a world ends its calendars. Their names were found free
+ * (`refuseTakenNames`).
  */
 export async function bringUserFiles(session: Engine, files: readonly OwnFile[]): Promise<void> {
   for (const [name, file] of files) {
-    await refuseTakenName(session, name)
     using reader = await Engine.open(':memory:', { threads: 1 })
     await carry(reader, `FROM ${quote(file)}`, session, ownTable(name))
     await cutUserRows(session, name)
@@ -37,17 +37,21 @@ export function isKeptByProof(name: string): boolean {
 }
 
 /**
- * Refuses a name of user data under which the lake has a view or macro, or a proof a table: the query, the lake's macros
- * and the reader of its plan could each mean another of the two.
+ * Refuses names of user data under which the lake has a view or macro, or a proof a table: the query, the lake's macros
+ * and the reader of its plan could each mean another of the two. Asked once, where a lake is opened for a proof: reading
+ * the list of functions takes longer than most queries.
  */
-export async function refuseTakenName(session: Engine, name: string): Promise<void> {
-  const [taken] = await session.rows<{ taken: boolean }>(
-    `SELECT ${quote(lowerName(name))} IN (
-       SELECT lower(c.table_name) FROM system.main.duckdb_columns() AS c WHERE NOT c.internal AND c.database_name = current_database()
-       UNION ALL SELECT lower(f.function_name) FROM system.main.duckdb_functions() AS f WHERE f.function_type LIKE '%macro') AS taken`,
+export async function refuseTakenNames(session: Engine, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return
+  const taken = await session.rows<{ name: string }>(
+    `SELECT lower(t.table_name) AS name FROM system.main.duckdb_tables() AS t WHERE NOT t.internal AND t.database_name = current_database()
+     UNION ALL SELECT lower(v.view_name) FROM system.main.duckdb_views() AS v WHERE NOT v.internal AND v.database_name = current_database()
+     UNION ALL SELECT lower(f.function_name) FROM system.main.duckdb_functions() AS f WHERE f.function_type LIKE '%macro'`,
   )
-  if (taken?.taken !== true && !isKeptByProof(name)) return
-  throw usage('--own', { expected: 'a name that the lake does not use', got: name, next: 'choose another NAME=FILE' })
+  const ofLake = new Set(taken.map(({ name }) => name))
+  const got = names.find((name) => ofLake.has(lowerName(name)) || isKeptByProof(name))
+  if (got === undefined) return
+  throw usage('--own', { expected: 'a name that the lake does not use', got, next: 'choose another NAME=FILE' })
 }
 
 /** Makes the view of that name over the rows in its table, without what is not known in the world that the session sees. */

@@ -147,10 +147,10 @@ LEFT JOIN went ON went.asset = metric_asset AND went.product = product_id AND we
   AND went.contract IS NOT DISTINCT FROM address AND went.named IS NOT DISTINCT FROM lower(linked.symbol) AND went.last.at > valid_from;
 COMMENT ON VIEW links IS 'Metric assets with the registry products that they are, and the period of each link.';
 COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
-COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL if several have a variant of the symbol: none is linked';
+COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL if several products have a variant of the symbol, because then none is linked';
 COMMENT ON COLUMN links.basis IS 'mapping (catalog/links.yaml or the user''s), address or symbol';
-COMMENT ON COLUMN links.ambiguous IS 'true if other products match at the same time: all are listed, of a variant of the symbol none is';
-COMMENT ON COLUMN links.valid_from IS 'the poll from which the link is valid; of a mapping not before its own from';
+COMMENT ON COLUMN links.ambiguous IS 'true if several products match at the same time. Each has a row, except products that match only by a variant of the symbol';
+COMMENT ON COLUMN links.valid_from IS 'the poll from which the link holds. A line of the mapping with the key from holds from that date at the earliest';
 COMMENT ON COLUMN links.valid_to IS 'its end, exclusive; infinity while it is open';
 COMMENT ON COLUMN links.symbol IS 'the product''s symbol, if it made the link';
 COMMENT ON COLUMN links.chain_id IS 'the chain, if a contract made the link';

@@ -16,7 +16,7 @@ FROM (
 COMMENT ON VIEW vintages IS 'Every value that points of revisable series had, one row each: the first, and each that differs from the one before.';
 {{series_comments vintages}}
 COMMENT ON COLUMN vintages.t IS 'start of the interval that the point describes';
-COMMENT ON COLUMN vintages.ordinal IS '1 is the first value, the highest the one that points gives';
+COMMENT ON COLUMN vintages.ordinal IS '1 is the first value. The highest number is the value that the view points shows';
 COMMENT ON COLUMN vintages.available_at IS 'earliest time at which a live user could have known this value';
 COMMENT ON COLUMN vintages.observed_at IS 'when this lake first stored it';
 COMMENT ON COLUMN vintages.v IS 'scalar value; NULL if the value is null, an object or an array';

@@ -24,6 +24,6 @@ COMMENT ON COLUMN violations.acknowledged_at IS 'when a person acknowledged it (
 COMMENT ON COLUMN violations.why IS 'the reason that the person gave';
 COMMENT ON COLUMN violations.reverted_at IS 'since when answers no longer show it; NULL while the last one does';
 COMMENT ON COLUMN violations.status IS 'open, acknowledged or reverted';
-COMMENT ON COLUMN violations.incident IS 'the incident of which it is a part; NULL by itself';
-COMMENT ON COLUMN violations.until IS 'end of a window in which all stored points were missing, exclusive; NULL for one point';
+COMMENT ON COLUMN violations.incident IS 'the incident to which the violation belongs; NULL if it belongs to none';
+COMMENT ON COLUMN violations.until IS 'end of a window in which all stored points were missing, exclusive; NULL for a single point';
 COMMENT ON COLUMN violations.points IS 'number of points that it concerns';

@@ -18,4 +18,4 @@ COMMENT ON COLUMN runs.ended_at IS 'when it ended; NULL while it runs, or if it 
 COMMENT ON COLUMN runs.stopped_by IS 'what stopped it early; NULL if it finished';
 COMMENT ON COLUMN runs.exit_code IS 'its exit code';
 COMMENT ON COLUMN runs.plan IS 'requests, credits, points and seconds that were planned, JSON';
-COMMENT ON COLUMN runs.actual IS 'what it came to, JSON';
+COMMENT ON COLUMN runs.actual IS 'what it did, JSON';
