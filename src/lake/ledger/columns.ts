@@ -61,7 +61,7 @@ export const requestColumns = {
     shown: 'INTEGER',
     about: 'HTTP status; NULL if there was no answer',
   },
-  outcome: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what the answer was taken for' },
+  outcome: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'how pitlake classified the answer' },
   points: {
     check: orNull(count),
     stored: 'INTEGER',

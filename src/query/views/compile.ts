@@ -99,7 +99,7 @@ export function compile(sources: Sources): CompiledViews {
 
 /** What the columns say by which series are told apart. */
 const seriesColumns: readonly RegistryColumn[] = [
-  ['metric', 'VARCHAR', 'path of the endpoint, as in the catalogue'],
+  ['metric', 'VARCHAR', 'path of the endpoint'],
   ['asset', 'VARCHAR', 'asset id of the metrics API'],
   ['interval', 'VARCHAR', `interval of the points: ${intervals.join(', ')}, by the UTC calendar`],
   ['currency', 'VARCHAR', 'native or usd; NULL if the endpoint has none'],

@@ -22,7 +22,11 @@ const plain = (name: string): RegistryColumn => [
 const answer = (name: string): readonly RegistryColumn[] => [
   plain(name),
   [`${name}_answer`, 'VARCHAR', `which answer ${name} is: not established (null), not disclosed, none, or named`],
-  [`${name}_reason`, 'VARCHAR', `the reason behind ${name} if the structure has none`],
+  [
+    `${name}_reason`,
+    'VARCHAR',
+    `why there is no ${name.replaceAll('_', ' ')}, if the registry says that there is none`,
+  ],
 ]
 
 /** The columns of a named field, by its kind. */

@@ -150,7 +150,7 @@ COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
 COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL if several products have a variant of the symbol, because then none is linked';
 COMMENT ON COLUMN links.basis IS 'mapping (catalog/links.yaml or the user''s), address or symbol';
 COMMENT ON COLUMN links.ambiguous IS 'true if several products match at the same time. Each has a row, except products that match only by a variant of the symbol';
-COMMENT ON COLUMN links.valid_from IS 'the poll from which the link holds. A line of the mapping with the key from holds from that date at the earliest';
+COMMENT ON COLUMN links.valid_from IS 'the poll from which the link applies. A line of the mapping with the key from applies from that date at the earliest';
 COMMENT ON COLUMN links.valid_to IS 'its end, exclusive; infinity while it is open';
 COMMENT ON COLUMN links.symbol IS 'the product''s symbol, if it made the link';
 COMMENT ON COLUMN links.chain_id IS 'the chain, if a contract made the link';

@@ -8,5 +8,5 @@ COMMENT ON VIEW clock_findings IS 'Contradictory times: computed before the end 
 {{series_comments clock_findings}}
 COMMENT ON COLUMN clock_findings.t IS 'start of the interval; if the finding concerns a whole answer, of its first point';
 COMMENT ON COLUMN clock_findings.kind IS 'before_end, before_stated or convention; vanished: points of a revisable series that an answer about them lacks';
-COMMENT ON COLUMN clock_findings.detail IS 'the instants that contradict each other, JSON, microseconds';
+COMMENT ON COLUMN clock_findings.detail IS 'the times that contradict each other, JSON, microseconds';
 COMMENT ON COLUMN clock_findings.found_at IS 'when it was found';
