@@ -25,6 +25,7 @@ import type {
 } from '../../src/query/options.ts'
 import type { Panel } from '../../src/query/panel.ts'
 import type { PointsFilter } from '../../src/query/points.ts'
+import { need } from '../helpers/needs.ts'
 
 const pageText = (name: string): string => readFileSync(join(import.meta.dirname, '../..', name), 'utf8')
 const entriesOf = (sections: readonly Section[]): readonly Entry[] => sections.flatMap(({ entries }) => entries)
@@ -51,20 +52,23 @@ test('every export of TypeScript has a description, each parameter too, and each
   expect(undescribed(entries)).toEqual([])
 })
 
-describe.skipIf(python === undefined)('the Python package', () => {
+describe('the Python package', () => {
   const entries = (): readonly Entry[] => (python === undefined ? [] : entriesOf(pythonSections(python)))
 
-  test('has a page with the signatures and docstrings of today', () => {
+  test('has a page with the signatures and docstrings of today', (context) => {
+    need(context, 'python3')
     const page = pageText(referencePages.python)
     expect(page, 'node scripts/reference-pages.ts').toBe(withReference(page, pythonReference() ?? ''))
   })
 
-  test('describes every export, each parameter too, and has an example for each call', () => {
+  test('describes every export, each parameter too, and has an example for each call', (context) => {
+    need(context, 'python3')
     expect(entries().length).toBeGreaterThan(40)
     expect(undescribed(entries())).toEqual([])
   })
 
-  test('describes no parameter that a call does not have', () => {
+  test('describes no parameter that a call does not have', (context) => {
+    need(context, 'python3')
     const given =
       python?.exports.flatMap((one) => [one, ...one.members]).filter(({ kind }) => kind === 'function') ?? []
     const strange = given.flatMap(({ name, parameters, docstring }) => {
