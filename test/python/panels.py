@@ -1,7 +1,5 @@
 """Questions of the package against a small lake: columns, frames, options, warnings. usage: PITLAKE_DATA=LAKE python panels.py"""
 
-import doctest
-import importlib
 import sys
 import warnings
 from datetime import timedelta
@@ -154,10 +152,4 @@ assert words(lambda: sql("FROM points WHERE v > 1e9")) == ""
 
 assert points(SUPPLY)["v"].tolist() == [1, 2, 3] and set(points(SUPPLY, currency="*")["currency"]) == {"native", "usd"}
 assert len(points("price_usd")) == 3 and points(SUPPLY, currency="usd")["v"].tolist() == [100, 200, 300]
-
-# The examples of the docstrings give what they say.
-with pitlake.open() as lake:
-    for name in ("lake", "result"):
-        failed, tried = doctest.testmod(importlib.import_module(f"pitlake.{name}"), extraglobs={"lake": lake})
-        assert failed == 0 and tried > 3
 print("all")
