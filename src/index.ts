@@ -74,75 +74,349 @@ export type { Panel } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
 export type { Stressed } from './trust/results/stress.ts'
 
-/** What a single call may carry. */
+/** Options of every call. */
 export interface CallOptions {
-  /** Cancels the query; the call fails with a LakeError of kind `stopped`. */
+  /** Cancels the call, which then fails with a LakeError of kind `stopped`. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** A lake that is open for reading; calls are answered one after the other, each as a typed Arrow table. */
+/**
+ * Lake that is open for reading, at one version and in one state of knowledge.
+ *
+ * A lake runs its calls one after the other. Open it twice to run them side by side. Each answer is an Arrow table.
+ */
 export interface Lake {
-  /** Runs SQL and gives the result of its last statement; `$1` and `$name` take parameters. */
+  /**
+   * Runs SQL on the views and macros of the lake.
+   *
+   * You may make temporary tables. Writing, and files outside the lake, are refused.
+   *
+   * @param query One or several statements.
+   * @param parameters Values of `$1` as a list, or of `$name` as an object.
+   * @param options `signal` cancels the call.
+   * @returns The rows of the last statement.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const found = await lake.sql('SELECT $asset AS asset, CAST($n AS BIGINT) AS n', { asset: 'BTC', n: 9007199254740993n })
+   * console.log(String(found.get(0))) // → {"asset": "BTC", "n": 9007199254740993}
+   * await lake.close()
+   * ```
+   */
   sql(query: string, parameters?: Parameters, options?: CallOptions): Promise<Table>
-  /** Points as known at `as_of`, sorted by metric, asset, dimensions and t. */
+  /**
+   * Reads stored points, as known at `as_of`.
+   *
+   * @param filter Series and range; see `PointsFilter`.
+   * @param options `signal` cancels the call.
+   * @returns A row for each point, sorted by series and `t`, with the columns of the view `points`.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const table = await lake.points({
+   *   metrics: 'supply/current_pit',
+   *   assets: ['BTC'],
+   *   interval: '24h',
+   *   currency: 'native',
+   *   since: '2024-01-10',
+   *   until: '2024-01-13',
+   * })
+   * console.log([...(table.getChild('v') ?? [])].join(' ')) // → 19588887.5 19589793.75 19590731.25
+   * await lake.close()
+   * ```
+   */
   points(filter: PointsFilter, options?: CallOptions): Promise<Table>
-  /** A row for each decision in their order, a column for each metric: the latest value knowable at `ts`. */
+  /**
+   * Looks up metric values as known at each decision time.
+   *
+   * Each cell is the latest value that was knowable at `ts`. Your own fields come back next to them, in your order.
+   *
+   * @param panel Decisions and metrics; see `Panel`.
+   * @param options `signal` cancels the call.
+   * @returns A row for each decision, and a column for each metric.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const calendar = { since: '2024-01-10', until: '2024-01-12', step: '1d' }
+   * const panel = await lake.panel({ calendar, assets: ['BTC'], metrics: { active: 'addresses/active_count_pit' } })
+   * console.log(rows<{ active: number }>(panel).map(({ active }) => active)) // → [ 852142, 775551 ]
+   * await lake.close()
+   * ```
+   */
   panel(panel: Panel, options?: CallOptions): Promise<Table>
-  /** Each decision with `t, available_at, v, o, age` of the point of a metric that was knowable at `ts`. */
+  /**
+   * Looks up one metric, with its timestamps, as known at each decision time.
+   *
+   * @param join Decisions and metric; see `Join`.
+   * @param options `signal` cancels the call.
+   * @returns A row for each decision, with `t, available_at, v, o, age` of the newest point that was knowable at `ts`.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const decisions = [{ asset: 'BTC', ts: '2024-01-10T00:15:00Z' }]
+   * const joined = await lake.pitJoin({ decisions, metric: 'addresses/active_count_pit' })
+   * console.log(rows<{ t: Date; v: number }>(joined).map(({ t, v }) => `${t.toISOString()} ${v}`)) // → [ '2024-01-09T00:00:00.000Z 775551' ]
+   * await lake.close()
+   * ```
+   */
   pitJoin(join: Join, options?: CallOptions): Promise<Table>
-  /** Each decision with the last `n` points that were knowable at `ts`, a row each; `nth` 1 is the newest. */
+  /**
+   * Looks up the last `n` points of a metric as known at each decision time.
+   *
+   * @param join Decisions, metric and number of points; see `Windowed`.
+   * @param options `signal` cancels the call.
+   * @returns A row for each point of each decision, with `t, available_at, v, o, age, nth`. `nth` 1 is the newest.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const decisions = [{ asset: 'BTC', ts: '2024-01-10T00:15:00Z' }]
+   * const window = await lake.window({ decisions, metric: 'addresses/active_count_pit', n: 3 })
+   * console.log(rows<{ v: number }>(window).map(({ v }) => v)) // → [ 775551, 852142, 862145 ]
+   * await lake.close()
+   * ```
+   */
   window(join: Windowed, options?: CallOptions): Promise<Table>
-  /** A metric on a coarser interval; a coarse point is known when the last of its parts is. */
+  /**
+   * Computes a metric on a coarser interval. A coarse point is known when the latest of its parts is known.
+   *
+   * @param resample Metric, intervals and aggregate; see `Resample`.
+   * @param options `signal` cancels the call.
+   * @returns A row for each coarse point, with the dimensions and `t, available_at, parts, complete, v`.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const weeks = await lake.resample({
+   *   metric: 'addresses/active_count_pit',
+   *   fromInterval: '24h',
+   *   toInterval: '1w',
+   *   agg: 'sum',
+   *   assets: ['BTC'],
+   *   since: '2024-01-01',
+   *   until: '2024-01-15',
+   * })
+   * console.log(rows<{ parts: bigint; v: number }>(weeks).map(({ parts, v }) => `${parts} parts: ${v}`)) // → [ '7 parts: 5755487', '7 parts: 5752631' ]
+   * await lake.close()
+   * ```
+   */
   resample(resample: Resample, options?: CallOptions): Promise<Table>
-  /** A grid of decisions, UTC. */
+  /**
+   * Makes a grid of decision times, UTC.
+   *
+   * @param calendar Range, step and assets; see `Calendar`.
+   * @param options `signal` cancels the call.
+   * @returns The column `ts`, with assets also `asset`.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const days = await lake.calendar({ since: '2024-01-31', until: '2024-04-01', step: '1 month' })
+   * console.log(rows<{ ts: Date }>(days).map(({ ts }) => ts.getUTCDate())) // → [ 31, 29, 31 ]
+   * await lake.close()
+   * ```
+   */
   calendar(calendar: Calendar, options?: CallOptions): Promise<Table>
-  /** Every version ever known of the records of a registry resource, such as `products`. */
+  /**
+   * Reads every known version of the records of a registry resource.
+   *
+   * @param resource Name of the resource, such as `products`.
+   * @param options `signal` cancels the call.
+   * @returns A row for each version of each record, with `valid_from` and `valid_to`.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const versions = await lake.history('products')
+   * console.log(versions.schema.names.slice(0, 3)) // → [ 'id', 'valid_from', 'valid_to' ]
+   * await lake.close()
+   * ```
+   */
   history(resource: string, options?: CallOptions): Promise<Table>
-  /** The catalogue: every metric with its value sets, defaults and availability rule. */
+  /**
+   * Reads the catalogue.
+   *
+   * @param options `signal` cancels the call.
+   * @returns A row for each metric, with its allowed values, defaults and availability rule.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const metrics = rows<{ metric: string; default_interval: string }>(await lake.metrics())
+   * console.log(metrics.find(({ metric }) => metric === 'supply/current_pit')?.default_interval) // → 24h
+   * await lake.close()
+   * ```
+   */
   metrics(options?: CallOptions): Promise<Table>
-  /** One row: which lake and version this is, what it holds, and what is wrong with it. */
+  /**
+   * Reads which lake this is, what it contains and what is wrong with it.
+   *
+   * @param options `signal` cancels the call.
+   * @returns One row, with `lake, version, committed_at, provider, synthetic, folder, series, points, last_available_at,
+   *   failed_windows, gaps, violations, registry_since`.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const [status] = rows<{ synthetic: boolean }>(await lake.status())
+   * console.log(status?.synthetic) // → true
+   * await lake.close()
+   * ```
+   */
   status(options?: CallOptions): Promise<Table>
-  /** Runs a query and pins everything that its result, the Parquet file `out`, was made from; as the command does. */
+  /**
+   * Runs a query and records everything that its result depends on, as `pitlake stamp` does.
+   *
+   * @param query SQL.
+   * @param out Parquet file for the result.
+   * @param options `signal` cancels the call.
+   * @returns The document that `pitlake stamp --json` prints.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * console.log((await lake.stamp('SELECT count(*) AS n FROM points', 'count.parquet')).rows) // → 1
+   * await lake.close()
+   * ```
+   */
   stamp(query: string, out: string, options?: CallOptions): Promise<Stamped>
-  /** Runs a stamped result again, and says whether it is the same bit for bit. */
+  /**
+   * Runs a stamped result again and compares the rows bit for bit, as `pitlake replay` does.
+   *
+   * @param file Parquet file that `stamp` wrote.
+   * @param options `signal` cancels the call.
+   * @returns The document that `pitlake replay --json` prints. `same` is true if every row is the same.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * await lake.stamp("SELECT max(v) AS most FROM points WHERE metric = 'supply/current_pit'", 'most.parquet')
+   * console.log((await lake.replay('most.parquet')).same) // → true
+   * await lake.close()
+   * ```
+   */
   replay(file: string, options?: CallOptions): Promise<Replayed>
-  /** Proves or disproves that a query looks ahead. */
+  /**
+   * Tests whether a query looks ahead, as `pitlake lookahead` does.
+   *
+   * @param query SQL.
+   * @param options Columns and files; see `LookaheadOptions`.
+   * @returns The document that `pitlake lookahead --json` prints, with the `verdict` clean, leak or undecided.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const query = "SELECT asset, available_at AS ts, v FROM points WHERE metric = 'supply/current_pit' AND asset = 'BTC'"
+   * console.log((await lake.lookahead(query)).verdict) // → clean
+   * await lake.close()
+   * ```
+   */
   lookahead(query: string, options?: CallOptions & LookaheadOptions): Promise<LookaheadProof>
-  /** Where the lake is. */
+  /**
+   * Absolute path of the lake.
+   *
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * console.log(lake.folder.endsWith('data')) // → true
+   * await lake.close()
+   * ```
+   */
   readonly folder: string
-  /** The version at which every answer stands. */
+  /**
+   * Reads the version at which every answer stands.
+   *
+   * @returns The number of the commit.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * console.log((await lake.version()) === (await lake.refresh())) // → true
+   * await lake.close()
+   * ```
+   */
   version(): Promise<number>
-  /** Moves on to the newest version, and says which that is. */
+  /**
+   * Moves the lake to its newest version.
+   *
+   * @returns The version at which the lake now stands.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * console.log((await lake.refresh()) === (await lake.version())) // → true
+   * await lake.close()
+   * ```
+   */
   refresh(): Promise<number>
-  /** Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake. */
+  /**
+   * Reads the tokenized products as known at one time.
+   *
+   * @param at Time of the state of knowledge. Default: the `as_of` of the lake.
+   * @param options `signal` cancels the call.
+   * @returns A row for each product, with issuer, asset, deployments and status.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const products = await lake.universe()
+   * console.log(products.schema.names.slice(0, 3)) // → [ 'product_id', 'name', 'symbol' ]
+   * await lake.close()
+   * ```
+   */
   universe(at?: Moment, options?: CallOptions): Promise<Table>
-  /** What should be known of the last answer although it was not asked: why it may hold nothing, and what may have been meant. */
+  /**
+   * Notes about the last answer.
+   *
+   * A note explains why the answer may be empty, what you may have meant, and how many decisions are unresolved.
+   *
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * await lake.points({ metrics: 'supply/curent_pit' })
+   * console.log(lake.notes.length) // → 1
+   * await lake.close()
+   * ```
+   */
   readonly notes: readonly string[]
-  /** Lets go of the lake; calls that are under way come to their end first. */
+  /**
+   * Closes the lake after the calls that are running. Later calls are refused.
+   *
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * await lake.close()
+   * ```
+   */
   close(): Promise<void>
 }
 
-/** What a look for look-ahead is told. */
+/** Options of `lake.lookahead`. */
 export interface LookaheadOptions {
-  /** The column with the instant of each row: `ts`. */
+  /** Column with the time of each row. Default: `ts`. */
   readonly ts?: string
-  /** Columns that may look ahead: what a model is to learn. */
+  /** Columns that may look ahead, such as the target of a model. */
   readonly labels?: readonly string[]
-  /** How many times the query runs without a part of the future: 50, and 5 where its plan proves it. */
+  /** Number of times at which the lake is cut. Default: 50; if the plan proves the query clean, 5. */
   readonly cutoffs?: number
-  /** Files of one's own by the names under which the query reads them. */
+  /** Files of your own by the names under which the query reads them. */
   readonly own?: Readonly<Record<string, string>> | undefined
 }
 
-/** How a lake is opened. */
+/** Options of `openLake`. */
 export interface LakeOptions extends QueryOptions {
-  /** What the process may hold with this lake, such as `1GB`: half for the engine, half for the tables that it gives. */
+  /**
+   * Memory of the process for this lake, such as `1GB`: half for DuckDB, half for the tables that it returns. Default: a
+   * quarter of the machine's.
+   */
   readonly memory?: string | undefined
 }
 
 /**
- * Opens the lake in a folder, in the state of knowledge that the options name. It keeps the snapshot that it opened:
- * fetches and compactions that happen meanwhile do not change its answers.
+ * Opens the lake in a folder for reading.
+ *
+ * The lake stands at one version and in one state of knowledge, so an answer does not change while jobs write.
+ *
+ * @param folder Folder of the lake.
+ * @param given State of knowledge and limits; see `LakeOptions`.
+ * @returns The open lake.
+ * @example
+ * ```ts
+ * const lake = await openLake('data', { asOf: '2024-03-01' })
+ * const counted = await lake.sql(`SELECT count(*) AS points, max(available_at) AS last FROM points
+ *   WHERE metric = 'addresses/active_count_pit' AND asset = 'BTC' AND "interval" = '24h'`)
+ * console.log(counted.get(0)?.points) // → 1882n
+ * console.log(new Date(counted.get(0)?.last).toISOString()) // → 2024-02-29T00:07:53.000Z
+ * await lake.close()
+ * ```
  */
 export async function openLake(folder: string, given: LakeOptions = {}): Promise<Lake> {
   const path = resolve(folder)
@@ -164,7 +438,19 @@ export async function openLake(folder: string, given: LakeOptions = {}): Promise
 
 const seats = new WeakMap<Lake, Seat>()
 
-/** What there is to note of the last answer of a lake, as data: what each is about, its figures, what may have been meant. */
+/**
+ * Returns the notes about the last answer of a lake as data.
+ *
+ * @param lake Lake that gave the answer.
+ * @returns The notes; empty if there are none.
+ * @example
+ * ```ts
+ * const lake = await openLake('data')
+ * await lake.points({ metrics: 'supply/curent_pit' })
+ * console.log(noted(lake).map(({ code, near }) => `${code}: ${near?.[0]}`)) // → [ 'unknown-metric: supply/current_pit' ]
+ * await lake.close()
+ * ```
+ */
 export function noted(lake: Lake): readonly Note[] {
   return seats.get(lake)?.notes ?? []
 }
@@ -218,7 +504,8 @@ function questions(seat: Seat, call: Call) {
   const sql = (text: string): AskedQuestion => ({ sql: text, generated: true })
   return {
     sql: async (query, parameters, own) => asked(() => ({ sql: query, parameters }), own),
-    points: async (points, own) => asked(() => ({ points: readOptions(pointsOptions, points, 'typescript') }), own),
+    points: async (points, own) =>
+      asked(() => ({ points: readOptions(pointsOptions, { ...points }, 'typescript') }), own),
     panel: async (panel, own) => asked(() => ({ panel: specOf(panel) }), own),
     pitJoin: async (join, own) => asked(() => ({ join: joinSpec(join), n: undefined }), own),
     window: async ({ n, ...join }, own) => asked(() => ({ join: joinSpec(join), n }), own),
@@ -281,33 +568,57 @@ async function refreshed(seat: Seat): Promise<number> {
 }
 
 /**
- * Why a stamped result is not the same as another one, or as the same query on the lake as it stands: the commit that
- * changed it, and the points or records that make the first row that differs.
+ * Explains why a stamped result changed, as `pitlake explain-change` does.
+ *
+ * @param folder Folder of the lake.
+ * @param from Parquet file that `stamp` wrote.
+ * @param to Stamped result of the same query to compare with. Default: the query on the lake as it is now.
+ * @param options `tries` is the most runs to find the causes of the first changed row, 300 by default; `onRun` is called for each;
+ *   `signal` cancels the call.
+ * @returns The document that `pitlake explain-change --json` prints: the commit and the points that changed the first row.
+ * @example
+ * ```ts
+ * const lake = await openLake('data')
+ * await lake.stamp("SELECT min(v) AS least FROM points WHERE metric = 'supply/current_pit'", 'least.parquet')
+ * console.log((await explainChange('data', 'least.parquet')).verdict) // → same
+ * await lake.close()
+ * ```
  */
 export async function explainChange(
   folder: string,
   from: string,
   to: string | null = null,
-  { signal, ...own }: CallOptions & Pick<ExplainInput, 'tries' | 'onRun'> = {},
+  options: CallOptions & Pick<ExplainInput, 'tries' | 'onRun'> = {},
 ): Promise<Explained> {
+  const { signal, ...own } = options
   return await explain({ ...own, root: resolve(folder), from, to }, { signal, sleep: setTimeout })
 }
 
-/** What `stress` is to try. */
+/** Options of `stress`. */
 export interface StressOptions extends Partial<DelaySpec>, CallOptions {
-  /** SQL of one number over the table `result`, which holds the rows of the query. */
+  /** SQL of one number over the table `result`, which contains the rows of the query. */
   readonly figure: string
-  /** Session variables; `as_of` and `observed_as_of` among them. */
+  /** Session variables, also `as_of` and `observed_as_of`. */
   readonly set?: Readonly<Record<string, VariableValue>> | undefined
-  /** How many earlier versions to try (3). */
+  /** Number of earlier versions of the lake to try. Default: 3. */
   readonly vintages?: number | undefined
-  /** Catalogue files beside the built-in one. */
+  /** Catalogue files in addition to the built-in one. */
   readonly catalogs?: readonly string[] | undefined
 }
 
 /**
- * How far a figure over the rows of a query moves when points are known later, and which metric moves it. `query` is SQL,
- * or the path of a stamped result as a file URL.
+ * Measures how far a statistic moves if points are known later, as `pitlake stress` does.
+ *
+ * @param folder Folder of the lake.
+ * @param query SQL, or the file URL of a stamped result.
+ * @param options Statistic and delays; see `StressOptions`.
+ * @returns The document that `pitlake stress --json` prints. `verdict` is holds, falls, leak or undecided.
+ * @example
+ * ```ts
+ * const query = "SELECT asset, available_at AS ts, v FROM points WHERE metric = 'supply/current_pit' AND asset = 'BTC'"
+ * const stressed = await stress('data', query, { figure: 'SELECT avg(v) FROM result', lags: [1800] })
+ * console.log(stressed.verdict) // → holds
+ * ```
  */
 export async function stress(folder: string, query: string | URL, options: StressOptions): Promise<Stressed> {
   const {
@@ -335,8 +646,21 @@ export async function stress(folder: string, query: string | URL, options: Stres
 }
 
 /**
- * Proves or disproves that a function looks ahead: it gets a lake, as it is, cut, and with another future, and gives rows with
- * an instant each, an Arrow table or objects.
+ * Tests whether a function looks ahead.
+ *
+ * pitlake runs the function on the lake, on the lake cut at many times, and on lakes whose later points are missing or have
+ * different values. A row at or before a cut that differs used the future.
+ *
+ * @param work Function that takes a lake and returns rows with `ts`: an Arrow table or objects.
+ * @param folder Folder of the lake.
+ * @param options Columns, cuts and your own data; see `FunctionOptions`.
+ * @returns The verdict, with the rows that used the future.
+ * @example
+ * ```ts
+ * const calendar = { since: '2024-01-10', until: '2024-01-12', step: '1d' }
+ * const honest = (lake: Lake) => lake.panel({ calendar, assets: ['BTC'], metrics: ['supply/current_pit'] })
+ * console.log((await lookahead(honest, 'data', { cutoffs: 3 })).verdict) // → clean
+ * ```
  */
 export async function lookahead(
   work: (lake: Lake) => Promise<GivenRows> | GivenRows,

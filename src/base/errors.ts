@@ -50,7 +50,10 @@ export type Complain = (subject: string, expected: string, got: string, next?: s
 export type AdvisedKind = 'integrity' | 'incomplete' | 'busy'
 export type Advised = Complaint & { readonly next: string }
 
-/** The one error class: a closed kind and a message of one line per complaint. */
+/**
+ * The one error class. Its message states what was expected, what was given and what helps, a line for each complaint. `kind` is
+ * the kind of the exit code, such as `usage` or `stopped`.
+ */
 export class LakeError extends Error {
   readonly kind: ErrorKind
   readonly complaints: readonly Complaint[]

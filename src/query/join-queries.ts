@@ -1,6 +1,6 @@
 import { usage } from '../base/errors.ts'
 import { quote, quoteList, quoteName } from '../lake/store/engine.ts'
-import type { GivenOptions, joinOptions } from './options.ts'
+import type { JoinOptions } from './options.ts'
 import {
   type DecisionsSql,
   key,
@@ -13,23 +13,27 @@ import {
 } from './panel.ts'
 import { gridSql } from './panel-calendar.ts'
 
-/** One metric beside each decision, with the instants behind it. */
-export type Join = GivenOptions<typeof joinOptions> &
-  Pick<Panel, 'decisions'> & {
-    /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
-    readonly metric: string
-  }
+/** Decisions and metric of a join. */
+export interface Join extends JoinOptions, Pick<Panel, 'decisions'> {
+  /** Path of the metric. `path#/pointer` selects a component of object values. */
+  readonly metric: string
+}
 
-/** The last `n` points of a metric beside each decision, a row each. */
-export type Windowed = Join & { readonly n: number }
+/** Decisions, metric and number of points of `window`. */
+export interface Windowed extends Join {
+  /** Number of points for each decision, 1 or more. */
+  readonly n: number
+}
 
-/** A grid of decisions; without assets of instants alone. */
+/** Grid of decision times, UTC. */
 export interface Calendar {
+  /** First time of the grid. */
   readonly since: string
-  /** Exclusive. */
+  /** End of the grid, exclusive. */
   readonly until: string
-  /** As DuckDB spells an interval: `1 day`, `1 month`, `15 minutes`. */
+  /** Distance between two times, such as `1 day`, `15 minutes` or `1 month`. */
   readonly step: string
+  /** Assets. With them the grid has a row for each time and asset. */
   readonly assets?: readonly string[]
 }
 
@@ -66,30 +70,35 @@ export function calendarSql({ since, until, step, assets }: Calendar): string {
   return `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset) ORDER BY ts, asset`
 }
 
-/** A metric on a coarser interval, made of its finer points. */
+/** Metric, intervals and aggregate of `resample`. */
 export interface Resample {
-  /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
+  /** Path of the metric. `path#/pointer` selects a component of object values. */
   readonly metric: string
   /** Interval of the finer points, such as `24h`. */
   readonly fromInterval: string
   /** Interval of the answer, such as `1w`. */
   readonly toInterval: string
-  /** `mean` (the default), `sum`, `median`, `min`, `max`, `first` or `last`. */
+  /** Aggregate: `mean` (default), `sum`, `median`, `min`, `max`, `first` or `last`. */
   readonly agg?: string
-  /** Every asset that has points unless given. */
+  /** Assets. Default: all. */
   readonly assets?: readonly string[]
+  /** Dimension of the series. Default: all. */
   readonly currency?: string
+  /** Dimension of the series. Default: all. */
   readonly exchange?: string
+  /** Dimension of the series. Default: all. */
   readonly network?: string
+  /** JSON pointer to a number in object values. You can also write `path#/pointer` as the metric. */
   readonly component?: string
-  /** Makes a value of the parts that are there, without those that are missing or null. */
+  /** Ignores parts whose value is null. Default: a null part makes `v` NULL. */
   readonly skipNulls?: boolean
-  /** Fewest parts of a value, 1 or more; all of them unless given. */
+  /** Number of parts with a value that is enough for `v`. Default: all. */
   readonly minParts?: number
-  /** Bounds of `t`, half-open; text without a zone means UTC. */
+  /** First `t` of the answer. */
   readonly since?: string
+  /** End of the range of `t`, exclusive. */
   readonly until?: string
-  /** Whether points of the assets that an asset took over from, or that took it over, count as its own. */
+  /** Also uses points of the assets that the asset took over from, or that took it over. */
   readonly followRenames?: boolean
 }
 

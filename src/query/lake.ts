@@ -11,24 +11,25 @@ import { markedViews } from './views/script.ts'
 import { literalPath, plainPath } from './views/read-points.ts'
 import { admit, refused } from './gate.ts'
 import { optionAt } from './note-texts.ts'
-import { type GivenOptions, knowledgeOptions, type Moment } from './options.ts'
+import { type KnowledgeOptions, knowledgeOptions, type Moment } from './options.ts'
 import { readOption, readSettings, refuseStrange, unasked } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed-files.ts'
 import { openingWords, statementsOf } from './statements.ts'
 
-/** The value of a session variable. */
+/** Value of a session variable. */
 export type VariableValue = string | number | boolean | null
 
 /** Session variables by name. */
 export type SessionVariables = Readonly<Record<string, VariableValue>>
 
-/** The state of knowledge in which a lake is opened, and what its session may use. */
-export interface QueryOptions extends GivenOptions<typeof knowledgeOptions> {
-  /** Further session variables. */
+/** State of knowledge in which a lake is opened, and the limits of its session. */
+export interface QueryOptions extends KnowledgeOptions {
+  /** Further session variables by name. A variable that neither the lake knows nor a query reads is an error. */
   readonly set?: Readonly<Record<string, VariableValue>> | undefined
+  /** Number of threads of DuckDB. Default: one for each core. */
   readonly threads?: number | undefined
-  /** What the engine may hold, as DuckDB spells it: `2GB`; else half of what the process may give its engines. */
+  /** Memory limit of DuckDB alone, such as `2GB`. Default: half of the memory of the process. */
   readonly memoryLimit?: string | undefined
 }
 

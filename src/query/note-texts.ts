@@ -1,12 +1,13 @@
 import { noteWords, type NoteCode } from './views/question-words.ts'
 import { camel, knowledgeOptions, type OptionFact } from './options.ts'
 
-/** What a reader of an answer should know although nobody asked: the same data at every door, in words of that door. */
+/** Note about an answer: why it may be empty, or what you may have meant. Each interface writes it in its own words. */
 export interface Note {
+  /** Kind of the note. */
   readonly code: NoteCode
-  /** What it is about: a metric, an asset, a condition. */
+  /** Metric, asset or condition that it is about. */
   readonly subject: string
-  /** The figures and names that its words tell; instants as UTC texts. */
+  /** Numbers and names in its text; times as UTC texts. */
   readonly figures?: Readonly<Record<string, string | number>>
   /** Names that may have been meant, the nearest first. */
   readonly near?: readonly string[]

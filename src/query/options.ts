@@ -1,7 +1,7 @@
 import { intervals } from '../base/time.ts'
 import type { CalendarGrid } from './panel-calendar.ts'
 
-/** A moment: an ISO date or date-time (zone-less means UTC), or a Date. */
+/** Time: a text such as `2024-06-01` or `2024-06-01T12:00:00Z`, or a `Date`. Without a zone it is UTC. */
 export type Moment = string | Date
 
 /** What a caller may give for each kind of option. */
@@ -30,14 +30,16 @@ interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 's
   readonly grid: CalendarGrid
 }
 
-/** An instant at which something is decided; its further fields come back beside the answer. */
+/** Time at which something is decided. Its further fields come back next to the answer. */
 export interface Instant {
+  /** Time of the decision. */
   readonly ts: Moment | null
   readonly [field: string]: string | number | boolean | null | Date
 }
 
-/** One decision: at `ts` something about `asset` is decided. */
+/** Decision about `asset` at `ts`. */
 export interface Decision extends Instant {
+  /** Asset that is decided about. */
   readonly asset: string | null
 }
 
@@ -191,6 +193,44 @@ export type GivenOptions<Table extends Options> = {
   readonly [Name in keyof Table & string as Camel<Name>]?: Given<ChoiceOf<Table[Name]>>[Table[Name]['kind']] | undefined
 } & {
   readonly [Name in RequiredIn<Table> & string as Camel<Name>]: Given<ChoiceOf<Table[Name]>>[Table[Name]['kind']]
+}
+
+/** State of knowledge of a lake. */
+export interface KnowledgeOptions {
+  /** Answers contain only what was knowable by then. */
+  readonly asOf?: Moment | undefined
+  /** Answers contain only what this lake had stored by then. */
+  readonly observedAsOf?: Moment | undefined
+  /** `rule` lets the availability rule date backfilled points. Default: `strict`. */
+  readonly backfill?: 'rule' | 'strict' | undefined
+  /** Lets the earliest known registry state stand in for the time before it. */
+  readonly registryBackfill?: boolean | undefined
+}
+
+/** Options of joins and panels: which series, and how old its points may be. */
+export interface JoinOptions {
+  /** Interval of the metric. Default: `24h`. */
+  readonly interval?: string | undefined
+  /** Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension. */
+  readonly currency?: string | undefined
+  /** Dimension of the series, as `currency`. */
+  readonly exchange?: string | undefined
+  /** Dimension of the series, as `currency`. */
+  readonly network?: string | undefined
+  /** JSON pointer into an object or array value, such as `/open`. You can also write `path#/pointer` as the metric. */
+  readonly component?: string | undefined
+  /** Time that you need to act, such as `15m`: the answer is what was known that long before `ts`. Default: 0. */
+  readonly latency?: string | 0 | undefined
+  /** A point that is older than this, such as `3d`, gives NULL. Default: no limit. */
+  readonly maxAge?: string | 0 | undefined
+  /** Ignores points whose value is null. Default: a null is the latest knowledge. */
+  readonly skipNulls?: boolean | undefined
+  /** Value of an unresolved decision: `value` (default) is the newest stored value, `null` is NULL. */
+  readonly unresolved?: 'value' | 'null' | undefined
+  /** Value of a revised point: the `last` one known at `ts` (default), or the `first`. */
+  readonly vintage?: 'last' | 'first' | undefined
+  /** Also uses points of the assets that the asset took over from, or that took it over. */
+  readonly followRenames?: boolean | undefined
 }
 
 /** Values of a table of options, as `readOptions` returns them. Derived, so that the table is the one list of options. */

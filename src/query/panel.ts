@@ -8,9 +8,9 @@ import { type Door, optionAt } from './note-texts.ts'
 import {
   type Decision,
   decisionOptions,
-  type GivenOptions,
   gridOptions,
   type Instant,
+  type JoinOptions,
   type joinOptions,
   knowledgeOptions,
   panelOptions,
@@ -36,11 +36,26 @@ interface CalendarDecisions extends CalendarGrid {
   readonly assets?: readonly string[]
 }
 
-/** What the caller of a program asks for; `decisions` are instants where there is a universe. */
-export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {
+/** Decisions and metrics of a panel. */
+export interface Panel extends JoinOptions {
+  /** Decisions with `asset` and `ts`; with `universe` only `ts`. */
   readonly decisions?: readonly Decision[] | readonly Instant[] | CalendarDecisions
-  /** Latency and maximum age in seconds, in place of `latency` and `maxAge`. */
+  /** Grid of decisions in place of `decisions`; needs `assets` or `universe`. */
+  readonly calendar?: { readonly since: string; readonly until: string; readonly step: string } | undefined
+  /** Assets of the grid. */
+  readonly assets?: string | readonly string[] | undefined
+  /**
+   * Condition on the columns of the view `universe`, such as `status = 'active'`. Each `ts` then has a row for every product
+   * that met the condition at that time.
+   */
+  readonly universe?: string | undefined
+  /** Paths of metrics, or an object that names the columns: `{ price: 'price_usd' }`. `path#/pointer` selects a component. */
+  readonly metrics: readonly string[] | Readonly<Record<string, string>>
+  /** Fields of each point: `v`, `o`, `t`, `available_at`, `age`. Default: `v`. */
+  readonly fields?: readonly PanelField[] | undefined
+  /** Latency in seconds, in place of `latency`. */
   readonly latencySeconds?: number | undefined
+  /** Maximum age in seconds, in place of `maxAge`. */
   readonly maxAgeSeconds?: number | undefined
 }
 

@@ -2,10 +2,27 @@ import type { Defaults } from '../catalog/catalogue.ts'
 import { usage } from '../base/errors.ts'
 import { type Engine, quote, type Row } from '../lake/store/engine.ts'
 import { utcSql } from './views/template.ts'
-import type { GivenOptions, Moment, pointsOptions } from './options.ts'
+import type { Moment } from './options.ts'
 
-/** Options of a query for points. Derived: the table of options lists them once, with their texts for `--help`. */
-export type PointsFilter = GivenOptions<typeof pointsOptions>
+/** Series and range of a query for points. */
+export interface PointsFilter {
+  /** Paths of metrics. Default: all. */
+  readonly metrics?: string | readonly string[] | undefined
+  /** Assets. Default: all. */
+  readonly assets?: string | readonly string[] | undefined
+  /** Interval of the points. Default: the catalogue's for each metric; `*` means all. */
+  readonly interval?: string | undefined
+  /** Dimension of the series. Default: the catalogue's for each metric; `*` means all. */
+  readonly currency?: string | undefined
+  /** Dimension of the series, as `currency`. */
+  readonly exchange?: string | undefined
+  /** Dimension of the series, as `currency`. */
+  readonly network?: string | undefined
+  /** First `t`. */
+  readonly since?: Moment | undefined
+  /** End of the range of `t`, exclusive. */
+  readonly until?: Moment | undefined
+}
 
 /** The catalogue's defaults for one metric: they apply if a query names no interval, currency, exchange or network. */
 export interface Standard extends Defaults {

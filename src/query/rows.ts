@@ -1,8 +1,22 @@
 import { DataType, type Field, type Table, type Vector } from 'apache-arrow'
 
 /**
- * The rows of an answer as plain objects of the type that the caller says they have: instants and days are `Date` (an open
- * end is null), whole numbers of 64 bits and more `bigint`, decimals exact texts, lists arrays, structs and maps objects.
+ * Turns an answer into plain objects of the type that you state.
+ *
+ * Timestamps and days are `Date`, an open end (`infinity` in SQL) is null. Whole numbers of 64 bits are `bigint`, decimals exact
+ * texts, lists arrays, structs and maps objects.
+ *
+ * @param table Answer of a lake.
+ * @returns An object for each row.
+ * @example
+ * ```ts
+ * const lake = await openLake('data')
+ * const table = await lake.sql(`SELECT t, v FROM points WHERE metric = 'supply/current_pit' AND asset = $1
+ *   AND currency = 'native' AND "interval" = '24h' ORDER BY t LIMIT 1`, ['BTC'])
+ * const [first] = rows<{ t: Date; v: number }>(table)
+ * console.log(first?.t.getUTCFullYear(), typeof first?.v) // → 2019 number
+ * await lake.close()
+ * ```
  */
 export function rows<T = Record<string, unknown>>(table: Table): T[] {
   const fields: readonly Field<DataType>[] = table.schema.fields

@@ -113,8 +113,10 @@ test('the examples of the TypeScript guide run as they stand and print what they
   expect(examples.length).toBeGreaterThan(3)
   const parts = examples.map((block) => `{\n${block.replace(/^import .*$/gm, '')}\n}`)
   const index = JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)
+  // An example of the reference shows the call, not the import.
+  const names = 'LakeError, explainChange, lookahead, noted, openLake, rows, stress'
   const file = join(home, 'example.ts')
-  writeFileSync(file, `import { LakeError, openLake, rows } from ${index}\n${parts.join('\n')}`)
+  writeFileSync(file, `import * as pitlake from ${index}\nconst { ${names} } = pitlake\n${parts.join('\n')}`)
   const run = spawnSync(join(dirname(process.execPath), 'node'), [file], { cwd: home, encoding: 'utf8' })
   expect(run.stderr).toBe('')
   const said = examples.flatMap((block) => [...block.matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1]))

@@ -66,6 +66,7 @@ const needs = {
     },
     'no right to make a group of processes (cgroup)',
   ],
+  python3: [() => (spawnSync('python3', ['--version']).status === 0 ? 'python3' : undefined), 'no python3'],
   linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
 } as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>
 

@@ -150,9 +150,43 @@ test('a table of the session that bears the name of a view changes no other view
   })
 })
 
-test('the page of the views names every view and every column', async () => {
+/** Sections of the page of the views, by the name of their view. */
+function viewSections(): ReadonlyMap<string, string> {
   const page = readFileSync(new URL('../../docs/reference/views.md', import.meta.url), 'utf8')
-  const sections = new Map(page.split('\n### `').map((text) => [text.slice(0, text.indexOf('`')), text]))
+  return new Map(page.split('\n### `').map((text) => [text.slice(0, text.indexOf('`')), text]))
+}
+
+test('the comment of a column in the database reads as on the page of the views', async () => {
+  const sections = viewSections()
+  const rows = await withViews(root, (engine) =>
+    engine.rows<{ view: string; name: string; comment: string }>(`SELECT
+      CASE WHEN schema_name = 'main' THEN '' ELSE schema_name || '.' END || table_name AS view, column_name AS name, comment
+      FROM duckdb_columns() WHERE NOT internal`),
+  )
+  const meaningOf = (view: string, name: string): string | undefined =>
+    new RegExp(`^\\| \`${name}\` \\| [^|]* \\| (.*) \\|$`, 'm').exec(sections.get(view) ?? '')?.[1]?.replaceAll('`', '')
+  const different = rows.filter(({ view, name, comment }) => meaningOf(view, name) !== comment)
+  expect(rows.length).toBeGreaterThan(200)
+  expect(different.map(({ view, name, comment }) => `${view}.${name}: ${comment}`)).toEqual([])
+})
+
+test('comments of views, columns and macros use no word that the glossary has replaced', async () => {
+  const rows = await withViews(root, (engine) =>
+    engine.rows<{ name: string; comment: string }>(`
+      SELECT view_name AS name, comment FROM duckdb_views() WHERE NOT internal
+      UNION ALL SELECT table_name || '.' || column_name, comment FROM duckdb_columns() WHERE NOT internal
+      UNION ALL SELECT DISTINCT function_name, comment FROM duckdb_functions()
+        WHERE NOT internal AND function_type IN ('macro', 'table_macro')`),
+  )
+  const replaced =
+    /\b(instants?|settled|unsettled|awaited|held|holds|told|tells|brought|door|doors|stitched|asked it|own data|nobody)\b/
+  expect(
+    rows.filter(({ comment }) => replaced.test(comment)).map(({ name, comment }) => `${name}: ${comment}`),
+  ).toEqual([])
+})
+
+test('the page of the views names every view and every column', async () => {
+  const sections = viewSections()
   const rows = await withViews(root, (engine) =>
     engine.rows<{
       view: string

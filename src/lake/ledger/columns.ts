@@ -31,9 +31,9 @@ export type LedgerColumns = Readonly<Record<string, LedgerColumn>>
 /** One request to an API: the facts, never the key. Ranges in seconds, `asked_at` in microseconds. */
 export const requestColumns = {
   id: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'id of the request' },
-  run: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'run that asked it; see runs' },
+  run: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'run that sent it; see runs' },
   api: { check: oneOf('metrics', 'registry'), stored: 'TEXT', shown: 'VARCHAR', about: 'metrics or registry' },
-  path: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'path that was asked' },
+  path: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'requested path' },
   query: { check: mapOf(text), stored: 'TEXT', shown: 'VARCHAR', about: 'query parameters, JSON' },
   series: {
     check: orNull(text),
@@ -46,7 +46,7 @@ export const requestColumns = {
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
     value: 'since * 1000000',
-    about: 'start of the range that was asked',
+    about: 'start of the requested range',
   },
   until: {
     check: orNull(real),
@@ -59,14 +59,14 @@ export const requestColumns = {
     check: orNull(whole),
     stored: 'INTEGER',
     shown: 'INTEGER',
-    about: 'HTTP status; NULL where there was no answer',
+    about: 'HTTP status; NULL if there was no answer',
   },
-  outcome: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what the answer was taken for' },
+  outcome: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'how pitlake classified the answer' },
   points: {
     check: orNull(count),
     stored: 'INTEGER',
     shown: 'BIGINT',
-    about: 'points that it brought, known ones included',
+    about: 'points in the answer, known ones included',
   },
   bytes: { check: orNull(count), stored: 'INTEGER', shown: 'BIGINT', about: 'bytes of the body' },
   credits: { check: orNull(real), stored: 'REAL', shown: 'DOUBLE', about: 'what it cost' },
@@ -85,7 +85,7 @@ export const requestColumns = {
     stored: 'REAL',
     shown: 'TIMESTAMPTZ',
     value: 'CAST(provider_date * 1000000 AS INTEGER)',
-    about: "what the provider's clock said, by the Date of its answer; NULL where there was none",
+    about: 'time of the provider, from the Date of its answer; NULL if there was none',
   },
 } as const satisfies LedgerColumns
 

@@ -30,6 +30,7 @@ export function textsIn(folder: URL, ending = '.sql'): readonly (readonly [file:
 
 /** A value that may stand for `$name` or `$1` in a statement; a Date is a TIMESTAMPTZ. */
 type Parameter = string | number | bigint | boolean | null | Date
+/** Values of `$1` as a list, or of `$name` as an object. A `Date` is a TIMESTAMPTZ. */
 export type Parameters = readonly Parameter[] | Readonly<Record<string, Parameter>>
 
 /** Each parameter, checked and made into what the engine takes; by place or by name as they were given. */

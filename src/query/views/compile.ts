@@ -99,12 +99,12 @@ export function compile(sources: Sources): CompiledViews {
 
 /** What the columns say by which series are told apart. */
 const seriesColumns: readonly RegistryColumn[] = [
-  ['metric', 'VARCHAR', 'path of the endpoint, as in the catalogue'],
+  ['metric', 'VARCHAR', 'path of the endpoint'],
   ['asset', 'VARCHAR', 'asset id of the metrics API'],
-  ['interval', 'VARCHAR', `interval under which the points stand: ${intervals.join(', ')}, by the UTC calendar`],
-  ['currency', 'VARCHAR', 'native or usd; NULL where the endpoint takes none'],
-  ['exchange', 'VARCHAR', 'exchange id; NULL where the endpoint takes none'],
-  ['network', 'VARCHAR', 'network; NULL where the endpoint takes none'],
+  ['interval', 'VARCHAR', `interval of the points: ${intervals.join(', ')}, by the UTC calendar`],
+  ['currency', 'VARCHAR', 'native or usd; NULL if the endpoint has none'],
+  ['exchange', 'VARCHAR', 'exchange id; NULL if the endpoint has none'],
+  ['network', 'VARCHAR', 'network; NULL if the endpoint has none'],
 ]
 
 /** What tells of the lake's own work stands at `observed_as_of`, and at `as_of` where a door says so. */

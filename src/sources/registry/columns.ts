@@ -15,14 +15,18 @@ const text = (...names: readonly string[]): readonly RegistryColumn[] => names.m
 const plain = (name: string): RegistryColumn => [
   name,
   'VARCHAR',
-  `${name.replaceAll('_', ' ')}, as the record says; NULL where it is not established`,
+  `${name.replaceAll('_', ' ')}, as the record says; NULL if not established`,
 ]
 
 /** The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`. */
 const answer = (name: string): readonly RegistryColumn[] => [
   plain(name),
   [`${name}_answer`, 'VARCHAR', `which answer ${name} is: not established (null), not disclosed, none, or named`],
-  [`${name}_reason`, 'VARCHAR', `the reason behind ${name} where the structure has none`],
+  [
+    `${name}_reason`,
+    'VARCHAR',
+    `why there is no ${name.replaceAll('_', ' ')}, if the registry says that there is none`,
+  ],
 ]
 
 /** The columns of a named field, by its kind. */

@@ -98,10 +98,11 @@ export async function proveFunction(
   }
 }
 
-/** How a function is to be tried: as a query, `ts` and 50 cut-offs unless said. */
+/** Options of `lookahead` for a function. */
 export interface FunctionOptions extends Partial<TrialInput> {
-  /** Files or rows of the user's, by the names under which queries find them; cut by `available_at` where they have it. */
+  /** Your own data, rows or files, by the names under which queries read them. Rows with `available_at` are known from then on. */
   readonly own?: Readonly<Record<string, string | GivenRows>> | undefined
+  /** Cancels the call, which then fails with a LakeError of kind `stopped`. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -154,9 +155,9 @@ export function decisionsIn<T>(decisions: readonly T[], { proof_calendar: end }:
   })
 }
 
-/** A row that a function gives, by the names of its columns. */
+/** Row that a function returns, by the names of its columns. */
 export type Given = Readonly<Record<string, unknown>>
-/** Rows that a function gives: an Arrow table, or objects. */
+/** Rows that a function returns: an Arrow table or objects. */
 export type GivenRows = Table | readonly Given[]
 
 /**

@@ -32,7 +32,7 @@ interface ProofInput extends TrialInput {
   readonly door?: Door
 }
 
-/** Result of a look-ahead proof: the outcome of the trials, and the argument from the plan. */
+/** Document of `lookahead`: the verdict, the rows that used the future, and the argument from the plan. */
 export interface LookaheadProof extends TrialOutcome {
   /** Whether the plan proves that no row differs on any lake at any cut-off; true only if the verdict is `clean`. */
   readonly proved: boolean

@@ -25,16 +25,17 @@ export type Dependence = 'values' | 'existence' | 'registry' | 'calendar' | `own
 
 /** How a proof is to be tried. */
 export interface TrialInput {
-  /** The column with the instant of each row. */
+  /** Column with the time of each row. Default: `ts`. */
   readonly ts: string
-  /** Columns that may look ahead: what a model is to learn. */
+  /** Columns that may look ahead, such as the target of a model. */
   readonly labels: readonly string[]
-  /** How many times it runs without a part of the future; and as often, at most, with another future. */
+  /** Number of times at which the lake is cut, and at most as many runs on altered data. Default: 50. */
   readonly cutoffs: number
-  /** How many times it runs where its plan proves it: as a check of this program alone. As often as any other without. */
+  /** Number of cuts if the plan proves the query, as a check of pitlake itself. Default: as `cutoffs`. */
   readonly control?: number | undefined
-  /** Relative difference up to which two doubles count as equal; 0: bit for bit. */
+  /** Relative difference of numbers that counts as equal. Default: 0, bit for bit. */
   readonly tolerance: number
+  /** Called after each cut with the number of cuts done and of all. */
   readonly onCutoff?: (done: number, all: number) => void
 }
 

@@ -45,7 +45,7 @@ interface GuiltyCommit
   readonly further: boolean
 }
 
-/** Why two results differ. */
+/** Document of `explainChange`: why two results differ. */
 export interface Explained extends RowCauses {
   /** `other query`: of two queries nothing is compared; `unexplained`: they differ, and nothing that the lake holds says why. */
   readonly verdict: 'same' | 'explained' | 'unexplained' | 'other query'

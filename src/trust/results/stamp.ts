@@ -60,7 +60,7 @@ interface StampVerdict {
   readonly verdict: 'proved' | 'not proved' | StressRating
 }
 
-/** A stamped result. */
+/** Document of `stamp`: the query, its version and everything that its rows depend on. */
 export interface Stamped extends StampNote {
   readonly verdict: StampVerdict
   readonly assumes: readonly Assumed[]
@@ -258,7 +258,7 @@ export interface ReplayedRow {
   readonly replayed: string | null
 }
 
-/** Result of a replay: the stamped result, and whether running it again gave the same rows. */
+/** Document of `replay`: the stamped result, and whether running it again gave the same rows. */
 export interface Replayed extends StampNote {
   readonly same: boolean
   /** The first row that differs; null if there is none. */

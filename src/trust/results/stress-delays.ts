@@ -24,21 +24,21 @@ export interface LakeVintage {
 
 /** Which columns of a query tell its instants, and which may look ahead. */
 export interface DecidedColumns {
-  /** The column with the instant of each row. */
+  /** Column with the time of each row. Default: `ts`. */
   readonly ts: string
-  /** Columns that may look ahead, such as the return that follows a decision. */
+  /** Columns that may look ahead, such as the return after a decision. */
   readonly labels: readonly string[]
 }
 
 /** Delays that a query must withstand under stress. */
 export interface DelaySpec extends DecidedColumns {
-  /** SQL of one number over the table `result`, which holds the rows of the query. */
+  /** SQL of one number over the table `result`, which contains the rows of the query. */
   readonly figure: string
-  /** Lags that are added, in seconds, and quantiles of the lags that were seen. */
+  /** How much later points become known: seconds, and `p50`, `p95`, `p99`, `max` of the observed lags. */
   readonly lags: readonly (number | Quantile)[]
-  /** More time between knowing and acting, in seconds. */
+  /** How much more time you need to act, in seconds. */
   readonly latencies: readonly number[]
-  /** By how much of itself the figure may move. */
+  /** Share by which the statistic may move. Default: 0.5. */
   readonly within: number
 }
 

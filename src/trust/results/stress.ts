@@ -47,7 +47,7 @@ export interface StressInput extends DelaySpec {
   readonly onRun?: ((done: number) => void) | undefined
 }
 
-/** Outcome of a stress. */
+/** Document of `stress`: the statistic, each run, and the verdict. */
 export interface Stressed extends StressVerdict {
   /** Statistic on the lake as it is; null if it is not a number. */
   readonly figure: number | null

@@ -6,11 +6,11 @@ SELECT {{lake}} AS lake, CASE WHEN {{newest_by_then}} THEN CAST({{version}} AS B
   {{provider}} AS provider, {{synthetic}} AS synthetic, {{folder}} AS folder,
   CASE WHEN (SELECT count(*) FROM glob({{pattern lake.duckdb}})) = 0
     THEN 'this lake was moved: run pitlake views' ELSE 'in place' END AS state;
-COMMENT ON VIEW lake_info IS 'One row: which lake this is. Where a view says "No files found", look at state here: a lake that was moved or copied needs pitlake views.';
+COMMENT ON VIEW lake_info IS 'One row: which lake this is. If a view fails with "No files found", look at state here: a lake that was moved or copied needs pitlake views.';
 COMMENT ON COLUMN lake_info.lake IS 'identity of the lake, the same for ever';
-COMMENT ON COLUMN lake_info.version IS 'newest commit that these views show; NULL behind an as_of limit before it, where versions lists those by then';
-COMMENT ON COLUMN lake_info.committed_at IS 'timestamp of that commit';
-COMMENT ON COLUMN lake_info.provider IS 'who answered';
-COMMENT ON COLUMN lake_info.synthetic IS 'true where the data come from the sandbox';
+COMMENT ON COLUMN lake_info.version IS 'newest commit that these views show';
+COMMENT ON COLUMN lake_info.committed_at IS 'time of that commit';
+COMMENT ON COLUMN lake_info.provider IS 'provider of the data';
+COMMENT ON COLUMN lake_info.synthetic IS 'true if the data comes from the sandbox';
 COMMENT ON COLUMN lake_info.folder IS 'folder for which the views were made; all files are named by their full path';
 COMMENT ON COLUMN lake_info.state IS 'in place, or what to do';

@@ -20,10 +20,10 @@ WHERE ({{unset as_of}} OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.avail
 COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
 {{series_comments points}}
 COMMENT ON COLUMN points.t IS 'start of the interval that the point describes; not when it was known';
-COMMENT ON COLUMN points.available_at IS 'earliest instant at which a live user could have known the point';
-COMMENT ON COLUMN points.observed_at IS 'when this lake first held the point';
-COMMENT ON COLUMN points.v IS 'scalar value; NULL where the value is null, an object or an array';
+COMMENT ON COLUMN points.available_at IS 'earliest time at which a live user could have known the point';
+COMMENT ON COLUMN points.observed_at IS 'when this lake first stored the point';
+COMMENT ON COLUMN points.v IS 'scalar value; NULL if the value is null, an object or an array';
 COMMENT ON COLUMN points.o IS 'object or array value whole, as JSON text; see the view components';
-COMMENT ON COLUMN points.basis IS 'where available_at comes from: provider, stated, assumed, override, observed or backfilled';
-COMMENT ON COLUMN points.extra IS 'fields of the point that are not known, as JSON text';
-COMMENT ON COLUMN points.computed_at IS 'when the provider says that it computed the point; NULL where it does not say';
+COMMENT ON COLUMN points.basis IS 'source of available_at: provider, stated, assumed, override, observed or backfilled';
+COMMENT ON COLUMN points.extra IS 'fields of the point that pitlake does not know, as JSON text';
+COMMENT ON COLUMN points.computed_at IS 'when the provider says that it computed the point; NULL if it does not say';

@@ -30,7 +30,7 @@ COMMENT ON COLUMN price_usd.network IS 'NULL';
 COMMENT ON COLUMN price_usd.t IS 'start of the interval';
 COMMENT ON COLUMN price_usd.available_at IS 'the later of both parts';
 COMMENT ON COLUMN price_usd.observed_at IS 'the later of both parts';
-COMMENT ON COLUMN price_usd.v IS 'usd divided by native; NULL where native is 0 or either is null';
+COMMENT ON COLUMN price_usd.v IS 'usd divided by native; NULL if native is 0 or either is null';
 COMMENT ON COLUMN price_usd.o IS 'NULL';
 COMMENT ON COLUMN price_usd.basis IS 'basis of the part that was known later';
 COMMENT ON COLUMN price_usd.extra IS 'NULL';

@@ -13,9 +13,9 @@ WHERE {{unset as_of}} OR observed_at <= {{as_of}} OR ({{registry_backfill}} AND 
 GROUP BY id;
 COMMENT ON VIEW metric_assets IS 'Assets that the metrics API lists, as known at as_of.';
 COMMENT ON COLUMN metric_assets.id IS 'asset id of the metrics API';
-COMMENT ON COLUMN metric_assets.symbol IS 'its symbol, where the listing says one';
-COMMENT ON COLUMN metric_assets.addresses IS 'its contracts as a JSON array of {chain_id, address}; NULL where the listing says none';
-COMMENT ON COLUMN metric_assets.record IS 'what the listing says of it, JSON';
+COMMENT ON COLUMN metric_assets.symbol IS 'its symbol, if the listing has one';
+COMMENT ON COLUMN metric_assets.addresses IS 'its contracts as a JSON array of {chain_id, address}; NULL if the listing has none';
+COMMENT ON COLUMN metric_assets.record IS 'its entry in the listing, JSON';
 COMMENT ON COLUMN metric_assets.first_seen IS 'the poll that first showed it';
 COMMENT ON COLUMN metric_assets.changed_at IS 'the poll that last changed it';
-COMMENT ON COLUMN metric_assets.assumed IS 'true where registry_backfill lets a later listing stand in';
+COMMENT ON COLUMN metric_assets.assumed IS 'true if the row comes from a later listing by registry_backfill';

@@ -145,20 +145,20 @@ LEFT JOIN came ON came.asset = metric_asset AND came.product = product_id AND ca
   AND came.contract IS NOT DISTINCT FROM address AND came.named IS NOT DISTINCT FROM lower(linked.symbol) AND came.last.at < valid_to
 LEFT JOIN went ON went.asset = metric_asset AND went.product = product_id AND went.chain IS NOT DISTINCT FROM chain_id
   AND went.contract IS NOT DISTINCT FROM address AND went.named IS NOT DISTINCT FROM lower(linked.symbol) AND went.last.at > valid_from;
-COMMENT ON VIEW links IS 'Metric assets and the registry products that they are, with the period of each link.';
+COMMENT ON VIEW links IS 'Metric assets with the registry products that they are, and the period of each link.';
 COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
-COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL where several have a variant of the symbol: none is linked';
+COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL if several products have a variant of the symbol, because then none is linked';
 COMMENT ON COLUMN links.basis IS 'mapping (catalog/links.yaml or the user''s), address or symbol';
-COMMENT ON COLUMN links.ambiguous IS 'true where other products match at the same time: all are kept, of a variant of the symbol none is';
-COMMENT ON COLUMN links.valid_from IS 'the poll from which the link holds; of a mapping not before its own from';
-COMMENT ON COLUMN links.valid_to IS 'where it ends, exclusive; infinity while it is open';
-COMMENT ON COLUMN links.symbol IS 'the product''s symbol, where that made the link';
-COMMENT ON COLUMN links.chain_id IS 'the chain, where a contract made the link';
-COMMENT ON COLUMN links.address IS 'the contract, where it made the link; hex in lower case';
-COMMENT ON COLUMN links.assumed IS 'true where registry_backfill lets the first snapshot stand in';
-COMMENT ON COLUMN links.predecessor IS 'the metric asset from which this link took over, itself where its contract alone changed; NULL where none is known';
+COMMENT ON COLUMN links.ambiguous IS 'true if several products match at the same time. Each has a row, except products that match only by a variant of the symbol';
+COMMENT ON COLUMN links.valid_from IS 'the poll from which the link applies. A line of the mapping with the key from applies from that date at the earliest';
+COMMENT ON COLUMN links.valid_to IS 'its end, exclusive; infinity while it is open';
+COMMENT ON COLUMN links.symbol IS 'the product''s symbol, if it made the link';
+COMMENT ON COLUMN links.chain_id IS 'the chain, if a contract made the link';
+COMMENT ON COLUMN links.address IS 'the contract, if it made the link; hex in lower case';
+COMMENT ON COLUMN links.assumed IS 'true if the row comes from the first snapshot by registry_backfill';
+COMMENT ON COLUMN links.predecessor IS 'the metric asset from which this link took over, or itself if only its contract changed; NULL if none is known';
 COMMENT ON COLUMN links.predecessor_at IS 'the poll at which that was known';
-COMMENT ON COLUMN links.predecessor_change IS 'chain (another one), address (corrected), symbol (renamed) or link (mapped, or listed, otherwise)';
-COMMENT ON COLUMN links.successor IS 'the metric asset that took this link over, itself where its contract alone changed; NULL where none is known';
+COMMENT ON COLUMN links.predecessor_change IS 'chain (a different one), address (corrected), symbol (renamed) or link (mapped or listed differently)';
+COMMENT ON COLUMN links.successor IS 'the metric asset that took this link over, or itself if only its contract changed; NULL if none is known';
 COMMENT ON COLUMN links.successor_at IS 'the poll at which that was known';
 COMMENT ON COLUMN links.successor_change IS 'as predecessor_change';

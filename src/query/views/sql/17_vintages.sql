@@ -13,14 +13,14 @@ SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t,
 FROM (
   {{revisable_points}}
 ) AS p;
-COMMENT ON VIEW vintages IS 'Every value that points of revisable series had, a row each: the first, and each that differed from the one before.';
+COMMENT ON VIEW vintages IS 'Every value that points of revisable series had, one row each: the first, and each that differs from the one before.';
 {{series_comments vintages}}
 COMMENT ON COLUMN vintages.t IS 'start of the interval that the point describes';
-COMMENT ON COLUMN vintages.ordinal IS '1 is the first value, the highest the one that points gives';
-COMMENT ON COLUMN vintages.available_at IS 'earliest instant at which a live user could have known this value';
-COMMENT ON COLUMN vintages.observed_at IS 'when this lake first held it';
-COMMENT ON COLUMN vintages.v IS 'scalar value; NULL where the value is null, an object or an array';
+COMMENT ON COLUMN vintages.ordinal IS '1 is the first value. The highest number is the value that the view points shows';
+COMMENT ON COLUMN vintages.available_at IS 'earliest time at which a live user could have known this value';
+COMMENT ON COLUMN vintages.observed_at IS 'when this lake first stored it';
+COMMENT ON COLUMN vintages.v IS 'scalar value; NULL if the value is null, an object or an array';
 COMMENT ON COLUMN vintages.o IS 'object or array value whole, as JSON text';
 COMMENT ON COLUMN vintages.previous IS 'v of the vintage before; NULL for the first';
-COMMENT ON COLUMN vintages.previous_available_at IS 'from when on that one was known; NULL for the first';
-COMMENT ON COLUMN vintages.basis IS 'where available_at comes from; observed: from when this lake saw it';
+COMMENT ON COLUMN vintages.previous_available_at IS 'from when on the previous one was known; NULL for the first';
+COMMENT ON COLUMN vintages.basis IS 'source of available_at; observed: when this lake saw it';

@@ -10,7 +10,7 @@ COMMENT ON VIEW coverage IS 'Every requested window and its state. Windows of on
 {{series_comments coverage}}
 COMMENT ON COLUMN coverage.since IS 'start of the window';
 COMMENT ON COLUMN coverage.until IS 'end of the window, exclusive';
-COMMENT ON COLUMN coverage.state IS 'covered, empty, unsupported, failed or not requested (planned by a run that ended before)';
+COMMENT ON COLUMN coverage.state IS 'covered, empty, unsupported, failed or not requested (planned by a run that ended before it could request it)';
 COMMENT ON COLUMN coverage.reason IS 'why; gap or pending for covered windows without points; NULL when there is nothing to say';
-COMMENT ON COLUMN coverage.asked_at IS 'when it was last asked (not requested: since when that is so); NULL where that was after observed_as_of';
-COMMENT ON COLUMN coverage.verified_at IS 'when a verify last asked for a part of it again; NULL where none did before observed_as_of';
+COMMENT ON COLUMN coverage.asked_at IS 'when it was last requested (not requested: since when that is so); NULL if that was after observed_as_of';
+COMMENT ON COLUMN coverage.verified_at IS 'when verify last requested a part of it again; NULL if not before observed_as_of';

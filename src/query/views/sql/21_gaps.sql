@@ -12,6 +12,6 @@ COMMENT ON VIEW gaps IS 'Windows without points that should have some: the provi
 COMMENT ON COLUMN gaps.since IS 'start of the first interval without a point';
 COMMENT ON COLUMN gaps.until IS 'end of the last one, exclusive';
 COMMENT ON COLUMN gaps.missing IS 'how many intervals have no point';
-COMMENT ON COLUMN gaps.asked_at IS 'when it was last asked';
-COMMENT ON COLUMN gaps.state IS 'covered where an answer left it out, asked again weekly for 90 days; failed while it is refused; unsupported once that was withdrawn';
+COMMENT ON COLUMN gaps.asked_at IS 'when it was last requested';
+COMMENT ON COLUMN gaps.state IS 'covered: an answer came without the point, which is requested again weekly for 90 days. failed: the provider refuses the series. unsupported: the refusal lasted 30 days or was acknowledged';
 COMMENT ON COLUMN gaps.reason IS 'gap, or since when and in what words it is refused';

@@ -3,5 +3,5 @@
 CREATE OR REPLACE VIEW requests AS
 SELECT {{columns requests}} FROM {{ledger requests}}
 WHERE {{by_then asked_at}};
-COMMENT ON VIEW requests IS 'Every request to an API and what came of it. No key is in it.';
+COMMENT ON VIEW requests IS 'Every request to an API with its result. It contains no key.';
 {{ledger_comments requests}}

@@ -27,4 +27,4 @@ FROM (
 ) AS grid
 WHERE grid.us < grid.end_us
 ORDER BY 1;
-COMMENT ON MACRO TABLE calendar IS 'calendar(since, until, step): decision instants ts, UTC, half-open; step is an interval such as ''1 day'', ''1h'' or ''1 month''.';
+COMMENT ON MACRO TABLE calendar IS 'calendar(since, until, step): decision times ts, UTC, half-open; step is an interval such as ''1 day'', ''1h'' or ''1 month''.';

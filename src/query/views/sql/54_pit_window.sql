@@ -69,4 +69,4 @@ SELECT x.* EXCLUDE (_pit_k, _pit_i), a._pit_t AS t, a._pit_a AS available_at, a.
 FROM _pit_x AS x LEFT JOIN (
   SELECT * FROM _pit_all WHERE {{fresh}} AND CASE WHEN {{unresolved}} THEN _pit_newest IS DISTINCT FROM '' ELSE true END
 ) AS a ON a._pit_i = x._pit_i;
-COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, and the last n points knowable at ts, a row each; nth 1 is the newest. Give the decisions an id to group by. Options as pit_join.';
+COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, with the last n points that were knowable at ts, one row each; nth 1 is the newest. Give the decisions an id to group by. Options as pit_join.';

@@ -7,12 +7,12 @@ SELECT id, "at" AS valid_from,
 FROM {{files history.{{resource}}}}
 WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}})
 QUALIFY op IS NOT NULL;
-COMMENT ON VIEW history."{{resource}}" IS 'Every version of the {{resource}}: at valid_from it is known, at valid_to no longer.';
+COMMENT ON VIEW history."{{resource}}" IS 'Every version of the {{resource}}: known from valid_from on, until before valid_to.';
 COMMENT ON COLUMN history."{{resource}}".id IS 'id of the registry';
-COMMENT ON COLUMN history."{{resource}}".valid_from IS 'the poll that brought this version';
+COMMENT ON COLUMN history."{{resource}}".valid_from IS 'the poll that returned this version';
 COMMENT ON COLUMN history."{{resource}}".valid_to IS 'the poll that ended it, exclusive; infinity while it is open';
 COMMENT ON COLUMN history."{{resource}}".op IS 'what opened it: snapshot or lists (found at the beginning), created, updated';
 COMMENT ON COLUMN history."{{resource}}".closed_by IS 'what ended it: updated, deleted, cascade (its product was deleted), snapshot or lists (absent there)';
-COMMENT ON COLUMN history."{{resource}}".inferred IS 'true where the feed could not be followed: it changed some time before valid_from';
+COMMENT ON COLUMN history."{{resource}}".inferred IS 'true if the feed could not be followed: the change happened at some time before valid_from';
 COMMENT ON COLUMN history."{{resource}}".record IS 'the whole record as received, JSON';
 {{field_comments history."{{resource}}"}}

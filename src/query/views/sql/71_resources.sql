@@ -15,9 +15,9 @@ QUALIFY row_number() OVER (PARTITION BY id ORDER BY "at" DESC) = 1 AND op IS NOT
 COMMENT ON VIEW "{{resource}}" IS 'The {{resource}} of the registry as known at as_of.';
 COMMENT ON COLUMN "{{resource}}".id IS 'id of the registry';
 COMMENT ON COLUMN "{{resource}}".record IS 'the whole record as received, JSON';
-COMMENT ON COLUMN "{{resource}}".valid_from IS 'the poll that brought this version';
-COMMENT ON COLUMN "{{resource}}".inferred IS 'true where the feed could not be followed: it changed some time before valid_from';
-COMMENT ON COLUMN "{{resource}}".as_of IS 'the as_of of the answer that brought it, as written';
-COMMENT ON COLUMN "{{resource}}".as_of_at IS 'the same as an instant';
-COMMENT ON COLUMN "{{resource}}".assumed IS 'true where registry_backfill lets the first snapshot stand in';
+COMMENT ON COLUMN "{{resource}}".valid_from IS 'the poll that returned this version';
+COMMENT ON COLUMN "{{resource}}".inferred IS 'true if the feed could not be followed: the change happened at some time before valid_from';
+COMMENT ON COLUMN "{{resource}}".as_of IS 'the field as_of of the answer that returned it, as text; not the session variable';
+COMMENT ON COLUMN "{{resource}}".as_of_at IS 'the same as a timestamp';
+COMMENT ON COLUMN "{{resource}}".assumed IS 'true if the row comes from the first snapshot by registry_backfill';
 {{field_comments "{{resource}}"}}

@@ -6,9 +6,9 @@ FROM {{files snapshots}}
 WHERE ({{unset as_of}} OR observed_at <= {{as_of}}) AND ({{unset observed_as_of}} OR observed_at <= {{observed_as_of}})
 ORDER BY observed_at
 LIMIT 1;
-COMMENT ON VIEW registry_start IS 'The first snapshot: before it nothing is known of the registry.';
-COMMENT ON COLUMN registry_start.known_since IS 'when this lake first held a snapshot';
+COMMENT ON VIEW registry_start IS 'The first snapshot. Before it the registry is not known.';
+COMMENT ON COLUMN registry_start.known_since IS 'when this lake first stored a snapshot';
 COMMENT ON COLUMN registry_start.snapshot_date IS 'its UTC day';
 COMMENT ON COLUMN registry_start.as_of IS 'its as_of, as written';
-COMMENT ON COLUMN registry_start.as_of_at IS 'the same as an instant';
-COMMENT ON COLUMN registry_start.source IS 'snapshot, or lists where it was put together from them';
+COMMENT ON COLUMN registry_start.as_of_at IS 'the same as a timestamp';
+COMMENT ON COLUMN registry_start.source IS 'snapshot, or lists if it was built from them';

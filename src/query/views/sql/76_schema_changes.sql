@@ -37,7 +37,7 @@ FROM seen AS again JOIN seen AS first USING (metric, path, type) JOIN seen AS ot
 WHERE again.after_type = other.type AND first.after_type = '' AND other.after_type = '' AND first."at" < other."at" AND again."at" IS NOT NULL;
 COMMENT ON VIEW schema_changes IS 'New keys of registry records and of a metric''s object values, values that no document lists, other types; one row each.';
 COMMENT ON COLUMN schema_changes.resource IS 'the resource whose records have it, or the metric whose values do';
-COMMENT ON COLUMN schema_changes.path IS 'where it stands in the record, parts joined by dots; in a metric''s value as JSON path: $ is the value itself, [*] any place of a list';
-COMMENT ON COLUMN schema_changes.first_seen IS 'the poll that first showed it; of a metric''s values when the first such point could be known';
+COMMENT ON COLUMN schema_changes.path IS 'its place in the record, parts joined by dots; in a metric''s value as JSON path: $ is the value itself, [*] any place of a list';
+COMMENT ON COLUMN schema_changes.first_seen IS 'the poll that first showed it; for values of a metric, when the first such point could be known';
 COMMENT ON COLUMN schema_changes.kind IS 'key: a new one; value: one that no document lists; type: a plain value became an object, or the like';
 COMMENT ON COLUMN schema_changes.value IS 'the value, or both types; NULL for a key';

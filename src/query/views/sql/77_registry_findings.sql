@@ -7,13 +7,13 @@ LEFT JOIN (
   FROM {{ledger accepted_findings}} WHERE {{by_then acknowledged_at}}
 ) AS notes ON notes.finding = left(sha256(concat_ws(chr(10), kind, resource, id, detail, md5(held), md5(offered))), 12)
 WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}});
-COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment, what a verify found.';
-COMMENT ON COLUMN registry_findings.found_at IS 'the poll or the verify that showed it';
+COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment, and findings of verify.';
+COMMENT ON COLUMN registry_findings.found_at IS 'the poll or the verify that found it';
 COMMENT ON COLUMN registry_findings.kind IS 'returned, embedded_disagrees, lost_event, wrong_retirement, silent_change, address_disagrees or list_disagrees';
 COMMENT ON COLUMN registry_findings.resource IS 'the resource of the record';
 COMMENT ON COLUMN registry_findings.id IS 'id of the registry';
 COMMENT ON COLUMN registry_findings.detail IS 'what is contradicted';
-COMMENT ON COLUMN registry_findings.held IS 'the record that the lake holds, JSON; NULL where it holds none, and where a poll found it';
-COMMENT ON COLUMN registry_findings.offered IS 'the record that the provider gives instead, JSON; NULL where it gives none, and where a poll found it';
-COMMENT ON COLUMN registry_findings.acknowledged_at IS 'when a person took note of it; NULL where nobody had';
+COMMENT ON COLUMN registry_findings.held IS 'the record in the lake, JSON; NULL if there is none, or if a poll found the contradiction';
+COMMENT ON COLUMN registry_findings.offered IS 'the record of the provider, JSON; NULL if there is none, or if a poll found the contradiction';
+COMMENT ON COLUMN registry_findings.acknowledged_at IS 'when a person acknowledged it; NULL if not acknowledged';
 COMMENT ON COLUMN registry_findings.why IS 'the reason that the person gave';

@@ -2,4 +2,4 @@
 -- columns: a scalar, VARCHAR[] of at most one.
 -- law: none; it reads nothing.
 CREATE OR REPLACE MACRO nearest(word, known) AS {{nearest word known}};
-COMMENT ON MACRO nearest IS 'nearest(word, known): the one of a list of names that may have been meant, as a list of at most one.';
+COMMENT ON MACRO nearest IS 'nearest(word, known): the name of a list that may have been meant, as a list of at most one.';

@@ -2,4 +2,4 @@
 -- columns: a scalar, VARCHAR[] of at most three.
 -- law: none; it reads nothing.
 CREATE OR REPLACE MACRO nearest_paths(typed, paths) AS {{nearest_path typed paths}};
-COMMENT ON MACRO nearest_paths IS 'nearest_paths(typed, paths): up to three paths of a list that hold every word typed, or nearly; else the one whose whole name is near.';
+COMMENT ON MACRO nearest_paths IS 'nearest_paths(typed, paths): up to three paths of a list that contain every word typed, or nearly; else the one whose whole name is near.';

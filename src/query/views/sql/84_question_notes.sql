@@ -191,4 +191,4 @@ SELECT near.code, near.subject, near.figures, coalesce(near.near, CAST([] AS VAR
   CASE WHEN len(coalesce(near.near, [])) = 0 THEN coalesce(near.names[:6], CAST([] AS VARCHAR[])) ELSE CAST([] AS VARCHAR[]) END AS there, words.words
 FROM _pit_near AS near JOIN {{note_words}} ON words.code = near.code
 ORDER BY near.n NULLS LAST;
-COMMENT ON MACRO TABLE question_notes IS 'question_notes(asked): what a reader of an answer should know although nobody asked, one row a note; asked is JSON that says what was asked (docs/reference/views.md). The doors of pitlake render it.';
+COMMENT ON MACRO TABLE question_notes IS 'question_notes(asked): notes about an answer, one row each: why it may be empty, and what may have been meant; asked is JSON that describes the query (docs/reference/views.md). The interfaces of pitlake show them.';

@@ -104,4 +104,4 @@ SELECT to_json({'tables': named.tables, 'texts': named.texts, 'counts': named.co
       'component': said.component, 'defaults': NOT named.stored, 'everywhere': said.component IS NOT NULL, 'times': named.times}),
   'joins': (SELECT coalesce(list(one.join_asked ORDER BY one.id), []) FROM _pit_stated AS one)}) AS asked
 FROM _pit_named AS named, _pit_said AS said;
-COMMENT ON MACRO TABLE question_asked IS 'question_asked(statements [, parameters]): what SQL statements ask, by their words, one row; question_notes takes it. The doors of pitlake ask it.';
+COMMENT ON MACRO TABLE question_asked IS 'question_asked(statements [, parameters]): what SQL statements query, read from their words, one row; question_notes takes it. The interfaces of pitlake use it for their notes.';

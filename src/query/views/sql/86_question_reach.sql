@@ -19,4 +19,4 @@ SELECT CAST(max(ts) AS VARCHAR) AS last, CAST(to_json((SELECT coalesce(list(asse
   coalesce(max(known) >= (SELECT min(until) FROM _pit_ends) OR max(known) > {{as_of}}, false)
     OR (SELECT count(DISTINCT (metric, asset)) FROM _pit_ends) < (SELECT count(*) FROM _pit_paths) * (SELECT count(*) FROM _pit_assets) AS late
 FROM _pit_decisions;
-COMMENT ON MACRO TABLE question_reach IS 'question_reach(decisions, asked_metrics, asked_interval): how far decisions (asset, ts, latency) reach, one row: last, assets, late. The doors of pitlake ask it.';
+COMMENT ON MACRO TABLE question_reach IS 'question_reach(decisions, asked_metrics, asked_interval): how far decisions (asset, ts, latency) reach, one row: last, assets, late. The interfaces of pitlake use it for their notes.';

@@ -8,4 +8,4 @@ FROM _pit_decisions AS o JOIN (
   {{part unsettled_holes}}
 ) AS u ON u.asset = o.asset AND o.known >= u.since AND (u.until IS NULL OR o.known < u.until)
 GROUP BY u.metric ORDER BY u.metric;
-COMMENT ON MACRO TABLE question_unsettled IS 'question_unsettled(decisions, metrics, interval): of each metric how many decisions (asset, ts, latency) are later than what is settled of it, and the first. Options as unsettled. The doors of pitlake ask it.';
+COMMENT ON MACRO TABLE question_unsettled IS 'question_unsettled(decisions, metrics, interval): for each metric, how many decisions (asset, ts, latency) are unresolved, and the first of them. Options as unresolved. The interfaces of pitlake use it for their notes.';
