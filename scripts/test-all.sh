@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test: both tiers of vitest, and beside them the Python package with its oldest and newest companions, the
+# Runs every test: both tiers of vitest, and behind them the Python package with its oldest and newest companions, the
 # notebooks, the packed package, small benchmarks, one dbt recipe and one backtesting engine. The same commit runs the same cases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,12 +44,12 @@ install_peers() {
   echo "${required[*]}" >"$PITLAKE_HAD.new" && mv "$PITLAKE_HAD.new" "$PITLAKE_HAD"
 }
 
-# Runs make targets one after the other with low priority: the tests come first.
+# Runs make targets one after the other.
 run_targets() {
   local target start
   for target; do
     start=$SECONDS
-    if nice -n 10 make --no-print-directory $target >".cache/target-${target%% *}.log" 2>&1; then
+    if make --no-print-directory $target >".cache/target-${target%% *}.log" 2>&1; then
       echo "=== make $target: passed in $((SECONDS - start)) s"
     else
       echo "=== make $target: FAILED after $((SECONDS - start)) s"
@@ -70,9 +70,10 @@ if [ -f .cache/python-oldest-venv.made ] && [ -f .cache/python-newest-venv.made 
 else
   echo "no Python packages for python-oldest and python-newest: the Python package, dbt and engines are not tested"
 fi
-run_targets "${targets[@]}"
 
+# The tests keep all cores at work: beside them a notebook takes longer than it may.
 wait "$tests" || failed+=(vitest)
+run_targets "${targets[@]}"
 [ ! -f .cache/targets-failed ] || mapfile -t -O "${#failed[@]}" failed <.cache/targets-failed
 reports=(.cache/tests.json)
 for name in oldest newest; do [ ! -f ".cache/tests-python-$name.json" ] || reports+=(".cache/tests-python-$name.json"); done
