@@ -649,7 +649,8 @@ export async function stress(folder: string, query: string | URL, options: Stres
  * Tests whether a function looks ahead.
  *
  * pitlake runs the function on the lake, on the lake cut at many times, and on lakes whose later points are missing or have
- * different values. A row at or before a cut that differs used the future.
+ * different values. A row at or before a cut that differs used the future. Notes of its answers stand in the verdict; in the
+ * function `lake.notes` is empty.
  *
  * @param work Function that takes a lake and returns rows with `ts`: an Arrow table or objects.
  * @param folder Folder of the lake.
@@ -695,7 +696,10 @@ interface Seat {
   readonly options: QueryOptions
   engine: Engine
   notes: readonly Note[]
-  /** Hears the notes of every answer. */
+  /**
+   * Hears the notes of every answer. The lake itself then has none: a function under look-ahead would see others in each
+   * world, and its rows must not differ by that.
+   */
   readonly onNotes?: (notes: readonly Note[]) => void
   /** Hears the text of every question, as SQL. */
   readonly onAsked?: (sql: string) => void
@@ -720,8 +724,9 @@ async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Tabl
       by,
     )
     const table = await guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, filled, parameters))
-    seat.notes = [...notes, ...(await doubts({ rows: table.numRows, empty: filled.empty() }))]
-    seat.onNotes?.(seat.notes)
+    const noted = [...notes, ...(await doubts({ rows: table.numRows, empty: filled.empty() }))]
+    if (seat.onNotes === undefined) seat.notes = noted
+    else seat.onNotes(noted)
     return table
   } finally {
     await drop()

@@ -97,8 +97,8 @@ class _World(Seat):
         self._asked.append(text)
 
     def note(self, doubts: Sequence[str]) -> None:
-        super().note(doubts)
-        self._noted += self.notes
+        """Keeps them for the verdict: a function that read them would see others in each world, and look like a leak."""
+        self._noted += dict.fromkeys(doubts)
 
     def cursor(self, subject: str = "", **variables: object) -> duckdb.DuckDBPyConnection:
         """A session; whatever instant is asked for, it goes no further than its world."""
@@ -143,8 +143,8 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
     """Tests whether a function looks ahead.
 
     pitlake runs the function on the lake, on the lake cut at many times, and on lakes whose later points are missing or
-    have different values. A row at or before a cut that differs used the future. This needs the command `pitlake` on the
-    path or in `PITLAKE_COMMAND`.
+    have different values. A row at or before a cut that differs used the future. Notes of its answers stand in the verdict;
+    in the function `lake.notes` is empty. This needs the command `pitlake` on the path or in `PITLAKE_COMMAND`.
 
     Args:
         work: Function that takes a lake and returns a frame with `ts` as a column or the index, or the result of a backtest.

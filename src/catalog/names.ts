@@ -58,11 +58,11 @@ function renamed(given: Endpoint, names: ProviderNames, isPlaceholder: (exchange
   const listed = namedIn(names.endpoints, place.path)
   // A row without placeholders keeps its own list: of such a path only the default is recorded.
   const isOpen = exchanges.some(isPlaceholder)
-  const own =
+  const namedExchanges =
     listed !== undefined && isOpen ? listed.exchanges : [...new Set(exchanges.map(spelt)), ...lost(exchanges, listed)]
   const standard = listed?.exchange ?? (exchange === null ? null : spelt(exchange))
   const { alias: _alias, candidates: _candidates, ...rest } = given
-  return { ...rest, ...place, exchanges: own, defaults: { ...given.defaults, exchange: standard }, unnamed }
+  return { ...rest, ...place, exchanges: namedExchanges, defaults: { ...given.defaults, exchange: standard }, unnamed }
 }
 
 /** Recorded exchanges that a row of the catalogue no longer has: the lake may have points of them. */

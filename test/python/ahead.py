@@ -75,9 +75,10 @@ def honest(lake):
 
 
 def wondering(lake):
-    """An asset that there is not."""
+    """An asset that there is not, which is noted; rows that count the notes do not differ by that."""
     days = lake.calendar("2024-03-01", "2024-03-25", "1 day", ["BTC", "BTX"])
-    return lake.panel(days, {"v": "addresses/active_count_pit"})
+    frame = lake.panel(days, {"v": "addresses/active_count_pit"}).df()
+    return frame.assign(noted=len(lake.notes))
 
 
 def trailing(lake):

@@ -148,3 +148,17 @@ describe('a function', () => {
 })
 
 const mean = (rows: readonly Row[]): number => rows.reduce((sum, { v }) => sum + (v ?? 0), 0) / rows.length
+
+test('a function whose rows count the notes of its lake is clean: notes are for people, and stand in the verdict', async () => {
+  const decisions = Array.from({ length: 6 }, (_, n) => ({ asset: 'BTX', ts: new Date(Date.UTC(2024, 2, 2 + n)) }))
+  const proof = await lookahead(
+    async (own) => {
+      await own.panel({ metrics: [trustMetric], decisions })
+      return decisions.map(({ ts }) => ({ ts, v: own.notes.length }))
+    },
+    lake.root,
+    { cutoffs: 2 },
+  )
+  expect(proof.verdict).toBe('clean')
+  expect(proof.notes).toContainEqual(expect.stringContaining("'BTX'"))
+})

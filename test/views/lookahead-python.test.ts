@@ -52,7 +52,8 @@ interface Told {
 
 test('functions in pandas: leaks are found, honest ones pass, the rest is undecided with a reason', async (context) => {
   const python = need(context, 'peers')
-  const names = sample(Object.keys(verdicts), 4, 5)
+  // The one that is noted is among them whatever is drawn.
+  const names = [...new Set(['wondering', ...sample(Object.keys(verdicts), 4, 5)])]
   const lake = await makeTrustLake()
   try {
     const command = `node ${join(project, 'src/main.ts')}`

@@ -321,9 +321,11 @@ async function importSaved(
   const { out, all, json } = options
   const { endpoints } = endingAtOnce(() => loadCatalogue(knownFiles(file)))
   const listed = readListing(listing, readGiven(call, listing, 'a readable listing'))
-  const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
-  const fresh = pit.filter((row) => !endpoints.has(row.path))
-  const [known, added, skipped] = [pit.length - fresh.length, fresh.length, listed.length - pit.length]
+  const wanted = listed.filter((row) => all || row.path.endsWith('_pit'))
+  const fresh = wanted.filter((row) => !endpoints.has(row.path))
+  const added = fresh.length
+  const known = wanted.length - added
+  const skipped = listed.length - wanted.length
   const from = listing.split('/').at(-1) ?? listing
   if (added > 0) await writeEndpoints(file, { rows: fresh.map(importedRow), from, data: settings.data })
   const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
@@ -335,8 +337,8 @@ async function importSaved(
 async function importAsked(call: Typed<typeof importOptions>, settings: Settings, file: EndpointsFile): Promise<void> {
   const { options, stdout } = call
   const { all, path = null, maxRequests, json } = options
-  const own = await checkedCatalogue(knownFiles(file), settings)
-  const catalogue = endingAtOnce(() => applySettings(own, settings))
+  const before = await checkedCatalogue(knownFiles(file), settings)
+  const catalogue = endingAtOnce(() => applySettings(before, settings))
   const found = await listNewEndpoints({ settings, catalogue, all, path, mostPaths: maxRequests }, besideWorld(call))
   const rows = found.taken.map(({ row }) => importedRow(row))
   const from = "the provider's metadata"
@@ -344,8 +346,8 @@ async function importAsked(call: Typed<typeof importOptions>, settings: Settings
   const isNamed = settings.catalogs.includes(file.target)
   const written = rows.length > 0 ? file.name : null
   const { listed, known, skipped, requests, left, stopped } = found
-  const taken = found.taken.map(({ row, tier }) => ({ path: row.path, tier }))
-  const document = { listed, known, added: rows.length, skipped, file: written, requests, taken, left }
+  const takenPaths = found.taken.map(({ row, tier }) => ({ path: row.path, tier }))
+  const document = { listed, known, added: rows.length, skipped, file: written, requests, taken: takenPaths, left }
   stdout(json ? documentText(document) : importInWords(found, { written, isNamed }))
   if (stopped === null) return
   const next = `${stopped.next}, with --add`
@@ -408,6 +410,6 @@ function driftInWords(drift: ProviderDrift): string {
   const rows = { new: drift.new, gone, changed: differing, unmapped: unmapped.length > 0 ? [unnamed] : [] }
   const lines = Object.entries(rows).flatMap(([label, own]) => own.map((text) => [label, text] as const))
   const none = countDrift(drift) === 0 ? 'no drift\n' : ''
-  const beside = described === 0 ? '' : `, ${described} described by stored metadata`
-  return `${listed} listed, ${catalogued} in the catalogue${beside}\n${labelled(lines, 10)}${none}`
+  const fromMetadata = described === 0 ? '' : `, ${described} described by stored metadata`
+  return `${listed} listed, ${catalogued} in the catalogue${fromMetadata}\n${labelled(lines, 10)}${none}`
 }

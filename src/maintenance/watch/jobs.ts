@@ -74,8 +74,8 @@ export async function lakeNow(
 function expandNamed(catalogue: Catalogue, selections: readonly Selection[], ledger: Ledger | null): readonly Wanted[] {
   const named = ledger === null ? catalogue : withNames(catalogue, heldNames(ledger))
   // Until a name is known, its path stands for it: the fetch that is due then learns the name.
-  const known = selections.map((one) => (isKnownSelection(named, one) ? [one] : unnamedSelections(named, [one])))
-  return expand(named, known.flat())
+  const expandable = selections.map((one) => (isKnownSelection(named, one) ? [one] : unnamedSelections(named, [one])))
+  return expand(named, expandable.flat())
 }
 
 /** How the points of the wanted series arrived so far; reads every point that is held of them. */
@@ -96,8 +96,8 @@ async function learntLags(
   catalogue: Catalogue,
   wanted: (path: string) => boolean,
 ): Promise<Map<string, Learnt>> {
-  const held = await heldArrivals(ledger, withNames(catalogue, heldNames(ledger)), wanted)
-  return new Map(held.map((own) => [`${own.endpoint.path} ${own.interval}`, learntOf(own)]))
+  const arrivals = await heldArrivals(ledger, withNames(catalogue, heldNames(ledger)), wanted)
+  return new Map(arrivals.map((series) => [`${series.endpoint.path} ${series.interval}`, learntOf(series)]))
 }
 
 /**

@@ -43,12 +43,12 @@ export function isKeptByProof(name: string): boolean {
  */
 export async function refuseTakenNames(session: Engine, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
-  const taken = await session.rows<{ name: string }>(
+  const namesOfLake = await session.rows<{ name: string }>(
     `SELECT lower(t.table_name) AS name FROM system.main.duckdb_tables() AS t WHERE NOT t.internal AND t.database_name = current_database()
      UNION ALL SELECT lower(v.view_name) FROM system.main.duckdb_views() AS v WHERE NOT v.internal AND v.database_name = current_database()
      UNION ALL SELECT lower(f.function_name) FROM system.main.duckdb_functions() AS f WHERE f.function_type LIKE '%macro'`,
   )
-  const ofLake = new Set(taken.map(({ name }) => name))
+  const ofLake = new Set(namesOfLake.map(({ name }) => name))
   const got = names.find((name) => ofLake.has(lowerName(name)) || isKeptByProof(name))
   if (got === undefined) return
   throw usage('--own', { expected: 'a name that the lake does not use', got, next: 'choose another NAME=FILE' })
