@@ -158,8 +158,16 @@ const passedFields = {
 /** A violation, an incident, or a refusal of a series that has points, of which a person took note. */
 export const acceptedFields = { ...contradiction, id: text, why: text }
 
-/** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
-const findingFields = { series: text, t: real, kind: text, detail: json, at: real }
+/**
+ * Kinds of clock findings: `before_end` and `before_stated` (computed before the end of the interval, or before the time of
+ * a stated rule), `convention` (`t` seems to be the other edge of the interval), `vanished` (an answer lacks stored points
+ * of a revisable series), `clock_ahead` (stored while a clock was ahead).
+ */
+export const clockFindingKinds = ['before_end', 'before_stated', 'convention', 'vanished', 'clock_ahead'] as const
+export type ClockFindingKind = (typeof clockFindingKinds)[number]
+
+/** A clock finding; unique per series, t (seconds) and kind; `at` in microseconds. */
+const findingFields = { series: text, t: real, kind: oneOf(...clockFindingKinds), detail: json, at: real }
 
 /**
  * A type that values of a metric have at a place, first shown by points that could be known from `available_at` on, or
