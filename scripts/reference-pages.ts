@@ -123,6 +123,8 @@ interface PythonFacts {
 /** What scripts/python-reference.py prints. */
 interface PythonPackage {
   readonly exports: readonly PythonFacts[]
+  /** Adapters for backtesting engines; their names begin with the module. */
+  readonly engines: readonly PythonFacts[]
   readonly types: readonly { readonly name: string; readonly docstring: string }[]
 }
 
@@ -201,7 +203,7 @@ export function pythonPackage(): PythonPackage | undefined {
 }
 
 /** Entries of the Python reference. */
-export function pythonSections({ exports, types }: PythonPackage): readonly Section[] {
+export function pythonSections({ exports, engines, types }: PythonPackage): readonly Section[] {
   const named = (name: string): PythonFacts => {
     const found = exports.find((one) => one.name === name)
     if (found === undefined) throw new Error(`the package does not export ${name}`)
@@ -220,6 +222,7 @@ export function pythonSections({ exports, types }: PythonPackage): readonly Sect
     { title: 'The lake', entries: members('Lake', 'lake') },
     { title: 'Answers', entries: members('Result', 'answer') },
     { title: 'Classes and types', entries: [...classes, ...types.map((one) => typeEntry(one.name, one.docstring))] },
+    { title: 'Backtesting engines', entries: engines.map((one) => pythonEntry(one, 'pitlake.engines')) },
   ]
 }
 
