@@ -9,6 +9,8 @@ import {
   readDocstring,
   referencePages,
   type Section,
+  jsonReference,
+  jsonSections,
   typescriptReference,
   typescriptSections,
   withReference,
@@ -81,10 +83,9 @@ describe('the Python package', () => {
 
   test('describes no parameter that a call does not have', (context) => {
     need(context, 'python3')
-    const given =
-      [...(python?.exports ?? []), ...(python?.engines ?? [])]
-        .flatMap((one) => [one, ...one.members])
-        .filter(({ kind }) => kind === 'function')
+    const given = [...(python?.exports ?? []), ...(python?.engines ?? [])]
+      .flatMap((one) => [one, ...one.members])
+      .filter(({ kind }) => kind === 'function')
     const strange = given.flatMap(({ name, parameters, docstring }) => {
       const own = new Set(parameters.map((one) => one.name.replace(/^\*+/, '')))
       return [...readDocstring(docstring).parameters.keys()]
@@ -93,6 +94,14 @@ describe('the Python package', () => {
     })
     expect(strange).toEqual([])
   })
+})
+
+test('the page of JSON documents shows every field of the seven types, each with a description', () => {
+  const page = pageText(referencePages.json)
+  const entries = entriesOf(jsonSections())
+  expect(page, 'node scripts/reference-pages.ts').toBe(withReference(page, jsonReference()))
+  expect(entries.map(({ parameters }) => parameters.length > 8)).toEqual(Array(7).fill(true))
+  expect(undescribed(entries)).toEqual([])
 })
 
 test('a docstring is read as summary, details, parameters, result and example', () => {
