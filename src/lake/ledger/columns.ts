@@ -90,7 +90,7 @@ export const windowColumns = {
     check: orNull(text),
     stored: 'TEXT',
     shown: 'VARCHAR',
-    about: 'why; gap or pending for covered windows without points; NULL when there is nothing to say',
+    about: 'why: gap or pending if points are missing in a covered window; NULL if there is no reason to give',
   },
   asked_at: {
     check: real,
@@ -98,7 +98,8 @@ export const windowColumns = {
     shown: 'TIMESTAMPTZ',
     value: seconds,
     viewed: 'CASE WHEN {{by_then asked_at}} THEN asked_at END',
-    about: 'when it was last requested (not requested: since when that is so); NULL if that was after observed_as_of',
+    about:
+      'when it was last requested; for not requested, when that was first recorded; NULL if this is after observed_as_of',
   },
   request: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR' },
 } as const satisfies LedgerColumns
@@ -196,6 +197,14 @@ const allViolationColumns = {
   points: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'number of points that it concerns' },
 } as const satisfies LedgerColumns
 
+/**
+ * Kinds of clock findings: `before_end` and `before_stated` (computed before the end of the interval, or before the time of
+ * a stated rule), `convention` (`t` seems to be the other edge of the interval), `vanished` (an answer lacks stored points
+ * of a revisable series), `clock_ahead` (stored while a clock was ahead).
+ */
+export const clockFindingKinds = ['before_end', 'before_stated', 'convention', 'vanished', 'clock_ahead'] as const
+export type ClockFindingKind = (typeof clockFindingKinds)[number]
+
 /** What contradicts an availability rule or the timestamp convention: `t` in seconds, `at` in microseconds. */
 export const clockFindingColumns = {
   t: {
@@ -206,17 +215,17 @@ export const clockFindingColumns = {
     about: 'start of the interval; if the finding concerns a whole answer, of its first point',
   },
   kind: {
-    check: text,
+    check: oneOf(...clockFindingKinds),
     stored: 'TEXT',
     shown: 'VARCHAR',
     about:
-      'before_end, before_stated or convention; vanished: points of a revisable series that an answer about them lacks',
+      'before_end: computed before the end of its interval. before_stated: computed before the time that a stated rule gives. convention: t seems to be the other edge of the interval. vanished: an answer lacks stored points of a revisable series. clock_ahead: stored while a clock was ahead, and given a new date by doctor --repair',
   },
   detail: {
     check: json,
     stored: 'TEXT',
     shown: 'VARCHAR',
-    about: 'the times that contradict each other, JSON, microseconds',
+    about: 'what was found, JSON; times in microseconds',
   },
   at: { check: real, stored: 'INTEGER' },
 } as const satisfies LedgerColumns
@@ -316,7 +325,8 @@ export const versionColumns = {
     check: count,
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
-    about: 'its time, strictly increasing; the observed_at of what it added',
+    about:
+      'its time, which is the observed_at of what it added; later than that of every earlier version, except after doctor --repair of a wrong clock',
   },
   job: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what made it' },
   run: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR', about: 'run that made it' },
@@ -330,9 +340,9 @@ export const versionColumns = {
     check: count,
     stored: 'INTEGER',
     shown: 'BIGINT',
-    about: 'files that the views no longer read since this version',
+    about: 'files that this version replaced; the views no longer read them',
   },
-  files_dropped: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'files that vacuum deleted' },
+  files_dropped: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'files that vacuum deleted from the disk' },
   points_added: { check: whole, stored: 'INTEGER', shown: 'BIGINT', about: 'points that it added' },
   digest: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'SHA-256 of its journal entry' },
 } as const satisfies LedgerColumns

@@ -3,6 +3,8 @@ import { LakeError } from '../../base/errors.ts'
 import {
   checksOf,
   clockFindingColumns,
+  clockFindingKinds,
+  type ClockFindingKind,
   providerFields,
   requestColumns,
   valueTypeColumns,
@@ -28,7 +30,8 @@ import {
 } from '../../base/value-checks.ts'
 
 export type { Json }
-export { providerFields }
+export { clockFindingKinds, providerFields }
+export type { ClockFindingKind }
 
 /**
  * Number of the lake's layout: what entries, checkpoints and footers of data files carry. A program reads and writes one
@@ -147,7 +150,7 @@ const passedFields = {
 /** A violation, an incident, or a refusal of a series that has points, of which a person took note. */
 export const acceptedFields = { ...contradiction, id: text, why: text }
 
-/** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
+/** A clock finding; unique per series, t (seconds) and kind; `at` in microseconds. */
 const findingFields = { series: text, ...checksOf(clockFindingColumns) }
 
 /**

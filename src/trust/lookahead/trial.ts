@@ -186,7 +186,7 @@ async function judge(trial: Trial, { rows, notes, chance }: JudgedBy): Promise<T
     return { verdict: 'leak', reason, ...ran, changed: trial.changed, depends_on: turns, notes }
   }
   const [complaint] = trial.complaints
-  const failed = `${trial.complaints.length} runs without a part of the future, or with another, ended in an error and tell nothing: ${complaint}`
+  const failed = `${trial.complaints.length} runs on hidden or altered data ended in an error and therefore show nothing: ${complaint}`
   const said = [...notes, ...(complaint === undefined ? [] : [failed]), ...chance]
   return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
 }
