@@ -60,7 +60,8 @@ beforeAll(async () => {
   await commit(ledger, { ...draft, series: [seriesRow(0)], ...Object.fromEntries(sourced) }, commitDeps())
   const inside = { ...coverageRow(0, 5 * day, 6 * day), state: 'empty' as const }
   await commit(ledger, { ...draft, coverage: [inside] }, commitDeps())
-  await noteRunFacts(ledger, { id: 'r', job: 'fetch', started_at: 1, ...{ source_url } })
+  const run = { id: 'r', job: 'fetch', started_at: 1, source_url }
+  await noteRunFacts(ledger, run)
   await makeViews(root)
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
