@@ -102,7 +102,9 @@ test('a column that is added to a declaration is in the journal, which refuses a
   await inFolder(async (other) => {
     using ledger = await Ledger.open(other)
     const requests = [{ ...requestRow('r-3'), source_url: 7 }]
-    await expect(commit(ledger, { ...draft, state: { n: 1 }, requests }, commitDeps())).rejects.toThrow(/source_url: no text/)
+    await expect(commit(ledger, { ...draft, state: { n: 1 }, requests }, commitDeps())).rejects.toThrow(
+      /source_url: no text/,
+    )
   })
 })
 
