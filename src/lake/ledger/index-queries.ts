@@ -336,6 +336,7 @@ const summaryOf = rowOf({
 export interface LakeSummary {
   /** The newest version; 0 before the first commit. */
   readonly version: number
+  /** Number of series with points. */
   readonly series: number
   /** Stored points of all series. */
   readonly points: number
@@ -343,7 +344,7 @@ export interface LakeSummary {
   readonly files: number
   /** Bytes of these files. */
   readonly bytes: number
-  /** Live coverage ranges by state; `not_requested` counts the state `not requested`. */
+  /** Coverage ranges by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`. */
   readonly windows: {
     readonly covered: number
     readonly empty: number

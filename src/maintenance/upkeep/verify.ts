@@ -70,20 +70,27 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
   readonly version: number
   /** Address of the provider; null if no points were requested. */
   readonly provider: string | null
+  /** What was read. */
   readonly checked: VerifyExtent
+  /** Damaged files. */
   readonly damage: readonly Damage[]
-  /** Months of series that lost points with a file and did not get the very same again. */
+  /** Months of series that lost points with a file and did not get the same points back. */
   readonly observed_again: readonly ObservedAgain[]
   /** Number of windows in which points are known to be missing. */
   readonly gaps: number
+  /** Coverage ranges that the answers resolved, by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`. */
   readonly windows: WindowCounts
-  /** Number of compared windows by result. */
+  /** Compared windows by result: `identical`, `appended`, `revised`, or the kind of difference. */
   readonly results: ReturnType<Findings['results']>
   /** Most credits that it could spend; null: no limit. */
   readonly budget: number | null
+  /** Requests sent, repeats included. */
   readonly requests: number
+  /** Credits spent on points. */
   readonly credits: number
+  /** New points. */
   readonly points_added: number
+  /** New vintages of revisable series. */
   readonly vintages_added: number
   /** Single values that differ. */
   readonly differences: readonly Difference[]
@@ -101,9 +108,13 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
 
 /** Extent of what a verify has read. */
 interface VerifyExtent {
+  /** Files. */
   readonly files: number
+  /** Bytes of these files. */
   readonly bytes: number
+  /** Series. */
   readonly series: number
+  /** Points. */
   readonly points: number
 }
 
