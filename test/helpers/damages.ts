@@ -5,7 +5,6 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   truncateSync,
