@@ -192,10 +192,10 @@ class Lake:
     def refresh(self) -> int:
         """Moves the lake to its newest version.
 
-        Answers from before stay as they are.
+        Earlier answers do not change.
 
         Returns:
-            The version at which the lake now stands.
+            The new version.
 
         >>> lake.refresh()
         1
@@ -307,8 +307,8 @@ class Lake:
         Each cell is the latest value that was knowable at `ts`. Your own columns come back next to them, in your order.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metrics: Paths of metrics, or a dict `{column: metric}` that names the columns. `path#/pointer` selects one component
                 of object values.
             interval: Interval of the metrics. Default: `"24h"`.
@@ -362,8 +362,8 @@ class Lake:
         """Looks up one metric, with its timestamps, as known at each decision time.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metric: Path of the metric.
             interval: Interval of the metric. Default: `"24h"`.
             currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
@@ -396,8 +396,8 @@ class Lake:
         """Looks up the last `n` points of a metric as known at each decision time.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metric: Path of the metric.
             interval: Interval of the metric. Default: `"24h"`.
             n: Number of points for each decision, 1 or more.
