@@ -102,7 +102,7 @@ export async function heldArrivals(
     for (const alike of Map.groupBy(parts, ({ interval, rules }) => JSON.stringify([interval, rules])).values()) {
       const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
       const metrics = quoteList(alike.map(({ metric }) => metric))
-      const files = [...new Set(alike.flatMap(({ own, recent }) => [...own, ...recent]))]
+      const files = [...new Set(alike.flatMap(({ files: own, recent }) => [...own, ...recent]))]
       const firsts = alike.some(({ metric }) => heldRevisable(ledger).includes(metric))
         ? ` QUALIFY ${firstVintage}`
         : ''

@@ -17,7 +17,7 @@ function holding(said: Readonly<Record<string, Readonly<Record<string, string>> 
   const held = Object.entries(said).map(([id, own]) => [id, entity(id, own)] as const)
   return {
     resources: [issuers],
-    held: new Map([['issuers', new Map(held)]]),
+    storedEntities: new Map([['issuers', new Map(held)]]),
     seen: new Map(),
     tried: new Map(),
     pageLimit,

@@ -7,7 +7,7 @@ import type { IngestDeps } from '../../sources/metrics/run.ts'
 import { answering, type CommandAnswer } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
 import { stopwatch } from '../../base/stopwatch.ts'
-import { whole, labelled, bytes, span, several } from '../../base/figures.ts'
+import { formatCount, labelled, bytes, span, several } from '../../base/figures.ts'
 import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
 
@@ -66,19 +66,19 @@ function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): 
 
 function inWords(summary: IngestSummary): string {
   const { windows, incidents, gaps, acknowledged, violations, points_added: points, begins_later: later } = summary
-  const revised = summary.vintages_added === 0 ? '' : `, ${whole(summary.vintages_added)} revised`
+  const revised = summary.vintages_added === 0 ? '' : `, ${formatCount(summary.vintages_added)} revised`
   const unasked = windows.not_requested === 0 ? '' : `, ${windows.not_requested} not requested`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return labelled([
     ['version', String(summary.version)],
-    ['requests', whole(summary.requests)],
-    ['points', `${whole(points)} added${revised} in ${several(summary.files_added, 'file')}`],
+    ['requests', formatCount(summary.requests)],
+    ['points', `${formatCount(points)} added${revised} in ${several(summary.files_added, 'file')}`],
     ['windows', `${states.join(', ')}${unasked}`],
     gaps !== 0 && ['gaps', `${several(gaps, 'window')} in which points are missing: pitlake sql "FROM gaps"`],
     // Where history begins later than it was asked for.
     ...later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const),
-    later.length > shown && ['begins later', `${whole(later.length - shown)} more series: see --json`],
+    later.length > shown && ['begins later', `${formatCount(later.length - shown)} more series: see --json`],
     ['violations', `${violations}${among}${acknowledged === 0 ? '' : `, and ${acknowledged} acknowledged`}`],
   ])
 }
@@ -97,7 +97,7 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
     count.add(event)
     if (event.kind === 'planned') for (const line of planned(event)) say(line)
     if (event.kind === 'beyond') {
-      const of = `${whole(event.points)} new points of ${event.series.replaceAll('|', ' ').trim()}`
+      const of = `${formatCount(event.points)} new points of ${event.series.replaceAll('|', ' ').trim()}`
       say(`note: ${of} are integers that a double does not hold; their text is in extra`)
     }
     if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
@@ -144,7 +144,7 @@ function counting(now: () => number) {
     return [`about ${span(each * (asks - settledAt.length))} left`]
   }
   const line = (what: string): string => {
-    const done = `${whole(series - left.size)}/${whole(series)} series`
+    const done = `${formatCount(series - left.size)}/${formatCount(series)} series`
     const asked = `${several(requests, 'request')}, ${Math.round(rate())}/min`
     return [done, several(points, 'point'), asked, several(credits, 'credit'), ...ahead(), what].join('  ')
   }

@@ -3,7 +3,7 @@ import { kinds } from '../../base/option-kinds.ts'
 import { withFeatures } from './follow.ts'
 import { importOwn } from '../../sources/user-files/import.ts'
 import { intervals } from '../../base/time.ts'
-import { whole, several } from '../../base/figures.ts'
+import { formatCount, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
 import { askingWorld } from '../cli/world.ts'
 
@@ -81,8 +81,8 @@ function inWords({
   version,
 }: Imported): string {
   const left = Object.entries(left_because).filter(([, count]) => count > 0)
-  const because = left.map(([why, count]) => `${whole(count)} ${why}`).join(', ')
-  const vintages = vintages_added === 0 ? '' : `, ${whole(vintages_added)} vintages`
-  const tardy = late === 0 ? '' : `, ${whole(late)} late`
+  const because = left.map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
+  const vintages = vintages_added === 0 ? '' : `, ${formatCount(vintages_added)} vintages`
+  const tardy = late === 0 ? '' : `, ${formatCount(late)} late`
   return `own/${name}: ${several(points_added, 'point')} added${vintages}${tardy} of ${several(rows, 'row')}${because && ` (left: ${because})`}, ${several(violations, 'violation')}, version ${version}\n`
 }

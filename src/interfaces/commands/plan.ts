@@ -6,7 +6,7 @@ import { selectedPlaceholdersNow, type UnmappedName, unmappedError } from '../..
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
-import { bytes, labelled, type LabelledRow, span, table, whole, wrapped, several } from '../../base/figures.ts'
+import { bytes, labelled, type LabelledRow, span, table, formatCount, wrapped, several } from '../../base/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
@@ -119,8 +119,8 @@ function requestTable({ asks }: Plan): string {
 function inWords({ totals, blocked }: Plan, metadata: string): string {
   const { series, windows, requests, credits } = totals
   const rows: readonly LabelledRow[] = [
-    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, whole(n)] as const),
-    ['points', `about ${whole(totals.points)}`],
+    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, formatCount(n)] as const),
+    ['points', `about ${formatCount(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
     blocked.length > 0 && ['not requested', several(blocked.length, 'window')],

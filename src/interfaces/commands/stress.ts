@@ -18,7 +18,7 @@ import {
 } from '../../trust/results/stress.ts'
 import { outFile, putOut } from '../../lake/store/output.ts'
 import { formatDuration, parseDuration } from '../../base/time.ts'
-import { table, whole } from '../../base/figures.ts'
+import { table, formatCount } from '../../base/figures.ts'
 import { judged, readGiven, stampedPath, timeoutOption, withinTime } from '../cli/context.ts'
 import { checkEnding, knowledgeFlags } from './query.ts'
 import { answering, type Call, showLive } from '../cli/spec.ts'
@@ -149,12 +149,12 @@ function outcomeText({ verdict, reason, figure, rows, runs, notes, delay, metric
   if (figure === null || verdict === 'leak') return parts.join('')
   const judged = runs.filter(({ kind }) => kind !== 'version')
   const bar = barOf([figure, ...judged.map((run) => run.figure)])
-  const as = ['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)]
+  const as = ['as it is', text(figure), '', `of ${formatCount(rows)}`, bar(figure)]
   const tried = judged.map((run) => [
     runLabel(run),
     text(run.figure),
     share(run.moved),
-    whole(run.changed),
+    formatCount(run.changed),
     bar(run.figure),
   ])
   parts.push(table(['known', 'figure', 'moved', 'rows changed', ''], [as, ...tried]))
@@ -173,7 +173,7 @@ function versionTable(versions: readonly StressRun[]): string {
   const bar = barOf(versions.flatMap(({ figure, before }) => [figure, before]))
   const rows = versions.map(({ name, at, figure, before, moved, changed }) => {
     const of = `${(at ?? '').slice(0, 16).replace('T', ' ')}Z`
-    return [name, of, text(figure), text(before), share(moved), whole(changed), bar(figure)]
+    return [name, of, text(figure), text(before), share(moved), formatCount(changed), bar(figure)]
   })
   return table(['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', ''], rows)
 }

@@ -23,7 +23,7 @@ import { answering, type Call, type Deps } from '../cli/spec.ts'
 import { askingWorld, providersOf, requireLake } from '../cli/world.ts'
 import type { Difference } from '../../sources/metrics/verify-findings.ts'
 import { againLines } from './doctor.ts'
-import { bytes, counted, cut, several, type LabelledRow, whole, wrapped } from '../../base/figures.ts'
+import { bytes, counted, cut, several, type LabelledRow, formatCount, wrapped } from '../../base/figures.ts'
 
 /** Number of files of user data that are compared, unless all are requested. */
 const usualFiles = 20
@@ -158,13 +158,19 @@ export function toldOf(summary: VerifySummary): string {
   const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
   const lines = [
     ...labels([
-      ['files', `${whole(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
-      ['contents', `${several(checked.points, 'point')} of ${whole(checked.series)} series, ${whole(gaps)} known gaps`],
+      ['files', `${formatCount(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
+      [
+        'contents',
+        `${several(checked.points, 'point')} of ${formatCount(checked.series)} series, ${formatCount(gaps)} known gaps`,
+      ],
       ['windows', compared(windows, '')],
       counted(results) !== '' && ['results', counted(results)],
       counted(results) !== '' && added > 0 && ['appended', several(added, 'point')],
       ['asked', `${several(requests, 'request')}, ${several(credits, 'credit')}`],
-      incidents > 0 && ['incidents', `${whole(incidents)}, of very many points at once: see pitlake violations list`],
+      incidents > 0 && [
+        'incidents',
+        `${formatCount(incidents)}, of very many points at once: see pitlake violations list`,
+      ],
       acknowledged > 0 && ['known', `${several(acknowledged, 'acknowledged difference')}, not reported again`],
       windows.refused > 0 && ['refused', `${several(windows.refused, 'window')}, as before: pitlake violations list`],
       windows.failed > 0 && ['failed', `${several(windows.failed, 'window')} without a usable answer`],
@@ -176,13 +182,13 @@ export function toldOf(summary: VerifySummary): string {
     ...againLines(summary.observed_again).flatMap((line) => ['', ...wrapped(line)]),
     ...(registry === null ? [] : ['', ...registryLines(registry)]),
     ...(summary.own === null ? [] : ['', ...ownLines(summary.own)]),
-    ...(more > 0 ? ['', `and ${whole(more)} more: see --json or --report FILE`] : []),
+    ...(more > 0 ? ['', `and ${formatCount(more)} more: see --json or --report FILE`] : []),
   ]
   return `${lines.join('\n')}\n`
 }
 
 function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>, what: string): string {
-  return `${whole(all.verified)} of ${whole(all.chosen)}${what} compared, ${whole(all.held)} held`
+  return `${formatCount(all.verified)} of ${formatCount(all.chosen)}${what} compared, ${formatCount(all.held)} held`
 }
 
 /** The first of a list, each below an empty line. */

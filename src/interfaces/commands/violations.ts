@@ -6,7 +6,7 @@ import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { listFindings } from '../../sources/registry/verify.ts'
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../../base/time.ts'
-import { counted, table, whole, several } from '../../base/figures.ts'
+import { counted, table, formatCount, several } from '../../base/figures.ts'
 import { answering, type Call } from '../cli/spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from '../cli/world.ts'
@@ -31,9 +31,9 @@ export const violationsListCommand = answering({
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
     const known = (['reverted', 'settled'] as const).filter((one) => count(one) > 0)
-    const rest = (['acknowledged', ...known] as const).map((one) => `, ${whole(count(one))} ${one}`).join('')
+    const rest = (['acknowledged', ...known] as const).map((one) => `, ${formatCount(count(one))} ${one}`).join('')
     const list = (): string => (shown.length > 0 ? table(header, shown.map(line)) : '')
-    const words = () => `${list()}${whole(count('open'))} open${rest}\n`
+    const words = () => `${list()}${formatCount(count('open'))} open${rest}\n`
     return { document: { violations: shown.map(scripted) }, words }
   },
 })
@@ -58,7 +58,7 @@ export const violationsAcknowledgeCommand = answering({
     const groups = groupsOf(chosen ?? [])
     if (chosen !== null && !options.yes) {
       const none = { version: ledger.head().version, made: false, acknowledged: [], known: [], chosen: groups }
-      const rows = groups.map((one) => [one.day, one.kind, whole(one.count)])
+      const rows = groups.map((one) => [one.day, one.kind, formatCount(one.count)])
       const counted = rows.length === 0 ? '' : table(['day', 'kind', 'count'], rows)
       return { document: none, words: () => `${counted}nothing was acknowledged: run the same command with --yes\n` }
     }
@@ -138,7 +138,7 @@ function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[])
     return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []
   })
   if (mixed.length === 0) return
-  const got = groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', ')
+  const got = groups.map(({ day, kind, count }) => `${formatCount(count)} ${kind} of ${day}`).join(', ')
   const next = 'name those that you have looked at'
   throw usage('pitlake violations acknowledge --yes', { expected: mixed.join(' and '), got, next })
 }
@@ -187,7 +187,7 @@ function line(one: UpstreamDifference): (string | null)[] {
   const { series, t, stored, offered, incident } = one
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
-  const where = `${whole(among.length)} series of ${several(endpoints.length, 'endpoint')}`
-  const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
+  const where = `${formatCount(among.length)} series of ${several(endpoints.length, 'endpoint')}`
+  const left = open === points || open === 0 ? '' : `, ${formatCount(open)} still`
   return [id, kind, where, found, null, `${counted(counts)}${left}`, state]
 }

@@ -12,7 +12,7 @@ import { formatInstant, hour, type Instant, minute } from '../../base/time.ts'
 import type { NextPoint } from '../../maintenance/watch/due.ts'
 import { jobsOn, type PublishJob } from '../../maintenance/watch/jobs.ts'
 import { watch, type WatchDeps, type WatchEvent, type WatchSleep } from '../../maintenance/watch/watch.ts'
-import { whole, several } from '../../base/figures.ts'
+import { formatCount, several } from '../../base/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { followingFeatures } from './follow.ts'
 import { type JobHooks, openHooks } from './hooks.ts'
@@ -145,17 +145,17 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
     case 'metrics':
     case 'registry': {
       const { kind, brought, requests, version, error } = event
-      const came = kind === 'metrics' ? `new points, ${whole(event.series)} series due` : 'events'
+      const came = kind === 'metrics' ? `new points, ${formatCount(event.series)} series due` : 'events'
       const next = kind === 'metrics' && event.next !== null ? `; next ${formatInstant(event.next).slice(11, 16)}` : ''
       const then = `${next}${error === null ? '' : `; ${error}`}`
-      return [kind, `${whole(brought)} ${came}, ${several(requests, 'request')}, version ${version}${then}`]
+      return [kind, `${formatCount(brought)} ${came}, ${several(requests, 'request')}, version ${version}${then}`]
     }
     case 'views':
       return ['views', `of version ${event.version}`]
     case 'trouble':
       return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
     case 'clock':
-      return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
+      return ['clock', `went back ${formatCount(event.back)} s: everything is planned anew`]
     case 'features':
     case 'hook':
     case 'unmapped':

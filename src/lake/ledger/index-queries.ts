@@ -26,7 +26,7 @@ import {
   violationFields,
   type WindowAnswer,
 } from './entry.ts'
-import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
+import { type Index, type IndexCell, parsed, checkedValue, read, rowOf } from './index-rows.ts'
 import { count, interval, orNull, real, shape, type Shaped, text, type ValueCheck } from '../../base/value-checks.ts'
 import { type ArchivedState, fromState } from './archived-rows.ts'
 
@@ -246,7 +246,7 @@ export function heldStates<T>(
     .all(prefix.length, prefix)
   return rows.map(({ key, value, committed_at }) => ({
     key: String(key).slice(prefix.length),
-    value: proven(check, parsed(value, prefix), prefix),
+    value: checkedValue(check, parsed(value, prefix), prefix),
     at: Number(committed_at),
   }))
 }

@@ -2,7 +2,7 @@ import { minus, union, type Window } from '../../base/windows.ts'
 import { type Entry, type Forgotten, forgottenFields } from './entry.ts'
 import { addDigests } from './month-digests.ts'
 import { type Index, rowOf } from './index-rows.ts'
-import { count, orNull, real, text, whole } from '../../base/value-checks.ts'
+import { count, orNull, real, text, wholeNumber } from '../../base/value-checks.ts'
 import { formatMillis, type Micros } from '../../base/time.ts'
 
 /** A stored value that a violation has on record. */
@@ -96,11 +96,11 @@ function byMonth(lost: readonly LostMonth[]): LostRange[] {
 }
 
 const askedOf = rowOf({
-  since: whole,
-  until: whole,
+  since: wholeNumber,
+  until: wholeNumber,
   state: text,
   reason: orNull(text),
-  asked_at: whole,
+  asked_at: wholeNumber,
   observed: count,
 })
 
@@ -141,7 +141,14 @@ function recordedOf(index: Index, id: string): RecordedValue[] {
   return [...found.values()]
 }
 
-const againOf = rowOf({ id: text, month, since: whole, until: whole, points: orNull(count), at: orNull(real) })
+const againOf = rowOf({
+  id: text,
+  month,
+  since: wholeNumber,
+  until: wholeNumber,
+  points: orNull(count),
+  at: orNull(real),
+})
 
 /** A month of a series of which points were lost with their file. */
 export interface ObservedAgain {

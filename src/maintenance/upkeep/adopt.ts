@@ -39,7 +39,7 @@ import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
 import { foundFolder, isLakeLost } from './judgement.ts'
 import { countStrayDataFiles } from '../../lake/store/parquet.ts'
-import { whole } from '../../base/figures.ts'
+import { formatCount } from '../../base/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adoption {
@@ -305,7 +305,7 @@ function inWords(
   const reasons = Map.groupBy(moves, ({ why }) => why)
   const known = Object.keys(state).length > 0
   return [
-    `a journal was made anew: version ${version} lists ${paths.size} files with ${whole(points)} points of ${series.length} series`,
+    `a journal was made anew: version ${version} lists ${paths.size} files with ${formatCount(points)} points of ${series.length} series`,
     ...(unproved === 0
       ? []
       : [`${unproved} of these files were read whole, but their footers tell no digest to prove their rows by`]),

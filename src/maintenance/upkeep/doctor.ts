@@ -49,7 +49,7 @@ import {
 import { checkClock, mendClock } from './clock-ahead.ts'
 import { checkRuns, strayFolders } from './damage-journal.ts'
 import { readManifest } from '../../query/views/manifest.ts'
-import { whole } from '../../base/figures.ts'
+import { formatCount } from '../../base/figures.ts'
 
 /** Options of the doctor. */
 interface DoctorInput {
@@ -150,7 +150,7 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
 /** The finding of a lost lake. */
 function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof countStrayDataFiles>>): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
-  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
+  const what = `${files} data files (${formatCount(bytes)} bytes) ${whose}, up to version ${version}`
   return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
 }
 
@@ -347,6 +347,6 @@ async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promis
   const { free = Infinity } = (await deps.space?.(root)) ?? {}
   const wanted = Math.max(leastFree, bytes / 10)
   if (free >= wanted) return []
-  const megabytes = (count: number) => `${whole(count / 1e6)} MB`
+  const megabytes = (count: number) => `${formatCount(count / 1e6)} MB`
   return [finding('disk_full', '.', `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`)]
 }

@@ -99,7 +99,7 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
 }
 
 const nextId = ({ run, state }: Pick<Asking, 'run' | 'state'>): string =>
-  `${run}-${String(++state.asked).padStart(6, '0')}`
+  `${run}-${String(++state.requestCount).padStart(6, '0')}`
 
 /** Whether an answer without content is compared with stored points, as `[]` is. */
 function comparesNothing(asking: Pick<Asking, 'ledger' | 'purpose'>, ask: Ask): boolean {
@@ -205,7 +205,7 @@ function closing(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask, { kind, wor
   const key = pathKey(asking, ask)
   const refused: RefusedAsk = { scope: 'path', words: refusalWords(kind, words) }
   const isUndecided =
-    kind === 'gone' && ask.refused === undefined && (asking.state.gone.get(key)?.size ?? 0) < seriesOfGonePath
+    kind === 'gone' && ask.refused === undefined && (asking.state.goneSeries.get(key)?.size ?? 0) < seriesOfGonePath
   return { key: isUndecided ? id : key, refused }
 }
 
@@ -265,12 +265,13 @@ async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise
   const { state } = asking
   const { id } = ask.series
   const { at, weekStart } = askedOf(asking, reply)
-  const own: RefusedAsk = { scope: 'series', words: refusalWords('refused', said) }
+  const seriesRefusal: RefusedAsk = { scope: 'series', words: refusalWords('refused', said) }
   const parts: Answered[] = []
   if (!state.answering.has(id)) {
-    if (asking.purpose.name === 'verify' || (isShort(ask) && isRecentWindow(ask, at))) state.closed.set(id, own)
+    if (asking.purpose.name === 'verify' || (isShort(ask) && isRecentWindow(ask, at)))
+      state.closed.set(id, seriesRefusal)
     else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
-    if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
+    if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, seriesRefusal)]
     // What the refusal is about is not known: asked again with the next run.
     if (!state.answering.has(id)) return state.stopped === null ? [...parts, failed(asking, reply)] : parts
   }
@@ -339,7 +340,7 @@ function learn(asking: Pick<Asking, 'connection' | 'ledger' | 'state' | 'wire'>,
   if (outcome.kind === 'forbidden' || outcome.kind === 'gone') {
     if (outcome.kind === 'gone') {
       const path = pathKey(asking, ask)
-      state.gone.set(path, (state.gone.get(path) ?? new Set<string>()).add(ask.series.id))
+      state.goneSeries.set(path, (state.goneSeries.get(path) ?? new Set<string>()).add(ask.series.id))
     }
     const { key, refused } = closing(asking, ask, outcome)
     state.closed.set(key, refused)

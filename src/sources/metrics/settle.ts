@@ -37,9 +37,9 @@ export function settleWhole(ask: Ask, state: CoverageState, reason: string | nul
  * `empty` before the first point of the series, `pending` or `gap` where one is missing behind it.
  */
 export function coverageFromBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {
-  const known = [firstHeld, body.first].filter((t) => t !== null)
-  if (known.length === 0) return settleWhole(ask, 'empty', null, asked)
-  const beginning = Math.min(...known)
+  const firstPoints = [firstHeld, body.first].filter((t) => t !== null)
+  if (firstPoints.length === 0) return settleWhole(ask, 'empty', null, asked)
+  const beginning = Math.min(...firstPoints)
   const due = dueOf(ask, asked)
   const ended = floor(asked.at, ask.interval, asked.weekStart)
   const reached = body.last === null ? due.until : Math.max(due.until, Math.min(ended, end(body.last, ask.interval)))
@@ -82,10 +82,10 @@ export function settleRefusal(
   { points, coverage, standing }: SeriesRecord,
   asked: AskedAt,
 ) {
-  const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
+  const provenRows = coverage.filter((row) => isPlain(row) || row.state === 'empty')
   const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
     settleWhole(ask, state, reason, asked).flatMap((row) =>
-      minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),
+      minus([row], points > 0 ? provenRows : []).map((window) => ({ ...row, ...window })),
     )
   if (refusal.scope === 'range') return rows('unsupported', refusal.words)
   // The first words stay, lest another request id in them counts as news.

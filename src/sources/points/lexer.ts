@@ -355,8 +355,8 @@ class NestedKeys {
     if (row === undefined) return null
     const head = this.#head
     this.#head = null
-    const known = row.names[row.same]
-    if (head === null && row.own === null && known !== undefined && isSame(known, chunk, start, end)) {
+    const storedName = row.names[row.same]
+    if (head === null && row.own === null && storedName !== undefined && isSame(storedName, chunk, start, end)) {
       row.same++
       return null
     }

@@ -30,12 +30,12 @@ const cells = 2 ** 24
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
   const sql = statement('month_records', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
-  const found = new Map<string, GrowingSums>()
+  const bySeries = new Map<string, GrowingSums>()
   const records = new MonthRecords()
-  let own: GrowingSums | undefined
+  let sums: GrowingSums | undefined
   const close = (): boolean => {
     const month = records.month
-    return own === undefined || (!own.months.has(month) && own.months.set(month, records.end()).size > 0)
+    return sums === undefined || (!sums.months.has(month) && sums.months.set(month, records.end()).size > 0)
   }
   for await (const chunk of (await engine.vectors(sql, undefined, cells)).chunks) {
     const columns = chunkColumns(chunk)
@@ -44,11 +44,11 @@ export async function monthSums(engine: Engine, source: string, inOrder = false)
       records.begin(columns, row)
       const named = columns.text('named', row)
       if (named === null) continue
-      own = found.get(named) ?? namedIn(named)
-      found.set(named, own)
+      sums = bySeries.get(named) ?? namedIn(named)
+      bySeries.set(named, sums)
     }
   }
-  return close() ? [...found.values()] : await monthSums(engine, source)
+  return close() ? [...bySeries.values()] : await monthSums(engine, source)
 }
 
 /** SQL of the clocks of a point in milliseconds, as they are published. */

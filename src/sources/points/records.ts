@@ -107,7 +107,7 @@ export class MonthRecords {
     this.#grow(this.#rows + columns.rows - from)
     const { low: lower, high: higher, since, until } = this.#month
     const { who } = columns
-    const [numbers, seen, point, words] = [this.#numbers, this.#seen, this.#point, this.#words]
+    const [numbers, lastSeen, point, words] = [this.#numbers, this.#seen, this.#point, this.#words]
     // One by one: an array a row is the most of what it costs.
     let low = 0
     let high = 0
@@ -123,9 +123,9 @@ export class MonthRecords {
       numbers[place + 1] = point[1] = v
       numbers[place + 2] = point[2] = millis(micros(columns.available, row))
       numbers[place + 3] = point[3] = form
-      seen[n] = point[4] = millis(micros(columns.seen, row))
+      lastSeen[n] = point[4] = millis(micros(columns.seen, row))
       this.#plain &&=
-        seen[n] === seen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
+        lastSeen[n] === lastSeen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
       let a = columns.available[2 * row] ?? 0
       let b = 1
       for (let word = 0; word < words.length; word++) {

@@ -187,19 +187,19 @@ function metadataHold({ metadata, wire, asset }: MetricsSeen): Assessment {
     return metadata?.outcome.kind === 'gone'
       ? holds('there are none (404): planned without')
       : unknown(whyNot(metadata))
-  const found = listsIn(metadata.body, wire, asset)
-  if (found === null || !isObject(metadata.body))
+  const lists = listsIn(metadata.body, wire, asset)
+  if (lists === null || !isObject(metadata.body))
     return speaksAgainst('no lists of values by parameter in them', { metrics: { metadata: false } })
-  const renamed: Record<string, string> = found.name === wire.metadata.parameters ? {} : { parameters: found.name }
+  const renamed: Record<string, string> = lists.name === wire.metadata.parameters ? {} : { parameters: lists.name }
   const range = Object.entries(metadata.body).find(
     ([name, value]) =>
-      name !== found.name && isObject(value) && Object.values(value).some((at) => typeof at === 'number'),
+      name !== lists.name && isObject(value) && Object.values(value).some((at) => typeof at === 'number'),
   )
   if (range !== undefined && !isObject(metadata.body[wire.metadata.timerange])) renamed['timerange'] = range[0]
   const bounds = Object.entries((range?.[1] ?? {}) as Point).filter(([, at]) => typeof at === 'number')
   const [least] = bounds.toSorted(([, a], [, b]) => Number(a) - Number(b))
   if (least !== undefined && !bounds.some(([name]) => name === wire.metadata?.min)) renamed['min'] = least[0]
-  const what = `${Object.keys(found.lists).length} parameters under \`${found.name}\``
+  const what = `${Object.keys(lists.lists).length} parameters under \`${lists.name}\``
   return Object.keys(renamed).length === 0
     ? holds(what)
     : speaksAgainst(
@@ -305,11 +305,15 @@ function bodyHolds(days: HeardAnswer | null): Assessment {
 }
 
 function computedHolds(points: readonly Point[], path: string): Assessment {
-  const told = points.map((point) => point['computed_at']).filter((value) => value !== undefined && value !== null)
-  if (told.every(isComputed) && told.length > 0)
-    return holds(`Unix seconds, as ${formatInstant(Math.floor(Number(told[0])))}`)
-  if (told.length > 0)
-    return speaksAgainst(`it is ${JSON.stringify(told.find((value) => !isComputed(value)))}, no Unix time in seconds`)
+  const computedTimes = points
+    .map((point) => point['computed_at'])
+    .filter((value) => value !== undefined && value !== null)
+  if (computedTimes.every(isComputed) && computedTimes.length > 0)
+    return holds(`Unix seconds, as ${formatInstant(Math.floor(Number(computedTimes[0])))}`)
+  if (computedTimes.length > 0)
+    return speaksAgainst(
+      `it is ${JSON.stringify(computedTimes.find((value) => !isComputed(value)))}, no Unix time in seconds`,
+    )
   const like = furtherKeys(points).filter((key) =>
     points.every(({ [key]: value, ...point }) => isComputed(value) && value >= timeOf(point)),
   )

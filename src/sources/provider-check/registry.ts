@@ -166,7 +166,7 @@ async function standingOf(root: string, url: string, sandbox: string | null): Pr
 }
 
 async function conversation(
-  { base, hear, ended, left }: Listener,
+  { base, hear, ended, requestsLeft: requestsLeft }: Listener,
   resources: Resources,
   pageLimit: number,
   standing: (sandbox: string | null) => Promise<RegistryStanding>,
@@ -181,9 +181,10 @@ async function conversation(
   const again = tag === null ? null : await ask(request, tag)
   const sandbox = list !== null && 'sandbox' in list.outcome ? list.outcome.sandbox : null
   // A lake that holds a snapshot of this provider spares asking for one.
-  const { cursor: own, held } = await standing(sandbox)
-  const snapshot = own === null ? await ask(snapshotAsk) : null
-  const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk), resources) : null)
+  const { cursor: latestCursor, held } = await standing(sandbox)
+  const snapshot = latestCursor === null ? await ask(snapshotAsk) : null
+  const since =
+    latestCursor ?? cursorOf(snapshot, resources) ?? (requestsLeft() > 1 ? headOf(await ask(headAsk), resources) : null)
   const changes = since === null ? null : await ask(changesAsk(since, pageLimit))
   const refused =
     changes?.outcome.kind === 'refused' &&
@@ -219,8 +220,8 @@ export const registryJudges: Judges<RegistrySeen> = {
       const counts = [...records].map(([name, held]) => `${held.size} ${name}`).join(', ')
       return holds(`${place}: ${counts}${missing.length === 0 ? '' : `; no ${missing.join(', ')}`}`)
     }),
-  deployments: (seen) =>
-    withSnapshot(seen, ({ disagreeing }, body) => {
+  deployments: (registry) =>
+    withSnapshot(registry, ({ disagreeing }, body) => {
       const place = ['data', 'snapshot'].map((key) => body[key]).find(isObject) ?? body
       const products: unknown = place['products']
       const inside =
@@ -232,9 +233,9 @@ export const registryJudges: Judges<RegistrySeen> = {
         : holds(`${where.join(' and ')}${disagreeing.length === 0 ? '' : `; ${disagreeing.length} disagree`}`)
     }),
   events: eventsHold,
-  'cursor at the tail': (seen) =>
-    withPage(seen, (body) => {
-      const yaml = yamlOf(pageKeys(body), seen.resources)
+  'cursor at the tail': (registry) =>
+    withPage(registry, (body) => {
+      const yaml = yamlOf(pageKeys(body), registry.resources)
       if (typeof body['has_more'] !== 'boolean')
         return speaksAgainst(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``, yaml)
       if (body['has_more']) return unknown('the feed goes on: its tail was not reached')
@@ -325,9 +326,9 @@ function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Assessm
   return records.length === 0 ? unknown('the list is empty') : records
 }
 
-function fieldsHold(seen: RegistrySeen): Assessment {
-  const records = recordsOf(seen)
-  const [resource] = seen.resources.values()
+function fieldsHold(registry: RegistrySeen): Assessment {
+  const records = recordsOf(registry)
+  const [resource] = registry.resources.values()
   if ('verdict' in records || resource === undefined) return records as Assessment
   const lacking = Object.entries(resource.fields).filter(
     ([, { keys }]) => !keys.some((key) => records.some((one) => key in one)),
@@ -363,9 +364,9 @@ function lost(resource: Resource, all: Records): { words: string; yaml: Yaml | n
   })
 }
 
-function eventsHold(seen: RegistrySeen): Assessment {
-  const { resources } = seen
-  return withPage(seen, (body, bytes) => {
+function eventsHold(registry: RegistrySeen): Assessment {
+  const { resources } = registry
+  return withPage(registry, (body, bytes) => {
     const arrays = Object.entries(body).filter(([, value]) => Array.isArray(value))
     const names = arrays.map(([name]) => `\`${name}\``).join(', ')
     const read = readPage(bytes, resources)

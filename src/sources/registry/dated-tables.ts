@@ -143,7 +143,7 @@ function tablesOf(input: DatedInput, view: PollView): Dated[] {
 
 /** Whether the poll met anything of a resource that was there before; else all of it is in the poll's own steps. */
 function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
-  const held = poll.held.get(name)?.values()
+  const held = poll.storedEntities.get(name)?.values()
   return held?.some(({ open }) => open) === true
 }
 
@@ -176,7 +176,7 @@ function currentView({ poll, change, memory }: DatedInput): PollView {
     },
     touched: ({ name }: Resource, since: number): ReadonlySet<string> => {
       const ids = new Set(change.texts.get(name)?.keys())
-      for (const entity of poll.held.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
+      for (const entity of poll.storedEntities.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
       return ids
     },
     text: ({ name }: Resource, id: string): string | undefined => {
@@ -185,7 +185,7 @@ function currentView({ poll, change, memory }: DatedInput): PollView {
       const outlook = poll.outlook.get(name)?.get(id)
       if (outlook?.incoming && !outlook.incoming.bare) return outlook.incoming.text
       if (outlook && !outlook.incoming) return undefined
-      return poll.held.get(name)?.get(id)?.open === true ? memory.texts(name, id)?.latest : undefined
+      return poll.storedEntities.get(name)?.get(id)?.open === true ? memory.texts(name, id)?.latest : undefined
     },
   }
 }

@@ -13,7 +13,7 @@ export interface KnownKeys {
   /** How many are known; beyond `mostKeys` no more are learnt. */
   count: number
   /** Values and types that were told before (`changeLine`). */
-  readonly told: Set<string>
+  readonly reportedChanges: Set<string>
 }
 
 /** Objects whose keys are ids would otherwise teach for ever. */
@@ -26,17 +26,17 @@ export function changeLine(kind: string, path: string, value: string | null): st
 }
 
 /** No keys known. */
-export const noKeys = (): KnownKeys => ({ top: new Map(), count: 0, told: new Set() })
+export const noKeys = (): KnownKeys => ({ top: new Map(), count: 0, reportedChanges: new Set() })
 
 /** Learns one key by its path, as `learnKeys` wrote it. */
-export function addKey(known: KnownKeys, path: string, since: number): void {
-  let level = known.top
+export function addKey(keys: KnownKeys, path: string, since: number): void {
+  let level = keys.top
   const parts = path.split(/(?<!\\)\./)
   for (const [i, part] of parts.entries()) {
     const node = level.get(part) ?? { since: i === parts.length - 1 ? since : 0, below: new Map<string, KeyNode>() }
     if (!level.has(part)) {
       level.set(part, node)
-      known.count++
+      keys.count++
     }
     level = node.below
   }

@@ -249,7 +249,7 @@ export interface RawBody {
   /** Path and query. */
   readonly address: string
   /** A 304: the body is the one that the lake has already. */
-  readonly known: boolean
+  readonly isKnown: boolean
 }
 
 /** A body of the registry that was read. */
@@ -281,7 +281,9 @@ export interface RegistryAsking {
   /** A name that no other request of the run has. */
   readonly nextId: () => string
   /** The entity tag and, where it is at hand, the held body (as received) of an address that answered before. */
-  readonly held: (address: string) => { readonly etag: string; readonly read?: () => Promise<Uint8Array> } | undefined
+  readonly storedAnswer: (
+    address: string,
+  ) => { readonly etag: string; readonly read?: () => Promise<Uint8Array> } | undefined
   readonly onOutcome: (ask: RegistryAsk, outcome: Outcome) => void
   /** Puts a body that nobody can read aside. */
   readonly quarantine: (raw: RawBody, request: RequestRow, reason: string) => Promise<void>
@@ -302,14 +304,14 @@ export async function askRegistry<T>(
     const id = asking.nextId()
     const file = connection.spool.file(`${id}.json`)
     // A body that could not be read is wanted anew, not by its tag.
-    const held = again ? undefined : asking.held(address)
+    const held = again ? undefined : asking.storedAnswer(address)
     const { outcome, row } = await connection.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
     asking.onOutcome(ask, outcome)
     requests.push(row)
     const known = outcome.kind === 'not_modified' && held !== undefined
     if (known && !held.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
     if (outcome.kind !== 'body' && !known) return verdict(outcome)
-    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
+    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, isKnown: known }
     const bytes = known && held.read ? await held.read() : await readBytes(file)
     const decoded = read(bytes)
     if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }

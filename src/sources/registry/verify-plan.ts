@@ -43,7 +43,7 @@ export interface Seen {
 /** What the lake holds, to choose from. */
 export interface Holding {
   readonly resources: readonly Resource[]
-  readonly held: HeldEntities
+  readonly storedEntities: HeldEntities
   readonly seen: ReadonlyMap<string, Seen>
   /** When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting. */
   readonly tried: ReadonlyMap<string, Micros>
@@ -112,9 +112,9 @@ function byAge(checks: readonly Check[], { seen, tried }: Pick<Holding, 'seen' |
   return ages.toSorted((a, b) => a.at - b.at || (a.place < b.place ? -1 : 1)).map(({ check }) => check)
 }
 
-function recordChecks(resource: Resource, { held }: Holding): RecordCheck[] {
+function recordChecks(resource: Resource, { storedEntities: storedEntities }: Holding): RecordCheck[] {
   if (!resource.detail) return []
-  return [...(held.get(resource.name)?.values() ?? [])].flatMap((entity): RecordCheck[] => {
+  return [...(storedEntities.get(resource.name)?.values() ?? [])].flatMap((entity): RecordCheck[] => {
     const { id } = entity
     if (!canBeAsked(id)) return []
     const address = detailAsk(resource.path, id).path
@@ -153,25 +153,30 @@ export function narrowestList(resource: Resource, id: string, holding: Holding):
 }
 
 /** What lists show: the list of deployments publishes verified ones only. */
-function listed({ name }: Resource, { held }: Holding): HeldEntity[] {
-  const open = [...(held.get(name)?.values() ?? [])].filter((entity) => entity.open)
+function listed({ name }: Resource, { storedEntities: storedEntities }: Holding): HeldEntity[] {
+  const open = [...(storedEntities.get(name)?.values() ?? [])].filter((entity) => entity.open)
   return name === 'deployments' ? open.filter(({ verified }) => verified) : open
 }
 
-function listOf(resource: Resource, filters: Filters, shown: readonly HeldEntity[], { pageLimit }: Holding): ListCheck {
+function listOf(
+  resource: Resource,
+  filters: Filters,
+  entities: readonly HeldEntity[],
+  { pageLimit }: Holding,
+): ListCheck {
   return {
     kind: 'list',
     resource,
     filters,
     address: listAddress(resource, filters),
     digest: textHash(
-      shown
+      entities
         .map((entity) => `${entity.id} ${stateOf(entity)}`)
         .toSorted()
         .join('\n'),
     ),
-    requests: Math.max(1, Math.ceil(shown.length / pageLimit)),
-    expected: new Set(shown.map(({ id }) => id)),
+    requests: Math.max(1, Math.ceil(entities.length / pageLimit)),
+    expected: new Set(entities.map(({ id }) => id)),
   }
 }
 

@@ -68,7 +68,7 @@ export interface DraftedImport {
   /** New points that are late: known only from this import on. */
   readonly late: number
   /** Points that might be stored, stored before or not. */
-  readonly kept: number
+  readonly storable: number
   /** Rows that repeat a point. */
   readonly doubled: number
 }
@@ -120,25 +120,25 @@ function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
 async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]> {
   const { keys, columns, constants, interval, mapping } = rows
   const start = startOf(mapping, interval)
-  const own = [...mappedWords, 'day' as const].map((name) => {
+  const columnList = [...mappedWords, 'day' as const].map((name) => {
     if (keys.includes(name)) return name
     const constant = name === 'day' ? undefined : constants[name]
     return `${constant === undefined ? 'NULL' : quote(constant)} AS ${name}`
   })
   const group = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} ORDER BY ${keys.includes('day') ? 'day' : '1'}`
-  const found = await numbered<Portion>(
+  const portions = await numbered<Portion>(
     engine,
-    `SELECT ${own.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
+    `SELECT ${columnList.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
       ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
   )
   for (const name of mappedWords)
-    if (found.some((one) => /\p{Cc}|^\s|\s$/u.test(one[name] ?? '')))
+    if (portions.some((one) => /\p{Cc}|^\s|\s$/u.test(one[name] ?? '')))
       await refuseRow(engine, rows, {
         flag: name,
         wanted: 'a name without control signs, or spaces around it',
         bad: `regexp_matches(own_${name}, '[[:cntrl:]]|^[[:space:]]|[[:space:]]$')`,
       })
-  return found.filter(({ points }) => points > 0)
+  return portions.filter(({ points }) => points > 0)
 }
 
 /** SQL of the start of the interval that a row's `mark` names. */
@@ -163,7 +163,7 @@ interface ImportSource {
 /** Compares the rows with the stored points and drafts their commit. */
 async function draftImport(
   beside: ConversionDeps,
-  { job, catalogue: given, path, rows, row, renewed, during }: ImportSource,
+  { job, catalogue: baseCatalogue, path, rows, row, renewed, during }: ImportSource,
   portions: readonly Portion[],
 ): Promise<DraftedImport> {
   const { ledger, engine, ticket, run } = beside
@@ -181,15 +181,15 @@ async function draftImport(
   // The rows are staged as starts already.
   const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during } as const
   const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
-  const found = differingIn(ledger, standing, made)
-  const judged = judge(ledger, found, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
-  const told = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
+  const differences = differingIn(ledger, standing, made)
+  const judged = judge(ledger, differences, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
+  const about = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
   const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made, ticket)
   const fresh = renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
-  const catalogue = withOwn(given, ledger)
-  const whole: Draft = {
-    ...told,
+  const catalogue = withOwn(baseCatalogue, ledger)
+  const wholeDraft: Draft = {
+    ...about,
     add: made.files,
     series: bodies.map(({ series }) => ({ ...series, settled: interval })),
     regained: made.regained,
@@ -206,14 +206,14 @@ async function draftImport(
   }
   const { violations: differing, incidents } = judged.seen
   return {
-    draft: job === 'verify' ? { ...told, violations: judged.violations, passed: judged.passed } : whole,
+    draft: job === 'verify' ? { ...about, violations: judged.violations, passed: judged.passed } : wholeDraft,
     violations: differing.length + incidents.length,
     differing,
     incidents: incidents.length,
     added: made.bodies.reduce((sum, { added }) => sum + added, 0),
     lacking: made.lacking,
     late: made.latePoints,
-    kept: made.kept,
+    storable: made.kept,
     doubled: rows.doubled,
   }
 }

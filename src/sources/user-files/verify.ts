@@ -84,7 +84,7 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVer
       const { told, done } = await compared(input, run, deps, one)
       files.push(told)
       incidents += done?.incidents ?? 0
-      findings.add({ violations: done?.differing ?? [], verified: [], unused: new Map(), asked: [] })
+      findings.add({ violations: done?.differing ?? [], verified: [], unused: new Map(), answersWithBody: [] })
     }
     const differences = findings.differences(run.ledger, { base: '', secrets: [] })
     const value = { version: run.ledger.head().version, files, left: all.length - most, differences, incidents }
