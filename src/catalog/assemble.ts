@@ -173,16 +173,16 @@ function endpointOf(common: Common, row: EndpointRow, source: string, at: Place)
 }
 
 function rulesOf({ rules: placed, complain }: Common, path: string, source: string): EndpointRules {
-  const seen = new Set<string>()
+  const seenPaths = new Set<string>()
   const rules = resolveRules(path, placed, ({ first, second, interval }) => {
     const pair = `${first.where} ${second.where}`
-    if (!seen.has(pair))
+    if (!seenPaths.has(pair))
       complain(
         `${second.where}: availability`,
         `no second rule of the same weight for ${path} at ${interval}`,
         `an overlap with the rule at ${first.where}`,
       )
-    seen.add(pair)
+    seenPaths.add(pair)
   })
   if (intervals.some((interval) => rules[interval].at(-1)?.until !== null))
     complain(`${source}: ${path}`, 'an availability rule without `until` for every interval', 'none that matches')

@@ -68,9 +68,9 @@ export async function boundPlan(
 
 /** The SELECTs that a statement describes. */
 export async function describedIn(engine: Engine, sql: string): Promise<readonly string[]> {
-  const shown = [...nodesOf(await treeOf(engine, sql))].filter(({ type }) => type === 'SHOW_REF')
+  const showNodes = [...nodesOf(await treeOf(engine, sql))].filter(({ type }) => type === 'SHOW_REF')
   const texts: string[] = []
-  for (const { query: node } of shown) {
+  for (const { query: node } of showNodes) {
     // Places without one are numbers that lose their last digits here.
     const whole = JSON.stringify(
       { error: false, statements: [{ node, named_param_map: [] }] },

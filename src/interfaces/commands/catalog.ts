@@ -49,16 +49,16 @@ export const catalogListCommand = answering({
   options: listOptions,
   answer: async (call) => {
     const { catalogue, stderr } = call
-    const found = filtered(call)
+    const endpoints = filtered(call)
     const words = (): string => {
-      stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
-      const rows = found.map((one) => {
+      stderr(`${endpoints.length} of ${catalogue.endpoints.size} endpoints\n`)
+      const rows = endpoints.map((one) => {
         const rule = standardRule(one)
         return [one.path, one.intervals.join(' '), extras(one), `${describeRule(rule)} (${rule.basis})`]
       })
       return table(['path', 'intervals', 'takes', 'available'], rows)
     }
-    const paths = new Set(found.map((endpoint) => endpoint.path))
+    const paths = new Set(endpoints.map((endpoint) => endpoint.path))
     return { document: exportCatalogue(catalogue).filter((row) => paths.has(row.path)), words }
   },
 })
@@ -182,7 +182,7 @@ function offerLines(endpoint: Endpoint, { tier, bulk, metadata_at }: Offer): Lab
 function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): string {
   const { defaults, placeholders, tolerance, since, until, format } = endpoint
   const takes = Object.entries({ since, until, format, 'timestamp format': endpoint.timestampFormat })
-  const taken = takes.flatMap(([name, is]) => (is ? [name] : []))
+  const takenNames = takes.flatMap(([name, is]) => (is ? [name] : []))
   const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
   const mapped = endpoint.exchanges.some((id) => isOpenExchange(catalogue, id))
   return `${endpoint.path}\n${indented([
@@ -191,7 +191,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): st
     ...dimensions
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
-    ['takes', taken.join(', ')],
+    ['takes', takenNames.join(', ')],
     ...offerLines(endpoint, offer),
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),

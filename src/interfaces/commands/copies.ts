@@ -53,7 +53,7 @@ export function destinationNamed(name = '', deps: Deps): Destination {
 function publishedInWords(published: PublishSummary): string {
   const { lake_copy: copy, lost, destination, version, tables } = published
   const { missing, changed } = lost
-  const found = [
+  const damageNotes = [
     ...(missing > 0 ? [`${several(missing, 'file')} missing or cut`] : []),
     ...(changed > 0 ? [`${several(changed, 'file')} changed`] : []),
   ]
@@ -61,7 +61,7 @@ function publishedInWords(published: PublishSummary): string {
     return [name, delta_version, files_added, files_removed, bytes(bytes_added)]
   })
   const header = ['table', 'delta version', 'files added', 'files removed', 'bytes']
-  const again = found.length > 0 ? `found there: ${found.join(', ')}; all were brought again\n` : ''
+  const again = damageNotes.length > 0 ? `found there: ${damageNotes.join(', ')}; all were brought again\n` : ''
   const told = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
   const here = rows.length > 0 ? told : `${destination} tells of version ${version} already\n`
   return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
@@ -73,7 +73,7 @@ export const pullCommand = answering({
   details: `Asks no provider. The mirror stands in --data, which must be empty or a mirror of the same lake. Every file is checked
 against the digest that the journal holds for it; killed at any instant, the same command goes on. Results that were
 stamped where the lake is replay here. A mirror is read-only: every command that writes, but pull and views, refuses it.`,
-  answer: async (call) => await brought(call, { own: false, thorough: call.options.thorough }),
+  answer: async (call) => await pullCopy(call, { own: false, thorough: call.options.thorough }),
 })
 
 export const restoreCommand = answering({
@@ -82,10 +82,10 @@ export const restoreCommand = answering({
 its own. Every file is checked against the digest that the journal holds for it; what does not fit is named (exit 4).
 Killed at any instant, the same command goes on; until all of it is there the folder is a mirror, which nothing writes to.
 Let one lake alone go on: what two copies of it bring apart cannot be joined again.`,
-  answer: async (call) => await brought(call, { own: true, thorough: true }),
+  answer: async (call) => await pullCopy(call, { own: true, thorough: true }),
 })
 
-async function brought(call: Call, how: { readonly own: boolean; readonly thorough: boolean }) {
+async function pullCopy(call: Call, how: { readonly own: boolean; readonly thorough: boolean }) {
   const { cwd, catalogue } = call
   const { data } = call.settings
   const [source = ''] = call.args

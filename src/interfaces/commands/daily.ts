@@ -89,14 +89,14 @@ function steps(call: Call, dry: boolean): Step[] {
   const page = join(settings.data, 'status.html')
   const key = call.env[keyVariable]
   // What follows a fetch by itself has a step of its own here.
-  const apart = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
-  const fetched = answerOf(apart, fetchCommand, {}, ({ points_added, requests, version }) => {
+  const withoutFeatures = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
+  const fetched = answerOf(withoutFeatures, fetchCommand, {}, ({ points_added, requests, version }) => {
     return `${several(points_added, 'point')} added with ${several(requests, 'request')}, version ${version}`
   })
   const planned = answerOf(call, { ...planCommand, answer: answerPlan }, {}, ({ requests, credits, points }) => {
     return `would send ${several(requests, 'request')} for ${several(credits, 'credit')}, about ${several(points, 'point')}`
   })
-  const synced = answerOf(apart, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
+  const synced = answerOf(withoutFeatures, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
     return `${several(events, 'event')}: ${formatCount(opened)} opened, ${formatCount(updated)} updated, ${formatCount(closed)} closed`
   })
   const computed = answerOf(call, featuresCommand, {}, ({ features }) => summed(features))

@@ -92,12 +92,12 @@ function madeUp({ metrics, registry }: Settings): boolean | null {
   return own.every((loopback) => loopback === first) ? first : null
 }
 
-const shown = 10
+const mostShown = 10
 
 /** What was lost and observed again, for people. */
 export function againLines(again: readonly ObservedAgain[]): string[] {
-  const more = again.length - shown
-  const lines = again.slice(0, shown).map((one) => `again     ${againInWords(one)}`)
+  const more = again.length - mostShown
+  const lines = again.slice(0, mostShown).map((one) => `again     ${againInWords(one)}`)
   return more > 0 ? [...lines, `          and ${formatCount(more)} more months: see --json`] : lines
 }
 

@@ -48,13 +48,13 @@ export const importCommand = answering({
     'Without a file, imports all `sources:` of the catalogues that pitlake.yaml names; --as picks one. How a series was mapped\nis kept in the lake: the next import needs no more than the file and --as. All of the files is taken, or nothing where a\nrow cannot be used. The same again changes nothing, a changed value is a violation (exit 4), what a file lacks stays.\nDeclared features that are due are computed afterwards.',
   answer: async (call) => {
     const { args, options, settings, catalogue, cwd, stderr } = call
-    const given = { root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }
+    const importInput = { root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }
     if (options.guess) {
       const { guessed } = await import('../../sources/user-files/guess.ts')
-      const text = await guessed(given)
+      const text = await guessed(importInput)
       return { document: { mapping: text }, words: () => text }
     }
-    const done = await importOwn(given, askingWorld(call, 'import'))
+    const done = await importOwn(importInput, askingWorld(call, 'import'))
     for (const { summary } of done) for (const note of summary.notes) stderr(`note: ${summary.name}: ${note}\n`)
     return await withFeatures(call, (version) => {
       const summaries = done.map(({ summary }) => ({ ...summary, version }))

@@ -84,9 +84,9 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const { settings, catalogue, options, stderr } = call
   const { maxRequests: most, offline, gaps: gapsOnly, requests, verbose } = options
   const selections = await selectionsOf(call)
-  const wanted = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
+  const planInput = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
   const world = offline ? null : { ...besideWorld(call), ...lakeWorld(call, 'plan') }
-  const { plan, unmapped, metadata } = await preparePlan(wanted, world)
+  const { plan, unmapped, metadata } = await preparePlan(planInput, world)
   const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
   if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')

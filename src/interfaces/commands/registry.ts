@@ -32,7 +32,7 @@ export const registrySnapshotCommand = answering({
   options: jobOptions,
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
-  answer: async (call) => await asked(call, 'snapshot', registrySnapshot),
+  answer: async (call) => await runJob(call, 'snapshot', registrySnapshot),
 })
 
 export const registrySyncCommand = answering({
@@ -44,7 +44,7 @@ export const registrySyncCommand = answering({
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
   answer: async (call) => {
     spareHeap()
-    return await asked(call, 'sync', registrySync)
+    return await runJob(call, 'sync', registrySync)
   },
 })
 
@@ -64,7 +64,7 @@ export const registryStatusCommand = answering({
 /** What only a job is told. */
 const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
-async function asked(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
+async function runJob(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
   const { options, settings, catalogue } = call
   const { acceptShrink, maxRequests = null, providerMoved } = options
   const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }

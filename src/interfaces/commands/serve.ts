@@ -85,7 +85,7 @@ const readers = 512
 
 /** Has what is asked at a path answered, after a look at the views, or refused in words. */
 function showing(path: string, answers: Answers, look: () => Promise<void>): Routes[string] {
-  return async ({ method, query, headers, body, client, program, gone }) => {
+  return async ({ method, query, headers, body, client, program, closed: gone }) => {
     try {
       await look()
       const { accept, 'content-type': type } = headers

@@ -61,8 +61,8 @@ export const statusCommand = answering({
     }
     const { data } = settings
     using ledger = await Ledger.openToRead(data)
-    const asked = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
-    const full = file === undefined ? asked : { ...asked, arrivals: true, page: resolve(cwd, file) }
+    const factsInput = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
+    const full = file === undefined ? factsInput : { ...factsInput, arrivals: true, page: resolve(cwd, file) }
     const judged = await readStanding(ledger, full)
     if (file !== undefined) {
       const path = resolve(cwd, file)
@@ -74,7 +74,8 @@ export const statusCommand = answering({
       const remedy = `pitlake status --html ${path}`
       await rememberPage(data, { name: `the facts of the status page ${path}`, file: path, remedy })
     }
-    if (metrics !== undefined) await putOut(resolve(cwd, metrics), metricsText(judged, asked.now), data, '--metrics')
+    if (metrics !== undefined)
+      await putOut(resolve(cwd, metrics), metricsText(judged, factsInput.now), data, '--metrics')
     if (file !== undefined) stderr(`page written to ${file}\n`)
     const { lines, code } = checks ? check(judged.standing) : { lines: null, code: 0 }
     const words = () => (lines === null ? statusInWords(judged.standing, data) : `${lines.join('\n')}\n`)
@@ -111,7 +112,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
   const states = (['covered', 'empty', 'unsupported', 'failed', 'not_requested'] as const).map(
     (state) => `${formatCount(windows[state])} ${state.replace('_', ' ')}`,
   )
-  const asked = `${formatCount(requests.total)}, ${several(requests.credits, 'credit')}`
+  const requestsText = `${formatCount(requests.total)}, ${several(requests.credits, 'credit')}`
   const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
   const lines = labelled([
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
@@ -134,7 +135,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
     ],
-    ['requests', `${asked}; last 24 h ${formatCount(requests.day)}, ${several(requests.day_credits, 'credit')}`],
+    ['requests', `${requestsText}; last 24 h ${formatCount(requests.day)}, ${several(requests.day_credits, 'credit')}`],
     ['rate', `busiest minute ${formatCount(requests.busiest_minute)} of ${formatCount(requests.per_minute)} allowed`],
     ['registry', registryLine(standing)],
     ['stored', `${brief(standing.points)} points, ${stored}`],

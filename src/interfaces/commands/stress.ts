@@ -67,13 +67,13 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
     await openedLake(call)
     using ledger = await Ledger.openToRead(data)
-    const seen: ReadLags = async (metrics) => await seenLags(ledger, catalogue, metrics)
+    const readLags: ReadLags = async (metrics) => await seenLags(ledger, catalogue, metrics)
     const onRun = (done: number) => showLive(call, `${done} runs`)
-    const asked: StressInput = { figure, lags, latencies, within, ts, labels, seen, onRun }
-    const given = readGivenQuery(call, file)
+    const stressInput: StressInput = { figure, lags, latencies, within, ts, labels, seen: readLags, onRun }
+    const query = readGivenQuery(call, file)
     const done = await (out === undefined
-      ? stress(await openSource(call, ledger, given), asked, { folder: data, ...withinTime(call) })
-      : stampOutcome(call, given, resolve(cwd, out), asked)
+      ? stress(await openSource(call, ledger, query), stressInput, { folder: data, ...withinTime(call) })
+      : stampOutcome(call, query, resolve(cwd, out), stressInput)
     ).finally(() => showLive(call, ''))
     if (plot !== undefined) await putOut(resolve(cwd, plot), stressPicture(done, file), data, '--plot')
     return {
@@ -143,8 +143,8 @@ function timeOf(flag: string, text: string, beside = ''): number {
 
 /** Outcome as text: the verdict, each run with a bar of its statistic, and the effect of each metric alone. */
 function outcomeText({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
-  const said = stressWords[verdict]
-  const head = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
+  const words = stressWords[verdict]
+  const head = [`${file}: ${words}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
   const parts = [head.map((line) => `${line}\n`).join('')]
   if (figure === null || verdict === 'leak') return parts.join('')
   const judged = runs.filter(({ kind }) => kind !== 'version')

@@ -62,8 +62,8 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
     const { data } = settings
     requireLake(data)
     if (options.head !== undefined) return await headVerified(call)
-    const { all, budget: given, report, maxRequests = null } = options
-    if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
+    const { all, budget: budget, report, maxRequests = null } = options
+    if (all && budget !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const { scope, names } = wantedOf(call)
     // Said before anything is asked, not after it was paid for.
     if (report !== undefined) outFile(resolve(cwd, report), data, '--report').discard()
@@ -71,13 +71,13 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
     stderr('reading every file of the lake\n')
     const common = { settings, catalogue, providerMoved: false }
     const world = askingWorld(call, 'verify')
-    const within = (usual: number): number | null => (all ? null : (given ?? usual))
+    const within = (usual: number): number | null => (all ? null : (budget ?? usual))
     const points = await verify(
       { ...common, now: instantNow(call), scope, budget: within(usualBudget), maxRequests },
       { ...world, onEvent, detailedLog: isVerbose(call), onDamage: toldAtOnce(call) },
     ).finally(end)
-    const left = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
-    const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: left }
+    const requestsLeft = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
+    const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: requestsLeft }
     const summary =
       names === undefined || points.stopped_by !== null || isUnreadable(points)
         ? points
@@ -147,7 +147,7 @@ export function namesOf(named: readonly string[], known: readonly string[]): rea
   throw usage('--resources', { expected: known.join(', '), got: unknown, next: hint(unknown, known) })
 }
 
-const shown = 10
+const mostShown = 10
 
 /** What a person sees on the terminal, at most 80 columns. */
 export function toldOf(summary: VerifySummary): string {
@@ -155,7 +155,7 @@ export function toldOf(summary: VerifySummary): string {
   const { incidents, acknowledged, points_added: added } = summary
   const sound = damage.length === 0 ? 'all sound' : `${damage.length} findings`
   const lists = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []]
-  const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
+  const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - mostShown), 0)
   const lines = [
     ...labels([
       ['files', `${formatCount(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
@@ -193,7 +193,7 @@ function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>,
 
 /** The first of a list, each below an empty line. */
 function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): string[] {
-  return list.slice(0, shown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
+  return list.slice(0, mostShown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
 }
 
 function labels(rows: readonly LabelledRow[]): string[] {
@@ -266,7 +266,7 @@ function seriesName({ metric, asset, interval, currency, exchange, network }: Di
 /** The report that a person can send to the provider: Markdown, no key in it. */
 export function reportOf(summary: VerifySummary): string {
   const { run, version, provider, differences, damage, failures, windows, results, registry } = summary
-  const found = differences.length + failures.length + damage.length + (registry?.findings.length ?? 0)
+  const findingCount = differences.length + failures.length + damage.length + (registry?.findings.length ?? 0)
   const failed = failures.map(({ series, since, until, reason }) => `- \`${series}\`, ${since} to ${until}: ${reason}`)
   const damages = damage.map(({ path, found, remedy }) => `- \`${path}\`: ${found}; ${remedy}`)
   const lines = [
@@ -284,7 +284,7 @@ export function reportOf(summary: VerifySummary): string {
     ...(registry === null ? [] : registrySections(registry)),
     ...(failed.length > 0 ? ['## Windows without a usable answer', '', ...failed, ''] : []),
     ...(damages.length > 0 ? ['## Damage in this lake (not for the provider)', '', ...damages] : []),
-    ...(found === 0 ? ['Nothing differs.'] : []),
+    ...(findingCount === 0 ? ['Nothing differs.'] : []),
   ]
   return `${lines.join('\n').trimEnd()}\n`
 }

@@ -144,17 +144,17 @@ function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[])
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
-export function scripted(one: UpstreamDifference): object {
-  const { id, kind, acknowledged_at, why } = one
+export function scripted(difference: UpstreamDifference): object {
+  const { id, kind, acknowledged_at, why } = difference
   const acknowledged = acknowledged_at === null ? null : formatMillis(acknowledged_at)
-  const found_at = formatMillis(one.found_at)
-  const status = statusOf(one)
-  if ('record' in one) {
-    const { resource, record, detail, held: stored, offered, settled } = one
+  const found_at = formatMillis(difference.found_at)
+  const status = statusOf(difference)
+  if ('record' in difference) {
+    const { resource, record, detail, held: stored, offered, settled } = difference
     const about = { resource, record, detail, found_at, settled, status }
     return { id, ...noSeries, t: null, kind, stored, offered, acknowledged, why, ...about }
   }
-  const { series, t, stored, offered, reverted_at, incident } = one
+  const { series, t, stored, offered, reverted_at, incident } = difference
   const about = {
     stored,
     offered,
@@ -166,7 +166,7 @@ export function scripted(one: UpstreamDifference): object {
   }
   if (incident === null) return { id, ...readableSeries(series), t: formatInstant(t), kind, ...about }
   const { series: among, ...facts } = incident
-  const day = dayOf(one.found_at)
+  const day = dayOf(difference.found_at)
   return { id, ...noSeries, t: null, kind, ...about, incident: { ...facts, day, series: among.length } }
 }
 
@@ -174,20 +174,21 @@ const noSeries = { metric: null, asset: null, interval: null, currency: null, ex
 
 const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'status']
 
-function line(one: UpstreamDifference): (string | null)[] {
-  const { id, kind, why } = one
-  const status = statusOf(one)
-  const found = dayOf(one.found_at)
-  const at = one.acknowledged_at ?? ('reverted_at' in one ? one.reverted_at : null) ?? one.found_at
+function line(difference: UpstreamDifference): (string | null)[] {
+  const { id, kind, why } = difference
+  const status = statusOf(difference)
+  const foundOn = dayOf(difference.found_at)
+  const at =
+    difference.acknowledged_at ?? ('reverted_at' in difference ? difference.reverted_at : null) ?? difference.found_at
   const state = `${status} ${status === 'open' ? 'since ' : ''}${dayOf(at)}${why === null ? '' : `: ${why}`}`
-  if ('record' in one) {
-    const { resource, record, detail } = one
-    return [id, kind, `${resource} ${record}`, found, null, detail, status === 'settled' ? status : state]
+  if ('record' in difference) {
+    const { resource, record, detail } = difference
+    return [id, kind, `${resource} ${record}`, foundOn, null, detail, status === 'settled' ? status : state]
   }
-  const { series, t, stored, offered, incident } = one
+  const { series, t, stored, offered, incident } = difference
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
   const where = `${formatCount(among.length)} series of ${several(endpoints.length, 'endpoint')}`
   const left = open === points || open === 0 ? '' : `, ${formatCount(open)} still`
-  return [id, kind, where, found, null, `${counted(counts)}${left}`, state]
+  return [id, kind, where, foundOn, null, `${counted(counts)}${left}`, state]
 }

@@ -55,8 +55,8 @@ spread over the day. docs/how-to/fetch-and-schedule.md has the rest.`,
     if (door !== null) stderr(`listening at ${door.url}\n`)
     const tell = (kind: 'features' | 'hook') => (words: string) => log({ kind, at: instantNow(call), words })
     const features = catalogue.features.size === 0 ? null : followingFeatures(call, tell('features'))
-    const own = { settings, catalogue, selections, watches, features, publish: publisher(call, options.publish) }
-    const jobs = jobsOn(own, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
+    const jobsInput = { settings, catalogue, selections, watches, features, publish: publisher(call, options.publish) }
+    const jobs = jobsOn(jobsInput, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
     const { credits, weekStart } = settings.metrics
     const text = (event: WatchNews): string => (options.json ? JSON.stringify(plainly(event)) : lineOf(event))
     const log = (event: WatchNews): void => stdout(redact(`${text(event)}\n`, givenKeys(env)))
@@ -73,7 +73,7 @@ spread over the day. docs/how-to/fetch-and-schedule.md has the rest.`,
 
 /** Returns resources whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
 function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
-  let seen = version
+  let lastVersion = version
   let looked = Number.NEGATIVE_INFINITY
   const look = (): void => {
     looked = world.now()
@@ -82,8 +82,8 @@ function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
   const log = (event: WatchEvent): void => {
     world.log(event)
     const isTurn = event.kind === 'metrics' || event.kind === 'registry'
-    if (event.kind !== 'ended' && !(isTurn && event.version > seen)) return
-    if (isTurn) seen = event.version
+    if (event.kind !== 'ended' && !(isTurn && event.version > lastVersion)) return
+    if (isTurn) lastVersion = event.version
     look()
     hooks.done({ event: plainly(event) })
   }

@@ -115,10 +115,10 @@ export class Desk {
     // One after the other, so that a new version is opened once for all who ask.
     const opened = await this.#opening(async () => this.#hiding(async () => await this.#newest()))
     let engine: Engine | undefined
-    let gone = false
+    let isGone = false
     const leave = (): void => {
-      if (gone) return
-      gone = true
+      if (isGone) return
+      isGone = true
       engine?.close()
       release(opened)
     }
@@ -135,7 +135,7 @@ export class Desk {
   /** Does work when it is the client's turn; a client that goes away cancels it. */
   async turn<T>(asker: Asker, work: (run: RunDeps) => Promise<T>): Promise<T> {
     const { begun, sleep } = this.#deps
-    const { gone } = asker
+    const { closed: gone } = asker
     return await this.#turns.take(asker, async () => {
       begun(gone)
       return await work({ folder: this.means.folder, door: 'fields', mark: this.#mark, signal: gone, sleep })

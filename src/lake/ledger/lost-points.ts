@@ -68,7 +68,7 @@ interface LostMonth extends Pick<Forgotten, 'month' | 'since' | 'until' | 'point
 
 /** What these series lost and did not get again, by id; only series that lost something. */
 export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost> {
-  const found = new Map<string, Lost>()
+  const lostBySeries = new Map<string, Lost>()
   const rows = index.statement(
     `SELECT f.* FROM forgotten f JOIN series s ON s.n = f.series
      WHERE s.id = ? AND regained_version IS NULL ORDER BY month, added_version`,
@@ -77,9 +77,9 @@ export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost
     const lost = rows.all(id).map(forgottenOf)
     if (lost.length === 0) continue
     const last = Math.max(...lost.map(({ added_version }) => added_version))
-    found.set(id, { months: byMonth(lost), ...knownThen(index, id, last), recorded: recordedOf(index, id) })
+    lostBySeries.set(id, { months: byMonth(lost), ...knownThen(index, id, last), recorded: recordedOf(index, id) })
   }
-  return found
+  return lostBySeries
 }
 
 /** What went in several steps of one month comes again together. */

@@ -172,7 +172,7 @@ export class Engine {
   async ask<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
     const statements = await this.#connection.extractStatements(sql)
     if (statements.count !== 1) throw new RangeError(`one SELECT was to be asked, not ${statements.count} statements`)
-    const begun = await this.#begin('BEGIN TRANSACTION READ ONLY')
+    const beganTransaction = await this.#begin('BEGIN TRANSACTION READ ONLY')
     try {
       const statement = await statements.prepare(0)
       try {
@@ -185,7 +185,7 @@ export class Engine {
         statement.destroySync()
       }
     } finally {
-      if (begun) await this.#rollback()
+      if (beganTransaction) await this.#rollback()
     }
   }
 

@@ -179,19 +179,19 @@ async function mendIndex(
 }
 
 async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
-  const gone = async (): Promise<DamagedFile[]> =>
+  const findMissing = async (): Promise<DamagedFile[]> =>
     (await checkFiles(ledger, input.thorough)).damaged.filter(({ damage }) => isGone(damage))
   const done: string[] = []
   /** Why files of the registry could not be made again, by path. */
   let beyond: ReadonlyMap<string, string> = new Map()
   if (input.repair) {
-    const lost = await gone()
+    const lost = await findMissing()
     done.push(...(await mendMarker(ledger, deps)))
     const rebuilt = await rebuildRegistry(ledger, lost, deps.resources, deps)
     beyond = rebuilt.beyond
     done.push(...rebuilt.done, ...(await restoreMerged(ledger, lost, deps)))
   }
-  const forgotten = input.forgetLost ? await forgetLost(ledger, await gone(), deps) : null
+  const forgotten = input.forgetLost ? await forgetLost(ledger, await findMissing(), deps) : null
   if (input.forgetLost)
     done.push(...(await forgetStamps(ledger, input.thorough, deps)), ...(await forgetHeads(ledger, deps)))
   if (input.repair)
@@ -273,9 +273,9 @@ function onePerWay(damages: readonly Damage[]): Damage[] {
   return [...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values()]
 }
 
-async function look(input: DoctorInput, deps: DoctorDeps, known?: LakeJudgement): Promise<Diagnosis> {
+async function look(input: DoctorInput, deps: DoctorDeps, judgement?: LakeJudgement): Promise<Diagnosis> {
   const { data: root, thorough } = input
-  const judged = known ?? (await judgeLake(root))
+  const judged = judgement ?? (await judgeLake(root))
   const findings = [...judged.findings]
   let files: FilesHealth = { damaged: [], files: 0, bytes: 0 }
   const writable = isWritable(root)

@@ -170,15 +170,15 @@ type JobWorld = (command: string) => Omit<AskingDeps & RewriteDeps & BesideDeps,
 export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
   const { settings, catalogue, selections, watches } = input
   const root = settings.data
-  const own = watches.metrics ? selections : []
+  const metricSelections = watches.metrics ? selections : []
   const hinted = hintsOf({ settings, catalogue }, world)
-  let seen: LakeNow | null = null
+  let lastSeen: LakeNow | null = null
   const common = { settings, catalogue, maxRequests: null, providerMoved: false, gapsOnly: false } as const
   return {
     look: async (dayBegin) => {
-      seen = await lakeNow(root, catalogue, own, dayBegin, seen)
+      lastSeen = await lakeNow(root, catalogue, metricSelections, dayBegin, lastSeen)
       const featuresDue = (await input.features?.due()) ?? false
-      return { ...seen, watchesRegistry: watches.registry, featuresDue }
+      return { ...lastSeen, watchesRegistry: watches.registry, featuresDue }
     },
     lags: async (wanted) => {
       const arrived = await lagsNow(root, catalogue, wanted)
@@ -211,19 +211,19 @@ function hintsOf(
   provider: Pick<JobsInput, 'settings' | 'catalogue'>,
   world: JobWorld,
 ): (wanted: readonly Wanted[]) => Promise<ReadonlyMap<string, LagStatistics>> {
-  let known: ReadonlyMap<string, LagStatistics> = new Map()
+  let knownLags: ReadonlyMap<string, LagStatistics> = new Map()
   let askedAt = Number.NEGATIVE_INFINITY
-  return async (wanted) => {
+  return async (wantedSeries) => {
     const deps = world('watch')
-    if (wanted.length === 0 || Math.abs(deps.now() - askedAt) < day * 1000) return known
+    if (wantedSeries.length === 0 || Math.abs(deps.now() - askedAt) < day * 1000) return knownLags
     askedAt = deps.now()
     try {
-      known = await askLagStats(provider, wanted, deps)
+      knownLags = await askLagStats(provider, wantedSeries, deps)
     } catch (error) {
       // Nobody waits for a hint; what stands in the way of asking stands in the way of fetching, too.
       if (!(error instanceof LakeError)) throw error
     }
-    return known
+    return knownLags
   }
 }
 
@@ -238,7 +238,8 @@ function withHints(
     const ofInterval = series.interval === null ? undefined : statistics?.byInterval.get(series.interval)
     const told = ofInterval ?? statistics?.overall ?? undefined
     const key = `${endpoint.path} ${series.interval}`
-    if (told !== undefined) merged.set(key, { ...(seen.get(key) ?? { observations: 0, lag: null }), told })
+    if (told !== undefined)
+      merged.set(key, { ...(seen.get(key) ?? { observations: 0, lag: null }), reportedLags: told })
   }
   return merged
 }

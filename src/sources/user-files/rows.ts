@@ -67,45 +67,45 @@ export interface ImportedRows extends Reading {
  */
 export async function readRows(
   engine: Engine,
-  files: OwnFiles,
+  ownFiles: OwnFiles,
   mapping: SourceMapping,
   weekStart: Weekday,
   [knownInterval, ...others]: readonly Interval[] = [],
 ): Promise<ImportedRows> {
-  const reading = { given: files, mapping }
+  const reading = { given: ownFiles, mapping }
   const { readings, keys, constants, notes, used } = readingsOf(reading)
-  await files.load?.(used)
+  await ownFiles.load?.(used)
   const takenColumns = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
   // What has no column of its own is only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
   const source =
     also.length === 0
-      ? files.relation
-      : `${files.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
+      ? ownFiles.relation
+      : `${ownFiles.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
   const order = [...keys, 'mark'].join(', ')
   let typed: Word[] = []
   try {
-    typed = files.format === 'parquet' ? await enumKeys(engine, readings, source) : []
+    typed = ownFiles.format === 'parquet' ? await enumKeys(engine, readings, source) : []
     const columns = typed.map((word) => `CAST(${word} AS own_${word}) AS ${word}`)
     const rows = `(SELECT ${takenColumns.join(',\n  ')} FROM ${source})`
     const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
     await engine.run(statement('rows', { replaced, rows, order }))
   } catch (error) {
-    throw (await faultOf(engine, reading)) ?? unreadableFile(files.files[0]?.path ?? 'the SELECT', error)
+    throw (await faultOf(engine, reading)) ?? unreadableFile(ownFiles.files[0]?.path ?? 'the SELECT', error)
   }
-  await refuseGrown(files.files)
+  await refuseGrown(ownFiles.files)
   const same = keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`)
   const within = ['true', ...same].join(' AND ')
   const [lying] = await numbered<Spacing>(engine, statement('spacing', { within }))
   const { rows = 0, least = null } = lying ?? {}
-  if (rows === 0 && files.format !== 'table')
-    throw usage(files.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
+  if (rows === 0 && ownFiles.format !== 'table')
+    throw usage(ownFiles.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
   const doubled = lying?.doubled ? await countAgain(engine, reading) : 0
   const usual = least === null && others.length === 0 ? knownInterval : undefined
   const interval = mapping.interval ?? usual ?? (await intervalOf(engine, least))
   await refuseOffGrid(engine, reading, interval, weekStart)
   const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
-  return { given: files, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
+  return { given: ownFiles, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
 
 /** From so many names on they are no longer numbered. */

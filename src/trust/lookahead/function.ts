@@ -78,7 +78,7 @@ export async function proveFunction(
     hands: [],
     fill,
     within,
-    asked: () => [...questions],
+    askedQueries: () => [...questions],
   }
   const none = {
     proved: false,

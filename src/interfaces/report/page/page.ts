@@ -248,7 +248,7 @@ function notesSection({ silent }: StatusPage): Html {
 }
 
 /** The style sheet, or the only script: a cursor over the map of months, without which the page says everything, too. */
-function own(ending: '.css' | '.js'): string {
+function readAsset(ending: '.css' | '.js'): string {
   return textsIn(new URL('browser/', import.meta.url), ending)
     .map(([, text]) => text)
     .join('')
@@ -263,7 +263,7 @@ const trusted = (markup: string): Html => ({ markup })
  */
 export function statusPage(page: StatusPage): string {
   const { standing } = page
-  const script = own('.js')
+  const script = readAsset('.js')
   const title = `${standing.trust === 'yes' ? '' : '! '}pitlake ${standing.provider ?? ''} version ${standing.version}`
   const digest = createHash('sha256').update(script).digest('base64')
   const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${digest}'; img-src data:; base-uri 'none'; form-action 'none'`
@@ -277,7 +277,7 @@ export function statusPage(page: StatusPage): string {
 <meta name="${versionMeta}" content="${String(standing.version)}">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<style>${trusted(own('.css'))}</style>
+<style>${trusted(readAsset('.css'))}</style>
 </head>
 <body>
 <main>

@@ -86,10 +86,10 @@ function area(
   return `${there.join('')}${back.join('')}z`
 }
 
-const shown = 60
+const mostShown = 60
 
 function asTable(steps: readonly UniverseStep[]): Html {
-  const rows = steps.slice(-shown).toReversed()
+  const rows = steps.slice(-mostShown).toReversed()
   return html`<details><summary>${several(rows.length, 'change')} as a table</summary><div class="scroll" tabindex="0"><table><thead><tr><th scope="col">at</th><th scope="col" class="n">active</th><th scope="col" class="n">retired</th><th scope="col" class="n">+ created</th><th scope="col" class="n">retired</th><th scope="col" class="n">− removed</th></tr></thead><tbody>
 ${rows.map(
   (
