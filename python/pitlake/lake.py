@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
-import json
 import os
 import re
 import sys
 import tempfile
 import threading
 import weakref
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, O
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
-LAYOUT = 6
+LAYOUT = 7
 """The layout of the lakes that this package reads."""
 
 REMAKE = "made by an unreleased version of pitlake: make it anew in an empty folder (`pitlake fetch --data FOLDER`)"
@@ -122,7 +123,7 @@ class Seat:
 class Lake:
     """A lake that is open for reading.
 
-    It stands at one version and in one state of knowledge, so an answer does not change between cells while jobs write.
+    It keeps one version and one state of knowledge, so an answer does not change between cells while jobs write.
     `pitlake vacuum` keeps the files of that version until you close or refresh the lake, or until its process ends. A
     `with` statement closes the lake.
 
@@ -191,10 +192,10 @@ class Lake:
     def refresh(self) -> int:
         """Moves the lake to its newest version.
 
-        Answers from before stay as they are.
+        Earlier answers do not change.
 
         Returns:
-            The version at which the lake now stands.
+            The new version.
 
         >>> lake.refresh()
         1
@@ -306,8 +307,8 @@ class Lake:
         Each cell is the latest value that was knowable at `ts`. Your own columns come back next to them, in your order.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metrics: Paths of metrics, or a dict `{column: metric}` that names the columns. `path#/pointer` selects one component
                 of object values.
             interval: Interval of the metrics. Default: `"24h"`.
@@ -322,7 +323,7 @@ class Lake:
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
-            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
             follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
 
@@ -361,8 +362,8 @@ class Lake:
         """Looks up one metric, with its timestamps, as known at each decision time.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metric: Path of the metric.
             interval: Interval of the metric. Default: `"24h"`.
             currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
@@ -373,7 +374,7 @@ class Lake:
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
-            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
             follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
 
@@ -395,8 +396,8 @@ class Lake:
         """Looks up the last `n` points of a metric as known at each decision time.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metric: Path of the metric.
             interval: Interval of the metric. Default: `"24h"`.
             n: Number of points for each decision, 1 or more.
@@ -408,7 +409,7 @@ class Lake:
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
-            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
             follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
 
@@ -832,7 +833,7 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         as_of: Answers contain only what was knowable by then.
         observed_as_of: Answers contain only what this lake had stored by then.
         backfill: `"rule"` lets the availability rule date backfilled points. Default: `"strict"`.
-        registry_backfill: True lets the earliest known registry state stand in for the time before it.
+        registry_backfill: True lets the earliest known registry state also answer for the time before it.
         set: Further session variables by name.
         threads: Number of threads of DuckDB. Default: one for each core.
         memory: Memory limit of DuckDB, such as `"1GB"`. Default: DuckDB's.
@@ -881,11 +882,13 @@ def _database_of(folder: Path) -> Path:
 def _layout_of(folder: Path) -> int | None:
     """The layout that the newest entry of the journal tells; None where there is none that can be read."""
     try:
-        names = sorted(name for name in os.listdir(folder / "journal") if re.fullmatch(r"\d{10,15}(\.checkpoint\.jsonl|\.json)", name))
-        with (folder / "journal" / names[-1]).open(encoding="utf8") as file:
-            found = json.loads(file.readline() if names[-1].endswith("l") else file.read()).get("schema_version")
-        return found if isinstance(found, int) else None
-    except (OSError, ValueError, IndexError, AttributeError):
+        names = sorted(name for name in os.listdir(folder / "journal") if re.fullmatch(r"\d{10,15}(\.checkpoint\.jsonl|\.json(\.gz)?)", name))
+        newest = folder / "journal" / names[-1]
+        # Only the beginning is read: a damaged entry may decompress to more than the memory takes.
+        with gzip.open(newest) if newest.suffix == ".gz" else newest.open("rb") as file:
+            found = re.search(rb'"schema_version": ?(\d+)', file.read(1000))
+        return int(found[1]) if found else None
+    except (OSError, EOFError, zlib.error, IndexError):
         return None
 
 
