@@ -248,12 +248,12 @@ function standsAt(form: Uint8Array, bytes: Uint8Array, start: number, limit: num
 
 /** Every place of these bytes that spells a key in whatever form, sorted, none over another. */
 function matchesIn(patterns: Wanted, bytes: Buffer): Match[] {
-  const found = search(patterns, bytes, bytes.length)
+  const hits = search(patterns, bytes, bytes.length)
   for (const range of escapedRanges(bytes, patterns.alphabet, patterns.longest))
-    for (const view of viewsOf(bytes, range)) found.push(...searchView(patterns, view))
-  found.sort((a, b) => a.start - b.start || b.end - a.end)
+    for (const view of viewsOf(bytes, range)) hits.push(...searchView(patterns, view))
+  hits.sort((a, b) => a.start - b.start || b.end - a.end)
   const matches: Match[] = []
-  for (const match of found) {
+  for (const match of hits) {
     const last = matches.at(-1)
     if (last === undefined || match.start >= last.end) matches.push(match)
     else if (match.end > last.end) matches[matches.length - 1] = { ...last, end: match.end }

@@ -340,16 +340,19 @@ async function importAsked(call: Typed<typeof importOptions>, settings: Settings
   const { all, path = null, maxRequests, json } = options
   const before = await checkedCatalogue(knownFiles(file), settings)
   const catalogue = endingAtOnce(() => applySettings(before, settings))
-  const found = await listNewEndpoints({ settings, catalogue, all, path, mostPaths: maxRequests }, besideWorld(call))
-  const rows = found.taken.map(({ row }) => importedRow(row))
+  const newEndpoints = await listNewEndpoints(
+    { settings, catalogue, all, path, mostPaths: maxRequests },
+    besideWorld(call),
+  )
+  const rows = newEndpoints.taken.map(({ row }) => importedRow(row))
   const from = "the provider's metadata"
   if (rows.length > 0) await writeEndpoints(file, { rows, from, data: settings.data })
   const isNamed = settings.catalogs.includes(file.target)
   const written = rows.length > 0 ? file.name : null
-  const { listed, known, skipped, requests, left, stopped } = found
-  const takenPaths = found.taken.map(({ row, tier }) => ({ path: row.path, tier }))
+  const { listed, known, skipped, requests, left, stopped } = newEndpoints
+  const takenPaths = newEndpoints.taken.map(({ row, tier }) => ({ path: row.path, tier }))
   const document = { listed, known, added: rows.length, skipped, file: written, requests, taken: takenPaths, left }
-  stdout(json ? documentText(document) : importInWords(found, { written, isNamed }))
+  stdout(json ? documentText(document) : importInWords(newEndpoints, { written, isNamed }))
   if (stopped === null) return
   const next = `${stopped.next}, with --add`
   throw new LakeError('stopped', { subject: 'the provider was not asked to the end', got: stopped.reason, next })

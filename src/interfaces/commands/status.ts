@@ -53,10 +53,10 @@ With --check, exit 0 means trusted and fresh, 4 integrity, 6 stale or something 
 pitlake.yaml or by options, which win. docs/how-to/monitor.md describes them.
 
 Example: pitlake status --check --max-late 2h`,
-  answer: async (given) => {
-    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = given.options
-    const settings = { ...given.settings, check: checkOf(maxLate, limits, given.settings.check) }
-    const call = { ...given, settings }
+  answer: async (statusCall) => {
+    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = statusCall.options
+    const settings = { ...statusCall.settings, check: checkOf(maxLate, limits, statusCall.settings.check) }
+    const call = { ...statusCall, settings }
     const { catalogue, cwd, stderr } = call
     if (address !== undefined) {
       const beside = Object.entries({ check: checks, html: file, metrics, json: 'json' in limits && limits.json })

@@ -64,7 +64,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     const { data } = settings
     requireLake(data)
     if (options.head !== undefined) return await headVerified(call)
-    const { all, budget: budget, report, maxRequests = null } = options
+    const { all, budget, report, maxRequests = null } = options
     if (all && budget !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const { scope, names } = wantedOf(call)
     // Said before anything is asked, not after it was paid for.

@@ -89,7 +89,7 @@ interface WorkerState<Question, Answer> {
 export class Answerer<Question, Answer> implements AsyncDisposable {
   readonly #limit: TurnLimit
   readonly #deps: AnswererDeps<Question, Answer>
-  #kept: WorkerState<Question, Answer> | undefined
+  #state: WorkerState<Question, Answer> | undefined
   /** Until when questions are asked alone. */
   #alone: Promise<unknown> = Promise.resolve()
   #ended: Promise<void> = Promise.resolve()
@@ -105,7 +105,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
 
   /** What a process says of itself once it can answer. */
   async ready(): Promise<unknown> {
-    const opened = await this.#held().opened.promise
+    const opened = await this.#workerState().opened.promise
     if ('answer' in opened) return opened.answer
     throw 'refused' in opened ? opened.refused : new LakeError('unexpected', { subject: opened.lost.why })
   }
@@ -132,7 +132,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   /** Ends the process; who still waits is refused. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
-    if (this.#kept !== undefined) this.#lose(this.#kept, { why: 'the program was stopped', byItself: false })
+    if (this.#state !== undefined) this.#lose(this.#state, { why: 'the program was stopped', byItself: false })
     await this.#ended
   }
 
@@ -140,7 +140,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     for (;;) {
       const alone = this.#alone
       await alone
-      await this.#held().opened.promise
+      await this.#workerState().opened.promise
       if (alone === this.#alone) return await this.#send(question, gone)
     }
   }
@@ -152,7 +152,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   }
 
   async #send(question: Question, closed: AbortSignal): Promise<Outcome<Answer>> {
-    const state = this.#held()
+    const state = this.#workerState()
     const opened = await state.opened.promise
     // Whoever started it is told in whole why it did not open; who asks is not.
     if ('refused' in opened) return { refused: unopenedLake(opened.refused) }
@@ -173,9 +173,9 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     return outcome
   }
 
-  #held(): WorkerState<Question, Answer> {
-    this.#kept ??= this.#started()
-    return this.#kept
+  #workerState(): WorkerState<Question, Answer> {
+    this.#state ??= this.#started()
+    return this.#state
   }
 
   #started(): WorkerState<Question, Answer> {
@@ -258,10 +258,10 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     state.process.kill()
     state.opened.resolve({ lost, begun: true, suspect: false })
     // One that was stopped is kept, so that none begins after it; after one that never answered the next question tries.
-    if (this.#kept === state && !this.#stopped) this.#kept = undefined
+    if (this.#state === state && !this.#stopped) this.#state = undefined
     if (state.ready && !this.#stopped) {
       this.#deps.note(`${lost.why}; another process goes on`)
-      this.#held()
+      this.#workerState()
     }
     const asked = [...state.asked.values()]
     const idle = asked.every(({ begun }) => !begun)

@@ -227,7 +227,7 @@ export class Engine {
 
   async *#chunks(
     result: DuckDBResult,
-    own: boolean,
+    isOwned: boolean,
     sql: string,
     parameters: Parameters | undefined,
     most: number,
@@ -249,12 +249,12 @@ export class Engine {
       }
       ended = !this.#interrupted && (await this.#holds())
     } finally {
-      if (own && !this.#closed) await (ended ? this.run('COMMIT') : this.#rollback())
+      if (isOwned && !this.#closed) await (ended ? this.run('COMMIT') : this.#rollback())
     }
     if (ended) return
     if (this.#interrupted) throw new Error('INTERRUPT Error: Interrupted!')
     // Once more, for its words alone.
-    if (own) await this.run(`EXPLAIN ANALYZE ${sql}`, parameters)
+    if (isOwned) await this.run(`EXPLAIN ANALYZE ${sql}`, parameters)
     throw new Error('the query failed before its last row')
   }
 

@@ -117,8 +117,8 @@ export interface MendedArchive {
  */
 export async function mendArchive(rewriting: Rewriting, mending: Mending): Promise<MendedArchive> {
   const { ledger } = rewriting
-  const held = archivedState(ledger)
-  if (held.before <= mending.ticket.committed_at) return { add: [], remove: [], state: {} }
+  const archivedNow = archivedState(ledger)
+  if (archivedNow.before <= mending.ticket.committed_at) return { add: [], remove: [], state: {} }
   const add: StagedFile[] = []
   const remove: string[] = []
   for (const table of archived)
@@ -128,7 +128,7 @@ export async function mendArchive(rewriting: Rewriting, mending: Mending): Promi
       remove.push(file.path)
       if (mended !== null) add.push(mended)
     }
-  return { add, remove, state: toState({ ...held, before: (mending.before ?? 0) + 1 }) }
+  return { add, remove, state: toState({ ...archivedNow, before: (mending.before ?? 0) + 1 }) }
 }
 
 /** Windows and days of these names are told by others than this machine's clock. */

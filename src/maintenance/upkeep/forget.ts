@@ -117,7 +117,7 @@ async function lostOf(
     keptPartition === undefined
       ? new Map<string, Remnant>()
       : await islands(engine, interval, partitionSql(ledger.root, keptPartition))
-  const own = [...heldSeries(ledger).values()].filter(
+  const partitionSeries = [...heldSeries(ledger).values()].filter(
     (series) => series.metric === metric && storedInterval(series) === interval,
   )
   const source =
@@ -128,9 +128,9 @@ async function lostOf(
   )
   const coverage = heldCoverage(
     ledger,
-    own.map((series) => series.id),
+    partitionSeries.map((series) => series.id),
   )
-  return own.flatMap((series): LossWithMonths[] => {
+  return partitionSeries.flatMap((series): LossWithMonths[] => {
     const there = remaining.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
     const points = series.points - there.points
     if (points <= 0) return []
@@ -211,14 +211,14 @@ function forgottenOf({ series, windows, months }: LossWithMonths, storedSeries: 
   const names = counted ? [...lostMonths.keys()] : monthsOf(windows)
   return names.map((month) => {
     const begin = parseInstant(`${month}-01`) ?? 0
-    const whole = { since: begin, until: step(begin, '1month', 1) }
-    const parts = intersect([whole], windows)
+    const monthWindow = { since: begin, until: step(begin, '1month', 1) }
+    const parts = intersect([monthWindow], windows)
     const { points = null, digest = null } = lostMonths.get(month) ?? {}
     return {
       series,
       month,
-      since: parts[0]?.since ?? whole.since,
-      until: parts.at(-1)?.until ?? whole.until,
+      since: parts[0]?.since ?? monthWindow.since,
+      until: parts.at(-1)?.until ?? monthWindow.until,
       points,
       digest,
     }

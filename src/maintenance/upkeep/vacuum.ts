@@ -284,7 +284,7 @@ function countOf(ledger: Ledger, table: Archived, before: Micros): number {
 
 async function draftOf(archiving: ArchiveRun): Promise<Draft> {
   const { ledger, run, before } = archiving
-  const held = archivedState(ledger)
+  const archivedNow = archivedState(ledger)
   const add: StagedFile[] = []
   for (const table of archived) add.push(...(await filesOf(archiving, table)))
   const cost = ledger
@@ -294,8 +294,8 @@ async function draftOf(archiving: ArchiveRun): Promise<Draft> {
     .get()
   const state = {
     before,
-    requests: held.requests + Number(cost?.['n'] ?? 0),
-    credits: held.credits + Number(cost?.['c'] ?? 0),
+    requests: archivedNow.requests + Number(cost?.['n'] ?? 0),
+    credits: archivedNow.credits + Number(cost?.['c'] ?? 0),
   }
   return { job: 'archive', run, provider: providerOf(ledger), add, state: toState(state) }
 }

@@ -210,7 +210,11 @@ async function compare(
   const { paths, assets, since, until } = input.scope
   const harmed = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
   const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget], deps.nowMicros())
-  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: new Set(partitionsOf(harmed).keys()) })
+  const chosen = chooseWindows(ledger, {
+    ...input,
+    begun: round.beganAt,
+    damaged: new Set(partitionsOf(harmed).keys()),
+  })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(metricsRun, chosen.plan, round)
   await findings.readArchive(ledger)

@@ -56,8 +56,8 @@ export async function lakeNow(
   using ledger = isBegun(root) ? await Ledger.openToRead(root) : null
   const { version, digest } = ledger?.head() ?? { version: 0, digest: null }
   const same = earlier?.version === version && earlier.digest === digest ? earlier : null
-  const wanted = same?.wanted ?? expandNamed(catalogue, await withListedAssets(selections, ledger), ledger)
-  const nothing = { version, digest, wanted, registryPolled: null, viewsVersion: 0, spentToday: 0 }
+  const wantedSeries = same?.wanted ?? expandNamed(catalogue, await withListedAssets(selections, ledger), ledger)
+  const nothing = { version, digest, wanted: wantedSeries, registryPolled: null, viewsVersion: 0, spentToday: 0 }
   if (ledger === null) return { ...nothing, held: new Map<string, Held>() }
   const { feed_at } = registryFacts(ledger)
   const registryPolled = feed_at === null ? null : (parseInstant(feed_at) ?? null)
@@ -228,18 +228,18 @@ function hintsOf(
 }
 
 function withHints(
-  seen: ReadonlyMap<string, Learnt>,
+  previous: ReadonlyMap<string, Learnt>,
   unsure: readonly Wanted[],
   hints: ReadonlyMap<string, LagStatistics>,
 ) {
-  const merged = new Map(seen)
+  const merged = new Map(previous)
   for (const { endpoint, series } of unsure) {
     const statistics = hints.get(endpoint.path)
     const ofInterval = series.interval === null ? undefined : statistics?.byInterval.get(series.interval)
     const told = ofInterval ?? statistics?.overall ?? undefined
     const key = `${endpoint.path} ${series.interval}`
     if (told !== undefined)
-      merged.set(key, { ...(seen.get(key) ?? { observations: 0, lag: null }), reportedLags: told })
+      merged.set(key, { ...(previous.get(key) ?? { observations: 0, lag: null }), reportedLags: told })
   }
   return merged
 }

@@ -37,7 +37,7 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
     await batches.check()
     const told = await askWindow(asking, ask, before !== undefined)
     if (told.length > 0) to.onSettled(ask)
-    const { resolvedWindows: resolvedWindows } = asking.state
+    const { resolvedWindows } = asking.state
     const own = told.filter(({ cut }) => cut === undefined).map((one) => one.ask.settles)
     resolvedWindows.set(ask.series.id, [...(resolvedWindows.get(ask.series.id) ?? []), ...own])
     await batches.take(await lexed(to.during, before?.doubted ? eitherOf(before.doubted, told) : told))

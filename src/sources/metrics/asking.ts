@@ -260,12 +260,12 @@ function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
  * A 400 is about the whole series only once a short recent window was refused, too; a long window of a series that is
  * answered is halved, the newer half first, and what lies before a short refused part counts as refused with it.
  */
-async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise<Answered[]> {
+async function afterRefusal(asking: Asking, reply: Reply, providerWords: string): Promise<Answered[]> {
   const { ask, depth } = reply
   const { state } = asking
   const { id } = ask.series
   const { at, weekStart } = askedOf(asking, reply)
-  const seriesRefusal: RefusedAsk = { scope: 'series', words: refusalWords('refused', said) }
+  const seriesRefusal: RefusedAsk = { scope: 'series', words: refusalWords('refused', providerWords) }
   const parts: Answered[] = []
   if (!state.answering.has(id)) {
     if (asking.purpose.name === 'verify' || (isShort(ask) && isRecentWindow(ask, at)))
@@ -277,7 +277,7 @@ async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise
   }
   const two = isSmall(ask) || depth >= mostHalvings ? null : halve(ask)
   if (two === null) {
-    const words = refusalWords('range', said)
+    const words = refusalWords('range', providerWords)
     state.refusedBefore.set(id, { until: ask.window?.until ?? 0, words })
     return [...parts, refusedPart(asking, reply, { scope: 'range', words })]
   }

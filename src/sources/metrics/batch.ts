@@ -47,7 +47,7 @@ interface Judging {
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
 export function judge(
   ledger: Ledger,
-  { fresh, noted, statuses: statuses }: BatchDifferences,
+  { fresh, noted, statuses }: BatchDifferences,
   { recorded, at, intervalOf }: Judging,
 ) {
   const about = [...Map.groupBy(statuses, ({ standing }) => standing)]

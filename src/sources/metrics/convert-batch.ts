@@ -51,7 +51,7 @@ export interface BatchDifferences {
 export function differingIn(
   ledger: Ledger,
   standing: ReadonlyMap<string, readonly Standing[]>,
-  { violations, statuses: statuses }: Pick<ConvertResult, 'violations' | 'statuses'>,
+  { violations, statuses }: Pick<ConvertResult, 'violations' | 'statuses'>,
 ): BatchDifferences {
   const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
   const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
@@ -59,7 +59,7 @@ export function differingIn(
   return {
     fresh,
     noted,
-    statuses: statuses,
+    statuses,
   }
 }
 
@@ -198,10 +198,10 @@ export type PartToConvert = Omit<ConvertPart, 'existing' | 'out'>
 export async function convertBeside(
   { ledger, spool, engine, run, ticket }: ConversionDeps,
   parts: readonly PartToConvert[],
-  begun: readonly PartName[],
+  startedParts: readonly PartName[],
   how: Pick<ConversionContext, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
 ): Promise<StagedConversion> {
-  const held = holding(liveFiles(ledger, { table: 'points' }), begun)
+  const held = holding(liveFiles(ledger, { table: 'points' }), startedParts)
   const own = partitionsOf(held.filter((file) => !isRecent(file)))
   const whole = parts.map((part, p): ConvertPart => {
     const files = own.get(`${part.metric} ${part.interval}`)?.files ?? []

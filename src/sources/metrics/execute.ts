@@ -196,7 +196,7 @@ function unasked(
 ): Answered[] {
   const at = Math.floor(deps.now() / 1000)
   const { weekStart } = input.settings.metrics
-  return blocked.map(({ series, endpoint, interval, window, reason, recorded: recorded }, i) => {
+  return blocked.map(({ series, endpoint, interval, window, reason, recorded }, i) => {
     const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
     const { state, asked_at, request } = recorded ?? { state: 'unsupported', asked_at: at, request: `${id}-b${i}` }
     const rows = settleWhole(ask, state, reason, { at, request: '', weekStart })

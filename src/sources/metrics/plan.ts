@@ -166,20 +166,20 @@ export function plan(
     const metadata = standingOf(seriesMetadata, stored?.answers ?? [], requestKind, (at) =>
       floor(at, interval, limits.weekStart),
     )
-    const wanted = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
-    const doubtful = doubtfulOf(line, range, wanted.length > 0)
-    if (unmapped !== null && wanted.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
-    if (wanted.length + doubtful.length === 0) continue
+    const missingParts = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
+    const doubtful = doubtfulOf(line, range, missingParts.length > 0)
+    if (unmapped !== null && missingParts.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
+    if (missingParts.length + doubtful.length === 0) continue
     const block = (parts: readonly Window[], reason: string, recorded: RecordedStanding | null): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, recorded })))
     const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
     if (unmapped !== null || why !== null) {
-      block(wanted, unmapped ?? why?.reason ?? '', why)
+      block(missingParts, unmapped ?? why?.reason ?? '', why)
       continue
     }
-    const early = intersect(wanted, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
+    const early = intersect(missingParts, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
     block(early, beforeStart, { state: 'empty', asked_at: metadata.at, request: null })
-    const missing = union([...minus(wanted, early), ...doubtful])
+    const missing = union([...minus(missingParts, early), ...doubtful])
     if (missing.length === 0) continue
     windows += missing.length
     const own = requestsFor(line, missing)

@@ -104,7 +104,7 @@ export async function preparePlan(
 /** Plans for an empty lake, by what an earlier plan has learnt of the provider. */
 export async function planWith(
   input: PlanInput,
-  { storedMetadata: storedMetadata, provider }: Pick<PreparedPlan, 'storedMetadata' | 'provider'>,
+  { storedMetadata, provider }: Pick<PreparedPlan, 'storedMetadata' | 'provider'>,
 ): Promise<Plan> {
   return await planOn(input, null, storedMetadata, provider)
 }
@@ -244,20 +244,20 @@ export function notAsked(
   ledger: Ledger,
   asks: readonly Ask[],
   answered: ReadonlyMap<string, readonly Window[]>,
-  asked: AskedAt,
+  request: AskedAt,
 ): { readonly ask: Ask; readonly coverage: readonly CoverageRow[] }[] {
   const bySeries = Map.groupBy(asks, ({ series }) => series.id)
   const storedCoverage = heldCoverage(ledger, [...bySeries.keys()])
-  return [...bySeries].flatMap(([id, own]) => {
-    const [first] = own
+  return [...bySeries].flatMap(([id, seriesAsks]) => {
+    const [first] = seriesAsks
     if (first === undefined) return []
     const rows = storedCoverage.get(id) ?? []
     const told = rows.filter(({ state }) => state === 'not requested')
     const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not requested')])
-    const coverage = minus(union(own.map(({ settles }) => settles)), known).flatMap((settles) => {
+    const coverage = minus(union(seriesAsks.map(({ settles }) => settles)), known).flatMap((settles) => {
       const since = told.filter((row) => row.since < settles.until && row.until > settles.since)
-      const at = since.reduce((least, row) => Math.min(least, row.asked_at), asked.at)
-      const due = settleWhole({ ...first, settles }, 'not requested', null, asked)
+      const at = since.reduce((least, row) => Math.min(least, row.asked_at), request.at)
+      const due = settleWhole({ ...first, settles }, 'not requested', null, request)
       return due.map((row) => ({ ...row, asked_at: at, request: null }))
     })
     return coverage.length === 0 ? [] : [{ ask: first, coverage }]

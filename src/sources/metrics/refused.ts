@@ -82,15 +82,15 @@ export function refusalOf(path: string, series: Known | undefined, paths: Refuse
   const shared = wasHeld(series) ? undefined : paths.fresh.get(path)
   const seriesRefusal = series === undefined ? null : standingRefusal(series.answers)
   // Told before it had points: nothing that an alarm may rest upon.
-  const told =
+  const refusal =
     shared ??
     (seriesRefusal !== null && (series?.points ?? 0) > 0 && seriesRefusal.since === null ? null : seriesRefusal)
-  if (told === null) return { refusal: null, suspect: false, isShared: false }
+  if (refusal === null) return { refusal: null, suspect: false, isShared: false }
   // What is refused to those that have points is refused to all.
-  const newest = told.scope === 'path' ? paths.held.get(path) : undefined
-  const asked_at = Math.max(told.asked_at, newest?.asked_at ?? told.asked_at)
-  if (!isTriedAgain({ ...told, asked_at }, now)) return { refusal: told, suspect: false, isShared: false }
-  const suspect = told.scope === 'path'
-  const isOfAll = shared !== undefined || newest !== undefined || !isGone(told.words)
+  const newest = refusal.scope === 'path' ? paths.held.get(path) : undefined
+  const asked_at = Math.max(refusal.asked_at, newest?.asked_at ?? refusal.asked_at)
+  if (!isTriedAgain({ ...refusal, asked_at }, now)) return { refusal, suspect: false, isShared: false }
+  const suspect = refusal.scope === 'path'
+  const isOfAll = shared !== undefined || newest !== undefined || !isGone(refusal.words)
   return { refusal: null, suspect, isShared: suspect && isOfAll }
 }

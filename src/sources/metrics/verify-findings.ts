@@ -191,18 +191,18 @@ export class Findings {
   /** Series whose windows the provider refused. */
   readonly #refused = new Set<string>()
   readonly #unused = new Map<string, string>()
-  readonly #asked = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
+  readonly #requests = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
   /** Requests by series whose rows stand in files of the lake. */
   #archived = new Map<string, EarlierRequest[]>()
 
-  readonly add = ({ violations, verified, unused, answersWithBody: answersWithBody }: Compared): void => {
+  readonly add = ({ violations, verified, unused, answersWithBody }: Compared): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
     this.#verified.push(...verified.filter(isCompared))
     for (const { series, result } of verified) if (result === 'refused') this.#refused.add(series)
     for (const [series, reason] of unused) this.#unused.set(series, reason)
     const needed = new Set(violations.map(({ request }) => request))
     for (const { request, body } of answersWithBody)
-      if (needed.has(request.id)) this.#asked.set(request.id, { request, provider: body.requestId })
+      if (needed.has(request.id)) this.#requests.set(request.id, { request, provider: body.requestId })
   }
 
   /** Reads what stands in files of the lake of the requests of series that differ: `differences` is to name one of them. */
@@ -259,7 +259,7 @@ export class Findings {
     const before = new Map<string, EarlierRequest[]>()
     return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
-      const sent = this.#asked.get(request ?? '')
+      const sent = this.#requests.get(request ?? '')
       const requests = before.get(series) ?? earlierRequests(ledger, series, this.#archived.get(series) ?? [])
       before.set(series, requests)
       return {

@@ -112,9 +112,9 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
   let some = false
   for (const series of heldSeries(ledger).values()) {
     if (paths?.includes(series.metric) === false || assets?.some((test) => test(series.asset)) === false) continue
-    const own = catalogue.endpoints.get(series.metric)
+    const catalogued = catalogue.endpoints.get(series.metric)
     // Nobody is asked for own data: their files are compared by an import.
-    if (own && isOwn(own)) continue
+    if (catalogued && isOwn(catalogued)) continue
     const windows = windowsOf(ledger, series, coverage.get(series.id) ?? [], choice)
     if (windows.length === 0) continue
     some = true

@@ -149,7 +149,7 @@ const noStoredPoints =
 function storedPointsSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
   const meets = ({ from, to }: PointRange, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
-  const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
+  const parts = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
     const range = rangeOf(bodies, loaded)
     const { metric, interval } = part
     return part.existing.filter((file) => meets(range, file)).map(({ path }) => ({ path, metric, interval }))
@@ -158,13 +158,13 @@ function storedPointsSql(good: readonly Good[], loaded: Loaded, revised: boolean
   const recent = (good[0]?.part.recent.existing ?? [])
     .filter((file) => meets(range, file))
     .map(({ path }) => ({ path, metric: null, interval: null }))
-  if (own.length === 0 && recent.length === 0) return noStoredPoints
+  if (parts.length === 0 && recent.length === 0) return noStoredPoints
   const limits = [
     ...(Number.isFinite(range.from) ? [`e.t >= make_timestamptz(${range.from * 1_000_000}::BIGINT)`] : []),
     ...(Number.isFinite(range.to) ? [`e.t <= make_timestamptz(${range.to * 1_000_000}::BIGINT)`] : []),
   ]
   return statement('stored_points', {
-    source: namedSql([...own, ...recent], pointColumns),
+    source: namedSql([...parts, ...recent], pointColumns),
     computed: computedSql('e'),
     available: revised ? ', epoch_us(e.available_at) AS available' : '',
     range: limits.length === 0 ? 'true' : limits.join(' AND '),

@@ -79,13 +79,13 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   ])
   const { files, recent } = await writeFresh(session, job, ordered, { ...loaded, ...compared })
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
-  const { contradictions, vanished: vanished, statuses: statuses, regained, lacking, latePoints } = compared
+  const { contradictions, vanished, statuses, regained, lacking, latePoints } = compared
   return {
     files,
     recent,
     bodies: bodyResults(ordered, { ...loaded, ...compared, holes }),
     violations: contradictions.map((found) => violation(found, ordered)),
-    statuses: statuses,
+    statuses,
     findings: [...findings, ...vanished.map((lacking) => goneFrom(lacking, ordered))],
     regained,
     lacking,

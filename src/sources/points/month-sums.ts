@@ -81,15 +81,15 @@ export async function monthsIn(
   find: (key: string) => string | undefined,
   only = 'true',
 ): Promise<Map<string, ReadonlyMap<string, MonthSum>>> {
-  const found = new Map<string, ReadonlyMap<string, MonthSum>>()
+  const monthsBySeries = new Map<string, ReadonlyMap<string, MonthSum>>()
   const points = files.filter(({ table }) => table === 'points')
-  if (points.length === 0) return found
+  if (points.length === 0) return monthsBySeries
   const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
   // A file stands in the order of its series.
   const inOrder = new Set(points.map(({ metric, interval }) => `${metric} ${interval}`)).size === points.length
   for (const { months, ...one } of await monthSums(engine, `(FROM ${named} WHERE ${only})`, inOrder)) {
     const id = find(seriesKey(one.metric, one.interval, one))
-    if (id !== undefined) found.set(id, months)
+    if (id !== undefined) monthsBySeries.set(id, months)
   }
-  return found
+  return monthsBySeries
 }

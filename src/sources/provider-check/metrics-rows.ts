@@ -235,11 +235,11 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
 }
 
 /** What the headers of answers say of the rate against what is configured. */
-export function rateHolds(heard: readonly HeardAnswer[], perMinute: number): Assessment {
-  if (heard.length === 0) return unknown('nothing was answered')
-  const limits = heard.flatMap(({ headers, at }) => readLimits(headers, at * 1000).limit ?? [])
+export function rateHolds(heardAnswers: readonly HeardAnswer[], perMinute: number): Assessment {
+  if (heardAnswers.length === 0) return unknown('nothing was answered')
+  const limits = heardAnswers.flatMap(({ headers, at }) => readLimits(headers, at * 1000).limit ?? [])
   if (limits.length > 0) return holds(`headers say ${limits[0]} in their window, which is kept`)
-  const odd = Object.entries(heard[0]?.headers ?? {}).filter(([name]) =>
+  const odd = Object.entries(heardAnswers[0]?.headers ?? {}).filter(([name]) =>
     /limit|quota|remaining|throttle|allowed/.test(name),
   )
   if (odd.length === 0) return unknown(`no header tells; ${perMinute} a minute are asked`)
@@ -255,8 +255,8 @@ export function rateHolds(heard: readonly HeardAnswer[], perMinute: number): Ass
 }
 
 /** How the reset of a limit is spelt, and whether it can be read. */
-export function resetHolds(heard: readonly HeardAnswer[]): Assessment {
-  for (const { headers, at } of heard) {
+export function resetHolds(heardAnswers: readonly HeardAnswer[]): Assessment {
+  for (const { headers, at } of heardAnswers) {
     const found = Object.entries(headers).find(([name]) => /limit.*reset|^retry-after$/.test(name))
     const { resetMs, retryAfterMs } = readLimits(headers, at * 1000)
     const wait = resetMs ?? retryAfterMs

@@ -179,7 +179,7 @@ async function keysOf(
   ask: (keys: QueryKeys) => Promise<HeardAnswer | null>,
   startingKeys: QueryKeys,
   window: Window,
-  { requestsLeft: requestsLeft }: Listener,
+  { requestsLeft }: Listener,
 ): Promise<KeyTrial> {
   const tried = new Set([spelling(startingKeys)])
   const first = await ask(startingKeys)

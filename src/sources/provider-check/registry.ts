@@ -107,7 +107,7 @@ interface RegistryStanding {
 /** The answers of the registry; null for each that was not requested. */
 interface RegistryAnswers {
   /** The date of the lake's last snapshot; null without one. */
-  readonly held: string | null
+  readonly storedCursor: string | null
   readonly list: HeardAnswer | null
   /** The same list, requested by its entity tag. */
   readonly again: HeardAnswer | null
@@ -166,7 +166,7 @@ async function standingOf(root: string, url: string, sandbox: string | null): Pr
 }
 
 async function conversation(
-  { base, hear, ended, requestsLeft: requestsLeft }: Listener,
+  { base, hear, ended, requestsLeft }: Listener,
   resources: Resources,
   pageLimit: number,
   standing: (sandbox: string | null) => Promise<RegistryStanding>,
@@ -192,7 +192,7 @@ async function conversation(
     changes.outcome.code !== 'invalid_cursor'
   // The same page without a limit, where the provider refuses one.
   const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
-  return { held, list, again, snapshot, changes, unlimited, ended: ended() }
+  return { storedCursor: held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
 function cursorOf(snapshot: HeardAnswer | null, resources: Resources): string | null {
@@ -289,7 +289,10 @@ function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): H
 
 type Body = Readonly<Record<string, unknown>>
 
-function withSnapshot({ snapshot, held, resources }: RegistrySeen, judge: (read: Snapshot, body: Body) => Assessment) {
+function withSnapshot(
+  { snapshot, storedCursor: held, resources }: RegistrySeen,
+  judge: (read: Snapshot, body: Body) => Assessment,
+) {
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)

@@ -65,7 +65,7 @@ export async function exploreProvider(
   const { asset } = input.catalogue.wire.probes
   const planInput = { ...input, gapsOnly: false, selections: [{ assets: [asset], paths: ['*'] }] }
   const prepared = await preparePlan(planInput, deps)
-  const { catalogue, storedMetadata: storedMetadata } = prepared
+  const { catalogue, storedMetadata } = prepared
   const endpoints = [...catalogue.endpoints.values()].filter((endpoint) => !isNameless(endpoint))
   const probes = probesOf(catalogue, endpoints, storedMetadata)
   announce(probes.length, probes.length * priceOf(settings.metrics.credits, asset))

@@ -159,15 +159,15 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
   const inside = new Map<string, Incoming>()
   const disagreeing: string[] = []
   // A product that embeds nothing waits for all deployments; the others need not be kept as values.
-  const whole: Met[] = []
+  const wholeRecords: Met[] = []
   for (const value of array) {
     const embeddedDeployments = isFields(value) ? value['deployments'] : undefined
     if (isFields(value) && embeddedDeployments === undefined) {
-      whole.push({ bare: value })
+      wholeRecords.push({ bare: value })
       continue
     }
     const read = readRecordText(product, value)
-    whole.push({ dressed: withHash(product, read) })
+    wholeRecords.push({ dressed: withHash(product, read) })
     let from = Math.max(0, read.text.indexOf('"deployments":['))
     for (const one of Array.isArray(embeddedDeployments) ? (embeddedDeployments as readonly Value[]) : []) {
       const twin = deploymentRecords?.get(isFields(one) && typeof one['id'] === 'string' ? one['id'] : '')
@@ -185,7 +185,7 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
     }
   }
   if (deploymentRecords || inside.size > 0) all.set('deployments', new Map([...(deploymentRecords ?? []), ...inside]))
-  all.set('products', dressAll(product, whole, all.get('deployments')))
+  all.set('products', dressAll(product, wholeRecords, all.get('deployments')))
   return disagreeing
 }
 

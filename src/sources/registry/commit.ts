@@ -63,12 +63,7 @@ export interface CommittedPoll extends PollOutcome {
 /** Folds a poll into steps of history that continue the stored ones. */
 async function foldPoll(
   context: Pick<PollContext, 'ledger' | 'withEngine' | 'resources'>,
-  {
-    poll,
-    lines,
-    wholeSource: wholeSource,
-    disagreeing,
-  }: Pick<FinishedPoll, 'poll' | 'lines' | 'wholeSource' | 'disagreeing'>,
+  { poll, lines, wholeSource, disagreeing }: Pick<FinishedPoll, 'poll' | 'lines' | 'wholeSource' | 'disagreeing'>,
 ): Promise<PollOutcome> {
   const { ledger, withEngine, resources } = context
   const names = wholeSource === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
@@ -125,7 +120,7 @@ async function draftPoll(
   { memory, change }: Pick<PollOutcome, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<{ readonly draft: Draft; readonly date: string | null }> {
-  const { poll, requests, passing, wholeSource: wholeSource, lines, cursor, epoch, as_of } = finished
+  const { poll, requests, passing, wholeSource, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
   const date = formatDate(ticket.committed_at / 1e6)
   const name = versioned(ticket.version, run)
@@ -225,7 +220,7 @@ interface DatedSources extends Pick<PollOutcome, 'memory' | 'change'> {
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */
 async function datedTables(
   { made, withEngine, state: { layers, last }, memory, change }: DatedSources,
-  { poll, as_of, wholeSource: wholeSource }: Pick<FinishedPoll, 'poll' | 'as_of' | 'wholeSource'>,
+  { poll, as_of, wholeSource }: Pick<FinishedPoll, 'poll' | 'as_of' | 'wholeSource'>,
 ): Promise<Record<string, Layers>> {
   const { lines, name: id } = made
   const next: Record<string, Layers> = {}

@@ -111,14 +111,14 @@ export async function readPages(
 ): Promise<ListReading | Stopped> {
   const records: Value[] = []
   const raws: RawBody[] = []
-  const begun = new Set<string>()
+  const beganWith = new Set<string>()
   let [last, idle] = ['', 0]
   let cursor: string | null = null
   let as_of: string | null = null
   let bytes = 0
-  for (let known = first; ; known = null) {
+  for (let firstPage = first; ; firstPage = null) {
     const ask = listAsk(resource.path, cursor, pageLimit, filters)
-    const got: Got<RegistryPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
+    const got: Got<RegistryPage> = firstPage ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
     if (got.kind === 'stopped') return got
     if (got.kind !== 'read') return stop('failed', `${resource.path}: ${got.words}`)
     raws.push(got.raw)
@@ -131,11 +131,11 @@ export async function readPages(
     idle = got.value.records.length === 0 ? idle + 1 : 0
     if (next === null || !got.value.hasMore || (idle === 0 && head === last))
       return { kind: 'pages' as const, records, raws, as_of, bytes }
-    if ((idle === 0 && begun.has(head)) || idle >= mostIdlePages)
+    if ((idle === 0 && beganWith.has(head)) || idle >= mostIdlePages)
       return stop('failed', `${resource.path}: pages without an end`)
     if (bytes > room.bytes || asking.now() > room.until) return stop('failed', `${resource.path}: too much for one run`)
     if (idle === 0) last = head
-    begun.add(head)
+    beganWith.add(head)
     cursor = next
   }
 }
@@ -304,15 +304,15 @@ export async function askRegistry<T>(
     const id = asking.nextId()
     const file = connection.spool.file(`${id}.json`)
     // A body that could not be read is wanted anew, not by its tag.
-    const held = again ? undefined : asking.storedAnswer(address)
-    const { outcome, row } = await connection.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
+    const stored = again ? undefined : asking.storedAnswer(address)
+    const { outcome, row } = await connection.ask({ id, url, file, etag: stored?.etag, parameters: registryParameters })
     asking.onOutcome(ask, outcome)
     requests.push(row)
-    const known = outcome.kind === 'not_modified' && held !== undefined
-    if (known && !held.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
-    if (outcome.kind !== 'body' && !known) return verdict(outcome)
-    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, isKnown: known }
-    const bytes = known && held.read ? await held.read() : await readBytes(file)
+    const isUnchanged = outcome.kind === 'not_modified' && stored !== undefined
+    if (isUnchanged && !stored.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
+    if (outcome.kind !== 'body' && !isUnchanged) return verdict(outcome)
+    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, isKnown: isUnchanged }
+    const bytes = isUnchanged && stored.read ? await stored.read() : await readBytes(file)
     const decoded = read(bytes)
     if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
     requests[requests.length - 1] = { ...row, outcome: 'poison', detail: `${decoded.reason}${requestIdWords(outcome)}` }

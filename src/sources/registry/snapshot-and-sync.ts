@@ -149,31 +149,31 @@ export function isUsable({ input }: RegistryRun, cursor: string): boolean {
 async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped | null> {
   const { ledger, withEngine, asking, input, connection, tally } = run
   const { resources } = input.catalogue
-  const whole = await readWhole(asking, resources, input.settings.registry.pageLimit)
-  if (whole.kind === 'stopped') return whole
-  if (whole.limited !== null)
+  const reading = await readWhole(asking, resources, input.settings.registry.pageLimit)
+  if (reading.kind === 'stopped') return reading
+  if (reading.limited !== null)
     run.tell({
       kind: 'note',
-      text: `the snapshot is refused (${whole.limited}): the lists were read instead`,
+      text: `the snapshot is refused (${reading.limited}): the lists were read instead`,
     })
   const state = registryState(ledger)
   const newEpoch = refused || (state.cursor !== null && !isUsable(run, state.cursor))
   const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
-  const records = input.acceptShrink ? withMissing(whole.records, resources) : whole.records
+  const records = input.acceptShrink ? withMissing(reading.records, resources) : reading.records
   const first = state.last === null
-  observeState(poll, { records, source: whole.source, first, inferred: newEpoch })
-  await holdBack(run, whole, poll, resources)
+  observeState(poll, { records, source: reading.source, first, inferred: newEpoch })
+  await holdBack(run, reading, poll, resources)
   using lines = new Lines(connection.spool)
   const storedCursor = newEpoch ? null : state.cursor
-  let cursor = storedCursor ?? whole.cursor
+  let cursor = storedCursor ?? reading.cursor
   let feed: FeedReading | null = null
-  if (whole.source === 'lists') {
-    feed = await readEvents(run, { poll, lines, cursor: whole.cursor })
+  if (reading.source === 'lists') {
+    feed = await readEvents(run, { poll, lines, cursor: reading.cursor })
     if (feed.stopped) return feed.stopped
     if (storedCursor === null) cursor = feed.cursor
   }
-  const { as_of, source, disagreeing } = whole
-  const raws = [...whole.raws, ...(feed?.raws ?? [])]
+  const { as_of, source, disagreeing } = reading
+  const raws = [...reading.raws, ...(feed?.raws ?? [])]
   const epoch = state.epoch + (newEpoch || first ? 1 : 0)
   const frame = { poll, lines, as_of, raws, cursor, epoch, wholeSource: source, disagreeing, passing: {} }
   const done = await commitPoll(contextOf(run, 'registry snapshot'), { ...takeRequests(run), ...frame })

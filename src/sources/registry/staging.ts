@@ -177,7 +177,7 @@ export interface FinishedPoll {
 }
 
 /** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
-const enough = 480 * mega
+const engineMemoryLimit = 480 * mega
 
 /** Lends an engine for one piece of work and closes it. */
 export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
@@ -188,7 +188,7 @@ export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
  */
 export function enginesOf(spool: Spool): WithEngine {
   return async (work) => {
-    const memoryLimit = engineMemory(1, Math.min(keptMemory(), enough))
+    const memoryLimit = engineMemory(1, Math.min(keptMemory(), engineMemoryLimit))
     using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), threads: 1, memoryLimit })
     return await work(engine)
   }
@@ -273,12 +273,12 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
 /** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
 export async function rawFiles(
   version: Pick<StagedVersion, 'ledger' | 'spool' | 'files' | 'date' | 'name'>,
-  { raws, wholeSource: wholeSource, tags }: Pick<FinishedPoll, 'raws' | 'wholeSource' | 'tags'>,
+  { raws, wholeSource, tags }: Pick<FinishedPoll, 'raws' | 'wholeSource' | 'tags'>,
   fresh: boolean,
 ): Promise<EntityTags> {
   const { ledger, files, name } = version
   const next: Record<string, EntityTags[string]> = { ...tags }
-  for (const { isKnown: isKnown, address } of raws) {
+  for (const { isKnown, address } of raws) {
     if (!isKnown) continue
     const held = tags[address]
     if (!held) throw new RangeError(`no body of ${address} is held`)
@@ -290,9 +290,9 @@ export async function rawFiles(
     const feed = received.filter(({ address }) => address.startsWith('/changes?'))
     if (fresh && feed.length > 0) files.push(await stageRaw(version, 'feed', name, feed))
   }
-  const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
-  if (wholeSource === 'snapshot' && !fresh && held) {
-    listAgain(version, 'raw', held.path)
+  const lastSnapshot = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
+  if (wholeSource === 'snapshot' && !fresh && lastSnapshot) {
+    listAgain(version, 'raw', lastSnapshot.path)
     return next
   }
   const others = received.filter(({ address }) => !address.startsWith('/changes'))

@@ -81,8 +81,8 @@ export async function readTexts(
 ): Promise<(resource: string, id: string) => HeldTexts | undefined> {
   const texts = new Map<string, Map<string, HeldTexts>>()
   for (const [resource, names] of Map.groupBy(wanted, (one) => one.resource)) {
-    const found = new Map<string, HeldTexts>()
-    texts.set(resource, found)
+    const textsById = new Map<string, HeldTexts>()
+    texts.set(resource, textsById)
     const sql = registryStatement('entity_records', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
@@ -90,7 +90,7 @@ export async function readTexts(
       ids: quote(JSON.stringify([...new Set(names.map(({ id }) => id))])),
     })
     await eachRow(engine, sql, (id, version, latest) => {
-      found.set(id as string, { version: version as string, latest: (latest ?? version) as string })
+      textsById.set(id as string, { version: version as string, latest: (latest ?? version) as string })
     })
   }
   return (resource, id) => texts.get(resource)?.get(id)

@@ -162,7 +162,7 @@ export async function compareCheck(comparing: Comparing, check: Check): Promise<
 
 async function compareRecord(comparing: Comparing, check: RecordCheck): Promise<CheckResult | Stopped> {
   const { asking, holding } = comparing
-  const answer = await askOwn(asking, check, { seen: holding.seen, check })
+  const answer = await askOwn(asking, check, { seen: holding.seenLists, check })
   if (answer.kind === 'stopped') return answer
   if (answer.value === 'unchanged') return comparedTo([], answer.etag)
   const shownRecord = { resource: check.resource, id: check.id, incoming: answer.value }
@@ -232,7 +232,7 @@ async function compareList(comparing: Comparing, check: ListCheck): Promise<Chec
   const { resource, filters } = check
   const names = Object.keys(filters).map((filter) => `${resource.name}?${filter}`)
   if (names.some((name) => comparing.ignored.has(name))) return untold
-  const answer = await askList(asking, check, holding.pageLimit, { seen: holding.seen, check })
+  const answer = await askList(asking, check, holding.pageLimit, { seen: holding.seenLists, check })
   if (answer.kind === 'stopped') return answer
   if (answer.kind === 'ignored') for (const name of names) comparing.ignored.add(name)
   if (answer.kind === 'refused' || answer.kind === 'ignored') return untold

@@ -44,7 +44,7 @@ export interface Seen {
 export interface Holding {
   readonly resources: readonly Resource[]
   readonly storedEntities: HeldEntities
-  readonly seen: ReadonlyMap<string, Seen>
+  readonly seenLists: ReadonlyMap<string, Seen>
   /** When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting. */
   readonly tried: ReadonlyMap<string, Micros>
   readonly pageLimit: number
@@ -102,7 +102,11 @@ export function chooseChecks(
 }
 
 /** Never requested or longest ago first; those of one age in an order that follows no id. */
-function byAge(checks: readonly Check[], { seen, tried }: Pick<Holding, 'seen' | 'tried'>, begun: Micros): Check[] {
+function byAge(
+  checks: readonly Check[],
+  { seenLists: seen, tried }: Pick<Holding, 'seenLists' | 'tried'>,
+  begun: Micros,
+): Check[] {
   const ages = checks.flatMap((check) => {
     const [found, asked] = [seen.get(check.address)?.at ?? 0, tried.get(check.address) ?? 0]
     // What contradicted at the very instant at which this round began was requested by the round before.
@@ -112,7 +116,7 @@ function byAge(checks: readonly Check[], { seen, tried }: Pick<Holding, 'seen' |
   return ages.toSorted((a, b) => a.at - b.at || (a.place < b.place ? -1 : 1)).map(({ check }) => check)
 }
 
-function recordChecks(resource: Resource, { storedEntities: storedEntities }: Holding): RecordCheck[] {
+function recordChecks(resource: Resource, { storedEntities }: Holding): RecordCheck[] {
   if (!resource.detail) return []
   return [...(storedEntities.get(resource.name)?.values() ?? [])].flatMap((entity): RecordCheck[] => {
     const { id } = entity
@@ -153,7 +157,7 @@ export function narrowestList(resource: Resource, id: string, holding: Holding):
 }
 
 /** What lists show: the list of deployments publishes verified ones only. */
-function listed({ name }: Resource, { storedEntities: storedEntities }: Holding): HeldEntity[] {
+function listed({ name }: Resource, { storedEntities }: Holding): HeldEntity[] {
   const open = [...(storedEntities.get(name)?.values() ?? [])].filter((entity) => entity.open)
   return name === 'deployments' ? open.filter(({ verified }) => verified) : open
 }

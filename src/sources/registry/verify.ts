@@ -158,7 +158,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
     const { budget, names } = input
     const round = roundOf(ledger, run.job, [names, budget], deps.nowMicros())
     const comparing = await comparingOf(run, input, () => budget !== null && connection.sent() >= budget)
-    const chosen = chooseChecks(comparing.holding, { budget, begun: round.begun })
+    const chosen = chooseChecks(comparing.holding, { budget, begun: round.beganAt })
     const course = newCourse(registryState(ledger).cursor ?? '')
     const plan = { ...round, checks: chosen.checks.length }
     connection.log.note('planned', plan)
@@ -241,7 +241,7 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent
     const held = await readHeld(ledger, engine, names, resources)
     const { pageLimit } = input.settings.registry
     const tried = new Map([...heldPassingFrom(ledger, triedKey)].map(([address, { at }]) => [address, at]))
-    const holding: Holding = { resources, storedEntities: held, seen: seenLists, tried, pageLimit }
+    const holding: Holding = { resources, storedEntities: held, seenLists, tried, pageLimit }
     const keys = await readKeys(ledger, engine)
     return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
   })

@@ -89,22 +89,22 @@ export async function takeRows(taking: Taking, read: (engine: Engine) => Promise
   const { run, deps, root, of } = taking
   await using spool = await openSpool(root, run.id, deps)
   using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
-  const given = await read(engine)
-  const portions = await portionsOf(engine, given.rows)
-  const row = withDimensions(given.row, portions)
+  const imported = await read(engine)
+  const portions = await portionsOf(engine, imported.rows)
+  const row = withDimensions(imported.row, portions)
   let done: DraftedImport | undefined
   const draft = async (ticket: Ticket): Promise<Draft | null> => {
     if (of !== undefined && ticket.version !== of + 1) return null
     const beside = { ledger: run.ledger, spool, engine, run: run.id, ticket }
     const { catalogue, path } = taking
-    const { rows, renewed = false } = given
+    const { rows, renewed = false } = imported
     const { job } = run
     const source = { job, catalogue, path, rows, row, renewed, during: deps.during }
     done = await draftImport(beside, source, portions)
     return done.draft
   }
   const version = await commit(run.ledger, draft, deps)
-  return { rows: given.rows, done, version }
+  return { rows: imported.rows, done, version }
 }
 
 /** What the lake keeps of it with the values of each dimension that there are. */
@@ -254,12 +254,12 @@ function bodiesOf(
 
 /** What the files tell of each series: all between their first and last row, but for what is missing there. */
 function coverageOf(
-  asked: readonly Body[],
+  requested: readonly Body[],
   bodies: readonly BodyResult[],
   { interval, mapping }: ImportedRows,
 ): CoverageRow[] {
   const results = new Map(bodies.map((body) => [body.request, body]))
-  return asked.flatMap(({ request, series, askedAt }) => {
+  return requested.flatMap(({ request, series, askedAt }) => {
     const { first = null, last = null, missing = [] } = results.get(request) ?? {}
     if (first === null || last === null) return []
     const row = { series: series.id, asked_at: askedAt, request: null, state: 'covered' as const }

@@ -132,7 +132,7 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
       return { rows: read, row: keptOf(mapping, read.interval, input, storedRow) }
     })
     if (!done) throw new RangeError('an import that nobody drafted')
-    const { storable: storable, doubled, lacking, late, violations, incidents } = done
+    const { storable, doubled, lacking, late, violations, incidents } = done
     const { points_added: pointsAdded, vintages_added } = version
     const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
     const tardy = `${several(late, 'row is late', 'rows are late')}: an earlier import lacked what is late, so it is known from this import on; to load history, give all of its files in the first import`
@@ -176,15 +176,15 @@ const rivals = [clocks, ['value', 'components']] as const
 /** The mapping that holds for these files: what is said now, over how the lake holds it already; what there is to say of it is noted. */
 function mapped(
   { name, whole }: Source,
-  given: OwnFiles & { mapping: SourceMapping },
+  source: OwnFiles & { mapping: SourceMapping },
   notes: string[],
   storedRow?: OwnRow,
 ) {
-  const { files, mapping: said } = given
+  const { files, mapping: sourceMapping } = source
   const before = storedRow?.mapping ?? {}
-  const dropped = rivals.filter((keys) => keys.some((key) => said[key] !== undefined)).flat()
-  const over = { ...before, ...Object.fromEntries(dropped.map((key) => [key, undefined])), ...said }
-  const mapping = checked(whole ? said : over)
+  const dropped = rivals.filter((keys) => keys.some((key) => sourceMapping[key] !== undefined)).flat()
+  const over = { ...before, ...Object.fromEntries(dropped.map((key) => [key, undefined])), ...sourceMapping }
+  const mapping = checked(whole ? sourceMapping : over)
   const fixed = ({ components, revisable = false }: SourceMapping): string => JSON.stringify([components, revisable])
   if (storedRow && fixed(mapping) !== fixed(before))
     throw usage(`--as ${name}`, {

@@ -284,11 +284,11 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
   const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
   const dependentNames = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
-  const one = (name: string): Sql =>
+  const rowSql = (name: string): Sql =>
     name === 'o' || name === 'extra'
       ? `canonical_json(coalesce(${name}, 'null'))`
       : `coalesce(CAST(${name} AS VARCHAR), '')`
-  const differs = dependentNames.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
+  const differs = dependentNames.map((name) => `count(DISTINCT ${rowSql(name)}) > 1`).join(' OR ')
   await engine.run(ofPoints('canonical_json'))
   const sql = statement('again', { once: once.join(', '), differs })
   const [found] = await numbered<Readonly<Record<string, string | number>>>(engine, sql)

@@ -336,13 +336,13 @@ async function judge(session: Engine, feature: KnownFeature, due: Due, run: RunD
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
 
 /** Computes and commits; undefined where the lake went on meanwhile. */
-async function commitValues(job: Job, known: KnownFeature, session: Engine, due: DueValues) {
-  const { kept, feature, at, path } = known
+async function commitValues(job: Job, knownFeature: KnownFeature, session: Engine, due: DueValues) {
+  const { kept, feature, at, path } = knownFeature
   const of = await versionOf(session)
   const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })
-  const without = await unrequestedBy(session, known.current, datedUserMetrics(job.run.ledger))
-  const number = numberOf(known)
-  const through = Math.max(due.to, known.current.through ?? due.to)
+  const without = await unrequestedBy(session, knownFeature.current, datedUserMetrics(job.run.ledger))
+  const number = numberOf(knownFeature)
+  const through = Math.max(due.to, knownFeature.current.through ?? due.to)
   const [value] = values
   const mapping = {
     ...Object.fromEntries(keys.map((key) => [key, key])),
@@ -363,7 +363,7 @@ async function commitValues(job: Job, known: KnownFeature, session: Engine, due:
     mapping,
     intervals: first(due.feature.grid, kept.intervals),
     networks: first(number, kept.networks),
-    versions: kept.versions.toSpliced(at, 1, { ...known.current, through, without }),
+    versions: kept.versions.toSpliced(at, 1, { ...knownFeature.current, through, without }),
   }
   const { done, version } = await takeRows({ ...job, path, of }, async (engine) => {
     const relation = 'feature_rows'

@@ -67,14 +67,14 @@ export async function valuesOf(
   await bringGrid(session, feature, to)
   const { columns } = await readFeatureQuery(session, sql, run)
   const values = valueColumns(columns.map(({ name }) => name))
-  const own = columns.flatMap(({ name, type }) => {
+  const featureColumns = columns.flatMap(({ name, type }) => {
     const key = keyOfColumn(name)
     if (key !== undefined) return [`CAST(${quoteName(name)} AS VARCHAR) AS ${key}`]
     return values.includes(name) ? [`${storedValueSql(quoteName(name), String(type))} AS ${quoteName(name)}`] : []
   })
   const at = 'CAST(ts AS TIMESTAMPTZ)'
   const knownSql = `make_timestamptz(epoch_us(${at}) + ${latency * 1e6})`
-  const rows = `SELECT ${own.join(', ')}, ${at} AS ts, ${knownSql} AS known FROM (${sql}\n) AS told`
+  const rows = `SELECT ${featureColumns.join(', ')}, ${at} AS ts, ${knownSql} AS known FROM (${sql}\n) AS told`
   const within = `epoch_us(ts) > ${step(from, feature.grid, -1) * 1e6} AND epoch_us(ts) <= ${to * 1e6}`
   const instants = `(${rows}) AS feature WHERE ${within}`
   const off = `NOT ${onGridSql('epoch_us(ts) // 1000000', feature.grid, weekStart)} OR epoch_us(ts) % 1000000 <> 0`

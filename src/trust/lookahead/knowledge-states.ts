@@ -85,7 +85,7 @@ async function keepMoments(
  */
 export async function chooseStates(
   session: Engine,
-  { count: all, polls, knownSql: known }: States,
+  { count: all, polls, knownSql }: States,
   count: number,
   order: 'even' | 'days',
 ): Promise<number[]> {
@@ -93,8 +93,8 @@ export async function chooseStates(
   // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get. Where points
   // without a value arrive; late ones; the middle of weeks and of months, and their last days; the registry's polls.
   const sources = [
-    [`SELECT available_at AS moment ${known} AND v IS NULL AND o IS NULL`, 0.1],
-    [lateArrivals(known), 0.06],
+    [`SELECT available_at AS moment ${knownSql} AND v IS NULL AND o IS NULL`, 0.1],
+    [lateArrivals(knownSql), 0.06],
     [`SELECT instant AS moment FROM ${states} WHERE isodow(instant) = 4 OR dayofmonth(instant) IN (15, 28)`, 0.06],
     [polls ?? '', 0.2],
   ] as const

@@ -52,14 +52,14 @@ const roundingReason =
  */
 export async function tryFutures(
   subject: Subject,
-  given: TrialInput,
+  trialInput: TrialInput,
   notes: readonly string[],
   { alone, isProved }: { readonly alone: boolean; readonly isProved: () => Promise<boolean> },
 ): Promise<TrialOutcome | 'unsteady'> {
   const { session } = subject
   await subject.fill('proof_full', wholeLake)
   const described = await columnsOf(session, 'proof_full')
-  const input = spellColumns(given, described)
+  const input = spellColumns(trialInput, described)
   const columns = described.map((column) => specOf(column, input))
   const problem = problemOfColumns(columns, input)
   if (problem !== undefined) return undecidedOutcome(problem, 0, notes)

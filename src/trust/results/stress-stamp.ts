@@ -89,13 +89,13 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
  * A pinned query with so many earlier versions to try: of those before this one, and before what the query sees at most, that
  * brought something (merges and redatings take files away), evenly among them, the last with them.
  */
-export function withVintages(ledger: Ledger, source: PinnedQuery, wanted: number): StressSource {
+export function withVintages(ledger: Ledger, source: PinnedQuery, vintageCount: number): StressSource {
   const { observed_as_of: observedAsOf } = source.variables
   const until = (typeof observedAsOf === 'string' ? parseMicros(observedAsOf) : undefined) ?? Infinity
   const told = heldVersions(ledger).filter(
     (one) => one.version < source.version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
   )
-  const count = Math.min(wanted, told.length)
+  const count = Math.min(vintageCount, told.length)
   const some = Array.from({ length: count }, (_, i) => told[Math.floor(((i + 1) * told.length) / count) - 1])
   const vintages = some.flatMap((one) =>
     one === undefined ? [] : [{ version: one.version, at: formatMicros(one.committed_at) }],

@@ -40,11 +40,11 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   const nodeFields = [step, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
   const key = JSON.stringify([word(node, 'expression_class'), nodeFields, inner])
   const type = expressionType(node)
-  const known = values.known.get(key)
+  const known = values.knownIds.get(key)
   const bound = boundIn(reading, node, inner)
   const text = expressionText(node, texts)
   const id = known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? instantIn(node) : undefined })
-  values.known.set(key, id)
+  values.knownIds.set(key, id)
   scope.facts.push(...factsOf(reading, node, id, inner, scope), ...calendarFacts(reading, node, id, inner))
   const below = ceilingOf(node)
   if (below) scope.facts.push([valueIn(reading, below, scope), id])

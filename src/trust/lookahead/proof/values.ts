@@ -34,12 +34,12 @@ export interface PlanValues {
   /** PlanValues by their id. */
   readonly list: Value[]
   /** Ids of expressions by their text: two equal expressions are one value. */
-  readonly known: Map<string, Id>
+  readonly knownIds: Map<string, Id>
 }
 
 /** Returns a list without values. */
 export function noValues(): PlanValues {
-  return { list: [] as Value[], known: new Map<string, Id>() }
+  return { list: [] as Value[], knownIds: new Map<string, Id>() }
 }
 
 /** A further value. */
