@@ -36,13 +36,13 @@ export const headFlags = {
 /** Compares the lake with a head, and begins a new log where that is asked for. */
 export async function headVerified(call: Call<typeof headFlags>) {
   const { head: file = '', adopt, key } = call.options
-  const kept = headGiven(call, file, '--head')
+  const earlierHead = headGiven(call, file, '--head')
   using ledger = await (adopt ? Ledger.open : Ledger.openToRead)(call.settings.data)
-  const found = await checkHead(ledger, kept, await keyGiven(call, key))
-  const begins = adopt && (found.verdict === 'fork' || found.verdict === 'behind')
-  const log = begins ? await adoptLog(ledger, kept, lakeWorld(call, 'verify')) : null
-  const anew = log && { verdict: 'adopted', reason: `${found.reason}; a new log begins: ${log.origin}` }
-  const document: HeadCheck = { ...found, ...anew }
+  const checked = await checkHead(ledger, earlierHead, await keyGiven(call, key))
+  const begins = adopt && (checked.verdict === 'fork' || checked.verdict === 'behind')
+  const log = begins ? await adoptLog(ledger, earlierHead, lakeWorld(call, 'verify')) : null
+  const anew = log && { verdict: 'adopted', reason: `${checked.reason}; a new log begins: ${log.origin}` }
+  const document: HeadCheck = { ...checked, ...anew }
   const { verdict, reason, signed } = document
   const note = signed === null ? 'note: nobody looked at its signature; name the public key with --key\n' : ''
   const next = 'docs/explanation/proof.md tells what to do; --adopt begins a new log, and says so'

@@ -75,7 +75,7 @@ const texted = 8
 /** The points of one month of one series, which are added up while they come. */
 export class MonthRecords {
   #numbers = new Float64Array(width * 1024)
-  #seen = new Float64Array(1024)
+  #lastSeen = new Float64Array(1024)
   readonly #texts = new Map<number, string>()
   #rows = 0
   #sum = 0n
@@ -107,7 +107,7 @@ export class MonthRecords {
     this.#grow(this.#rows + columns.rows - from)
     const { low: lower, high: higher, since, until } = this.#month
     const { who } = columns
-    const [numbers, seen, point, words] = [this.#numbers, this.#seen, this.#point, this.#words]
+    const [numbers, lastSeen, point, words] = [this.#numbers, this.#lastSeen, this.#point, this.#words]
     // One by one: an array a row is the most of what it costs.
     let low = 0
     let high = 0
@@ -123,9 +123,9 @@ export class MonthRecords {
       numbers[place + 1] = point[1] = v
       numbers[place + 2] = point[2] = millis(micros(columns.available, row))
       numbers[place + 3] = point[3] = form
-      seen[n] = point[4] = millis(micros(columns.seen, row))
+      lastSeen[n] = point[4] = millis(micros(columns.seen, row))
       this.#plain &&=
-        seen[n] === seen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
+        lastSeen[n] === lastSeen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
       let a = columns.available[2 * row] ?? 0
       let b = 1
       for (let word = 0; word < words.length; word++) {
@@ -150,11 +150,11 @@ export class MonthRecords {
   }
 
   #grow(rows: number): void {
-    if (rows <= this.#seen.length) return
-    const [numbers, seen] = [this.#numbers, this.#seen]
-    this.#seen = new Float64Array(2 ** Math.ceil(Math.log2(rows)))
-    this.#numbers = new Float64Array(this.#seen.length * width)
-    this.#seen.set(seen)
+    if (rows <= this.#lastSeen.length) return
+    const [numbers, seen] = [this.#numbers, this.#lastSeen]
+    this.#lastSeen = new Float64Array(2 ** Math.ceil(Math.log2(rows)))
+    this.#numbers = new Float64Array(this.#lastSeen.length * width)
+    this.#lastSeen.set(seen)
     this.#numbers.set(numbers)
   }
 
@@ -170,7 +170,7 @@ export class MonthRecords {
 
   #steps(): readonly MonthStep[] {
     const bytes = Buffer.from(this.#numbers.buffer, 0, this.#rows * width * 8).swap64()
-    const [first = 0] = this.#seen
+    const [first = 0] = this.#lastSeen
     if (this.#plain) {
       const told =
         this.#texts.size === 0 ? bytes : Buffer.concat([bytes, Buffer.from([...this.#texts.values()].join(''))])
@@ -178,7 +178,7 @@ export class MonthRecords {
     }
     const records = Array.from({ length: this.#rows }, (_, n) => {
       const text = Buffer.from(this.#texts.get(n) ?? '')
-      return { seen: this.#seen[n] ?? 0, bytes: bytes.subarray(n * width * 8, (n + 1) * width * 8), text }
+      return { seen: this.#lastSeen[n] ?? 0, bytes: bytes.subarray(n * width * 8, (n + 1) * width * 8), text }
     })
     const steps = [...Map.groupBy(records, ({ seen }) => seen)].toSorted(([a], [b]) => a - b)
     return steps.map(([seen, some]) => {

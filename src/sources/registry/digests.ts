@@ -78,13 +78,13 @@ export async function registryDays(
     if (file.label !== '') return file.label === dated
     return fresh.some(({ path, table }) => (isTied ? table === file.table : path === file.path))
   })
-  const found: Record<string, Record<string, string>> = {}
+  const digests: Record<string, Record<string, string>> = {}
   for (const table of new Set(files.map((file) => file.table))) {
     const name = publishedName(table) ?? table
     const grows = kindOf(table) !== 'dated'
     const days = heldMembers(ledger, name).filter(([day]) => (grows && isTied) || day >= (date ?? ''))
     const goesOn = date !== undefined && grows && !isTied
-    found[name] = Object.fromEntries(goesOn ? days : days.map(([day]) => [day, '']))
+    digests[name] = Object.fromEntries(goesOn ? days : days.map(([day]) => [day, '']))
   }
   const pathOf = ({ path, temporary }: TableFile): string => inLake(ledger.root, temporary ?? path)
   const snapshots = files.filter(({ table }) => table === 'snapshots').map(pathOf)
@@ -92,13 +92,13 @@ export async function registryDays(
     const tables = new Map(own.map((file) => [pathOf(file), file.table]))
     const rows = relation(own[0]?.table ?? '', [...tables.keys()], [...tables.values()])
     for (const { table, seen, n, digest } of await engine.rows<Step>(await stepsSql(engine, kind, rows, snapshots))) {
-      const days = (found[publishedName(table) ?? table] ??= {})
+      const days = (digests[publishedName(table) ?? table] ??= {})
       const day = formatDate(seen / 1000)
       const [count, chain = ''] = days[day]?.split(' ') ?? []
       days[day] = `${Number(count ?? 0) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
     }
   }
-  return found
+  return digests
 }
 
 /** What an instant brought to a table. */
@@ -114,21 +114,23 @@ async function stepsSql(engine: Engine, kind: Kind, tables: string, snapshots: r
   const columns = await columnsOf(engine, rows)
   const clocks = columns.flatMap(({ name }) => (name === 'at' || name === 'observed_at' ? [quoteName(name)] : []))
   const clock = `coalesce(${clocks.join(', ')})`
-  const kept = columns.filter(({ name }) => !ownColumns[kind].includes(name) && !clocks.includes(quoteName(name)))
-  const parts = kept.map(
+  const digestedColumns = columns.filter(
+    ({ name }) => !ownColumns[kind].includes(name) && !clocks.includes(quoteName(name)),
+  )
+  const parts = digestedColumns.map(
     ({ name, type }) => [name, type.startsWith('TIMESTAMP') ? upToMillis(quoteName(name)) : quoteName(name)] as const,
   )
-  const whole = textSql([...parts, [kind === 'history' ? 'valid_from' : 'observed_at', upToMillis(clock)]])
+  const rowText = textSql([...parts, [kind === 'history' ? 'valid_from' : 'observed_at', upToMillis(clock)]])
   const end = textSql([
     ['id', 'id'],
     ['closed_by', 'coalesce(closed_by, op)'],
     ['valid_to', upToMillis(clock)],
   ])
   // A version of a record is told where it begins and where it ends.
-  const versions = `CASE WHEN op IS NOT NULL THEN ${whole} END, CASE WHEN op IS NULL OR op = 'updated' THEN ${end} END`
+  const versions = `CASE WHEN op IS NOT NULL THEN ${rowText} END, CASE WHEN op IS NULL OR op = 'updated' THEN ${end} END`
   return registryStatement('day_digests', {
     seen: upToMillis(clock),
-    texts: kind === 'history' ? versions : whole,
+    texts: kind === 'history' ? versions : rowText,
     rows,
   })
 }

@@ -3,10 +3,10 @@ import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { heldState } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { proven } from '../../lake/ledger/index-rows.ts'
-import { listOf, shape, text, whole } from '../../base/value-checks.ts'
+import { checkedValue } from '../../lake/ledger/index-rows.ts'
+import { listOf, shape, text, wholeNumber } from '../../base/value-checks.ts'
 
-const triesShape = shape({ queries: listOf(shape({ sha256: text, version: whole })) })
+const triesShape = shape({ queries: listOf(shape({ sha256: text, version: wholeNumber })) })
 
 /** A query that was named before its result was seen. */
 export interface PreregisteredQuery {
@@ -24,7 +24,7 @@ export interface NamedQuery extends PreregisteredQuery {
 /** Queries of the lake that were named before their results were seen, the earliest first. */
 export function heldTries(ledger: Ledger): readonly PreregisteredQuery[] {
   const value = heldState(ledger, 'tries')
-  return value === undefined ? [] : proven(triesShape, value, 'tries').queries
+  return value === undefined ? [] : checkedValue(triesShape, value, 'tries').queries
 }
 
 /** Names a query in an entry of its own, before anybody sees its result: its text stays with whoever has it. */
