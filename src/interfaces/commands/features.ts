@@ -4,7 +4,7 @@ import { bringFeatures, type FeatureTold } from '../../trust/features/features.t
 import { several, whole } from '../../base/figures.ts'
 import { timeoutOption, withinTime } from '../cli/context.ts'
 import { answering } from '../cli/spec.ts'
-import { requireLake, completingWorld } from '../cli/world.ts'
+import { requireLake, lakeWorld } from '../cli/world.ts'
 
 export const featuresCommand = answering({
   viewsAfter: true,
@@ -29,7 +29,7 @@ Exit 4: it looks ahead, and the row that gives it away is told. Exit 6: that can
       return { document: { features }, words: () => features.map(checkedInWords).join(''), error }
     }
     const input = { root: settings.data, catalogue, names, within: withinTime(call) }
-    const { told, error } = await bringFeatures(input, completingWorld(call, 'features'))
+    const { told, error } = await bringFeatures(input, lakeWorld(call, 'features'))
     return { document: { features: told }, words: () => told.map(inWords).join(''), error }
   },
 })

@@ -16,7 +16,6 @@ import {
   unseen,
   withMissing,
 } from './history.ts'
-import { registryDays } from './digests.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './dated-tables.ts'
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './poll-lines.ts'
 import {
@@ -140,9 +139,6 @@ async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
-    days: await finished.withEngine(async (engine) => {
-      return await registryDays(ledger, engine, { add: drafting.files }, ticket.committed_at)
-    }),
     remove,
     state: stateDraft({
       cursor,

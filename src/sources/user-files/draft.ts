@@ -167,7 +167,7 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]): Promis
   const judged = judge(ledger, found, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
   const told = { job: run.job, run: run.id, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
-  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made, ticket)
+  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made)
   const fresh = drafting.renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
   const catalogue = withOwn(drafting.catalogue, ledger)
   const whole: Draft = {
