@@ -171,7 +171,7 @@ function checkPreregistered({ query, knowledge, preregistered }) {
 }
 /** Each list that is shown is the one of its version; gives the files of all. */
 function checkLists({ live, rules, reads }) {
-  const { complete } = objectOf(reads, 'reads')
+  const { complete, metrics } = objectOf(reads, 'reads')
   const [hashes, ruled] = [hashesOf(live.lines, 'the lists'), hashesOf(rules.lines, 'the rules')]
   const [lists, texts] = [objectOf(live.lists, 'lists'), objectOf(rules.text, 'rules')]
   must(complete === true || complete === false, 'nobody knows what was read')
@@ -183,8 +183,10 @@ function checkLists({ live, rules, reads }) {
       must(/^(?![^\n]*\.\.)[0-9A-Za-z_][^\\:]*$/.test(path), `${name} lists a path that leads out of the lake`)
       files.push({ path, digest })
     }
-    const [, metric] = /^(?:points|redated) ([^\n]+)$/.exec(name) ?? []
-    if (metric === undefined || metric === '-') continue
+    const [, metric = '-'] = /^(?:points|redated) ([^\n]+)$/.exec(name) ?? []
+    must(metric === '-' || linesOf(metrics, 'metrics').includes(metric), `nothing says that ${metric} was read`)
+  }
+  for (const metric of linesOf(metrics, 'metrics')) {
     for (const other of [`points ${metric}`, 'points -', `redated ${metric}`, 'redated -'])
       must(!hashes.has(other) || Object.hasOwn(lists, other), `the list of ${other} is not shown`)
     must(!ruled.has(metric) || Object.hasOwn(texts, metric), `the rules of ${metric} are not shown`)

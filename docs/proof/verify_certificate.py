@@ -264,7 +264,8 @@ def check_preregistered(told):
     must(right, "the query was not named when it says")
 def check_lists(told):
     """Each list that is shown is the one of its version; gives how many there are, and the files of all."""
-    complete = object_of(told.get("reads"), "reads").get("complete")
+    reads = object_of(told.get("reads"), "reads")
+    complete, metrics = reads.get("complete"), lines_of(reads.get("metrics"), "metrics")
     hashes = hashes_of(told["live"]["lines"], "the lists")
     ruled = hashes_of(told["rules"]["lines"], "the rules")
     lists, texts = object_of(told["live"].get("lists"), "lists"), object_of(told["rules"].get("text"), "rules")
@@ -280,9 +281,9 @@ def check_lists(told):
             must(inside, f"{name} lists a path that leads out of the lake")
             files.append((path, digest))
         form = re.fullmatch(r"(?:points|redated) ([^\n]+)", name)
-        metric = form and form[1]
-        if metric is None or metric == "-":
-            continue
+        metric = form[1] if form else "-"
+        must(metric == "-" or metric in metrics, f"nothing says that {metric} was read")
+    for metric in metrics:
         for other in (f"points {metric}", "points -", f"redated {metric}", "redated -"):
             must(other not in hashes or other in lists, f"the list of {other} is not shown")
         must(metric not in ruled or metric in texts, f"the rules of {metric} are not shown")

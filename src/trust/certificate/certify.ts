@@ -105,6 +105,8 @@ export interface Certificate {
   readonly reads: {
     /** Whether the plan shows everything that the query reads. */
     readonly complete: boolean
+    /** Metrics whose points it reads. */
+    readonly metrics: readonly string[]
     /** Tables of the ledger and the catalogue that the query reads; null if `complete` is false. */
     readonly own_tables: readonly string[] | null
   }
@@ -257,7 +259,11 @@ export async function certify({
     },
     rules: { lines: rulesLines(rules), text: textsOf(rules, reads.metrics) },
     // Null: nobody knows which.
-    reads: { complete: reads.complete, own_tables: reads.complete ? [...reads.own].toSorted() : null },
+    reads: {
+      complete: reads.complete,
+      metrics: [...reads.metrics].toSorted(),
+      own_tables: reads.complete ? [...reads.own].toSorted() : null,
+    },
     live: { lines, lists: Object.fromEntries([...lists].filter(([name]) => reads.lists.has(name))) },
     head: signedText(head),
     consistency: older.map((one) => ({ size: one.size, root: one.root, proof: consistencyProof(leaves, one.size) })),
