@@ -23,7 +23,11 @@ test('a certificate lists the files of a query that the engine answers by the st
         readonly live: { readonly lists: Readonly<Record<string, readonly string[]>> }
       }
       // One import makes a recent file, which may hold several metrics.
-      expect([name, reads, Object.keys(live.lists)]).toMatchObject([name, { complete: true, metrics: ['own/p'] }, ['points -']])
+      expect([name, reads, Object.keys(live.lists)]).toMatchObject([
+        name,
+        { complete: true, metrics: ['own/p'] },
+        ['points -'],
+      ])
     }
     // Nothing was preregistered: an empty list shows it.
     await take([put('o.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\n'), '--as', 'o', '--available', 'end'])

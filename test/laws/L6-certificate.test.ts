@@ -160,7 +160,9 @@ const list = 'points supply/current_pit'
 function withFiles(body: string, change: (files: Lines) => Lines, honest = true): string {
   return withKeys(body, ({ live }) => {
     const files = change(live.lists[list] ?? [])
-    const told = honest ? live.lines : live.lines.map((line) => (line.startsWith(`${list} `) ? `${list} ${linesDigest(files)}` : line))
+    const told = honest
+      ? live.lines
+      : live.lines.map((line) => (line.startsWith(`${list} `) ? `${list} ${linesDigest(files)}` : line))
     return { live: { lines: told, lists: { ...live.lists, [list]: files } } }
   })
 }
@@ -174,12 +176,20 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
   ['the same key spelt otherwise', (body) => body.replace('{"queries":', '{"\\u0071ueries":7,"queries":'), /twice/],
   ['another algorithm', (body) => body.replace('sha256 ed25519', 'sha1 ed25519'), /algorithms not known/],
   ['another form', (body) => body.replace('"pitlake_certificate": 2', '"pitlake_certificate": 1'), /form/],
-  ['another index of the version', (body) => body.replace(/"leaf": \{"index":\d+/, '"leaf": {"index":0'), /head|short|long/],
+  [
+    'another index of the version',
+    (body) => body.replace(/"leaf": \{"index":\d+/, '"leaf": {"index":0'),
+    /head|short|long/,
+  ],
   ['another commit time', (body) => body.replace(/"committed_at":1/, '"committed_at":2'), /does not lead to the head/],
   ['another entry', (body) => body.replace(/"entry":"./, '"entry":"x'), /none of the log/],
   ['a file left out of its list', (body) => withFiles(body, (files) => files.slice(1)), /not that of the version/],
   ['a file left out of list and line', (body) => withFiles(body, (files) => files.slice(1), false), /lead to the head/],
-  ['a replaced file brought back', (body) => withFiles(body, (files) => [revived, ...files]), /not that of the version/],
+  [
+    'a replaced file brought back',
+    (body) => withFiles(body, (files) => [revived, ...files]),
+    /not that of the version/,
+  ],
   [
     'a replaced file brought back into list and line',
     (body) => withFiles(body, (files) => [revived, ...files], false),
@@ -187,7 +197,8 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
   ],
   [
     'a second list of the same name',
-    (body) => withKeys(body, ({ live }) => ({ live: { ...live, lines: [...live.lines, `${list} ${'b'.repeat(64)}`] } })),
+    (body) =>
+      withKeys(body, ({ live }) => ({ live: { ...live, lines: [...live.lines, `${list} ${'b'.repeat(64)}`] } })),
     /lead to the head/,
   ],
   [
@@ -204,7 +215,11 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
     /not that of the version/,
   ],
   ['rules that were not in force', (body) => body.replace('\\"assumed\\"', '\\"stated\\"'), /not in force/],
-  ['rules that are not shown', (body) => withKeys(body, ({ rules }) => ({ rules: { ...rules, text: {} } })), /not shown/],
+  [
+    'rules that are not shown',
+    (body) => withKeys(body, ({ rules }) => ({ rules: { ...rules, text: {} } })),
+    /not shown/,
+  ],
   [
     'no preregistered query',
     (body) => withKeys(body, () => ({ preregistered: { queries: [], named_in: null } })),
@@ -217,14 +232,22 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
   ['another query', (body) => body.replace('ORDER BY ALL', 'ORDER BY ts'), /query/],
   ['another as_of', (body) => body.replace('"as_of":null', '"as_of":"2020-01-01"'), /follow from the stamp/],
   ['another time of the stamp', (body) => body.replace(/"stamped_at":1/, '"stamped_at":2'), /follow from the stamp/],
-  ['variables of another query', (body) => body.replace('"variables":{}', '"variables":{"as_of":"2020"}'), /another query/],
+  [
+    'variables of another query',
+    (body) => body.replace('"variables":{}', '"variables":{"as_of":"2020"}'),
+    /another query/,
+  ],
   ['another result', (body) => body.replace(/"file_sha256":"./, '"file_sha256":"x'), /another result/],
   [
     'a statistic over rows of its own',
     (body) => body.replace('SELECT sum(v) AS s', 'WITH result AS (SELECT 3.9 AS v) SELECT sum(v) AS s'),
     /does not read the result/,
   ],
-  ['a statistic over nothing', (body) => body.replace('count(*) AS n FROM result', '1 AS n'), /does not read the result/],
+  [
+    'a statistic over nothing',
+    (body) => body.replace('count(*) AS n FROM result', '1 AS n'),
+    /does not read the result/,
+  ],
   ['another older head', (body) => body.replace(/"consistency": \[\{"size":\d+/, '"consistency": [{"size":2'), /./],
   ['a proof that is too long', (body) => body.replace(/"inclusion":\[/, `"inclusion":["${'0'.repeat(64)}",`), /long/],
   [

@@ -86,7 +86,11 @@ many queries were named, and whether theirs was. The text itself is not written 
     await openedLake(call)
     const [file = ''] = call.args
     using ledger = await Ledger.open(call.settings.data)
-    const document = await preregister(ledger, readGiven(call, file, 'a file with a query'), lakeWorld(call, 'preregister'))
+    const document = await preregister(
+      ledger,
+      readGiven(call, file, 'a file with a query'),
+      lakeWorld(call, 'preregister'),
+    )
     const { version, count, sha256 } = document
     return { document, words: () => `named in version ${version} as one of ${count} (${sha256})\n` }
   },

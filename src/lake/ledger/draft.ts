@@ -79,15 +79,7 @@ export function listedAs(
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
 /** Fields of an entry that the commit itself writes. */
-type Framed =
-  | 'schema_version'
-  | 'lake'
-  | 'version'
-  | 'previous'
-  | 'replaces'
-  | 'committed_at'
-  | 'program'
-  | 'files'
+type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
 
 /**
  * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
@@ -168,8 +160,7 @@ const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length 
 export function needsVersion(entry: Entry, head: Head, draft: Draft): boolean {
   const { files, progress, coverage, violations, incidents, passed, accepted, findings, rules, state } = entry
   const lists = [files.remove, files.drop, progress, coverage, violations, incidents, passed, accepted, findings]
-  if ([...lists, draft.add, Object.keys(state)].some(isFilled) || rules !== null)
-    return true
+  if ([...lists, draft.add, Object.keys(state)].some(isFilled) || rules !== null) return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }
 

@@ -39,7 +39,9 @@ export function applyLiveLists(index: Index, touched: Iterable<ListName>): void 
 
 /** Lines of the live lists of the newest version, sorted by their bytes: `table metric digest`. */
 export function liveLines(index: Index): string[] {
-  const rows = index.statement("SELECT tbl || ' ' || metric || ' ' || digest AS line FROM live_lists ORDER BY line").all()
+  const rows = index
+    .statement("SELECT tbl || ' ' || metric || ' ' || digest AS line FROM live_lists ORDER BY line")
+    .all()
   return rows.map(({ line }) => String(line))
 }
 

@@ -46,9 +46,7 @@ export function asDigests(months: Months): { readonly digests?: Readonly<Record<
 /** What the index says of the months of a series, from the first to the last of some, or of all. */
 export function heldMonths(index: Index, series: number, some: readonly string[] = []): Map<string, MonthDigest> {
   const rows = index
-    .statement(
-      'SELECT month, points, digest FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month',
-    )
+    .statement('SELECT month, points, digest FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month')
     .all(series, some[0] ?? '', some.at(-1) ?? 'z')
   return new Map(
     rows.map(({ month, points, digest }) => [String(month), { points: Number(points), digest: String(digest) }]),
@@ -56,11 +54,7 @@ export function heldMonths(index: Index, series: number, some: readonly string[]
 }
 
 /** Adds what an entry tells of the months of a series. */
-export function applyDigests(
-  index: Index,
-  series: number,
-  digests: Readonly<Record<string, string>>,
-): void {
+export function applyDigests(index: Index, series: number, digests: Readonly<Record<string, string>>): void {
   const months = Object.keys(digests).toSorted()
   const held = heldMonths(index, series, months)
   const rows = months.map((month) => {

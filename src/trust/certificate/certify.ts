@@ -359,7 +359,9 @@ async function otherRead(engine: Engine, sql: string): Promise<string | undefine
   const strange = functions.find((name) => name !== 'unnest')
   if (strange !== undefined) return strange
   const tables = nodes.filter(({ type }) => type === 'BASE_TABLE')
-  const names = tables.map((one) => [one['catalog_name'], one['schema_name'], one['table_name']].filter(Boolean).join('.'))
+  const names = tables.map((one) =>
+    [one['catalog_name'], one['schema_name'], one['table_name']].filter(Boolean).join('.'),
+  )
   const other = names.find((name) => name.toLowerCase() !== 'result' && !ctes.has(name.toLowerCase()))
   if (other !== undefined) return other
   return names.some((name) => name.toLowerCase() === 'result') ? undefined : 'no table'

@@ -102,7 +102,7 @@ async function narrowDifference(
 }
 
 /** Finds where the lake differs from the newest leaf of its log: its live lists, its rules, or the bytes of a file. */
-async function damageOf(ledger: Ledger, leaf: LogLeaf | undefined): Promise<string | undefined> {
+export async function damageOf(ledger: Ledger, leaf = heldLeaves(ledger).at(-1)): Promise<string | undefined> {
   if (leaf === undefined) return undefined
   const { version } = leaf
   if (liveListsDigest(liveListsAt(ledger, version)) !== leaf.live)
