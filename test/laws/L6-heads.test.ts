@@ -278,11 +278,8 @@ test('L6: a statistic that reads anything but the result is refused', async () =
         code: 2,
         message: /reads the table result and nothing else/,
       })
-    for (const sql of [
-      'WITH r AS (FROM result) SELECT max(v) AS m FROM r',
-      'SELECT (SELECT count(*) FROM main.result) AS n',
-    ].slice(0, 1))
-      expect(await run('certify', 'q.parquet', '--out', 'x.json', '--figure', sql), sql).toMatchObject({ code: 0 })
+    const sql = 'WITH r AS (FROM result) SELECT max(v) AS m FROM r'
+    expect(await run('certify', 'q.parquet', '--out', 'x.json', '--figure', sql)).toMatchObject({ code: 0 })
   })
 })
 
