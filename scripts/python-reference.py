@@ -78,6 +78,30 @@ def exports() -> list[dict[str, Any]]:
     return found
 
 
+ENGINES = {
+    "vectorbt": ["frames"],
+    "backtesting": ["feed"],
+    "zipline": ["KnownLoader"],
+    "nautilus": ["points", "KnownPoint", "Known"],
+    "qlib": ["features", "write"],
+    "bars": ["known_at", "decided_at"],
+    "events": ["events"],
+}
+"""Public names of each adapter for a backtesting engine."""
+
+
+def engines() -> list[dict[str, Any]]:
+    """The adapters for backtesting engines; their names begin with the module."""
+    found = []
+    for module, names in ENGINES.items():
+        nodes = {one.name: one for one in parsed(f"engines/{module}").body if isinstance(one, (ast.ClassDef, ast.FunctionDef))}
+        for name in names:
+            node = nodes[name]
+            facts = {**class_facts(node), "members": []} if isinstance(node, ast.ClassDef) else function_facts(node)
+            found.append({**facts, "name": f"{module}.{name}"})
+    return found
+
+
 def types() -> list[dict[str, str]]:
     """Named types of parameters: an assignment of the module `text` with a text below it."""
     body = parsed("text").body
@@ -89,4 +113,4 @@ def types() -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    json.dump({"package": ast.get_docstring(parsed("__init__")), "exports": exports(), "types": types()}, sys.stdout)
+    json.dump({"package": ast.get_docstring(parsed("__init__")), "exports": exports(), "engines": engines(), "types": types()}, sys.stdout)

@@ -2,7 +2,15 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { API, type Checker, type Symbol as Named, SymbolFlags, type Type } from 'typescript/unstable/sync'
+import {
+  API,
+  type Checker,
+  type Project,
+  type Symbol as Named,
+  SymbolFlags,
+  type Type,
+  type TypeReference,
+} from 'typescript/unstable/sync'
 import { anchorOf } from './anchors.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -11,6 +19,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 export const referencePages = {
   python: 'docs/reference/python.md',
   typescript: 'docs/reference/typescript.md',
+  json: 'docs/reference/json.md',
 } as const
 const made = /(<!-- reference: made by scripts\/reference-pages\.ts -->\n)([\s\S]*?)(<!-- end -->\n)/
 
@@ -123,6 +132,8 @@ interface PythonFacts {
 /** What scripts/python-reference.py prints. */
 interface PythonPackage {
   readonly exports: readonly PythonFacts[]
+  /** Adapters for backtesting engines; their names begin with the module. */
+  readonly engines: readonly PythonFacts[]
   readonly types: readonly { readonly name: string; readonly docstring: string }[]
 }
 
@@ -201,7 +212,7 @@ export function pythonPackage(): PythonPackage | undefined {
 }
 
 /** Entries of the Python reference. */
-export function pythonSections({ exports, types }: PythonPackage): readonly Section[] {
+export function pythonSections({ exports, engines, types }: PythonPackage): readonly Section[] {
   const named = (name: string): PythonFacts => {
     const found = exports.find((one) => one.name === name)
     if (found === undefined) throw new Error(`the package does not export ${name}`)
@@ -220,6 +231,7 @@ export function pythonSections({ exports, types }: PythonPackage): readonly Sect
     { title: 'The lake', entries: members('Lake', 'lake') },
     { title: 'Answers', entries: members('Result', 'answer') },
     { title: 'Classes and types', entries: [...classes, ...types.map((one) => typeEntry(one.name, one.docstring))] },
+    { title: 'Backtesting engines', entries: engines.map((one) => pythonEntry(one, 'pitlake.engines')) },
   ]
 }
 
@@ -239,13 +251,21 @@ const untabled = ['Explained', 'LakeError', 'Proof', 'QueryOptions', 'Replayed',
 
 /** Entries of the TypeScript reference, as the compiler knows the exports of src/index.ts. */
 export function typescriptSections(): readonly Section[] {
+  return withProject(({ program, checker }) => {
+    const file = program.getSourceFile(join(root, 'src/index.ts'))
+    const source = file && checker.getSymbolAtLocation(file)
+    if (source === undefined) throw new Error('the compiler does not read src/index.ts')
+    return sectionsOf(checker, source)
+  })
+}
+
+/** Opens the sources with the compiler. */
+function withProject<T>(use: (project: Project) => T): T {
   const api = new API({ cwd: root })
   try {
     const [project] = api.updateSnapshot({ openProject: join(root, 'tsconfig.build.json') }).getProjects()
-    const file = project?.program.getSourceFile(join(root, 'src/index.ts'))
-    const source = file && project?.checker.getSymbolAtLocation(file)
-    if (project === undefined || source === undefined) throw new Error('the compiler does not read src/index.ts')
-    return sectionsOf(project.checker, source)
+    if (project === undefined) throw new Error('the compiler does not read the project')
+    return use(project)
   } finally {
     api.close()
   }
@@ -364,6 +384,91 @@ function shortUnion(type: string): string {
   return words.length > 8 ? `${words.slice(0, 3).join(' | ')} | …` : type
 }
 
+/** A document that a command prints with `--json`. */
+interface JsonDocument {
+  readonly command: string
+  /** File and name of the type of the document. */
+  readonly file: string
+  readonly type: string
+}
+
+const jsonDocuments: readonly JsonDocument[] = [
+  { command: 'pitlake status --json', file: 'src/interfaces/report/status.ts', type: 'LakeStanding' },
+  { command: 'pitlake plan --json', file: 'src/interfaces/commands/plan.ts', type: 'PlanDocument' },
+  { command: 'pitlake fetch --json', file: 'src/interfaces/commands/fetch.ts', type: 'FetchDocument' },
+  { command: 'pitlake lookahead --json', file: 'src/trust/lookahead/lookahead.ts', type: 'LookaheadProof' },
+  { command: 'pitlake stress --json', file: 'src/trust/results/stress.ts', type: 'Stressed' },
+  { command: 'pitlake verify --json', file: 'src/maintenance/upkeep/verify.ts', type: 'VerifySummary' },
+  { command: 'pitlake doctor --json', file: 'src/interfaces/commands/doctor.ts', type: 'DoctorDocument' },
+]
+
+/** The documents of `--json` with their fields, as the compiler knows their types. */
+export function jsonSections(): readonly Section[] {
+  return withProject(({ program, checker }) =>
+    jsonDocuments.map(({ command, file, type }) => {
+      const source = program.getSourceFile(join(root, file))
+      const module = source && checker.getSymbolAtLocation(source)
+      const symbol = module && checker.getExportsOfModule(module).find(({ name }) => name === type)
+      if (symbol === undefined) throw new Error(`${file} exports no type ${type}`)
+      const parameters = jsonFields(checker, checker.getDeclaredTypeOfSymbol(symbol), '')
+      return { title: `\`${command}\``, entries: [typeEntry(type, `Document of ${command}.`, parameters)] }
+    }),
+  )
+}
+
+/** Meaning of the parts of a series, whose type has no place for it. */
+const seriesParts: Readonly<Record<string, string>> = {
+  asset: 'Asset id of the metrics API.',
+  interval: 'Interval of the points.',
+  currency: '`native` or `usd`; null if the endpoint has none.',
+  exchange: 'Exchange id; null if the endpoint has none.',
+  network: 'Network; null if the endpoint has none.',
+}
+
+/** Most names that a path of fields has, such as `last_ends.fetch`. */
+const deepestField = 2
+
+/** The fields of an object, and below each field those of its object or of the objects in its list. */
+function jsonFields(checker: Checker, type: Type, prefix: string): readonly Parameter[] {
+  return checker.getPropertiesOfType(type).flatMap((field) => {
+    const whole = checker.getTypeOfSymbol(field)
+    const value = whole && checker.getNonNullableType(whole)
+    if (whole === undefined || value === undefined) throw new Error(`the compiler knows no type of ${field.name}`)
+    const isList = checker.isArrayType(value)
+    const inner = isList ? checker.getTypeArguments(value as TypeReference)[0] : value
+    if (inner === undefined) throw new Error(`the compiler knows no elements of ${field.name}`)
+    const optional = (field.flags & SymbolFlags.Optional) === 0 ? '' : '?'
+    const name = `${prefix}${field.name}`
+    const isNull = / \| null\b|\bnull \| /.test(checker.typeToString(whole, undefined, typeFormat))
+    const one = wordOf(checker, inner)
+    const word = `${isList ? `list of ${one}s` : one}${isNull ? ' or null' : ''}`
+    const row = {
+      name: `${name}${optional}`,
+      type: word,
+      text: field.getDocumentationComment(checker) || (seriesParts[field.name] ?? ''),
+    }
+    const isLast = name.split('.').length >= deepestField || !isObjectType(checker, inner)
+    // The text of the row describes fields that have none themselves.
+    const below = isLast ? [] : jsonFields(checker, inner, `${name}${isList ? '[]' : ''}.`)
+    return [row, ...(below.some(({ text }) => text !== '') ? below : [])]
+  })
+}
+
+/** Whether values of a type are objects with fields of known names. */
+const isObjectType = (checker: Checker, type: Type): boolean =>
+  wordOf(checker, type) === 'object' &&
+  checker.getIndexInfosOfType(type).length === 0 &&
+  checker.getPropertiesOfType(type).length > 0
+
+/** A type in the words of JSON. */
+function wordOf(checker: Checker, type: Type): string {
+  const text = checker.typeToString(type, undefined, typeFormat)
+  if (text === 'string' || text.startsWith('"')) return 'text'
+  if (text === 'boolean') return 'true or false'
+  if (text === 'number') return 'number'
+  return checker.isArrayType(type) ? 'list' : /^(?:Json|Cell)\b|^[^{<]* \| /.test(text) ? 'value' : 'object'
+}
+
 /** A page with the given text between its marks. */
 export function withReference(page: string, text: string): string {
   if (!made.test(page)) throw new Error('the page has no place for its reference')
@@ -381,10 +486,24 @@ export function typescriptReference(): string {
   return referenceText(typescriptSections(), { signature: 'typescript', example: 'ts', nouns: 'name' })
 }
 
+/** The reference of the documents of `--json`. */
+export function jsonReference(): string {
+  const sections = jsonSections().map(({ title, entries }) => {
+    const tables = entries.map(({ parameters }) => [
+      '| field | type | meaning |',
+      '| --- | --- | --- |',
+      ...parameters.map(({ name, type, text }) => `| \`${name}\` | ${type ?? ''} | ${cell(text)} |`),
+    ])
+    return [`## ${title}`, '', ...tables.flat(), ''].join('\n')
+  })
+  return sections.join('\n')
+}
+
 if (import.meta.main) {
   for (const [page, text] of [
     [referencePages.python, pythonReference()],
     [referencePages.typescript, typescriptReference()],
+    [referencePages.json, jsonReference()],
   ] as const) {
     if (text === undefined) throw new Error('python3 is needed to read the Python package')
     const file = join(root, page)

@@ -33,6 +33,7 @@ import { Filled } from './query/filled-columns.ts'
 import {
   openQuery,
   type QueryOptions,
+  type SessionOptions,
   type SessionVariables,
   type VariableValue,
   versionOf,
@@ -394,8 +395,8 @@ export interface LookaheadOptions {
 /** Options of `openLake`. */
 export interface LakeOptions extends QueryOptions {
   /**
-   * Memory of the process for this lake, such as `1GB`: half for DuckDB, half for the tables that it returns. Default: a
-   * quarter of the machine's.
+   * Memory of the process for this lake, such as `1GB`: half for DuckDB, half for the tables that it returns. At least
+   * `384MB`. Default: a quarter of the machine's.
    */
   readonly memory?: string | undefined
 }
@@ -420,10 +421,10 @@ export interface LakeOptions extends QueryOptions {
  */
 export async function openLake(folder: string, given: LakeOptions = {}): Promise<Lake> {
   const path = resolve(folder)
-  const { set, threads, memory, ...own } = given
+  const { set, threads, memory, ...knowledge } = given
   const bytes = memory === undefined ? ownMemory() : kinds.size.read('memory', memory)
   requireMemory(leastMemory, bytes, 'memory')
-  const { memoryLimit = engineMemory(1 / 2, bytes), ...knowledge } = own
+  const memoryLimit = engineMemory(1 / 2, bytes)
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
   return lakeOn({
@@ -693,7 +694,7 @@ interface Seat {
   readonly path: string
   /** Most bytes that the process may take, if the caller said so. */
   readonly memory?: number | undefined
-  readonly options: QueryOptions
+  readonly options: SessionOptions
   engine: Engine
   notes: readonly Note[]
   /**

@@ -29,12 +29,12 @@ export interface QueryOptions extends KnowledgeOptions {
   readonly set?: Readonly<Record<string, VariableValue>> | undefined
   /** Number of threads of DuckDB. Default: one for each core. */
   readonly threads?: number | undefined
-  /** Memory limit of DuckDB alone, such as `2GB`. Default: half of the memory of the process. */
-  readonly memoryLimit?: string | undefined
 }
 
-/** What the callers inside the program may ask for besides. */
+/** Options of a session that only callers inside the program use. */
 export interface SessionOptions extends QueryOptions {
+  /** Memory limit of DuckDB alone, such as `2GB`. Default: half of the memory of the process. */
+  readonly memoryLimit?: string | undefined
   /** How many bytes queries may spill to the disk. */
   readonly spillLimit?: number | undefined
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */

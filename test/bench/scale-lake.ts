@@ -12,6 +12,7 @@ import { openSpool } from '../../src/lake/ledger/spool-sweep.ts'
 import type { Answered } from '../../src/sources/metrics/answers.ts'
 import { batchBytes } from '../../src/sources/metrics/ask-all.ts'
 import { commitBatch } from '../../src/sources/metrics/batch.ts'
+import { unwatched } from '../../src/base/stopwatch.ts'
 import type { BatchContext } from '../../src/sources/metrics/convert-batch.ts'
 import type { Ask } from '../../src/sources/metrics/plan.ts'
 import { planOn } from '../../src/sources/metrics/prepare.ts'
@@ -111,7 +112,7 @@ export async function fetchUntil(
   const bodies = `${root}-bodies`
   mkdirSync(bodies, { recursive: true })
   let added = 0
-  await withMetrics(input, deps, purpose, async (run) => {
+  await withMetrics(input, deps, purpose, async ({ run, tally }) => {
     const selections = groups.map(({ intervals, ...own }): Selection => {
       return { ...own, intervals: [...intervals], since: to.since, until: intervals[0] === '1h' ? to.hours : to.tens }
     })
@@ -120,8 +121,18 @@ export async function fetchUntil(
     using engine = await Engine.open(':memory:', { threads: 1, tempDirectory: spool.file('duckdb') })
     await engine.run('SET enable_external_file_cache = false')
     const provider = { metrics: 'sandbox:1', synthetic: true }
-    const own = { connection: { spool }, engine: async () => engine, tell: () => undefined, provider }
-    const context = { ...run, ...own } as unknown as BatchContext
+    const context: BatchContext = {
+      run: run.id,
+      ledger: run.ledger,
+      spool,
+      engine: async () => await Promise.resolve(engine),
+      provider,
+      settings: settings.metrics,
+      differing: tally.differing,
+      during: unwatched,
+    }
+    const { secrets } = settings
+    const how = { job: 'fetch', catalogue, providerMoved: false, secrets, deps, onBeyond: () => undefined } as const
     if (plan.asks.length > 0) await run.begin({ ...plan.totals }, () => ({ points: added }))
     for (const batch of batches(plan.asks)) {
       const begun = timed()
@@ -130,7 +141,7 @@ export async function fetchUntil(
       )
       asked += batch.length
       const converting = timed()
-      const { version } = await commitBatch(context, answers)
+      const { version } = await commitBatch(context, how, answers)
       added += version.points_added
       note(root, { points: version.points_added, since: begun, converting })
       if (process.env['PITLAKE_BENCH_TELL'] !== undefined) tellProgress(root, points)

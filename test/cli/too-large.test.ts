@@ -82,7 +82,7 @@ async function inSession(sql: string): Promise<Refused> {
 }
 
 async function inTypeScript(sql: string): Promise<Refused> {
-  const lake = await openLake(folder, { memoryLimit: '60MB', threads: 1 })
+  const lake = await openLake(folder, { memory: '384MB', threads: 1 })
   try {
     const error = await lake.sql(sql).then(
       () => undefined,

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { expand } from '../../src/catalog/series.ts'
 import { askAll, batchBytes } from '../../src/sources/metrics/ask-all.ts'
+import { unwatched } from '../../src/base/stopwatch.ts'
 import type { Asking } from '../../src/sources/metrics/asking.ts'
 import type { Ask } from '../../src/sources/metrics/plan.ts'
 import { newAskingState } from '../../src/sources/metrics/run-summary.ts'
@@ -40,17 +41,18 @@ async function withFullBodies(work: (asking: Asking, asked: () => number) => Pro
       return { outcome: { kind: 'body', status: 200, file, bytes: batchBytes, date: null }, row: { id: `r${asked}` } }
     },
   }
-  const settings = resolveSettings({ flags: {}, env: {}, cwd: folder })
+  const settings = resolveSettings({ flags: {}, env: {}, cwd: folder }).metrics
   const nothing = (): void => undefined
   const asking = {
+    run: 'r',
     state: newAskingState(),
     purpose: { name: 'fetch', budget: null },
     tell: nothing,
     tally: { answered: nothing },
     connection,
-    input: { catalogue, settings },
-    deps: { now: () => 0 },
-    engine: async () => await Promise.resolve(),
+    wire: catalogue.wire,
+    settings,
+    now: () => 0,
   }
   try {
     await work(asking as unknown as Asking, () => asked)
@@ -72,7 +74,7 @@ test('L5: others are asked while a batch is committed, which are committed one a
       at--
       return []
     }
-    const done = askAll(asking, asks, { concurrency: 2, commitNow, onSettled: () => undefined })
+    const done = askAll(asking, asks, { concurrency: 2, during: unwatched, commitNow, onSettled: () => undefined })
     await setTimeout(100)
     // The first batch is being committed, two more wait, and with them both who ask.
     expect([asked(), committed]).toEqual([3, []])
@@ -86,7 +88,7 @@ test('L5: nothing more is asked once a batch could not be committed', () =>
   withFullBodies(async (asking, asked) => {
     const full = new Error('the disk is full')
     const commitNow = async (): Promise<never> => await Promise.reject(full)
-    const done = askAll(asking, asks, { concurrency: 2, commitNow, onSettled: () => undefined })
+    const done = askAll(asking, asks, { concurrency: 2, during: unwatched, commitNow, onSettled: () => undefined })
     await expect(done).rejects.toBe(full)
     expect(asked()).toBeLessThanOrEqual(3)
   }))

@@ -52,7 +52,7 @@ async function fill(root: string): Promise<Ledger> {
   await commit(ledger, { ...about, run: 's', coverage: [empty], state: { cursor: { at: 'ü\u2028' } } }, deps)
   await commit(ledger, { ...about, run: 't', coverage: [{ ...empty, since: 10, until: 20, asked_at: 7 }] }, deps)
   const late = { ...empty, state: 'covered', since: 5, until: 15, asked_at: 8 } as const
-  const finding = { series: empty.series, t: 5, kind: 'before_end', detail: [1], at: 3 }
+  const finding = { series: empty.series, t: 5, kind: 'before_end' as const, detail: [1], at: 3 }
   const rules = { digest: 'd', rules: { a: 1 } }
   await commit(
     ledger,

@@ -44,9 +44,7 @@ test('so have the options with which it is opened; a progress bar is for people 
   const options = [...fieldsOf('QueryOptions', 'src/query/lake.ts'), ...fieldsOf('LakeOptions', 'src/index.ts')]
   const signature = /\ndef open\(([\s\S]*?)\) -> Lake/.exec(python)?.[1] ?? ''
   const given = all(signature, /(\w+): /g).filter((name) => !['path', 'progress'].includes(name))
-  // In Python the engine is all that pitlake limits; in TypeScript `memory` also counts the tables that it returns.
-  const shared = options.filter((name) => name !== 'memoryLimit').map(snake)
-  expect(given).toEqual([...Object.keys(knowledgeOptions), ...shared].toSorted())
+  expect(given).toEqual([...Object.keys(knowledgeOptions), ...options.map(snake)].toSorted())
 })
 
 test.each([

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
@@ -9,6 +9,8 @@ import {
   readDocstring,
   referencePages,
   type Section,
+  jsonReference,
+  jsonSections,
   typescriptReference,
   typescriptSections,
   withReference,
@@ -67,10 +69,23 @@ describe('the Python package', () => {
     expect(undescribed(entries())).toEqual([])
   })
 
+  test('has an entry for each public function and class of the adapters for engines', (context) => {
+    need(context, 'python3')
+    const folder = join(import.meta.dirname, '../../python/pitlake/engines')
+    const names = readdirSync(folder).flatMap((file) =>
+      [...readFileSync(join(folder, file), 'utf8').matchAll(/^(?:def|class) ([A-Za-z]\w*)/gm)].map(
+        ([, name]) => `${file.replace('.py', '')}.${name}`,
+      ),
+    )
+    expect(names.length).toBeGreaterThan(8)
+    expect(python?.engines.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
+  })
+
   test('describes no parameter that a call does not have', (context) => {
     need(context, 'python3')
-    const given =
-      python?.exports.flatMap((one) => [one, ...one.members]).filter(({ kind }) => kind === 'function') ?? []
+    const given = [...(python?.exports ?? []), ...(python?.engines ?? [])]
+      .flatMap((one) => [one, ...one.members])
+      .filter(({ kind }) => kind === 'function')
     const strange = given.flatMap(({ name, parameters, docstring }) => {
       const own = new Set(parameters.map((one) => one.name.replace(/^\*+/, '')))
       return [...readDocstring(docstring).parameters.keys()]
@@ -79,6 +94,14 @@ describe('the Python package', () => {
     })
     expect(strange).toEqual([])
   })
+})
+
+test('the page of JSON documents shows every field of the seven types, each with a description', () => {
+  const page = pageText(referencePages.json)
+  const entries = entriesOf(jsonSections())
+  expect(page, 'node scripts/reference-pages.ts').toBe(withReference(page, jsonReference()))
+  expect(entries.map(({ parameters }) => parameters.length > 8)).toEqual(Array(7).fill(true))
+  expect(undescribed(entries)).toEqual([])
 })
 
 test('a docstring is read as summary, details, parameters, result and example', () => {

@@ -235,3 +235,24 @@ async function everything(engine: Engine, cut?: string): Promise<string[][]> {
   for (const one of asked) answers.push(multiset(await engine.rows(`FROM ${one}`)))
   return answers
 }
+
+for (const weekday of ['01', '02', '03', '04', '05', '06', '07'])
+  test(`a first week that begins on 2024-01-${weekday} is answered from the hour at which it is known`, async () => {
+    const known = Date.parse(`2024-01-${weekday}T01:00:00Z`) + 7 * 86_400_000
+    const week = point('A', `01-${weekday}`, '01-01', 1, {
+      interval: '1w',
+      metric: long,
+      network: 'eth',
+      available_at: new Date(known).toISOString(),
+    })
+    await withJoins([{ ...week, observed_at: '2030-01-01T00:00:00Z' }], async (engine) => {
+      await engine.run(`CREATE TEMP TABLE hours AS SELECT 'A' AS asset, ts
+        FROM generate_series(TIMESTAMPTZ '2024-01-01 00:00:00Z', TIMESTAMPTZ '2024-01-31 00:00:00Z', INTERVAL 1 HOUR) AS s (ts)`)
+      for (const answer of [`pit_join('hours', '${long}', '1w')`, `pit_long('hours', ['${long}'], '1w')`]) {
+        const wrong = await engine.rows(
+          `SELECT ts, v FROM ${answer} WHERE (v IS NOT NULL) <> (ts >= make_timestamptz(${known} * 1000)) ORDER BY ts`,
+        )
+        expect(wrong, answer).toEqual([])
+      }
+    })
+  })

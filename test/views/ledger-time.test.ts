@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { noteRunFacts } from '../../src/lake/ledger/commit.ts'
-import { type Violation, violationId } from '../../src/lake/ledger/entry.ts'
+import { type Finding, type Violation, violationId } from '../../src/lake/ledger/entry.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { coverageRow, requestRow, seriesRow, violationRow } from '../helpers/lakes.ts'
@@ -18,7 +18,7 @@ const days = (from: number, to: number, state: string, reason: string | null, as
 const violation = (t: number, offered: string, at: number): Violation =>
   violationRow(1, t * 86_400, { offered, stored_at: micros(1), offered_at: micros(at) })
 const request = (id: string, at: number) => requestRow(id, { run: 'r', asked_at: micros(at) })
-const finding = (t: number, at: number) => ({
+const finding = (t: number, at: number): Finding => ({
   series: seriesRow(1).id,
   t: t * 86_400,
   kind: 'before_end',

@@ -109,7 +109,7 @@ test('instants that a function makes itself are clean with a note; one that rais
     return rows
   })
   expect(raising.verdict).toBe('clean')
-  expect(raising.notes.join()).toMatch(/ended in an error and tell nothing: too few/)
+  expect(raising.notes.join()).toMatch(/ended in an error and therefore show nothing: too few/)
 })
 
 test('ends of the calendar never all stand at the same place of an hour or a week', () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { clockFindingKinds } from '../../src/lake/ledger/entry.ts'
 import { coverageRow, seriesRow, violationRow } from '../helpers/lakes.ts'
 import { makeLake, makeViews, multiset, ways, withViews } from '../helpers/views.ts'
 
@@ -183,6 +184,14 @@ test('comments of views, columns and macros use no word that the glossary has re
   expect(
     rows.filter(({ comment }) => replaced.test(comment)).map(({ name, comment }) => `${name}: ${comment}`),
   ).toEqual([])
+})
+
+test('the comment of clock_findings.kind explains every kind that the ledger accepts, and no other', async () => {
+  const [row] = await withViews(root, (engine) =>
+    engine.rows<{ comment: string }>(`SELECT comment FROM duckdb_columns()
+      WHERE table_name = 'clock_findings' AND column_name = 'kind' AND NOT internal`),
+  )
+  expect([...(row?.comment ?? '').matchAll(/(\w+):/g)].map(([, kind]) => kind)).toEqual([...clockFindingKinds])
 })
 
 test('the page of the views names every view and every column', async () => {

@@ -1,1 +1,1 @@
-"""From the lake to backtesting engines, without losing the clocks on the way: docs/how-to/engines.md."""
+"""Adapters from a lake to backtesting engines. An engine sees no value before its `available_at`: docs/how-to/engines.md."""

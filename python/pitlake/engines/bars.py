@@ -1,4 +1,4 @@
-"""What was knowable at each bar."""
+"""Values of metrics as known at each bar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,19 @@ Label = Literal["open", "close"]
 
 
 def decided_at(bars: pandas.DatetimeIndex, step: Any, label: Label) -> pandas.DatetimeIndex:
-    """When a bar has ended: nothing is decided on it before. `label` says whether it is named by its open or its close."""
+    """Returns the end of each bar: the time at which a strategy can decide on it.
+
+    Args:
+        bars: Timestamps of the bars. Without a zone they are UTC.
+        step: Length of a bar, such as `"1h"`. Not used if `label` is `"close"`.
+        label: Whether the timestamp of a bar is its open (`"open"`) or its close (`"close"`).
+
+    Returns:
+        The ends, UTC.
+
+    >>> decided_at(pandas.DatetimeIndex(["2024-03-02"]), "1h", "open")[0]  # doctest: +SKIP
+    Timestamp('2024-03-02 01:00:00+0000', tz='UTC')
+    """
     import pandas
 
     if label not in ("open", "close"):
@@ -30,9 +42,22 @@ def decided_at(bars: pandas.DatetimeIndex, step: Any, label: Label) -> pandas.Da
 
 def known_at(lake: Lake, bars: pandas.DatetimeIndex, assets: Names, metrics: Names | Mapping[str, str], *, step: Any,
              label: Label = "open", **options: Any) -> pandas.DataFrame:
-    """Each bar and asset with the value of each metric that was knowable when the bar had ended, minus `latency`.
+    """Looks up metric values as known at the end of each bar, minus `latency`, for engines without an adapter.
 
-    The options are those of `lake.panel`: `interval`, `latency`, `fields` and the others. The index is (bar, asset), bars as they were given; `decided_at` is the instant of the decision.
+    Args:
+        lake: The open lake.
+        bars: Timestamps of the bars. Without a zone they are UTC.
+        assets: Asset ids of the metrics API.
+        metrics: Names of metrics, or a dict of column and metric.
+        step: Length of a bar, such as `"1h"`.
+        label: Whether the timestamp of a bar is its open (`"open"`) or its close (`"close"`).
+        options: Options of `lake.panel`, such as `interval`, `latency` and `max_age`.
+
+    Returns:
+        A row for each bar and asset, which are the index. The column `decided_at` is the end of the bar. The others are values.
+
+    >>> known_at(lake, bars.index, ["BTC"], ["supply/current_pit"], step="1D")["supply/current_pit"].iloc[-1]  # doctest: +SKIP
+    2.0
     """
     import pandas
 

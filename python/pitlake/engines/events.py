@@ -1,4 +1,4 @@
-"""For engines that are driven by events: what became known, in the order in which it did."""
+"""Values in the order in which they became known, for event-driven engines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,24 @@ _SAME = " AND ".join(f"p.{name} IS NOT DISTINCT FROM w.{name}" for name in _SERI
 
 def events(lake: Lake, metrics: Names, assets: Names | None = None, interval: str | None = None, *, latency: Span | None = None,
            since: Moment | None = None, until: Moment | None = None, **dimensions: Any) -> Result:
-    """A row for each value, at the instant `at` from which it could be acted on: `available_at` and the latency.
+    """Reads values in the order in which they became known, one row for each.
 
-    In the order of `at`; what arrives at one instant in the order of the ends of the intervals (`ends`), then of the series:
-    the same each time, whatever comes later. Each vintage of a revisable series is a row of its own. The options are those
-    of `lake.points`. `.df()` gives rows; iterating gives events one by one.
+    The column `at` is the time from which a strategy can act on the value: `available_at` plus the latency. The column `ends`
+    is the end of the interval. Rows are sorted by `at`, then by `ends`, then by series. Data that arrives later does not change
+    the order of earlier rows. Each vintage of a revisable series has a row.
+
+    Args:
+        lake: The open lake.
+        metrics: Name of a metric, or several names.
+        assets: Asset ids of the metrics API. Default: all.
+        interval: Interval of the points. Default: that of the catalogue.
+        latency: Time that you need to act, such as `"15m"`.
+        since: Earliest `t`.
+        until: End of `t`, exclusive.
+        dimensions: Further options of `lake.points`, such as `currency` and `exchange`.
+
+    Returns:
+        The rows. Iterate over them for one event at a time, or call `.df()` for a frame.
 
     >>> from pitlake.engines.events import events
     >>> [(str(one.at), one.v) for one in events(lake, "supply/current_pit", "BTC", until="2024-03-03")]

@@ -1,4 +1,4 @@
-"""NautilusTrader: points as data that arrive when they became known."""
+"""Adapter for NautilusTrader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 
 class KnownPoint(Data):  # type: ignore[misc]
-    """A point of a metric: `ts_event` is the end of its interval, `ts_init` when it was known and could be acted on."""
+    """A point of a metric as data of NautilusTrader.
+
+    Attributes:
+        metric: Name of the metric.
+        asset: Asset id of the metrics API.
+        value: Value of the point.
+        ts_event: End of the interval, in nanoseconds.
+        ts_init: `available_at` plus the latency, in nanoseconds.
+    """
 
     def __init__(self, metric: str, asset: str, value: float, ts_event: int, ts_init: int) -> None:
         self.metric, self.asset, self.value = metric, asset, value
@@ -28,34 +36,53 @@ class KnownPoint(Data):  # type: ignore[misc]
 
     @property
     def ts_init(self) -> int:
-        """`available_at` and the latency, in nanoseconds."""
+        """`available_at` plus the latency, in nanoseconds."""
         return self._init
 
 
 class Known:
-    """What a strategy knows: of each metric and asset the point of the latest interval that has arrived."""
+    """Memory of a strategy: the point of the latest interval that has arrived, for each metric and asset.
+
+    Pass each point that arrives in `on_data` to `take(point)`. `value(metric, asset)` returns the latest value, or NaN if no
+    point has arrived yet.
+    """
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, str], KnownPoint] = {}
 
     def take(self, point: KnownPoint) -> None:
-        """For `on_data`. A late point of an earlier interval does not take the place of a later one."""
+        """Stores a point that arrived in `on_data`. A late point of an earlier interval does not replace a later one."""
         held = self._latest.get((point.metric, point.asset))
         if held is None or held.ts_event <= point.ts_event:
             self._latest[point.metric, point.asset] = point
 
     def value(self, metric: str, asset: str) -> float:
-        """The latest value; NaN where nothing is known."""
+        """Returns the latest value; NaN if no point has arrived yet."""
         held = self._latest.get((metric, asset))
         return float("nan") if held is None else held.value
 
 
 def points(lake: Lake, metric: str, assets: Names, *, interval: str | None = None, since: Moment | None = None,
            until: Moment | None = None, latency: Span | None = None, **options: Any) -> list[CustomData]:
-    """The points of a metric in the order in which they arrive, for `BacktestEngine.add_data(…, client_id=…)`.
+    """Reads the points of a metric in the order of arrival, for `BacktestEngine.add_data(…, client_id=…)`.
 
-    Add them before the bars: what arrives with a bar is known at it. A strategy subscribes to `DataType(KnownPoint)` and
-    hands what comes in `on_data` to `Known.take`.
+    Add the points to the engine before the bars. A point that arrives at the time of a bar is then known at that bar. The
+    strategy subscribes to `DataType(KnownPoint)` and passes what arrives in `on_data` to `Known.take`.
+
+    Args:
+        lake: The open lake.
+        metric: Name of the metric.
+        assets: Asset ids of the metrics API.
+        interval: Interval of the points. Default: that of the catalogue.
+        since: Earliest `t`.
+        until: End of `t`, exclusive.
+        latency: Time that you need to act, such as `"15m"`.
+        options: Further options of `lake.points`, such as `currency` and `exchange`.
+
+    Returns:
+        A `KnownPoint` for each point, wrapped as `CustomData`.
+
+    >>> engine.add_data(points(lake, "price_usd", ["BTC"], latency="15m"), client_id=ClientId("LAKE"))  # doctest: +SKIP
     """
     told = events(lake, metric, assets, interval, since=since, until=until, latency=latency, **options).df()
     kind = DataType(KnownPoint)

@@ -1,4 +1,4 @@
-"""qlib: what was knowable at each session, as a frame for its handlers or as files of its own format."""
+"""Adapter for qlib."""
 
 from __future__ import annotations
 
@@ -19,7 +19,22 @@ if TYPE_CHECKING:
 
 def features(lake: Lake, sessions: pandas.DatetimeIndex, assets: Names, metrics: Names | Mapping[str, str], *, step: Any = "1D",
              label: Label = "open", **options: Any) -> pandas.DataFrame:
-    """A frame with the index (datetime, instrument) and the columns (feature, name), for `StaticDataLoader`: doubles as they are."""
+    """Looks up metric values as known at each session, for `StaticDataLoader` of qlib.
+
+    Args:
+        lake: The open lake.
+        sessions: Timestamps of the sessions. Without a zone they are UTC.
+        assets: Asset ids of the metrics API.
+        metrics: Names of metrics, or a dict of column and metric.
+        step: Length of a session.
+        label: Whether the timestamp of a session is its open (`"open"`) or its close (`"close"`).
+        options: Options of `lake.panel`, such as `interval`, `latency` and `max_age`.
+
+    Returns:
+        A frame with the index (datetime, instrument), the columns (feature, name) and the stored doubles.
+
+    >>> StaticDataLoader(features(lake, sessions, ["BTC"], {"active": "addresses/active_count_pit"}))  # doctest: +SKIP
+    """
     import pandas
 
     named = named_metrics(metrics)
@@ -30,9 +45,17 @@ def features(lake: Lake, sessions: pandas.DatetimeIndex, assets: Names, metrics:
 
 
 def write(folder: str | Path, frame: pandas.DataFrame, prices: Mapping[str, pandas.DataFrame] | None = None) -> None:
-    """Writes such a frame, and bars by instrument, as a folder for `qlib.init(provider_uri=…)`.
+    """Writes a frame of `features`, and prices, as a folder for `qlib.init(provider_uri=…)`.
 
-    Values are floats of 32 bits there: that is qlib's format, and what it computes with. Names become lower case.
+    The format of qlib has floats of 32 bits and names in lower case.
+
+    Args:
+        folder: Folder to write to.
+        frame: What `features` returned.
+        prices: Bars of each asset, a frame by asset id. Their columns become features, too.
+
+    >>> write("qlib-data", features(lake, sessions, ["BTC"], ["price_usd"]), {"BTC": bars})  # doctest: +SKIP
+    >>> qlib.init(provider_uri="qlib-data")  # doctest: +SKIP
     """
     import numpy
 

@@ -1,4 +1,4 @@
-"""vectorbt: wide frames of what was knowable at each bar, aligned with its prices."""
+"""Adapter for vectorbt."""
 
 from __future__ import annotations
 
@@ -16,10 +16,23 @@ if TYPE_CHECKING:
 
 def frames(lake: Lake, close: pandas.DataFrame, metrics: Names | Mapping[str, str], *, step: Any, label: Label = "open",
            **options: Any) -> dict[str, pandas.DataFrame]:
-    """A frame for each metric, of the shape of `close` (a row for each bar, a column for each asset).
+    """Looks up metric values as known at the end of each bar, as a frame for each metric.
 
-    What stands at a bar was knowable when the bar had ended. An order on it fills at the close of that bar at the
-    earliest, at `latency` after it in truth: to fill at the next open shift the frames by one bar.
+    vectorbt fills an order at the close of the same bar. To fill at the next open instead, shift the frames by one bar.
+
+    Args:
+        lake: The open lake.
+        close: Closing prices: a row for each bar, a column for each asset id.
+        metrics: Names of metrics, or a dict of column and metric.
+        step: Length of a bar, such as `"1h"`.
+        label: Whether the timestamp of a bar is its open (`"open"`) or its close (`"close"`).
+        options: Options of `lake.panel`, such as `interval`, `latency` and `max_age`.
+
+    Returns:
+        A dict of frames by metric, or by column. Each frame has the shape of `close`.
+
+    >>> known = frames(lake, close, {"active": "addresses/active_count_pit"}, step="1h", latency="15m")  # doctest: +SKIP
+    >>> rising = known["active"].shift(1).diff() > 0  # doctest: +SKIP
     """
     found = known_at(lake, close.index, list(close.columns), metrics, step=step, label=label, **options)
     names = [name for name in found.columns if name != "decided_at"]

@@ -1,4 +1,4 @@
-"""zipline-reloaded: a pipeline loader that knows when each value became known."""
+"""Adapter for zipline-reloaded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,21 @@ if TYPE_CHECKING:
 
 
 class KnownLoader(PipelineLoader):  # type: ignore[misc]
-    """Loads columns of a data set, each from a metric, as they were knowable at the cut-off of each session.
+    """Loads the columns of a data set from metrics, with values as known at the cut-off of each session.
 
-    The domain of the pipeline says when that is (`data_query_cutoff_for_sessions`). Rows of earlier sessions in a window
-    hold what was knowable at theirs.
+    The domain of the pipeline sets the cut-off (`data_query_cutoff_for_sessions`). In a window, each row has the value that
+    was known at the cut-off of its session.
+
+    Args:
+        lake: The open lake.
+        metrics: Metric of each column of the data set, by the name of the column.
+        assets: Asset id of the metrics API, by sid.
+        options: Options of `lake.panel`, such as `interval`, `latency` and `max_age`.
+
+    >>> loader = KnownLoader(lake, {"active": "addresses/active_count_pit"}, {0: "BTC"}, latency="15m")  # doctest: +SKIP
     """
 
     def __init__(self, lake: Lake, metrics: Mapping[str, str], assets: Mapping[int, str], **options: Any) -> None:
-        """`metrics`: column of the data set → metric; `assets`: sid → asset of the lake."""
         self._lake, self._metrics, self._assets, self._options = lake, dict(metrics), dict(assets), options
 
     def load_adjusted_array(self, domain: Any, columns: Any, dates: Any, sids: Any, mask: Any) -> dict[Any, Any]:

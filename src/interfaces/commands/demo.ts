@@ -51,7 +51,7 @@ interface Backtest {
 export const demoCommand = talking({
   options: { '--keep DIR': 'leave the lake and both queries in DIR (default: a temporary folder that is removed)' },
   details: `Makes a small lake of synthetic data, runs two backtests that differ in one line of SQL, and tests both for look-ahead.
-It needs no key, no network and no lake, and takes some seconds.`,
+It needs no key, no network and no lake, and takes about ten seconds.`,
   run: async (call) => {
     const { keep } = call.options
     if (keep === undefined) {

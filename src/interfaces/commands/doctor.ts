@@ -14,6 +14,12 @@ import { besideWorld, lakeWorld } from '../cli/world.ts'
 /** Result of the check of a provider. */
 type Preflight = Awaited<ReturnType<typeof checkProvider>>
 
+/** Document of `doctor`. Scripts rely on the names. */
+export interface DoctorDocument extends Diagnosis {
+  /** Whether nothing is damaged; notices do not count. */
+  readonly ok: boolean
+}
+
 export const doctorCommand = answering({
   options: {
     '--rebuild-ledger': 'make the ledger anew from the journal',
@@ -41,7 +47,7 @@ export const doctorCommand = answering({
     const views: BuildViews = async (ledger) => await buildViews(ledger, { catalogue, deps, force: true })
     const diagnosis = await examine(how, { ...deps, resources: catalogue.resources, views, space: spaceAt })
     const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
-    const document = { ok: damages.length === 0, ...diagnosis }
+    const document: DoctorDocument = { ok: damages.length === 0, ...diagnosis }
     return { document, words: () => inWords(diagnosis), error: damageVerdict(damages) }
   },
 })

@@ -2,8 +2,9 @@ import { withFeatures } from './follow.ts'
 import { fetchSeries } from '../../sources/metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../../sources/metrics/run-summary.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from '../cli/context.ts'
+import type { FeatureTold } from '../../trust/features/features.ts'
 import type { IngestDeps } from '../../sources/metrics/run.ts'
-import { answering } from '../cli/spec.ts'
+import { answering, type CommandAnswer } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
 import { stopwatch } from '../../base/stopwatch.ts'
 import { whole, labelled, bytes, span, several } from '../../base/figures.ts'
@@ -12,6 +13,14 @@ import { describeSkew } from '../../sources/http/skew.ts'
 
 /** Event of a fetch. */
 type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
+
+/** Document of `fetch`. Scripts rely on the names. */
+export interface FetchDocument extends IngestSummary {
+  /** Seconds that each part of the run took. */
+  readonly seconds: Readonly<Record<string, number>>
+  /** Results of features that were computed afterwards; missing if none was due. */
+  readonly features?: readonly FeatureTold[]
+}
 
 export const fetchCommand = answering({
   viewsAfter: true,
@@ -25,7 +34,7 @@ export const fetchCommand = answering({
   },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).\nDeclared features that are due are computed afterwards.',
-  answer: async (call) => {
+  answer: async (call): Promise<CommandAnswer<FetchDocument>> => {
     const { settings, catalogue, options } = call
     const { gaps: gapsOnly, maxRequests = null, maxCredits: budget = null, providerMoved } = options
     spareHeap()

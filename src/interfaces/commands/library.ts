@@ -43,7 +43,7 @@ export interface LibraryTrial {
   readonly ts: string
   /** Columns that may look ahead. */
   readonly labels: readonly string[]
-  /** Number of runs without a part of the future; undefined: 50, or 5 if the plan proves the query. */
+  /** Number of runs in which a part of the future is hidden; undefined: 50, or 5 if the plan proves the query. */
   readonly cutoffs: number | undefined
   /** Files of the user by the names under which the query reads them. */
   readonly files: Readonly<Record<string, string>>
@@ -71,7 +71,7 @@ export async function replayFor(caller: LibraryCaller, file: string): Promise<Re
 }
 
 const trialOptions = {
-  cutoffs: { kind: 'count', about: 'number of runs without a part of the future' },
+  cutoffs: { kind: 'count', about: 'number of runs in which a part of the future is hidden' },
 } as const satisfies Options
 
 /** Tries whether a query looks ahead, as `pitlake lookahead` does. */

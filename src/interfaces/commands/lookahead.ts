@@ -36,7 +36,8 @@ export const lookaheadCommand = answering({
   options: {
     '--ts COL': ['column with the decision time of each row', 'ts'],
     '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
-    '--cutoffs N': 'number of runs without a part of the future (default: 50; 5 if the plan proves the query)',
+    '--cutoffs N':
+      'number of runs in which a part of the future is hidden (default: 50; 5 if the plan proves the query)',
     '--tolerance X': ['relative difference up to which two doubles count as equal', tolerated, '0'],
     '--explain': 'show every reason of a proof (default: the first 6)',
     '--function': 'FILE is the name of a function, whose program is on standard input and output',
@@ -104,7 +105,7 @@ export async function proveQuery(
   return await proveNoLookahead(open, { ...trial, ...planned, sql, preparation }, run)
 }
 
-/** How often a query runs without a part of the future; unless the caller says so, what is proved runs a few times only. */
+/** Number of runs in which a part of the future is hidden; unless the caller names it, a proved query has only a few. */
 export function trialSize(cutoffs: number | undefined): Pick<TrialInput, 'cutoffs' | 'control'> {
   return cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
 }

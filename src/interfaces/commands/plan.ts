@@ -1,8 +1,8 @@
 import { ruleFor } from '../../catalog/availability.ts'
 import { usage } from '../../base/errors.ts'
-import type { Plan } from '../../sources/metrics/plan.ts'
+import type { Plan, PlanTotals } from '../../sources/metrics/plan.ts'
 import { preparePlan } from '../../sources/metrics/prepare.ts'
-import { selectedPlaceholdersNow, unmappedError } from '../../sources/metrics/unmapped.ts'
+import { selectedPlaceholdersNow, type UnmappedName, unmappedError } from '../../sources/metrics/unmapped.ts'
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
@@ -43,8 +43,44 @@ export const planCommand = answering({
   },
 })
 
-/** What a fetch would ask, as `plan` says it. */
-export async function answerPlan(call: Call<typeof planOptions>): Promise<CommandAnswer<Plan['totals']>> {
+/** One planned request. */
+interface PlannedRequest {
+  /** Id of the series. */
+  readonly series: string
+  /** Start of the requested range, Unix seconds; null if the whole series is requested. */
+  readonly since: number | null
+  /** End of the range, exclusive, Unix seconds; null if the whole series is requested. */
+  readonly until: number | null
+  /** Expected number of points. */
+  readonly points: number
+  /** Expected cost. */
+  readonly credits: number
+}
+
+/** How many paths the plan knows the provider's metadata of. */
+interface PlannedMetadata {
+  /** Selected paths with metadata. */
+  readonly paths: number
+  /** Paths whose metadata this run requested. */
+  readonly asked: number
+  /** Whether `--offline` forbade requests. */
+  readonly offline: boolean
+}
+
+/** Document of `plan`. Scripts rely on the names. */
+export interface PlanDocument extends PlanTotals {
+  /** Number of wanted windows that are not requested. */
+  readonly not_requested: number
+  /** Selected series that are never requested, by the placeholder that the configuration does not map. */
+  readonly unmapped: readonly UnmappedName[]
+  /** The provider's metadata that the plan uses. */
+  readonly metadata: PlannedMetadata
+  /** Requests in their order; only with `--requests`. */
+  readonly asks?: readonly PlannedRequest[]
+}
+
+/** Answers what a fetch would request. */
+export async function answerPlan(call: Call<typeof planOptions>): Promise<CommandAnswer<PlanDocument>> {
   const { settings, catalogue, options, stderr } = call
   const { maxRequests: most, offline, gaps: gapsOnly, requests, verbose } = options
   const selections = await selectionsOf(call)
@@ -58,7 +94,7 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
     return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
   })
   const beside = { not_requested: plan.blocked.length, unmapped, metadata: { ...metadata, offline } }
-  const document = { ...plan.totals, ...beside, ...(requests && { asks }) }
+  const document: PlanDocument = { ...plan.totals, ...beside, ...(requests && { asks }) }
   const { paths, asked } = metadata
   const words = (): string => {
     const { totals, blocked, notes } = plan

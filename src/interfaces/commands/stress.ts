@@ -37,7 +37,7 @@ const stressOptions = {
   '--vintages N': ['number of earlier versions of the lake to try', kinds.count(0), '3'],
   '--ts COL': ['column with the decision time of each row', 'ts'],
   '--labels LIST': 'columns that may look ahead, by comma: the return that follows a decision',
-  '--within SHARE': ['part of itself by which the statistic may move', part, '0.5'],
+  '--within SHARE': ['largest relative change of the statistic that counts as holding; 0.5 is half of it', part, '0.5'],
   ...knowledgeFlags,
   '--out FILE': 'also stamp the outcome into a Parquet file, which pitlake replay repeats',
   '--plot FILE': 'also draw the statistic of each run as SVG',

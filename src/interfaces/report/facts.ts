@@ -76,9 +76,9 @@ const fewPoints = 2_000_000
 
 /** Points against the calendar, since the first point of each series. Numbers are intervals. */
 export interface CoverageCounts {
-  /** Intervals that are expected by the rule. */
+  /** Intervals that should have a point. */
   readonly due: number
-  /** Intervals of which the point is stored. */
+  /** Intervals with a stored point. */
   readonly held: number
   /** Stored intervals that were requested again with the same answer. */
   readonly verified: number
@@ -90,13 +90,13 @@ export interface CoverageCounts {
 
 /** Series by the state of their newest point. */
 export interface FreshnessCounts {
-  /** Everything that is expected is stored. */
+  /** Series with every expected point. */
   readonly fresh: number
-  /** Requested since the point became due, and not there yet. */
+  /** Series whose point is expected, was requested, and has not arrived yet. */
   readonly pending: number
-  /** Due, and not requested since. */
+  /** Series whose point is expected and was not requested. */
   readonly behind: number
-  /** Requested in vain for longer than the tolerance of the endpoint. */
+  /** Series that were requested without success for longer than the tolerance of the endpoint. */
   readonly stopped: number
   /** Seconds for which the most overdue point has been due without being requested. */
   readonly overdue_seconds: number
@@ -106,14 +106,15 @@ export interface FreshnessCounts {
 export interface RefusedCounts {
   /** Series that are refused now. */
   readonly series: number
+  /** Windows that are refused now. */
   readonly windows: number
-  /** Instant of the first refusal, RFC 3339; null if no series is refused. */
+  /** Time of the first refusal; null if no series is refused. */
   readonly since: string | null
-  /** Words of the first refusal. */
+  /** Text of the first refusal; null if no series is refused. */
   readonly words: string | null
   /** Series that the provider has withdrawn. */
   readonly withdrawn: number
-  /** Withdrawn series that nobody has acknowledged. */
+  /** Withdrawn series that are not acknowledged. */
   readonly unacknowledged: number
 }
 
@@ -131,19 +132,21 @@ export interface GapFact {
 
 /** Ranges without points. */
 export interface HolesFact {
-  /** The gap with most missing points; null if there is none. */
+  /** The gap with most missing points: `metric`, `asset`, `points`, `since`, `until`; null if there is none. */
   readonly longest: GapFact | null
-  /** Number of series that begin later than they were requested for. */
+  /** Number of series that begin later than requested. */
   readonly later: number
-  /** The first of these series; null if there is none. */
+  /** The first of these series: `metric`, `asset`, `interval`, `begins`, `asked_from`; null if there is none. */
   readonly begins: BeginsLater | null
 }
 
 /** Selected windows that a run planned and did not request. */
 export interface NotAskedCounts {
+  /** Number of series. */
   readonly series: number
+  /** Number of windows. */
   readonly windows: number
-  /** When the oldest of them was planned, RFC 3339; null if there are none. */
+  /** When the oldest window was planned; null if there is none. */
   readonly since: string | null
 }
 
@@ -152,10 +155,11 @@ type AgedSubject = 'violations' | 'incidents' | 'findings' | 'withdrawn' | 'fail
 
 /** The last publish to a destination. */
 export interface PublishFact {
+  /** Folder or bucket. */
   readonly destination: string
-  /** When it ended, RFC 3339. */
+  /** When the publish ended. */
   readonly at: string
-  /** Null while it runs, or if it was killed. */
+  /** Exit code; null while it runs, or if it was killed. */
   readonly exit_code: number | null
   /** Published files that were missing or cut at the destination. */
   readonly missing: number
@@ -171,6 +175,7 @@ export interface CopyLag {
   readonly version: number | null
   /** Newest version of the lake. */
   readonly newest: number
+  /** The finding as a sentence. */
   readonly words: string
   /** Command that brings it up to date. */
   readonly remedy: string
@@ -178,7 +183,9 @@ export interface CopyLag {
 
 /** Requests on record. */
 export interface RequestCounts {
+  /** All requests. */
   readonly total: number
+  /** All credits. */
   readonly credits: number
   /** Requests of the last 24 hours. */
   readonly day: number
@@ -188,33 +195,37 @@ export interface RequestCounts {
   readonly busiest_minute: number
   /** Credits since midnight UTC. */
   readonly credits_today: number
+  /** Counts by API and outcome: `api`, `outcome`, `requests`. */
   readonly by_outcome: readonly OutcomeCount[]
-  /** Requests a minute that the configuration allows. */
+  /** Requests per minute that the configuration allows. */
   readonly per_minute: number
 }
 
 /** State of the registry. */
 export interface RegistryStanding {
-  /** Dates of the first and the last snapshot; null if there is none. */
+  /** Date of the first snapshot; null if there is none. */
   readonly first_snapshot: string | null
+  /** Date of the last snapshot; null if there is none. */
   readonly last_snapshot: string | null
-  /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
+  /** Number of epochs of the feed, from 1; 0 before the first snapshot. */
   readonly epoch: number
-  /** The last poll of the feed that came to its tail, RFC 3339; null if there is none. */
+  /** Last poll that read the feed to its end; null if there is none. */
   readonly feed_at: string | null
-  /** Open rows by table. */
+  /** Current records by table. */
   readonly records: Readonly<Record<string, number>>
-  /** Null if they cannot be read; so are the next two. */
+  /** Rows of `schema_changes`; null if they cannot be read. */
   readonly schema_changes: number | null
-  /** Findings of verifies that nobody has acknowledged and no later state has resolved. */
+  /** Open contradictions that `verify` found; null if they cannot be read. */
   readonly findings: number | null
-  /** Acknowledged findings. */
+  /** Acknowledged contradictions; null if they cannot be read. */
   readonly findings_acknowledged: number | null
 }
 
 /** Availability rules that arrivals contradict. */
 export interface RuleCounts {
+  /** Rules that arrivals contradict. */
   readonly contradicted: number
+  /** Rules that are imprecise. */
   readonly imprecise: number
   /** Stored points that imprecise rules date. */
   readonly imprecise_points: number
@@ -232,28 +243,31 @@ export interface ObservedAgainCounts {
 
 /** User data that no longer arrive as they used to. */
 export interface SilentMetric {
+  /** Path, such as `own/NAME`. */
   readonly metric: string
-  /** When something new was imported last, RFC 3339. */
+  /** When an import last added something. */
   readonly last_at: string
-  /** Usual time between imports with news. */
+  /** Usual time between two imports that add something. */
   readonly every_seconds: number
 }
 
 /** The provider that the lake has recorded; null while nothing is committed. */
 interface ProviderFacts {
+  /** Address of the provider; null before the first commit. */
   readonly provider: string | null
+  /** Address of each API, `metrics` and `registry`; null if the lake does not use it. */
   readonly providers: { readonly metrics: string | null; readonly registry: string | null }
-  /** Whether its data are synthetic. */
+  /** Whether the data come from the sandbox. */
   readonly synthetic: boolean
 }
 
 /** Counts of the newest version, as a status reports them. */
 interface VersionFacts extends Omit<LakeSummary, 'findings' | 'newest'> {
-  /** Rows of the ledger that a wrong clock has dated. */
+  /** Rows of the view `clock_findings`. */
   readonly clock_findings: number
-  /** The largest stored `t`, RFC 3339; null if there are no points. */
+  /** The largest stored `t`; null if there are no points. */
   readonly newest: string | null
-  /** RFC 3339; null while there is no version. */
+  /** Time of the newest version; null if there is none. */
   readonly committed_at: string | null
 }
 
@@ -261,49 +275,59 @@ interface VersionFacts extends Omit<LakeSummary, 'findings' | 'newest'> {
 export interface StatusFacts extends ProviderFacts, VersionFacts {
   /** The lake that the folder mirrors; null for a lake that is not a mirror. */
   readonly mirror_of: string | null
+  /** Stored points against the points that should exist. */
   readonly coverage: CoverageCounts
+  /** Series by the state of their newest point. */
   readonly freshness: FreshnessCounts
-  /** Windows that were requested again; `last_at` in RFC 3339. */
+  /** Windows that `verify` requested again. */
   readonly verified: VerifiedFact
   /** Changes of the types of values of metrics. */
   readonly schema_changes: number
+  /** Series that have points and that the provider now refuses. */
   readonly refused: RefusedCounts
+  /** Ranges without points. */
   readonly holes: HolesFact
+  /** Selected windows that a run planned and did not request. */
   readonly not_requested: NotAskedCounts
-  /** RFC 3339: the `t` of the oldest gap, or when the oldest of the others was seen; null if there is none. */
+  /** Time of the oldest case of each count; null if there is none. */
   readonly oldest: Readonly<Record<AgedSubject, string | null>>
   /** The last publish to each destination. */
   readonly published: readonly PublishFact[]
   /** Copies and pages that are behind the lake. */
   readonly behind: readonly CopyLag[]
+  /** Requests and credits. */
   readonly requests: RequestCounts
+  /** State of the registry. */
   readonly registry: RegistryStanding
-  /** Null if the arrivals were not read. */
+  /** Availability rules against arrivals; null if the arrivals were not read. */
   readonly rules: RuleCounts | null
   /** Number of stamped results. */
   readonly stamps: number
-  /** Live files that are missing or have another size. */
+  /** Files that are missing or have a different size. */
   readonly files_damaged: number
+  /** Points that were lost with files. */
   readonly observed_again: ObservedAgainCounts
   /** Jobs that are at work now. */
   readonly running: readonly string[]
   /** The newest run; null if there is none. */
   readonly last_run: RunFact | null
+  /** Ends of the last runs: `fetch`, and `held_back` (the run whose snapshot was held back). Each has `job`, `at`, `stopped_by` and `exit_code`, or is null. */
   readonly last_ends: LastEnds
   /** Most frequent reason of failed windows; null if none failed. */
   readonly failed_most: string | null
   /** User data whose points were lost with a file and have not been imported again. */
   readonly lost_user_data: readonly string[]
-  /** User data that no longer arrive as they used to. */
+  /** User data that stopped arriving. */
   readonly user_data: readonly SilentMetric[]
-  /** Series that `select` names and that are never requested, because a name of theirs is a placeholder. */
+  /** Selected series that are never requested, because a placeholder in their name is not mapped. */
   readonly unmapped: UnmappedSeries
 }
 
 /** Windows that were requested again and compared. */
 export interface VerifiedFact {
+  /** Number of windows. */
   readonly windows: number
-  /** Series of which a window differed. */
+  /** Series with a window that differed. */
   readonly differing: number
   /** Series whose last request for stored history the provider refused. */
   readonly refused: number
@@ -446,10 +470,11 @@ export function failedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>):
 
 /** Selected series that are never requested. */
 export interface UnmappedSeries {
+  /** Number of series. */
   readonly series: number
-  /** How many they are, and which; null where there are none. */
+  /** How many they are, and which; null if there are none. */
   readonly words: string | null
-  /** What the configuration lacks; null where it lacks nothing. */
+  /** What to write into `pitlake.yaml`; null if nothing is missing. */
   readonly remedy: string | null
 }
 
@@ -643,17 +668,21 @@ export interface RunCost {
 
 /** A run as a status reports it. */
 export interface RunFact {
+  /** Id of the run. */
   readonly id: string
+  /** What it did, such as `fetch`. */
   readonly job: string
   /** The command line; empty if it is not known. */
   readonly command: string
-  /** RFC 3339; null if it is not known. */
+  /** When it began; null if it is not known. */
   readonly started_at: string | null
-  /** Null while it runs, or if it was killed. */
+  /** How long it took; null while it runs, or if it was killed. */
   readonly seconds: number | null
   /** Why it ended early; null if it did not. */
   readonly stopped_by: string | null
+  /** Planned `requests`, `points` and `credits`; null if not known. */
   readonly plan: RunCost
+  /** Actual `requests`, `points` and `credits`; null if not known. */
   readonly actual: RunCost
 }
 

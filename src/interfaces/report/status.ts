@@ -9,6 +9,7 @@ import { bytesProblem } from '../../lake/ledger/commit.ts'
 
 /** Standing of a lake, as `status --json` prints it. Scripts rely on the names. */
 export interface LakeStanding extends StatusFacts {
+  /** `yes`, `look` or `no`: whether you can use the lake now. */
   readonly trust: Trust
   /** Reasons for less trust, the weightiest first. */
   readonly reasons: readonly Reason[]

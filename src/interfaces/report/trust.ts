@@ -32,16 +32,19 @@ export type Trust = 'yes' | 'look' | 'no'
 
 /** One reason not to trust the lake blindly, and what to type. */
 export interface Reason {
-  /** What it is about; names are relied on by scripts. */
+  /** What it is about, such as `failed` or `rules`. */
   readonly kind: ReasonKind
-  /** `no` forbids, `look` wants a look, `note` is only said. */
+  /** `no` forbids use, `look` asks for a look, `note` only informs. */
   readonly level: 'no' | 'look' | 'note'
   /** Word of `status --check`; null for a mere note. */
   readonly word: CheckWord | null
-  /** How many of them there are, and since when there is the oldest (RFC 3339; null where nobody can say). */
+  /** How many cases there are. */
   readonly count: number
+  /** Time of the oldest case; null if it is not known. */
   readonly since: string | null
+  /** The reason as a sentence. */
   readonly text: string
+  /** Command that helps; null if there is none. */
   readonly next: string | null
 }
 

@@ -146,7 +146,7 @@ export const lookaheadOptions = {
   ...sqlOption,
   ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
   labels: { kind: 'list', about: 'columns that may look ahead: what a model is to learn' },
-  cutoffs: { kind: 'count', most: 200, about: 'how many times it runs without a part of the future (20)' },
+  cutoffs: { kind: 'count', most: 200, about: 'number of runs in which a part of the future is hidden (20)' },
   show_sql: paging.show_sql,
 } as const satisfies Options
 

@@ -15,6 +15,7 @@ import {
 } from './entry.ts'
 import type { Sealed } from './journal.ts'
 import { applyDifferences } from './differences.ts'
+import { checksOf, clockFindingColumns, type LedgerColumn, runColumns, valueTypeColumns } from './columns.ts'
 import { applyLost } from './lost-points.ts'
 import { applyDigests } from './month-digests.ts'
 import { applyLiveLists, type ListName } from './live-lists.ts'
@@ -201,6 +202,9 @@ function applyCoverage(index: Index, entry: Entry): void {
   }
 }
 
+/** Names of the columns that an answer fills. */
+export const windowColumnNames: readonly string[] = Object.keys(windowFields)
+
 /** Reads a row of coverage without its series. */
 export const windowAnswerOf = rowOf(windowFields)
 
@@ -208,7 +212,7 @@ export const windowAnswerOf = rowOf(windowFields)
 export function liveCoverage(index: Index, n: number, window: CoverageRow): CoverageRow[] {
   return index
     .statement(
-      `SELECT since, until, state, reason, asked_at, request FROM coverage
+      `SELECT ${windowColumnNames.join(', ')} FROM coverage
        WHERE series = ? AND removed_version IS NULL AND since <= ? AND until >= ? ORDER BY since`,
     )
     .all(n, window.until, window.since)
@@ -248,9 +252,9 @@ function applyObservations(index: Index, entry: Entry): void {
     const what = { id, series: named(index, entry, series), t, kind, offered_key: offered ?? '', why }
     insert(index, 'OR IGNORE INTO accepted', { ...what, at: entry.committed_at, added_version })
   }
-  for (const { series, t, kind, detail, at } of entry.findings) {
-    const what = { series: named(index, entry, series), t, kind, detail: JSON.stringify(detail), at }
-    insert(index, 'OR IGNORE INTO clock_findings', { ...what, added_version })
+  for (const finding of entry.findings) {
+    const series = named(index, entry, finding.series)
+    insert(index, 'OR IGNORE INTO clock_findings', { series, ...findingCells(finding), added_version })
   }
   applyValueTypes(index, entry)
 }
@@ -258,11 +262,14 @@ function applyObservations(index: Index, entry: Entry): void {
 function applyValueTypes(index: Index, { retyped, value_types, version: added_version }: Entry): void {
   const end = index.statement('UPDATE value_types SET removed_version = ? WHERE metric = ? AND removed_version IS NULL')
   for (const metric of retyped ?? []) end.run(added_version, metric)
-  for (const { metric, path, parent, type, after, available_at, ruled_at } of value_types ?? []) {
-    const what = { metric, path, parent, type, after_type: after ?? '', available_at, ruled_at }
-    insert(index, 'OR IGNORE INTO value_types', { ...what, added_version })
+  for (const valueType of value_types ?? []) {
+    const cells = { ...valueTypeCells(valueType), after_type: valueType.after ?? '', added_version }
+    insert(index, 'OR IGNORE INTO value_types', cells)
   }
 }
+
+const findingCells = cellsOf(checksOf(clockFindingColumns))
+const valueTypeCells = cellsOf(checksOf(valueTypeColumns))
 
 /** Brings a stamp into the index. */
 export function applyStamp(index: Index, stamp: Stamp): void {
@@ -336,20 +343,13 @@ function applyVerified(index: Index, verified: Verified): void {
 
 const verifiedCells = cellsOf(verifiedFields)
 
-function applyRun(index: Index, { id, job, command, started_at, ended_at, ...run }: RunFacts): void {
-  const { stopped_by, exit_code, plan, actual } = run
-  const instant = (at: Micros | undefined): IndexCell | undefined => (at === undefined ? undefined : within(at))
-  const facts: Readonly<Record<string, IndexCell | undefined>> = {
-    job,
-    command,
-    started_at: instant(started_at),
-    ended_at: instant(ended_at),
-    stopped_by,
-    exit_code,
-    plan: JSON.stringify(plan),
-    actual: JSON.stringify(actual),
+function applyRun(index: Index, run: RunFacts): void {
+  index.statement('INSERT OR IGNORE INTO runs (id) VALUES (?)').run(run.id)
+  for (const [column, { check, shown }] of Object.entries<LedgerColumn>(runColumns)) {
+    const value = (run as Readonly<Record<string, unknown>>)[column]
+    if (column === 'id' || value === undefined) continue
+    const plain = check?.nested === true ? JSON.stringify(value) : (value as IndexCell)
+    const cell = shown === 'TIMESTAMPTZ' ? within(Number(plain)) : plain
+    index.statement(`UPDATE runs SET ${column} = ? WHERE id = ?`).run(cell, run.id)
   }
-  index.statement('INSERT OR IGNORE INTO runs (id) VALUES (?)').run(id)
-  for (const [column, value] of Object.entries(facts))
-    if (value !== undefined) index.statement(`UPDATE runs SET ${column} = ? WHERE id = ?`).run(value, id)
 }

@@ -1,32 +1,351 @@
 import {
   count,
+  flag,
   json,
   mapOf,
   maybe,
   oneOf,
   orNull,
   real,
+  shape,
   text,
   whole,
   type ValueCheck,
 } from '../../base/value-checks.ts'
+import { intervals } from '../../base/time.ts'
 
 /** A column of a ledger table, declared here alone: journal, index, exported file and view follow from it. */
 export interface LedgerColumn<T = unknown> {
-  /** What the journal and the index hold under its name. */
-  readonly check: ValueCheck<T>
-  /** Type in the index. */
-  readonly stored: 'TEXT' | 'INTEGER' | 'REAL'
-  /** Type in the view. */
-  readonly shown: 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'TIMESTAMPTZ'
-  /** SQL of its value in the view (timestamps in microseconds), if that is not the stored value. */
-  readonly value?: string
-  /** Comment of the column in the view. */
-  readonly about: string
+  /** What the journal and the index store under its name; left out for a column that is computed for the views. */
+  readonly check?: ValueCheck<T>
+  /** Type in the index; left out if the index does not have the column. */
+  readonly stored?: 'TEXT' | 'INTEGER' | 'REAL'
+  /** Type in the exported file, from which the view reads; left out if the file does not have the column. */
+  readonly shown?: 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'BOOLEAN' | 'TIMESTAMPTZ'
+  /** SQL of its value in the exported file (timestamps in microseconds), from that in the index; left out if it is the same. */
+  readonly value?: (stored: string) => string
+  /** SQL of its value in the view, with the placeholders of the view's file; left out if it is the exported value. */
+  readonly viewed?: string
+  /** Comment of the column in the view; left out if the view does not have the column. */
+  readonly about?: string
 }
 
-/** The columns of a ledger table, in their order. */
+/** The columns of a ledger table, in the order of the view. */
 export type LedgerColumns = Readonly<Record<string, LedgerColumn>>
+
+/** Checks of the columns that have one, by name. */
+export type ColumnChecks<C extends LedgerColumns> = {
+  readonly [K in keyof C as C[K] extends { readonly check: unknown } ? K : never]: C[K] extends {
+    readonly check: infer Check
+  }
+    ? Check
+    : never
+}
+
+/** A time that is stored in seconds. */
+const seconds = (stored: string): string => `${stored} * 1000000`
+
+/** The identity of one provider per API, and whether the data is synthetic. */
+export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
+
+/** The short number of a series, in the index only: the journal has its id. */
+const seriesNumber = { series: { check: whole, stored: 'INTEGER' } } as const satisfies LedgerColumns
+
+/** The six dimensions of a series, which the exported file has instead of its number. */
+export const seriesColumns = {
+  metric: { shown: 'VARCHAR', about: 'path of the endpoint' },
+  asset: { shown: 'VARCHAR', about: 'asset id of the metrics API' },
+  interval: { shown: 'VARCHAR', about: `interval of the points: ${intervals.join(', ')}, by the UTC calendar` },
+  currency: { shown: 'VARCHAR', about: 'native or usd; NULL if the endpoint has none' },
+  exchange: { shown: 'VARCHAR', about: 'exchange id; NULL if the endpoint has none' },
+  network: { shown: 'VARCHAR', about: 'network; NULL if the endpoint has none' },
+} as const satisfies LedgerColumns
+
+/** The version that brought a row, and when it was committed. */
+const addedVersion = { added_version: { check: count, stored: 'INTEGER' } } as const satisfies LedgerColumns
+const addedAt = { added_at: { shown: 'TIMESTAMPTZ' } } as const satisfies LedgerColumns
+
+/** The version that ended a row, NULL while it holds, and when it was committed. */
+const removedVersion = { removed_version: { check: orNull(count), stored: 'INTEGER' } } as const satisfies LedgerColumns
+const removedAt = { removed_at: { shown: 'TIMESTAMPTZ' } } as const satisfies LedgerColumns
+
+/** What an answer says of a half-open window of a series; seconds. */
+export const windowColumns = {
+  since: { check: whole, stored: 'INTEGER', shown: 'TIMESTAMPTZ', value: seconds, about: 'start of the window' },
+  until: {
+    check: whole,
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    value: seconds,
+    about: 'end of the window, exclusive',
+  },
+  state: {
+    check: oneOf('covered', 'empty', 'unsupported', 'failed', 'not requested'),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about:
+      'covered, empty, unsupported, failed or not requested (planned by a run that ended before it could request it)',
+  },
+  reason: {
+    check: orNull(text),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about: 'why: gap or pending if points are missing in a covered window; NULL if there is no reason to give',
+  },
+  asked_at: {
+    check: real,
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    value: seconds,
+    viewed: 'CASE WHEN {{by_then asked_at}} THEN asked_at END',
+    about:
+      'when it was last requested; for not requested, when that was first recorded; NULL if this is after observed_as_of',
+  },
+  request: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR' },
+} as const satisfies LedgerColumns
+
+/** The state of every requested window, now and in every earlier version. Live rows of one series are disjoint. */
+const coverageColumns = {
+  ...seriesNumber,
+  ...seriesColumns,
+  ...windowColumns,
+  ...addedVersion,
+  ...removedVersion,
+  ...addedAt,
+  ...removedAt,
+  verified_at: {
+    shown: 'TIMESTAMPTZ',
+    viewed: 'CASE WHEN {{by_then verified_at}} THEN verified_at END',
+    about: 'when verify last requested a part of it again; NULL if not before observed_as_of',
+  },
+} as const satisfies LedgerColumns
+
+/** An upstream value that contradicts a stored one: `t` in seconds, both values as JSON text, times in microseconds. */
+export const violationColumns = {
+  t: {
+    check: real,
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    value: seconds,
+    about: 'start of the interval; for a window, of its first point',
+  },
+  kind: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what differs' },
+  stored: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR', about: 'the stored value, JSON; NULL for a window' },
+  offered: {
+    check: orNull(text),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about: 'the value that came instead, JSON; NULL if the point was gone',
+  },
+  stored_at: {
+    check: orNull(real),
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    about: 'when the stored value was observed; NULL for a window',
+  },
+  offered_at: { check: real, stored: 'INTEGER', shown: 'TIMESTAMPTZ', about: 'when the offered value was observed' },
+  request: {
+    check: orNull(text),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about: 'id of the request that returned it; see requests',
+  },
+} as const satisfies LedgerColumns
+
+/** Violations with what became of them: one row per series, t, kind and offered value, and the same in each incident. */
+const allViolationColumns = {
+  ...seriesNumber,
+  ...seriesColumns,
+  ...violationColumns,
+  /** The offered value, or '' if there is none: part of the key. */
+  offered_key: { check: text, stored: 'TEXT' },
+  ...addedVersion,
+  ...addedAt,
+  ...removedAt,
+  acknowledged_at: {
+    shown: 'TIMESTAMPTZ',
+    viewed: 'CASE WHEN {{by_then acknowledged_at}} THEN acknowledged_at END',
+    about: 'when a person acknowledged it (violations acknowledge); NULL if not acknowledged',
+  },
+  why: {
+    shown: 'VARCHAR',
+    viewed: 'CASE WHEN {{by_then acknowledged_at}} THEN why END',
+    about: 'the reason that the person gave',
+  },
+  reverted_at: { shown: 'TIMESTAMPTZ', about: 'since when answers no longer show it; NULL while the last one does' },
+  status: {
+    viewed: `CASE WHEN acknowledged_at IS NOT NULL AND ({{by_then acknowledged_at}}) THEN 'acknowledged'
+    WHEN reverted_at IS NOT NULL THEN 'reverted' ELSE 'open' END`,
+    about: 'open, acknowledged or reverted',
+  },
+  /** '' in the index for a violation that belongs to none. */
+  incident: {
+    check: text,
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    value: (stored) => `nullif(${stored}, '')`,
+    about: 'the incident to which the violation belongs; NULL if it belongs to none',
+  },
+  /** 0 in the index for a single point. */
+  until: {
+    check: count,
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    value: (stored) => `nullif(${stored}, 0) * 1000000`,
+    about: 'end of a window in which all stored points were missing, exclusive; NULL for a single point',
+  },
+  points: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'number of points that it concerns' },
+} as const satisfies LedgerColumns
+
+/**
+ * Kinds of clock findings: `before_end` and `before_stated` (computed before the end of the interval, or before the time of
+ * a stated rule), `convention` (`t` seems to be the other edge of the interval), `vanished` (an answer lacks stored points
+ * of a revisable series), `clock_ahead` (stored while a clock was ahead).
+ */
+export const clockFindingKinds = ['before_end', 'before_stated', 'convention', 'vanished', 'clock_ahead'] as const
+export type ClockFindingKind = (typeof clockFindingKinds)[number]
+
+/** What contradicts an availability rule or the timestamp convention: `t` in seconds, `at` in microseconds. */
+export const clockFindingColumns = {
+  t: {
+    check: real,
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    value: seconds,
+    about: 'start of the interval; if the finding concerns a whole answer, of its first point',
+  },
+  kind: {
+    check: oneOf(...clockFindingKinds),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about:
+      'before_end: computed before the end of its interval. before_stated: computed before the time that a stated rule gives. convention: t seems to be the other edge of the interval. vanished: an answer lacks stored points of a revisable series. clock_ahead: stored while a clock was ahead, and given a new date by doctor --repair',
+  },
+  detail: {
+    check: json,
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about: 'what was found, JSON; times in microseconds',
+  },
+  at: { check: real, stored: 'INTEGER' },
+} as const satisfies LedgerColumns
+
+/** Clock findings, one row per series, t and kind. */
+const allClockFindingColumns = {
+  ...seriesNumber,
+  ...seriesColumns,
+  ...clockFindingColumns,
+  found_at: { shown: 'TIMESTAMPTZ', about: 'when it was found' },
+  ...addedVersion,
+  ...addedAt,
+} as const satisfies LedgerColumns
+
+/** What the journal says of a type that values of a metric have; times in microseconds. */
+export const valueTypeColumns = {
+  metric: { check: text, stored: 'TEXT', shown: 'VARCHAR' },
+  /** `$` is the value itself, `$.a[*].b` a member of the objects in a list. */
+  path: { check: text, stored: 'TEXT', shown: 'VARCHAR' },
+  /** The path of the object or list that it stands in; null for the value itself. */
+  parent: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR' },
+  type: { check: oneOf('null', 'boolean', 'number', 'string', 'object', 'array'), stored: 'TEXT', shown: 'VARCHAR' },
+  available_at: { check: orNull(whole), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
+  /** As `available_at`, if the rule dates backfilled points. */
+  ruled_at: { check: orNull(whole), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
+} as const satisfies LedgerColumns
+
+const { metric, path, parent, type, available_at, ruled_at } = valueTypeColumns
+
+/** Types of values, one row per place and type, and one more for each time that a type came again. */
+const allValueTypeColumns = {
+  metric,
+  path,
+  parent,
+  type,
+  /** The type behind which it came again; '' at first sight. */
+  after_type: { check: text, stored: 'TEXT', shown: 'VARCHAR' },
+  available_at,
+  ruled_at,
+  ...addedVersion,
+  ...removedVersion,
+  ...addedAt,
+  ...removedAt,
+} as const satisfies LedgerColumns
+
+/** A run from its beginning to its end, in microseconds; what is not known yet is left out and added by a later line. */
+export const runColumns = {
+  id: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'id of the run' },
+  job: { check: maybe(text), stored: 'TEXT', shown: 'VARCHAR', about: 'what it did: fetch, registry …' },
+  command: { check: maybe(text), stored: 'TEXT', shown: 'VARCHAR', about: 'the command as typed' },
+  started_at: { check: maybe(real), stored: 'INTEGER', shown: 'TIMESTAMPTZ', about: 'when it began' },
+  ended_at: {
+    check: maybe(real),
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    viewed: 'CASE WHEN {{by_then ended_at}} THEN ended_at END',
+    about: 'when it ended; NULL while it runs, or if it was killed',
+  },
+  stopped_by: {
+    check: maybe(orNull(text)),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    viewed: 'CASE WHEN {{by_then ended_at}} THEN stopped_by END',
+    about: 'what stopped it early; NULL if it finished',
+  },
+  exit_code: {
+    check: maybe(whole),
+    stored: 'INTEGER',
+    shown: 'INTEGER',
+    viewed: 'CASE WHEN {{by_then ended_at}} THEN exit_code END',
+    about: 'its exit code',
+  },
+  plan: {
+    check: maybe(json),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about: 'requests, credits, points and seconds that were planned, JSON',
+  },
+  actual: {
+    check: maybe(json),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    viewed: 'CASE WHEN {{by_then ended_at}} THEN actual END',
+    about: 'what it did, JSON',
+  },
+} as const satisfies LedgerColumns
+
+/** A commit. `committed_at` is in microseconds and strictly increasing. */
+export const versionColumns = {
+  version: {
+    check: count,
+    stored: 'INTEGER',
+    shown: 'BIGINT',
+    about: 'number of the commit; covers all tables at once',
+  },
+  committed_at: {
+    check: count,
+    stored: 'INTEGER',
+    shown: 'TIMESTAMPTZ',
+    about:
+      'its time, which is the observed_at of what it added; later than that of every earlier version, except after doctor --repair of a wrong clock',
+  },
+  job: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what made it' },
+  run: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR', about: 'run that made it' },
+  program: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'name and version of the program' },
+  provider: { check: shape(providerFields), stored: 'TEXT' },
+  metrics_provider: { shown: 'VARCHAR', about: 'provider of the metrics API' },
+  registry_provider: { shown: 'VARCHAR', about: 'provider of the registry' },
+  synthetic: { shown: 'BOOLEAN', about: 'true if the data comes from the sandbox' },
+  files_added: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'files that it added' },
+  files_removed: {
+    check: count,
+    stored: 'INTEGER',
+    shown: 'BIGINT',
+    about: 'files that this version replaced; the views no longer read them',
+  },
+  files_dropped: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'files that vacuum deleted from the disk' },
+  points_added: { check: whole, stored: 'INTEGER', shown: 'BIGINT', about: 'points that it added' },
+  digest: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'SHA-256 of its journal entry' },
+} as const satisfies LedgerColumns
 
 /** One request to an API: the facts, never the key. Ranges in seconds, `asked_at` in microseconds. */
 export const requestColumns = {
@@ -45,14 +364,14 @@ export const requestColumns = {
     check: orNull(real),
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
-    value: 'since * 1000000',
+    value: seconds,
     about: 'start of the requested range',
   },
   until: {
     check: orNull(real),
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
-    value: 'until * 1000000',
+    value: seconds,
     about: 'end of that range, exclusive',
   },
   status: {
@@ -77,14 +396,14 @@ export const requestColumns = {
     check: json,
     stored: 'TEXT',
     shown: 'VARCHAR',
-    value: `nullif(detail, 'null')`,
+    value: (stored) => `nullif(${stored}, 'null')`,
     about: 'reason, or words of the provider, JSON',
   },
   provider_date: {
     check: maybe(real),
     stored: 'REAL',
     shown: 'TIMESTAMPTZ',
-    value: 'CAST(provider_date * 1000000 AS INTEGER)',
+    value: (stored) => `CAST(${stored} * 1000000 AS INTEGER)`,
     about: 'time of the provider, from the Date of its answer; NULL if there was none',
   },
 } as const satisfies LedgerColumns
@@ -92,27 +411,45 @@ export const requestColumns = {
 /** A ledger table of which index, exported file and view are made from its columns. */
 export interface LedgerTable {
   readonly columns: LedgerColumns
-  /** The columns that tell its rows apart. */
+  /** The columns of the index that tell its rows apart. */
   readonly key: readonly string[]
+  /** A further column of which no two rows have the same value. */
+  readonly unique?: string
 }
 
-/** The declared ledger tables, by name. The others stand in `sql/`. */
+/** The declared ledger tables, by name. The tables that no view shows, and indexes, stand in `sql/`. */
 export const ledgerTables = {
   requests: { columns: requestColumns, key: ['id'] },
+  coverage: { columns: coverageColumns, key: ['series', 'since', 'added_version'] },
+  violations: {
+    columns: allViolationColumns,
+    key: ['series', 't', 'kind', 'offered_key', 'incident', 'until'],
+  },
+  clock_findings: { columns: allClockFindingColumns, key: ['series', 't', 'kind'] },
+  value_types: { columns: allValueTypeColumns, key: ['metric', 'path', 'type', 'after_type', 'added_version'] },
+  runs: { columns: runColumns, key: ['id'] },
+  versions: {
+    /** `leaf`: what the log of versions says of it beside version and digest (log.ts); it outlives the entry. */
+    columns: { ...versionColumns, leaf: { check: text, stored: 'TEXT' } },
+    key: ['version'],
+    unique: 'committed_at',
+  },
 } as const satisfies Readonly<Record<string, LedgerTable>>
 
 /** The checks of columns by their names, as the journal and the index use them. */
-export function checksOf<C extends LedgerColumns>(columns: C): { readonly [K in keyof C]: C[K]['check'] } {
-  const checks = Object.entries(columns).map(([name, { check }]) => [name, check] as const)
+export function checksOf<C extends LedgerColumns>(columns: C): ColumnChecks<C> {
+  const checks = Object.entries(columns).flatMap(([name, { check }]) => (check === undefined ? [] : [[name, check]]))
   // The compiler does not follow the keys through Object.fromEntries.
-  return Object.fromEntries(checks) as { readonly [K in keyof C]: C[K]['check'] }
+  return Object.fromEntries(checks) as ColumnChecks<C>
 }
 
 /** The statement that makes a declared table in the index. */
-export function createTableSql(name: string, { columns, key }: LedgerTable): string {
-  const lines = Object.entries(columns).map(([column, { check, stored }]) => {
-    const isNullable = check.optional === true || (check.nested !== true && check(null) === undefined)
-    return `${column} ${stored}${isNullable ? '' : ' NOT NULL'}`
+export function createTableSql(name: string, { columns, key, unique }: LedgerTable): string {
+  const lines = Object.entries(columns).flatMap(([column, { check, stored }]) => {
+    if (stored === undefined) return []
+    const isNullable = check?.optional === true || (check?.nested !== true && check?.(null) === undefined)
+    const constraint = `${isNullable ? '' : ' NOT NULL'}${column === unique ? ' UNIQUE' : ''}`
+    return [`${column} ${stored}${constraint}`]
   })
   return `CREATE TABLE IF NOT EXISTS ${name} (${[...lines, `PRIMARY KEY (${key.join(', ')})`].join(', ')}) WITHOUT ROWID;`
 }

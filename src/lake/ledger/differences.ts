@@ -1,5 +1,6 @@
 import { type Accepted, acceptedFields, type Entry, type IncidentPart, type Violation } from './entry.ts'
-import { type IndexCell, type Index, rowOf } from './index-rows.ts'
+import { checksOf, violationColumns } from './columns.ts'
+import { cellsOf, type IndexCell, type Index, rowOf } from './index-rows.ts'
 import { count, orNull, real, text } from '../../base/value-checks.ts'
 
 /** The key of a violation: it differs from that of every other violation. */
@@ -20,6 +21,10 @@ export const passedToo = `${ofPassed} AND p.reopened_version IS NULL`
 export const acceptedToo = `((v.incident = '' AND a.series = v.series AND a.t = v.t AND a.kind = v.kind
   AND a.offered_key = v.offered_key) OR (v.incident <> '' AND a.id = v.incident))`
 
+/** The columns of a violation that the journal has, too. */
+const observed: readonly string[] = Object.keys(violationColumns)
+const observedCells = cellsOf(checksOf(violationColumns))
+
 /** Brings what an entry found, and what it saw gone again, into the index. */
 export function applyDifferences(index: Index, entry: Entry, numberOf: (id: string) => number): void {
   applyPassed(index, entry, numberOf)
@@ -27,15 +32,17 @@ export function applyDifferences(index: Index, entry: Entry, numberOf: (id: stri
     `UPDATE passed SET reopened_version = ? WHERE ${ofKey} AND added_version < ? AND reopened_version IS NULL`,
   )
   const put = index.statement(
-    `INSERT OR IGNORE INTO violations (${columns.join(', ')}, stored, offered, stored_at, offered_at, request, added_version, points)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT OR IGNORE INTO violations (series, ${observed.join(', ')}, offered_key, incident, until, points, added_version)
+     VALUES (?, ${observed.map(() => '?').join(', ')}, ?, ?, ?, ?, ?)`,
   )
   const alone: readonly Violation[] = entry.violations
   for (const one of [...alone, ...unpacked(entry.incidents ?? [])]) {
-    const key = keyOf(one).with(0, numberOf(one.series))
-    reopen.run(entry.version, ...key, entry.version)
-    const { stored, offered, stored_at, offered_at, request, points = 1 } = one
-    put.run(...key, stored, offered, stored_at, offered_at, request, entry.version, points)
+    const series = numberOf(one.series)
+    reopen.run(entry.version, ...keyOf(one).with(0, series), entry.version)
+    const { offered, incident = '', until = 0, points = 1 } = one
+    const cells = observedCells(one)
+    const values = observed.map((column) => cells[column] ?? null)
+    put.run(series, ...values, offered ?? '', incident, until, points, entry.version)
   }
 }
 
@@ -100,13 +107,7 @@ export function isStanding(index: Index, series: number, violation: Violation): 
 }
 
 const standingOf = rowOf({
-  t: real,
-  kind: text,
-  stored: orNull(text),
-  offered: orNull(text),
-  stored_at: orNull(real),
-  offered_at: real,
-  request: orNull(text),
+  ...checksOf(violationColumns),
   incident: text,
   until: count,
   points: count,

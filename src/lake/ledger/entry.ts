@@ -1,6 +1,16 @@
 import { hash } from 'node:crypto'
 import { LakeError } from '../../base/errors.ts'
-import { checksOf, requestColumns } from './columns.ts'
+import {
+  checksOf,
+  clockFindingColumns,
+  clockFindingKinds,
+  type ClockFindingKind,
+  providerFields,
+  requestColumns,
+  valueTypeColumns,
+  violationColumns,
+  windowColumns,
+} from './columns.ts'
 import {
   count,
   flag,
@@ -9,7 +19,6 @@ import {
   listOf,
   mapOf,
   maybe,
-  oneOf,
   orNull,
   real,
   shape,
@@ -21,15 +30,14 @@ import {
 } from '../../base/value-checks.ts'
 
 export type { Json }
+export { clockFindingKinds, providerFields }
+export type { ClockFindingKind }
 
 /**
  * Number of the lake's layout: what entries, checkpoints and footers of data files carry. A program reads and writes one
  * layout only. The number rises with every change that a program before it would misread; it is not the program's version.
  */
-export const layoutNumber = 6
-
-/** Who answered: one identity per API, and whether the data are made up. */
-export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
+export const layoutNumber = 7
 
 /** One file of the lake. The same path may be listed again under another label, for instance a snapshot date. */
 export const fileFields = {
@@ -104,29 +112,13 @@ export const forgottenFields = {
 const regainedFields = { series: text, month: text, points: count, proven: flag }
 
 /** A coverage range: what is known about a half-open window (seconds) of a series. It replaces earlier ranges of that window. */
-export const windowFields = {
-  since: whole,
-  until: whole,
-  /** `not requested`: planned by a run that ended before. */
-  state: oneOf('covered', 'empty', 'unsupported', 'failed', 'not requested'),
-  /** Why, or `pending` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
-  reason: orNull(text),
-  /** Seconds. */
-  asked_at: real,
-  request: orNull(text),
-}
+export const windowFields = checksOf(windowColumns)
 
 /** What tells a contradiction upstream apart from every other: `t` in seconds, the offered value as JSON text. */
 const contradiction = { series: text, t: real, kind: text, offered: orNull(text) }
 
 /** An upstream value that contradicts the stored one, which is JSON text, too; instants in microseconds. */
-export const violationFields = {
-  ...contradiction,
-  stored: orNull(text),
-  stored_at: orNull(real),
-  offered_at: real,
-  request: orNull(text),
-}
+export const violationFields = { series: text, ...checksOf(violationColumns) }
 
 /**
  * Of an incident (many differences of one day) what is of one series, kind and request: windows in which all held points
@@ -156,25 +148,15 @@ const passedFields = {
 /** A violation, an incident, or a refusal of a series that has points, of which a person took note. */
 export const acceptedFields = { ...contradiction, id: text, why: text }
 
-/** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
-const findingFields = { series: text, t: real, kind: text, detail: json, at: real }
+/** A clock finding; unique per series, t (seconds) and kind; `at` in microseconds. */
+const findingFields = { series: text, ...checksOf(clockFindingColumns) }
 
 /**
  * A type that values of a metric have at a place, first shown by points that could be known from `available_at` on, or
  * from `ruled_at` on where the rule stands in for backfilled ones (microseconds). `after` names the type behind which it came
  * again, and then either may be null: it did not by that clock. Null: it is the first sight.
  */
-export const valueTypeFields = {
-  metric: text,
-  /** `$` is the value itself, `$.a[*].b` a member of the objects in a list. */
-  path: text,
-  /** The path of the object or list that it stands in; null for the value itself. */
-  parent: orNull(text),
-  type: oneOf('null', 'boolean', 'number', 'string', 'object', 'array'),
-  after: orNull(text),
-  available_at: orNull(whole),
-  ruled_at: orNull(whole),
-}
+export const valueTypeFields = { ...checksOf(valueTypeColumns), after: orNull(text) }
 
 /** One request to an API: its columns in `columns.ts`. */
 export const requestFields = checksOf(requestColumns)
@@ -253,7 +235,7 @@ export type Forgotten = Shaped<typeof forgottenFields>
 export type Regained = Shaped<typeof regainedFields>
 export type WindowAnswer = Shaped<typeof windowFields>
 export type CoverageRow = WindowAnswer & { readonly series: string }
-// Derived, because the column in `windowFields` lists the states once.
+// Derived, because the column in `windowColumns` lists the states once.
 export type CoverageState = CoverageRow['state']
 /** `until` and `points`: of a window, half-open in seconds, whose points were all missing. */
 export type Violation = Shaped<typeof violationFields> & {

@@ -7,15 +7,14 @@ import {
   weeklyIntervals,
 } from '../../base/time.ts'
 import { refusedOfHeld } from './refusals.ts'
-import { windowAnswerOf } from './apply.ts'
+import { windowAnswerOf, windowColumnNames } from './apply.ts'
+import { checksOf, valueTypeColumns, versionColumns, violationColumns } from './columns.ts'
 import { acceptedToo, passedToo } from './differences.ts'
 import {
   type CoverageRow,
   type FileEntry,
   fileFields,
   type Json,
-  type Provider,
-  providerFields,
   ruleFields,
   type Rules,
   seriesFields,
@@ -28,7 +27,7 @@ import {
   type WindowAnswer,
 } from './entry.ts'
 import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
-import { count, interval, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
+import { count, interval, orNull, real, shape, type Shaped, text, type ValueCheck } from '../../base/value-checks.ts'
 import { type ArchivedState, fromState } from './archived-rows.ts'
 
 const heldFile = rowOf({
@@ -144,7 +143,7 @@ export function heldAnswers(index: Index): Map<string, HeldAnswers> {
     held.set(id, one)
   }
   const rows = index.statement(
-    `SELECT series AS n, since, until, state, reason, asked_at, request FROM coverage
+    `SELECT series AS n, ${windowColumnNames.join(', ')} FROM coverage
      WHERE removed_version IS NULL ORDER BY series, since`,
   )
   for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(windowAnswerOf(row))
@@ -158,7 +157,7 @@ export function heldCoverage(index: Index, series?: readonly string[]): Map<stri
     return new Map(held.map(([id, { answers }]) => [id, answers.map((answer) => ({ series: id, ...answer }))]))
   }
   const one = index.statement(
-    `SELECT c.since, c.until, c.state, c.reason, c.asked_at, c.request FROM series s JOIN coverage c ON c.series = s.n
+    `SELECT ${windowColumnNames.map((name) => `c.${name}`).join(', ')} FROM series s JOIN coverage c ON c.series = s.n
      WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
   )
   return new Map(
@@ -215,7 +214,9 @@ export function heldViolations(index: Index, series?: string): HeldViolation[] {
   const where = series === undefined ? '' : 'WHERE s.id = ?'
   const rows = index
     .statement(
-      `SELECT s.id AS series, v.t, v.kind, v.stored, v.offered, v.stored_at, v.offered_at, v.request, v.added_version,
+      `SELECT s.id AS series, ${Object.keys(violationColumns)
+        .map((name) => `v.${name}`)
+        .join(', ')}, v.added_version,
          a.at AS acknowledged_at, a.why, w.committed_at AS reverted_at, nullif(v.incident, '') AS incident,
          nullif(v.until, 0) AS until, v.points
        FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo}
@@ -290,43 +291,11 @@ export function heldRules(index: Index, version: number = Number.MAX_SAFE_INTEGE
   return row === undefined ? null : rulesOf(row)
 }
 
-const versionOf = rowOf({
-  version: count,
-  committed_at: count,
-  job: text,
-  run: orNull(text),
-  program: text,
-  digest: text,
-  provider: shape(providerFields),
-  files_added: count,
-  files_removed: count,
-  files_dropped: count,
-  points_added: real,
-})
+const versionFields = checksOf(versionColumns)
+const versionOf = rowOf(versionFields)
 
-/** One commit as `versions` shows it. */
-export interface HeldVersion {
-  readonly version: number
-  /** Microseconds. */
-  readonly committed_at: Micros
-  /** The command that made it, such as `fetch` or `import`. */
-  readonly job: string
-  /** Name of the run that made it; null for entries that name none. */
-  readonly run: string | null
-  /** Name and version of the program that wrote it. */
-  readonly program: string
-  /** SHA-256 of its journal entry. */
-  readonly digest: string
-  readonly provider: Provider
-  /** Files that it added to the view. */
-  readonly files_added: number
-  /** Files that it took out of the view. */
-  readonly files_removed: number
-  /** Files whose bytes it gave up. */
-  readonly files_dropped: number
-  /** Points that it added; negative if it lost more than it added. */
-  readonly points_added: number
-}
+/** One commit as `versions` shows it: its columns in `columns.ts`. */
+export type HeldVersion = Shaped<typeof versionFields>
 
 /** Every commit, oldest first. */
 export function heldVersions(index: Index): HeldVersion[] {
@@ -367,6 +336,7 @@ const summaryOf = rowOf({
 export interface LakeSummary {
   /** The newest version; 0 before the first commit. */
   readonly version: number
+  /** Number of series with points. */
   readonly series: number
   /** Stored points of all series. */
   readonly points: number
@@ -374,7 +344,7 @@ export interface LakeSummary {
   readonly files: number
   /** Bytes of these files. */
   readonly bytes: number
-  /** Live coverage ranges by state; `not_requested` counts the state `not requested`. */
+  /** Coverage ranges by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`. */
   readonly windows: {
     readonly covered: number
     readonly empty: number
@@ -429,7 +399,7 @@ const typeOf = rowOf(valueTypeFields)
 /** Reads the recorded types of the values of these metrics. */
 export function heldValueTypes(index: Index, metrics: readonly string[]): ValueType[] {
   const one = index.statement(
-    `SELECT metric, path, parent, type, nullif(after_type, '') AS after, available_at, ruled_at FROM value_types
+    `SELECT ${Object.keys(valueTypeColumns).join(', ')}, nullif(after_type, '') AS after FROM value_types
      WHERE metric = ? AND removed_version IS NULL ORDER BY path, type, after_type, added_version`,
   )
   return metrics.flatMap((metric) => one.all(metric).map(typeOf))

@@ -34,7 +34,7 @@ let knownStatements: readonly string[] | undefined
 /** The statements that make the tables of the index. */
 function indexStatements(): readonly string[] {
   const declared = Object.entries(ledgerTables).map(([name, table]) => createTableSql(name, table))
-  return (knownStatements ??= [...textsIn(statementFolder).map(([, text]) => text), ...declared])
+  return (knownStatements ??= [...declared, ...textsIn(statementFolder).map(([, text]) => text)])
 }
 
 /** A number for the shape of the index: an index of another shape is made anew from the journal. */

@@ -1,6 +1,7 @@
 import { appendPrivate, writePrivate, readBytes, readInto, sizeNow, textOf } from '../store/files.ts'
 import { codeOf, type Disk, namesIn, realDisk, statOf } from '../store/disk.ts'
 import { isObject, jsonOf } from '../../base/json.ts'
+import type { ColumnChecks, runColumns } from './columns.ts'
 import type { CoverageRow, Json, RequestRow, Verified } from './entry.ts'
 import { type Micros, parseMicros } from '../../base/time.ts'
 import { inLake, places, runFile, runLog } from '../store/layout.ts'
@@ -8,21 +9,12 @@ import { makeLakeFolder } from '../store/private-folders.ts'
 import { basename } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { redact } from '../../base/secrets.ts'
+import type { Shaped } from '../../base/value-checks.ts'
 
 // `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log beside it is for people only.
 
-/** A run from its beginning to its end; what is not known yet is left out and added by a later line. */
-export interface RunFacts {
-  readonly id: string
-  readonly job?: string
-  readonly command?: string
-  readonly started_at?: Micros
-  readonly ended_at?: Micros
-  readonly stopped_by?: string | null
-  readonly exit_code?: number
-  readonly plan?: Json
-  readonly actual?: Json
-}
+/** A run from its beginning to its end: its columns in `columns.ts`. */
+export type RunFacts = Shaped<ColumnChecks<typeof runColumns>>
 
 /** One line of a run's file: what the run learnt without making a version. */
 export interface FactLine {

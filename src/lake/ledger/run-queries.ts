@@ -1,43 +1,22 @@
 import { archivedState } from './index-queries.ts'
-import { type Json, type Verified, verifiedFields } from './entry.ts'
+import { checksOf, runColumns } from './columns.ts'
+import type { RunFacts } from './run-facts.ts'
+import { type Verified, verifiedFields } from './entry.ts'
 import { type Index, parsed, proven, rowOf } from './index-rows.ts'
-import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from '../../base/value-checks.ts'
+import { count, flag, listOf, maybe, orNull, real, shape, text, whole } from '../../base/value-checks.ts'
 import type { Instant, Micros } from '../../base/time.ts'
 import type { Selection } from '../../catalog/series.ts'
 
-const runOf = rowOf({
-  id: text,
-  job: orNull(text),
-  command: orNull(text),
-  started_at: orNull(real),
-  ended_at: orNull(real),
-  stopped_by: orNull(text),
-  exit_code: orNull(whole),
-  plan: orNull(json),
-  actual: orNull(json),
-})
+const runOf = rowOf(checksOf(runColumns))
 const costOf = rowOf({ requests: whole, credits: real, points: whole })
 
+/** A run on record: its columns in `columns.ts`, null for what is not known of it. */
+export type RecordedRun = {
+  readonly [K in keyof RunFacts]-?: undefined extends RunFacts[K] ? Exclude<RunFacts[K], undefined> | null : RunFacts[K]
+}
+
 /** A run on record with what it cost. */
-export interface HeldRun {
-  /** Name of the run. */
-  readonly id: string
-  /** The command's job, such as `fetch`; null for a run of which only requests are recorded. */
-  readonly job: string | null
-  /** The command line as typed; null if none is recorded. */
-  readonly command: string | null
-  /** Microseconds; null if not recorded. */
-  readonly started_at: Micros | null
-  /** Microseconds; null while the run is at work, and for a killed one. */
-  readonly ended_at: Micros | null
-  /** Why it ended early; null if it did not. */
-  readonly stopped_by: string | null
-  /** Null while the run is at work, and for a killed one. */
-  readonly exit_code: number | null
-  /** What the run noted of its plan; null if nothing. */
-  readonly plan: Json
-  /** What the run noted of its result; null if nothing. */
-  readonly actual: Json
+export interface HeldRun extends RecordedRun {
   /** Requests that it sent, those repeated once. */
   readonly requests: number
   /** Credits of these requests. */
@@ -53,7 +32,13 @@ export function heldRuns(index: Index, most: number): HeldRun[] {
      FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q ON q.run = runs.id
      GROUP BY runs.id ORDER BY coalesce(started_at, 0) DESC, runs.id DESC`,
   )
-  return rows.all(most).map((row) => ({ ...runOf(row), ...costOf(row) }))
+  return rows.all(most).map((row) => ({ ...withNulls(runOf(row)), ...costOf(row) }))
+}
+
+function withNulls(run: RunFacts): RecordedRun {
+  const columns = Object.entries(run).map(([column, value]) => [column, value ?? null])
+  // The compiler does not follow the keys through Object.fromEntries.
+  return Object.fromEntries(columns) as RecordedRun
 }
 
 const instantsOf = rowOf({ about: orNull(text), at: real })

@@ -82,15 +82,17 @@ interface DoctorDeps extends CommitDeps {
 export interface Diagnosis {
   /** Id of the lake; null if it is not known. */
   readonly lake: string | null
+  /** Newest version of the lake. */
   readonly version: number
+  /** What was read: `files`, `bytes`, and `thorough` (whether checksums were compared). */
   readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
-  /** Damage that is still there afterwards. */
+  /** What is wrong after the repairs. */
   readonly findings: readonly Damage[]
   /** Repairs in words. */
   readonly mended: readonly string[]
   /** Files that the lake goes on without; null if that was not requested. */
   readonly forgotten: ForgottenFiles | null
-  /** Months of series that lost points with a file and did not get the very same again. */
+  /** Months of series that lost points with a file and did not get the same points back. */
   readonly observed_again: readonly ObservedAgain[]
 }
 

@@ -119,12 +119,15 @@ export const instead = {
 
 /** One thing that is wrong, where, and what to do about it. */
 export interface Damage {
+  /** Kind of the finding, such as `file_lost`. */
   readonly kind: DamageKind
-  /** `damage` is lost or unreadable; a `notice` costs nothing, or not yet. */
+  /** `damage`: lost or unreadable. `notice`: nothing is lost. */
   readonly severity: Severity
-  /** Relative to the lake. */
+  /** File or folder, relative to the lake. */
   readonly path: string
+  /** What was found. */
   readonly found: string
+  /** What to do. */
   readonly remedy: string
 }
 

@@ -53,6 +53,7 @@ export interface ForgottenFiles {
   readonly files: readonly string[]
   /** Number of lost points. */
   readonly points: number
+  /** Lost points by series. */
   readonly series: readonly SeriesLoss[]
 }
 

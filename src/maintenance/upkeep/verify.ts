@@ -70,20 +70,27 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
   readonly version: number
   /** Address of the provider; null if no points were requested. */
   readonly provider: string | null
+  /** What was read. */
   readonly checked: VerifyExtent
+  /** Damaged files. */
   readonly damage: readonly Damage[]
-  /** Months of series that lost points with a file and did not get the very same again. */
+  /** Months of series that lost points with a file and did not get the same points back. */
   readonly observed_again: readonly ObservedAgain[]
   /** Number of windows in which points are known to be missing. */
   readonly gaps: number
+  /** Coverage ranges that the answers resolved, by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`. */
   readonly windows: WindowCounts
-  /** Number of compared windows by result. */
+  /** Compared windows by result: `identical`, `appended`, `revised`, or the kind of difference. */
   readonly results: ReturnType<Findings['results']>
   /** Most credits that it could spend; null: no limit. */
   readonly budget: number | null
+  /** Requests sent, repeats included. */
   readonly requests: number
+  /** Credits spent on points. */
   readonly credits: number
+  /** New points. */
   readonly points_added: number
+  /** New vintages of revisable series. */
   readonly vintages_added: number
   /** Single values that differ. */
   readonly differences: readonly Difference[]
@@ -101,9 +108,13 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
 
 /** Extent of what a verify has read. */
 interface VerifyExtent {
+  /** Files. */
   readonly files: number
+  /** Bytes of these files. */
   readonly bytes: number
+  /** Series. */
   readonly series: number
+  /** Points. */
   readonly points: number
 }
 
@@ -165,7 +176,7 @@ export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<Veri
     input,
     deps,
     purpose,
-    async (run) => await compare({ ...run, deps }, { ...input, scope }, nothing, compared, url),
+    async (run) => await compare(run, { ...input, scope }, nothing, compared, { url, onDamage: deps.onDamage }),
   )
 }
 
@@ -185,29 +196,30 @@ export function withRegistryVerified(summary: VerifySummary, registry: RegistryV
 
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
 async function compare(
-  run: MetricsRun & { readonly deps: VerifyDeps },
+  metricsRun: MetricsRun,
   input: VerifyInput & { readonly scope: VerifyScope },
   nothing: VerifySummary,
   findings: Findings,
-  url: string,
+  { url, onDamage }: { readonly url: string; readonly onDamage: VerifyDeps['onDamage'] },
 ): Promise<Result<VerifySummary>> {
-  const { id, ledger, deps, tally } = run
+  const { run, deps, tally } = metricsRun
+  const { id, ledger } = run
   const damaged = new Set(nothing.damage.map(({ path }) => path))
   const contents = await checkContents(ledger, damaged)
-  deps.onDamage?.(contents.findings)
+  onDamage?.(contents.findings)
   const { paths, assets, since, until } = input.scope
   const harmed = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
   const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget], deps.nowMicros())
   const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: new Set(partitionsOf(harmed).keys()) })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
-  else await execute(run, chosen.plan, round)
+  else await execute(metricsRun, chosen.plan, round)
   await findings.readArchive(ledger)
   const { points_added, vintages_added, incidents, acknowledged, stopped_by, resume_at, words } = tally.summary(id)
   const { requests, credits } = tally.actual()
   const early = { stopped_by, resume_at, words }
   const done = { requests, credits, points_added, vintages_added, incidents, acknowledged, ...early }
   const damage = [...nothing.damage, ...contents.findings]
-  const differences = findings.differences(ledger, { base: url, secrets: run.input.settings.secrets })
+  const differences = findings.differences(ledger, { base: url, secrets: input.settings.secrets })
   const { asks } = chosen.plan
   const { verified, refused, failures, left } = findings.windows(asks, chosen.refused, stopped_by !== null)
   const { version, provider } = ledger.head()

@@ -51,7 +51,8 @@ import { changedObjects, scriptText } from './script.ts'
  *                                  dated states lead with `snapshot_date DATE`
  *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types,
  *                                  accepted_findings, requests, runs, versions, endpoints, links, symbol_variants
- *   {{columns NAME}}               its columns, quoted: askers of a door see no other column of its files
+ *   {{columns NAME}}               the columns that its view shows, as declared in src/lake/ledger/columns.ts; NULL where the
+ *                                  declaration names a time that the session does not know yet
  *   {{ledger_comments VIEW}}       COMMENT ON COLUMN for each of them
  *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
  *                                  it is a relation

@@ -1,10 +1,11 @@
 import { relative } from 'node:path'
 import { type Catalogue, imported as importedSource, isOwn } from '../../catalog/catalogue.ts'
-import { intervals, type Weekday } from '../../base/time.ts'
+import type { Weekday } from '../../base/time.ts'
 import { quote, quoteName } from '../../lake/store/engine.ts'
 import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import type { Head } from '../../lake/ledger/ledger.ts'
+import { seriesColumns } from '../../lake/ledger/columns.ts'
 import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
 import type { earlierDatings } from '../../sources/points/datings.ts'
 import { type RegistryColumn, recordTables } from '../../sources/registry/columns.ts'
@@ -15,7 +16,7 @@ import { literalPath } from './read-points.ts'
 import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
 import { identityWords } from './joins-identity.ts'
 import { joinWords } from './joins.ts'
-import { exportedTables } from './ledger-tables.ts'
+import { exportedTables, type ExportTable } from './ledger-tables.ts'
 import {
   backfillSql,
   betweenEdges,
@@ -97,15 +98,8 @@ export function compile(sources: Sources): CompiledViews {
   }
 }
 
-/** What the columns say by which series are told apart. */
-const seriesColumns: readonly RegistryColumn[] = [
-  ['metric', 'VARCHAR', 'path of the endpoint'],
-  ['asset', 'VARCHAR', 'asset id of the metrics API'],
-  ['interval', 'VARCHAR', `interval of the points: ${intervals.join(', ')}, by the UTC calendar`],
-  ['currency', 'VARCHAR', 'native or usd; NULL if the endpoint has none'],
-  ['exchange', 'VARCHAR', 'exchange id; NULL if the endpoint has none'],
-  ['network', 'VARCHAR', 'network; NULL if the endpoint has none'],
-]
+/** Comments of the columns that tell series apart. */
+const seriesComments = Object.entries(seriesColumns).map(([name, { shown, about }]) => [name, shown, about] as const)
 
 /** What tells of the lake's own work stands at `observed_as_of`, and at `as_of` where a door says so. */
 const ledger = {
@@ -124,7 +118,7 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   unset: (variable) => unsetSql(variable),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
-  series_comments: (view) => commentsOn(view, seriesColumns),
+  series_comments: (view) => commentsOn(view, seriesComments),
   proved: (at) => provedSql(at),
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
@@ -209,8 +203,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       onRead(name)
       return exportedSql(sources, name, tables.get(name) ?? [])
     },
-    ledger_comments: (name) => commentsOn(name, found(exportedTables(catalogue)[name], name).columns),
-    columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
+    ledger_comments: (name) => commentsOn(name, viewedColumns(found(exportedTables(catalogue)[name], name))),
+    columns: (name) => selectList(name, found(exportedTables(catalogue)[name], name), fill),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
     ...clockedPoints(own.early.parts, () => own.words.points(''), own.early.part),
@@ -311,6 +305,19 @@ function literal(text: string | null | undefined): string {
 function fieldsOf(catalogue: Catalogue, object: string): readonly RegistryColumn[] {
   const name = object.slice(object.lastIndexOf('.') + 1).replaceAll('"', '')
   return found(recordTables(catalogue.resources).get(name), object)
+}
+
+/** Columns of the view over an exported table. */
+function viewedColumns({ columns, viewed }: ExportTable): readonly RegistryColumn[] {
+  return viewed?.map(({ name, about }) => [name, '', about] as const) ?? columns
+}
+
+/** The columns of the view over an exported table, for SELECT. */
+function selectList(table: string, { columns, viewed }: ExportTable, fill: PlaceholderFill): string {
+  const list = (viewed ?? columns.map(([name]) => ({ name, sql: undefined }))).map(({ name, sql }) =>
+    sql === undefined ? quoteName(name) : `${fillIn(table, sql, fill)} AS ${quoteName(name)}`,
+  )
+  return list.join(', ')
 }
 
 /** Each with a comma behind it: there may be none. */

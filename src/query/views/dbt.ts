@@ -2,6 +2,7 @@ import { ruleFor } from '../../catalog/availability.ts'
 import { type Catalogue, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
 import { countedSeconds, describeRule, ruleKinds } from '../../catalog/rule-kinds.ts'
 import type { Wanted } from '../../catalog/series.ts'
+import { clockFindingKinds } from '../../lake/ledger/entry.ts'
 import { toleranceOf } from '../../sources/metrics/plan.ts'
 import { quote, Engine } from '../../lake/store/engine.ts'
 import { day, hour, type Interval, intervals, longestSeconds, minute, unshownInterval } from '../../base/time.ts'
@@ -51,7 +52,7 @@ const facts: Readonly<Record<string, Facts>> = {
   violations: { filled: ['metric', 'asset', 't', 'kind', 'offered_at'], loaded: 'offered_at' },
   clock_findings: {
     filled: ['metric', 'asset', 't', 'kind', 'found_at'],
-    values: { kind: ['before_end', 'before_stated', 'convention', 'vanished'] },
+    values: { kind: clockFindingKinds },
     loaded: 'found_at',
   },
   requests: {

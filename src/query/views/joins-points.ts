@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
-import { type Interval, intervals, longestSeconds, type Weekday } from '../../base/time.ts'
+import { end, type Interval, intervals, longestSeconds, type Weekday } from '../../base/time.ts'
 import type { Sql } from '../../base/intervals-sql.ts'
 import { quote } from '../../lake/store/engine.ts'
 import type { HeldFile } from '../../lake/ledger/index-queries.ts'
@@ -55,7 +55,7 @@ export interface JoinFacts {
   readonly metrics: Sql
   /** `metric|interval` -> the files, by tab. */
   readonly files: Sql
-  /** `metric|interval` -> its smallest lag, its first and its newest start (NULL if a file does not record it), microseconds by tab. */
+  /** `metric|interval` -> its smallest lag, its first end and its newest start (NULL if a file does not record it), microseconds by tab. */
   readonly bounds: Sql
   /** `metric|interval` of series without vintages -> whether their points are kept, and the condition that finds them, by tab. */
   readonly plain: Sql
@@ -72,7 +72,7 @@ export function factsOf({ catalogue, files, parts, revisable }: JoinSources): Jo
     sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
   )
   const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
-  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${startsOf(own)}`])
+  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${extentOf(own)}`])
   const prices = bounds.flatMap(([key, own]): [string, string][] =>
     key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, own]] : [],
   )
@@ -131,11 +131,12 @@ function smallestLag(shares: readonly Share[]): number {
 
 const untold = '\tNULL\tNULL'
 
-/** The first and the newest start of all, each behind a tab; NULL where a file does not tell. */
-function startsOf(files: readonly Pick<HeldFile, 'min_t' | 'max_t'>[]): string {
-  const starts = files.flatMap(({ min_t, max_t }) => [min_t, max_t]).filter((at) => typeof at === 'number')
-  if (starts.length < 2 * files.length) return untold
-  return [Math.min(...starts), Math.max(...starts)].map((at) => `\t${at * 1_000_000}`).join('')
+/** The first end and the newest start of all points of an interval, each behind a tab; NULL where a file does not tell. */
+function extentOf(files: readonly Pick<Share & HeldFile, 'interval' | 'min_t' | 'max_t'>[]): string {
+  const ends = files.flatMap(({ min_t, interval }) => (typeof min_t === 'number' ? [end(min_t, interval)] : []))
+  const starts = files.flatMap(({ max_t }) => (typeof max_t === 'number' ? [max_t] : []))
+  if (Math.min(ends.length, starts.length) < files.length) return untold
+  return [Math.min(...ends), Math.max(...starts)].map((at) => `\t${at * 1_000_000}`).join('')
 }
 
 function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {

@@ -116,7 +116,7 @@ const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of'
  *   end       the end of the interval that starts at `t`, microseconds
  *   block     the number of the block of 64 intervals in which `p.t` lies
  *   lapses    whether a point may be known and then be none, see joins-vintages
- *   lag first newest   no point is known earlier than `lag` after its end; none starts earlier, or later
+ *   lag first_end newest   no point is known earlier than `lag` after its end; none ends earlier, or starts later
  */
 const textPlaces: Readonly<Record<string, Sql>> = {
   start: 'own[1]',
@@ -125,7 +125,7 @@ const textPlaces: Readonly<Record<string, Sql>> = {
   block: 'own[4]',
   lag: `CASE WHEN own[8] IS NOT NULL THEN own[5] ELSE concat('least(', own[5], CASE WHEN ${beyondAsked} THEN ', 0)' ELSE ${quote(`, ${otherClocks})`)} END) END`,
   lapses: `'false'`,
-  first: 'own[6]',
+  first_end: 'own[6]',
   newest: 'own[7]',
 }
 

@@ -31,7 +31,7 @@ import type { Weekday } from '../../base/time.ts'
  *   {{line NAME}}                what is known of a metric, see joins-points
  *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
  *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
- *   {{first_start NAME}} {{newest NAME}}   no point of it starts earlier, or later; NULL where nobody told
+ *   {{first_end NAME}} {{newest NAME}}   no point of it ends earlier than this, or starts later; NULL where nobody told
  *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
  *   {{path NAME}}                the path of a name; the name itself where it tells a part that is known before the whole
@@ -65,7 +65,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
     lag: (name = '') => lagSql(facts, pathOf(sources, name)),
-    first_start: (name = '') => startOf(facts, pathOf(sources, name), 2),
+    first_end: (name = '') => startOf(facts, pathOf(sources, name), 2),
     newest: (name = '') => startOf(facts, pathOf(sources, name), 3),
     lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(sources, name))),
     chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,

@@ -4,7 +4,7 @@ import { type Catalogue, type Endpoint, imported, isOwn } from '../../catalog/ca
 import { exportCatalogue } from '../../catalog/export.ts'
 import { archivable, type Archived } from '../../lake/ledger/archived-rows.ts'
 import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
-import { type LedgerColumns, requestColumns } from '../../lake/ledger/columns.ts'
+import { type LedgerColumn, type LedgerColumns, ledgerTables, seriesColumns } from '../../lake/ledger/columns.ts'
 import { archivedState } from '../../lake/ledger/index-queries.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { declared, type TypedColumns } from './relations.ts'
@@ -16,9 +16,20 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 
+/** A column of a view over an exported table. */
+export interface ViewColumn {
+  readonly name: string
+  /** Comment. */
+  readonly about: string
+  /** SQL with placeholders; undefined if it is the column of the file. */
+  readonly sql: string | undefined
+}
+
 /** A table of the ledger or the catalogue that the views read from an exported file. */
-interface ExportTable {
+export interface ExportTable {
   readonly columns: TypedColumns
+  /** Columns of its view; left out if the declaration has no comments for them. */
+  readonly viewed?: readonly ViewColumn[]
   /** Rows, each as one JSON object in one line. */
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
@@ -32,31 +43,25 @@ interface FilteredTable extends ExportTable {
 const nextOf = (after: string): string =>
   `(SELECT min(q.added_version) FROM passed q WHERE ${ofPassed.replaceAll('p.', 'q.')} AND q.added_version > ${after})`
 
-const dimensions =
-  'metric VARCHAR, asset VARCHAR, interval VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
-
-/** The six dimensions of a series; the interval is the one under which its points stand. */
-const ofSeries = {
+/** SQL of the six dimensions of a series; the interval is the one under which its points are stored. */
+const seriesCells = {
   metric: 's.metric',
   asset: 's.asset',
   interval: 'coalesce(s.interval, s.settled)',
   currency: 's.currency',
   exchange: 's.exchange',
   network: 's.network',
-  added_at: 'a.committed_at',
 }
 
-const coverage = table(
+const coverage = declaredTable(
   `coverage c JOIN series s ON s.n = c.series JOIN versions a ON a.version = c.added_version
    LEFT JOIN versions r ON r.version = c.removed_version`,
+  'c',
   'c.series, c.since, c.added_version',
-  `${dimensions}, since TIMESTAMPTZ, until TIMESTAMPTZ, state VARCHAR, reason VARCHAR, asked_at TIMESTAMPTZ,
-   request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, verified_at TIMESTAMPTZ`,
+  ledgerTables.coverage.columns,
   {
-    ...ofSeries,
-    since: 'c.since * 1000000',
-    until: 'c.until * 1000000',
-    asked_at: 'c.asked_at * 1000000',
+    ...seriesCells,
+    added_at: 'a.committed_at',
     removed_at: 'r.committed_at',
     verified_at: `(SELECT max(v.at) FROM verified v
       WHERE v.series = s.id AND v.since < c.until AND v.until > c.since AND v.result NOT IN ('refused', 'unanswered'))`,
@@ -67,48 +72,46 @@ const coverage = table(
 const uncovered = table(
   `(SELECT * FROM series s WHERE s.points > 0 AND NOT EXISTS (SELECT 1 FROM coverage c WHERE c.series = s.n)) s`,
   's.n',
-  `${dimensions}, since TIMESTAMPTZ, until TIMESTAMPTZ`,
-  { ...ofSeries, since: 's.first_t * 1000000', until: 's.last_t * 1000000' },
+  `${Object.keys(seriesColumns)
+    .map((name) => `${name} VARCHAR`)
+    .join(', ')}, since TIMESTAMPTZ, until TIMESTAMPTZ`,
+  { ...seriesCells, since: 's.first_t * 1000000', until: 's.last_t * 1000000' },
 )
 
 /** A row for each state of a violation: from the version that told it on, until one told another (`passed`: not shown any more). */
-const violations = table(
+const violations = declaredTable(
   `(SELECT *, added_version AS told, 0 AS gone, ${nextOf('v.added_version - 1')} AS ended FROM violations v
     UNION ALL SELECT v.*, p.added_version, 1, p.reopened_version FROM passed p JOIN violations v ON ${ofPassed}
     UNION ALL SELECT v.*, p.reopened_version, 0, ${nextOf('p.reopened_version')} FROM passed p
       JOIN violations v ON ${ofPassed} WHERE p.reopened_version IS NOT NULL) v
    JOIN series s ON s.n = v.series JOIN versions told ON told.version = v.told
    LEFT JOIN versions ended ON ended.version = v.ended LEFT JOIN accepted a ON ${acceptedToo}`,
+  'v',
   'v.told, v.series, v.t, v.kind, v.offered_key, v.incident, v.until',
-  `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, stored VARCHAR, offered VARCHAR, stored_at TIMESTAMPTZ,
-   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, acknowledged_at TIMESTAMPTZ,
-   why VARCHAR, reverted_at TIMESTAMPTZ, incident VARCHAR, until TIMESTAMPTZ, points BIGINT`,
+  ledgerTables.violations.columns,
   {
-    ...ofSeries,
+    ...seriesCells,
     added_at: 'told.committed_at',
     removed_at: 'ended.committed_at',
-    t: 'v.t * 1000000',
-    kind: 'v.kind',
     acknowledged_at: 'a.at',
+    why: 'a.why',
     reverted_at: 'CASE WHEN v.gone THEN told.committed_at END',
-    incident: "nullif(v.incident, '')",
-    until: 'nullif(v.until, 0) * 1000000',
-    points: 'v.points',
   },
 )
 
-const findings = table(
+const findings = declaredTable(
   'clock_findings f JOIN series s ON s.n = f.series JOIN versions a ON a.version = f.added_version',
+  'f',
   'f.added_version, f.series, f.t, f.kind',
-  `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, detail VARCHAR, found_at TIMESTAMPTZ, added_at TIMESTAMPTZ`,
-  { ...ofSeries, t: 'f.t * 1000000', found_at: 'f.at' },
+  ledgerTables.clock_findings.columns,
+  { ...seriesCells, found_at: 'f.at', added_at: 'a.committed_at' },
 )
 
-const valueTypes = table(
+const valueTypes = declaredTable(
   `value_types v JOIN versions a ON a.version = v.added_version LEFT JOIN versions r ON r.version = v.removed_version`,
+  'v',
   'v.metric, v.path, v.type, v.after_type, v.added_version',
-  `metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after_type VARCHAR, available_at TIMESTAMPTZ,
-   ruled_at TIMESTAMPTZ, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ`,
+  ledgerTables.value_types.columns,
   { added_at: 'a.committed_at', removed_at: 'r.committed_at' },
 )
 
@@ -120,27 +123,15 @@ const acceptedFindings = table(
   { acknowledged_at: 'a.committed_at' },
 )
 
-const requests = declaredTable('requests', 'asked_at, id', requestColumns)
+const requests = declaredTable('requests', 'requests', 'asked_at, id', ledgerTables.requests.columns, {})
 
-const runs = table(
-  'runs',
-  'started_at, id',
-  `id VARCHAR, job VARCHAR, command VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, stopped_by VARCHAR,
-   exit_code INTEGER, plan VARCHAR, actual VARCHAR`,
-)
+const runs = declaredTable('runs', 'runs', 'started_at, id', ledgerTables.runs.columns, {})
 
-const versions = table(
-  'versions',
-  'version',
-  `version BIGINT, committed_at TIMESTAMPTZ, job VARCHAR, run VARCHAR, program VARCHAR, metrics_provider VARCHAR,
-   registry_provider VARCHAR, synthetic BOOLEAN, files_added BIGINT, files_removed BIGINT, files_dropped BIGINT,
-   points_added BIGINT, digest VARCHAR`,
-  {
-    metrics_provider: `provider ->> '$.metrics'`,
-    registry_provider: `provider ->> '$.registry'`,
-    synthetic: `json(CASE WHEN provider ->> '$.synthetic' THEN 'true' ELSE 'false' END)`,
-  },
-)
+const versions = declaredTable('versions', 'versions', 'version', ledgerTables.versions.columns, {
+  metrics_provider: `provider ->> '$.metrics'`,
+  registry_provider: `provider ->> '$.registry'`,
+  synthetic: `json(CASE WHEN provider ->> '$.synthetic' THEN 'true' ELSE 'false' END)`,
+})
 
 /** Every table that the views read from an export, by the name that `{{ledger NAME}}` asks for. */
 export function exportedTables(catalogue: Catalogue): Readonly<Record<string, ExportTable>> {
@@ -165,9 +156,9 @@ export const archivedTables: Readonly<Record<Archived, FilteredTable>> = { reque
 
 /** The rows that do not stand in files yet. */
 function recent(name: Archived): ExportTable {
-  const { columns, lines } = archivedTables[name]
+  const { lines, ...table } = archivedTables[name]
   return {
-    columns,
+    ...table,
     lines: (ledger) => lines(ledger, `coalesce(NOT (${archivable(name, archivedState(ledger).before)}), true)`),
   }
 }
@@ -190,13 +181,38 @@ function table(
   }
 }
 
-/** A table of the ledger whose columns are declared (src/lake/ledger/columns.ts). */
-function declaredTable(name: string, order: string, columns: LedgerColumns): FilteredTable {
-  const all = Object.entries(columns)
-  const types = all.map(([column, { shown }]) => `${column} ${shown}`).join(', ')
-  const cells = all.flatMap(([column, { value }]) => (value === undefined ? [] : [[column, value] as const]))
-  const { lines } = table(name, order, types, Object.fromEntries(cells))
-  return { columns: all.map(([column, { shown, about }]) => [column, shown, about] as const), lines }
+/** Names of the exported columns of a declaration that the index does not have: their SQL is written with the table. */
+type ComputedColumn<C extends LedgerColumns> = {
+  [K in keyof C]: C[K] extends { readonly stored: unknown }
+    ? never
+    : C[K] extends { readonly shown: unknown }
+      ? K
+      : never
+}[keyof C]
+
+/**
+ * A table of the ledger whose columns are declared (src/lake/ledger/columns.ts). `alias` is its name in FROM; `computed`
+ * has the SQL of the columns that the index does not have.
+ */
+function declaredTable<C extends LedgerColumns>(
+  from: string,
+  alias: string,
+  order: string,
+  declaration: C,
+  computed: Readonly<Record<ComputedColumn<C>, string>>,
+): FilteredTable {
+  const all: readonly (readonly [string, LedgerColumn])[] = Object.entries(declaration)
+  const exported = all.filter(([, { shown }]) => shown !== undefined)
+  const cells = exported.flatMap(([name, { stored, value = (column: string) => column }]) =>
+    stored === undefined ? [] : [[name, value(`${alias}.${name}`)] as const],
+  )
+  const types = exported.map(([name, { shown }]) => `${name} ${shown}`).join(', ')
+  const { lines } = table(from, order, types, { ...Object.fromEntries(cells), ...computed })
+  return {
+    columns: exported.map(([name, { shown = 'VARCHAR', about = '' }]) => [name, shown, about] as const),
+    viewed: all.flatMap(([name, { about, viewed }]) => (about === undefined ? [] : [{ name, about, sql: viewed }])),
+    lines,
+  }
 }
 
 function constant(columns: string, rows: readonly object[]): ExportTable {

@@ -74,11 +74,11 @@ export function createRowAsker(
 
 /** How the asking of a run ended, as scripts read it; names are relied on. */
 export interface Ended<By extends string = string> {
-  /** Null where it came to its end by itself. */
+  /** Why the run ended early; null if it did not. */
   readonly stopped_by: By | null
-  /** When a spent quota comes back, ISO text. */
+  /** When a spent quota is renewed; null if none is spent. */
   readonly resume_at: string | null
-  /** What the provider said when it ended the run. */
+  /** Text of the provider when it ended the run; null if there is none. */
   readonly words: string | null
 }
 

@@ -3,7 +3,7 @@ import { delayed } from '../http/ask.ts'
 import type { Ask } from './plan.ts'
 import { type Asking, askWindow } from './asking.ts'
 import { lexBody } from '../points/lexer.ts'
-import { unwatched } from '../../base/stopwatch.ts'
+import type { During } from '../../base/stopwatch.ts'
 import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answers.ts'
 
 /** The receiver of answers. */
@@ -12,6 +12,8 @@ export interface AnswerSink {
   readonly concurrency: number
   /** Commits a batch; returns the windows that are to be asked once more. */
   readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Retry[]>
+  /** Measures how long the reading of bodies takes. */
+  readonly during: During
   /** Called when a window of the plan is resolved. */
   readonly onSettled: (ask: Ask) => void
 }
@@ -38,7 +40,7 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
     const { settled } = asking.state
     const own = told.filter(({ cut }) => cut === undefined).map((one) => one.ask.settles)
     settled.set(ask.series.id, [...(settled.get(ask.series.id) ?? []), ...own])
-    await batches.take(await lexed(asking, before?.doubted ? eitherOf(before.doubted, told) : told))
+    await batches.take(await lexed(to.during, before?.doubted ? eitherOf(before.doubted, told) : told))
   }
   const limit = pLimit(to.concurrency)
   const [first, ...rest] = asks
@@ -60,7 +62,7 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
 }
 
 /** Gathers answers and has them committed, one batch after the other, while others are asked. */
-function batching(asking: Asking, { commitNow }: AnswerSink) {
+function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSink) {
   let waiting: Answered[] = []
   let since = 0
   const again: Retry[] = []
@@ -91,10 +93,10 @@ function batching(asking: Asking, { commitNow }: AnswerSink) {
     take: async (answers: readonly Answered[]): Promise<void> => {
       came++
       // Only now: while it was asked, the batch may have been handed over and replaced.
-      if (waiting.length === 0) since = asking.deps.now()
+      if (waiting.length === 0) since = asking.now()
       waiting.push(...answers)
       const bytes = waiting.reduce((sum, { body }) => sum + (body?.bytes ?? 0), 0)
-      const many = waiting.length >= (asking.deps.now() - since >= batchMs ? batchBodies : mostBodies)
+      const many = waiting.length >= (asking.now() - since >= batchMs ? batchBodies : mostBodies)
       if (many || bytes >= batchBytes) {
         const flushed = flush()
         if (ahead < mostBatches) flushed.catch(() => (lost = true))
@@ -112,8 +114,7 @@ function batching(asking: Asking, { commitNow }: AnswerSink) {
 }
 
 /** Lexes the bodies of answers: there is time for that while others are requested. */
-async function lexed({ deps }: Asking, answers: readonly Answered[]): Promise<Answered[]> {
-  const { during = unwatched } = deps
+async function lexed(during: During, answers: readonly Answered[]): Promise<Answered[]> {
   const lex = async ({ body, ...one }: Answered): Promise<Answered> =>
     body === null ? { body, ...one } : { body: { ...body, lexed: body.lexed ?? (await lexBody(body.file)) }, ...one }
   return await during('reading', async () => await Promise.all(answers.map(lex)))

@@ -17,14 +17,30 @@ import { heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
 import { refusalWords, standingRefusal } from '../../lake/ledger/refusals.ts'
 import { requestRow, type About, type AnsweredRequest } from '../http/request-rows.ts'
 import { type Answered, type AnswerBody, withoutAnswer } from './answers.ts'
-import type { AskingState, RefusedAsk, StoppedBy } from './run-summary.ts'
-import { maxBodyBytes, type OpenRun } from './run.ts'
+import type { AskingState, RefusedAsk, RunTally, StoppedBy } from './run-summary.ts'
+import { type IngestEvent, maxBodyBytes, type Purpose } from './run.ts'
+import type { MetricsSettings } from '../../catalog/settings.ts'
+import type { Wire } from '../../catalog/wire.ts'
+import type { Connection } from '../http/connection.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import type { Spool } from '../../lake/ledger/spool-sweep.ts'
 import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole, type SeriesRecord } from './settle.ts'
 import { day, end, type Instant, longestSeconds, step, type Weekday } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 
-/** A run that asks the windows of its plan, and what it has learned. */
-export interface Asking extends OpenRun {
+/** What requesting the windows of a plan needs, and what the run has learned. */
+export interface Asking {
+  /** Id of the run. */
+  readonly run: string
+  readonly ledger: Ledger
+  readonly purpose: Pick<Purpose, 'name' | 'budget' | 'polls'>
+  readonly wire: Wire
+  readonly settings: Pick<MetricsSettings, 'timestamp' | 'weekStart'>
+  readonly connection: Pick<Connection, 'ask' | 'base' | 'drain'> & { readonly spool: Pick<Spool, 'file'> }
+  readonly tell: (event: IngestEvent) => void
+  readonly tally: Pick<RunTally, 'answered'>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
   readonly state: AskingState
 }
 
@@ -74,7 +90,7 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
   const url = urlOf(asking, ask)
   const file = asking.connection.spool.file(`${id}.json`)
   asking.tell({ kind: 'request', id, ask })
-  const parameters = knownParameters(asking.input.catalogue.wire)
+  const parameters = knownParameters(asking.wire)
   const told = await asking.connection.ask({ id, url, file, parameters, attempts }, aboutOf(ask))
   asking.tally.answered(ask, told.outcome)
   asking.tell({ kind: 'answered', ask, outcome: told.outcome })
@@ -82,15 +98,16 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
   return { ...told, ...sending }
 }
 
-const nextId = ({ id, state }: Asking): string => `${id}-${String(++state.asked).padStart(6, '0')}`
+const nextId = ({ run, state }: Pick<Asking, 'run' | 'state'>): string =>
+  `${run}-${String(++state.asked).padStart(6, '0')}`
 
 /** Whether an answer without content is compared with stored points, as `[]` is. */
-function comparesNothing(asking: Asking, ask: Ask): boolean {
+function comparesNothing(asking: Pick<Asking, 'ledger' | 'purpose'>, ask: Ask): boolean {
   return asking.purpose.name === 'verify' || knownOf(asking, ask).points > 0
 }
 
 /** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
-function knownOf({ ledger }: Asking, { series: { id } }: Ask): SeriesRecord {
+function knownOf({ ledger }: Pick<Asking, 'ledger'>, { series: { id } }: Ask): SeriesRecord {
   const coverage = heldCoverage(ledger, [id]).get(id) ?? []
   const points = heldSeries(ledger, [id]).get(id)?.points ?? 0
   return { points, coverage, standing: standingRefusal(coverage) }
@@ -147,19 +164,23 @@ function isAbsurd(ask: Ask, by: TooLargeReason): boolean {
 }
 
 /** An answer without content as the list without points that it stands for. */
-async function emptyBody({ connection }: Asking, { row }: Reply, outcome: NoContentOutcome): Promise<AnswerBody> {
+async function emptyBody(
+  { connection }: Pick<Asking, 'connection'>,
+  { row }: Reply,
+  outcome: NoContentOutcome,
+): Promise<AnswerBody> {
   const file = connection.spool.file(`${row.id}.json`)
   await writePrivate(file, '[]')
   return { ...outcome, kind: 'body', file, bytes: 0 }
 }
 
-function refusedPart(asking: Asking, reply: Reply, refused: RefusedAsk): Answered {
+function refusedPart(asking: Pick<Asking, 'ledger' | 'settings'>, reply: Reply, refused: RefusedAsk): Answered {
   const known = knownOf(asking, reply.ask)
   return answered(reply, settleRefusal(reply.ask, refused, known, askedOf(asking, reply)))
 }
 
 /** The key under which a path is closed to series like this one. */
-function pathKey(asking: Asking, ask: Ask): string {
+function pathKey(asking: Pick<Asking, 'ledger'>, ask: Ask): string {
   return `${knownOf(asking, ask).points > 0 ? 'held' : 'new'} ${ask.endpoint.path}`
 }
 
@@ -174,7 +195,7 @@ interface Closing {
  * What a 403 or 404 closes. A 403 closes the path, but of series with points only that one if others of the path are answered.
  * A 404 closes the series; it closes the path once enough different series answer it and none answers otherwise.
  */
-function closing(asking: Asking, ask: Ask, { kind, words }: DeniedOutcome): Closing {
+function closing(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask, { kind, words }: DeniedOutcome): Closing {
   const { id } = ask.series
   const { points } = knownOf(asking, ask)
   const isAlone =
@@ -189,17 +210,17 @@ function closing(asking: Asking, ask: Ask, { kind, words }: DeniedOutcome): Clos
 }
 
 /** Whether other series of the path were answered in this run. */
-function answersOthers({ state }: Asking, { series: { id }, endpoint }: Ask): boolean {
+function answersOthers({ state }: Pick<Asking, 'state'>, { series: { id }, endpoint }: Ask): boolean {
   return [...state.answering].some((one) => one !== id && one.startsWith(`${endpoint.path}|`))
 }
 
 /** The paths of which the lake has points: the provider has them, whatever it answers to a further series. */
-function storedPaths({ state, ledger }: Asking): ReadonlySet<string> {
+function storedPaths({ state, ledger }: Pick<Asking, 'ledger' | 'state'>): ReadonlySet<string> {
   state.storedPaths ??= new Set([...heldSeries(ledger).values()].flatMap((one) => (one.points > 0 ? [one.metric] : [])))
   return state.storedPaths
 }
 
-function closedFor(asking: Asking, ask: Ask): RefusedAsk | undefined {
+function closedFor(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask): RefusedAsk | undefined {
   const { closed, refusedBefore } = asking.state
   if (closed.size === 0 && refusedBefore.size === 0) return undefined
   const before = refusedBefore.get(ask.series.id)
@@ -265,7 +286,11 @@ async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise
 }
 
 /** Whether less may go where so much did not: not where the connection failed, nor where little was asked. */
-function isOfSize({ purpose, state }: Asking, { ask, depth }: Reply, reason: AgainReason): boolean {
+function isOfSize(
+  { purpose, state }: Pick<Asking, 'purpose' | 'state'>,
+  { ask, depth }: Reply,
+  reason: AgainReason,
+): boolean {
   if (depth >= halvingsAfterFaults || isShort(ask)) return false
   // Where nobody is answered it is not the window; whoever comes back in minutes finds out then.
   if (purpose.polls === true && state.answering.size === 0) return false
@@ -302,7 +327,7 @@ async function halves(asking: Asking, reply: Reply, most: number): Promise<Answe
 }
 
 /** What an outcome says about more than its own window. */
-function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
+function learn(asking: Pick<Asking, 'connection' | 'ledger' | 'state' | 'wire'>, ask: Ask, outcome: Outcome): void {
   const { state } = asking
   const stop = (by: StoppedBy, words: string | null, until: number | null = null) => {
     state.stopped ??= { by, until, words }
@@ -329,13 +354,18 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
 }
 
 /** A refused parameter at once, or nothing but 403, is a mistake of the whole configuration. */
-function firstLessons(asking: Asking, ask: Ask, outcome: Outcome, stop: (by: StoppedBy, words: string | null) => void) {
-  const { first } = asking.state
+function firstLessons(
+  { state, wire }: Pick<Asking, 'state' | 'wire'>,
+  ask: Ask,
+  outcome: Outcome,
+  stop: (by: StoppedBy, words: string | null) => void,
+) {
+  const { first } = state
   if (!('status' in outcome) || outcome.status === null || first.answers >= firstAnswers) return
   first.answers++
   const parameter = outcome.kind === 'refused' ? outcome.parameter : null
   if (first.answers === 1 && outcome.kind === 'refused' && parameter !== null && parameter !== 'asset') {
-    const mapping = Object.entries(asking.input.catalogue.wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
+    const mapping = Object.entries(wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
     throw new LakeError('usage', {
       subject: `the provider refuses the parameter ${parameter}`,
       expected: 'query keys that it knows',
@@ -352,13 +382,12 @@ function firstLessons(asking: Asking, ask: Ask, outcome: Outcome, stop: (by: Sto
     stop('unauthorised', outcome.kind === 'forbidden' ? outcome.words : null)
 }
 
-function urlOf(asking: Asking, ask: Ask): string {
-  const { catalogue, settings } = asking.input
+function urlOf({ wire, settings, connection }: Pick<Asking, 'wire' | 'settings' | 'connection'>, ask: Ask): string {
   const { series, endpoint } = ask
-  return metricsUrl(asking.connection.base, catalogue.wire, {
+  return metricsUrl(connection.base, wire, {
     series,
     endpoint,
-    window: settings.metrics.timestamp === 'interval_end' ? endsOf(ask) : ask.window,
+    window: settings.timestamp === 'interval_end' ? endsOf(ask) : ask.window,
   })
 }
 
@@ -374,15 +403,15 @@ function answered(reply: Reply, coverage: readonly CoverageRow[], body: AnswerBo
 /** An answer whose parts are asked for instead. */
 const cut = (reply: Reply): Answered => ({ ...answered(reply, []), cut: true })
 
-function failed(asking: Asking, reply: Reply): Answered {
+function failed(asking: Pick<Asking, 'ledger' | 'settings'>, reply: Reply): Answered {
   const covered = knownOf(asking, reply.ask).coverage.filter(isAnswer)
   return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
 }
 
 function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
-  const at = asking.deps.now()
+  const at = asking.now()
   const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
-  const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
+  const whose = { id: nextId(asking), run: asking.run, api: 'metrics' } as const
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not requested' }
   const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
@@ -394,7 +423,10 @@ function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   )
 }
 
-function askedOf({ input }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): AskedAt {
+function askedOf(
+  { settings: { weekStart } }: Pick<Asking, 'settings'>,
+  { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>,
+): AskedAt {
   const date = 'date' in outcome ? outcome.date : null
-  return { at: knownAt(Math.floor(at / 1000), date), request: row.id, weekStart: input.settings.metrics.weekStart }
+  return { at: knownAt(Math.floor(at / 1000), date), request: row.id, weekStart }
 }

@@ -23,10 +23,9 @@ import { assetsUrl, metadataUrl } from './api.ts'
 
 /** What the listing of assets is asked and stored with. */
 interface Listing {
-  readonly run: Run & {
-    readonly input: { readonly catalogue: Catalogue; readonly providerMoved: boolean }
-    readonly deps: CommitDeps
-  }
+  readonly run: Pick<Run, 'id' | 'ledger'>
+  readonly input: { readonly catalogue: Catalogue; readonly providerMoved: boolean }
+  readonly deps: CommitDeps
   readonly connection: Connection
   readonly engine: () => Promise<Engine>
   /** By a limit of its own: its refusals stop nothing. */
@@ -54,15 +53,16 @@ export interface ListingAnswer {
 }
 
 /** Requests the listing of assets once and stores what is new or changed in it; no answer of it is a failure. */
-export async function refreshAssets({ run, connection, engine, ask }: Listing): Promise<ListingAnswer> {
-  const { ledger, input } = run
+export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
+  const { run, input, deps, connection, engine, ask } = listing
+  const { ledger } = run
   const { spool } = connection
   const url = assetsUrl(connection.base, input.catalogue.wire)
   const { outcome, row } = await ask({ id: `${run.id}-assets`, url, file: spool.file('assets.json') }, { credits: 0 })
   if (outcome.kind === 'again' || outcome.kind === 'stopped' || outcome.kind === 'parked')
     return { outcome, assets: null, fresh: 0, version: null }
   const listed = outcome.kind === 'body' ? await bodyOf(outcome.file, input.catalogue.chains) : null
-  const described = listed === null ? null : await askDescribed({ run, connection, engine, ask }, listed)
+  const described = listed === null ? null : await askDescribed(listing, listed)
   const assets = listed?.map((asset) => described?.assets.get(asset.id) ?? asset) ?? null
   const told = { outcome: assets === null ? describeOutcome(outcome) : 'read', assets: assets?.length ?? null }
   let fresh = 0
@@ -86,7 +86,7 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
         passing: { [fact]: told },
       }
     },
-    run.deps,
+    deps,
   )
   return { outcome, assets: told.assets, fresh, version }
 }
@@ -100,10 +100,10 @@ interface DescribedAssets {
 
 /** Requests the description of assets if the listing has no contracts; null if there is nothing to request, or no answer. */
 async function askDescribed(
-  { run, connection, ask }: Listing,
+  { run, input, connection, ask }: Pick<Listing, 'run' | 'input' | 'connection' | 'ask'>,
   listed: readonly ListedAsset[],
 ): Promise<DescribedAssets | null> {
-  const { wire, chains } = run.input.catalogue
+  const { wire, chains } = input.catalogue
   const address = wire.metadata?.assets
   if (address === undefined || listed.some(({ addresses }) => addresses !== null)) return null
   const url = metadataUrl(connection.base, address, '')

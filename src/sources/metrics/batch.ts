@@ -1,4 +1,4 @@
-import { commit } from '../../lake/ledger/commit.ts'
+import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { type BodyResult, type ConflictStatus, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
@@ -17,10 +17,11 @@ import { revisableState } from '../points/revisable.ts'
 import { freshValueTypes } from '../points/value-types.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { rulesOf } from '../points/datings.ts'
+import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { Ask } from './plan.ts'
+import type { Purpose } from './run.ts'
 import { requestIdWords } from '../http/outcome.ts'
-import { unwatched } from '../../base/stopwatch.ts'
-import { formatMillis, type Interval, type Micros, step, unshownInterval } from '../../base/time.ts'
+import { formatMillis, type Interval, type Micros, step, unshownInterval, type Weekday } from '../../base/time.ts'
 import { type Answered, type BatchResult, hasBody } from './answers.ts'
 import {
   type BatchContext,
@@ -35,7 +36,7 @@ import { knownAt, coverageFromBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
 
-/** BatchContext of a judgement: `recorded` is how many the run put on record before. */
+/** What a judgement depends on: `recorded` is how many the run put on record before. */
 interface Judging {
   readonly recorded: number
   readonly at: Micros
@@ -126,12 +127,28 @@ function inWindows(found: readonly Violation[], intervalOf: Judging['intervalOf'
   return [...windows, ...found.filter(({ kind }) => kind !== 'vanished')]
 }
 
+/** What the commit of a batch needs, in addition to its conversion. */
+export interface BatchCommit {
+  /** A verify records no more than what was missing, and the result of each window. */
+  readonly job: Purpose['name']
+  readonly catalogue: Catalogue
+  readonly providerMoved: boolean
+  /** Texts that must not reach a quarantined body. */
+  readonly secrets: readonly string[]
+  readonly deps: CommitDeps
+  /** Called for each series whose new points hold integers that a double does not. */
+  readonly onBeyond: (series: string, points: number) => void
+}
+
 /** Converts every body of the batch and commits all of it as one version. */
-export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
+export async function commitBatch(
+  context: BatchContext,
+  { job, catalogue, providerMoved, secrets, deps, onBeyond }: BatchCommit,
+  answers: readonly Answered[],
+): Promise<BatchResult> {
   let done: (Omit<BatchResult, 'version'> & { readonly made: StagedConversion }) | undefined
-  const { purpose, ledger, engine, tally, id: run, provider, input } = context
-  const { weekStart } = input.settings.metrics
-  const { during = unwatched } = context.deps
+  const { run, ledger, engine, provider, differing: before, during } = context
+  const { weekStart } = context.settings
   const version = await commit(
     ledger,
     async (ticket) => {
@@ -140,12 +157,11 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const { batch, doubts, differing, made } = await compareAll(context, ticket, inferred)
       const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
-      const { recorded } = tally.differing
-      const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
+      const judged = judge(ledger, differing, { recorded: before.recorded, at: ticket.committed_at, intervalOf })
       const learnt = await during('proving', async () => await learntFrom(context, batch, made))
-      const settled = await settleBatch(context, batch, made.bodies, known)
+      const settled = await settleBatch({ ledger, weekStart, secrets }, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
-      const verifying = purpose.name === 'verify'
+      const verifying = job === 'verify'
       const coverage = verifying
         ? onlyMissing(ledger, batch, settled.coverage)
         : keepingProven(ledger, settled.coverage)
@@ -155,10 +171,10 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const revised = batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
       done = { made, ...judged.seen, coverage, verified, unused, asked: answers.filter(hasBody), again }
       return {
-        job: purpose.name,
+        job,
         run,
         provider,
-        providerMoved: input.providerMoved,
+        providerMoved,
         add: made.files,
         series: seriesRows(batch, made.bodies, inferred.shown),
         regained: made.regained,
@@ -168,23 +184,23 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         findings: made.findings,
         ...learnt,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
-        rules: rulesOf(input.catalogue),
+        rules: rulesOf(catalogue),
         ...(made.files.length > 0 && { state: revisableState(ledger, revised) }),
         verified,
       }
     },
-    context.deps,
+    deps,
   )
   if (!done) throw new RangeError('a batch that nobody drafted')
   const { made, ...told } = done
-  tellBeyond(context, made)
+  reportBeyond(made, onBeyond)
   return { version, ...told }
 }
 
-function tellBeyond({ tell }: BatchContext, { bodies: all }: StagedConversion): void {
+function reportBeyond({ bodies: all }: StagedConversion, onBeyond: BatchCommit['onBeyond']): void {
   for (const [series, bodies] of Map.groupBy(all, (body) => body.series)) {
     const points = bodies.reduce((sum, { beyond }) => sum + beyond, 0)
-    if (points > 0) tell({ kind: 'beyond', series, points })
+    if (points > 0) onBeyond(series, points)
   }
 }
 
@@ -193,8 +209,15 @@ function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, 
   return heldSeries(ledger, [...new Set(answers.map(({ ask }) => ask.series.id))])
 }
 
+interface BatchSettling {
+  readonly ledger: Ledger
+  readonly weekStart: Weekday
+  /** Texts that must not reach a quarantined body. */
+  readonly secrets: readonly string[]
+}
+
 async function settleBatch(
-  context: BatchContext,
+  { ledger, weekStart, secrets }: BatchSettling,
   batch: readonly Answered[],
   bodies: readonly BodyResult[],
   known: ReadonlyMap<string, HeldSeries>,
@@ -202,8 +225,6 @@ async function settleBatch(
   const byRequest = new Map(bodies.map((body) => [body.request, body]))
   const coverage: CoverageRow[] = []
   const again: Ask[] = []
-  const { secrets, metrics } = context.input.settings
-  const { weekStart } = metrics
   for (const answered of batch) {
     const { ask } = answered
     const result = byRequest.get(answered.request?.id ?? '')
@@ -219,8 +240,8 @@ async function settleBatch(
     else if (!answered.again) again.push(ask)
     else {
       const reason = result.reason ?? 'undecodable'
-      await quarantineBody(context.ledger.root, answered.body, answered.request, reason, secrets)
-      const held = heldCoverage(context.ledger, [ask.series.id]).get(ask.series.id) ?? []
+      await quarantineBody(ledger.root, answered.body, answered.request, reason, secrets)
+      const held = heldCoverage(ledger, [ask.series.id]).get(ask.series.id) ?? []
       coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, held.filter(isAnswer), asked))
     }
   }

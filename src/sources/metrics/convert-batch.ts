@@ -27,7 +27,9 @@ import type { Engine } from '../../lake/store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../../lake/store/layout.ts'
 import { ceil, type Instant, type Interval, longestSeconds, type Weekday, weeklyIntervals } from '../../base/time.ts'
 import { type Ask, horizonOf } from './plan.ts'
-import type { OpenRun } from './run.ts'
+import type { RunTally } from './run-summary.ts'
+import type { MetricsSettings } from '../../catalog/settings.ts'
+import type { During } from '../../base/stopwatch.ts'
 import { knownAt } from './settle.ts'
 
 /** So many points of one run that differ or lack are more than single findings: an incident. */
@@ -88,9 +90,21 @@ export function doubted(
     .slice(0, Math.max(0, mostAskedTwice - twice))
 }
 
-/** A run and the provider under whose name it commits. */
-export interface BatchContext extends OpenRun {
+/** What converting a batch needs of its run. */
+export interface BatchContext {
+  /** Id of the run. */
+  readonly run: string
+  readonly ledger: Ledger
+  readonly spool: Spool
+  /** Opens the engine, or returns the open one. */
+  readonly engine: () => Promise<Engine>
+  /** Under whose name the batch is committed. */
   readonly provider: Provider
+  readonly settings: Pick<MetricsSettings, 'timestamp' | 'weekStart'>
+  /** Differences of earlier batches of the run. */
+  readonly differing: RunTally['differing']
+  /** Measures how long parts of the work take. */
+  readonly during: During
 }
 
 /** The result of a conversion, with its new points as files of the coming commit. */
@@ -115,7 +129,7 @@ export async function compareAll(
   ticket: Ticket,
   { batch, refused }: Pick<InferredIntervals, 'batch' | 'refused'>,
 ): Promise<BatchComparison> {
-  const { ledger, tally } = context
+  const { ledger } = context
   const standing = standingBySeries(
     ledger,
     batch.map(({ ask }) => ask.series.id),
@@ -126,7 +140,7 @@ export async function compareAll(
     return { made: { ...made, bodies }, differing: differingIn(ledger, standing, made) }
   }
   const all = await convertThese(batch)
-  const doubts = doubted(batch, all.differing, tally.differing)
+  const doubts = doubted(batch, all.differing, context.differing)
   if (doubts.length === 0) return { ...all, batch, doubts: [] }
   const believed = batch.filter((one) => !doubts.some((doubt) => doubt === one))
   const again = doubts.map((one) => ({ ask: one.ask, doubted: one }))
@@ -158,11 +172,10 @@ async function convertAll(
   answers: readonly (readonly AnswerWithBody[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
 ): Promise<StagedConversion> {
-  const { ledger, connection, input, id: run } = context
-  const { timestamp, weekStart } = input.settings.metrics
+  const { run, ledger, spool, settings, during } = context
   const parts = partsOf(context, answers, standing)
-  const beside = { ledger, spool: connection.spool, engine: await context.engine(), run, ticket }
-  const how = { timestamp, weekStart, during: context.deps.during }
+  const beside = { ledger, spool, engine: await context.engine(), run, ticket }
+  const how = { timestamp: settings.timestamp, weekStart: settings.weekStart, during }
   const made = await convertBeside(beside, parts, begunOf(ledger, answers), how)
   return { ...made, bodies: await withWeekday(context, answers.flat(), made.bodies) }
 }
@@ -246,7 +259,7 @@ const partName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(
-  { ledger, provider }: BatchContext,
+  { ledger, provider }: Pick<BatchContext, 'ledger' | 'provider'>,
   answers: readonly (readonly AnswerWithBody[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
 ) {
@@ -285,11 +298,10 @@ function staged(spool: Spool, temporary: string, path: string, file: Written): S
 
 /** A week that begins on another day than the lake's is told by its name. */
 async function withWeekday(
-  { engine, input }: BatchContext,
+  { engine, settings: { weekStart } }: Pick<BatchContext, 'engine' | 'settings'>,
   answers: readonly AnswerWithBody[],
   results: readonly BodyResult[],
 ): Promise<BodyResult[]> {
-  const { weekStart } = input.settings.metrics
   return await Promise.all(
     results.map(async (result) => {
       if (result.state !== 'poison') return result

@@ -3,57 +3,66 @@ import { LakeError } from '../../base/errors.ts'
 import { lostReason } from '../../lake/ledger/coverage.ts'
 import type { Json } from '../../lake/ledger/entry.ts'
 import { describeOutcome } from '../http/outcome.ts'
-import { day } from '../../base/time.ts'
+import { unwatched } from '../../base/stopwatch.ts'
+import { day, type Instant } from '../../base/time.ts'
 import { type Retry, type Answered, withoutAnswer } from './answers.ts'
 import { type AnswerSink, askAll } from './ask-all.ts'
 import type { Asking } from './asking.ts'
-import { commitBatch } from './batch.ts'
+import { type BatchCommit, commitBatch } from './batch.ts'
 import type { Ask, BlockedWindow, Plan } from './plan.ts'
 import { notAsked, pendingAsks } from './prepare.ts'
-import { connected, type MetricsRun, type OpenRun } from './run.ts'
+import { connected, type MetricsConnection, type MetricsRun } from './run.ts'
+import type { Connection } from '../http/connection.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { settleWhole } from './settle.ts'
 import { type AskingState, newAskingState, windowsOf } from './run-summary.ts'
 import { unmapped } from './unmapped.ts'
 
 /** Does what the plan says; the plan is written down first, with further facts beside it. */
-export async function execute(run: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {
-  await run.begin({ ...plan.totals, ...marks }, () => run.tally.actual())
-  await connected(run, async (open) => await askPlan(open, plan))
+export async function execute(metricsRun: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {
+  await metricsRun.run.begin({ ...plan.totals, ...marks }, () => metricsRun.tally.actual())
+  await connected(metricsRun, async (open) => await askPlan(metricsRun, open, plan))
 }
 
 /**
  * Asks what the plan says. Names that are placeholders are asked last, and only once an answer has shown that the sandbox
  * is there; the listing of assets comes after the points, and nothing depends on it.
  */
-async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
-  const { connection, tell, input, tally } = open
+async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Plan): Promise<void> {
+  const { run, purpose, input, deps, tally } = metricsRun
+  const { connection, tell } = open
+  const { ledger } = run
+  const { catalogue } = input
+  const settings = input.settings.metrics
   const state = newAskingState()
   tell({ kind: 'planned', plan })
-  const asking: Asking = { ...open, state }
-  const committing = committer(open)
+  const { wire } = catalogue
+  const asking: Asking = { run: run.id, ledger, purpose, wire, settings, connection, tell, tally, now: deps.now, state }
+  const committing = committer(metricsRun, open)
   const to: AnswerSink = {
-    concurrency: input.settings.metrics.concurrency,
+    concurrency: settings.concurrency,
+    during: deps.during ?? unwatched,
     commitNow: committing.commitNow,
     onSettled: (ask) => tell({ kind: 'settled', ask }),
   }
-  const { catalogue } = input
   const reasonOf = ({ series, endpoint }: Ask): string | null => unmapped(catalogue, series, endpoint)
   const guarded = plan.asks.filter((ask) => reasonOf(ask) !== null)
-  const others = inOrder(open, guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null))
+  const unguarded = guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null)
+  const others = inOrder(ledger, unguarded, input.now)
   try {
     await askAll(asking, others, to)
-    await listIfDue(open, state, guarded.length > 0 || committing.holdsBack())
+    await listIfDue(metricsRun, open, state, guarded.length > 0 || committing.holdsBack())
     const sandbox = connection.sandbox()
     if (typeof sandbox === 'string') await askAll(asking, guarded, to)
     const refused = sandbox === null ? guarded.map((ask) => refusal(ask, reasonOf(ask))) : []
-    await committing.commitNow(unasked(open, [...plan.blocked, ...refused]))
+    await committing.commitNow(unasked(metricsRun, [...plan.blocked, ...refused]))
     const words = connection.gaveUp() ?? (committing.holdsBack() ? 'no answer was usable' : null)
     if (words !== null) state.stopped ??= { by: 'unreachable', until: null, words }
-    await account(open, plan, state, committing)
+    await account(metricsRun, connection, plan, state, committing)
   } catch (error) {
     // A slip of the call planned nothing, by a wrong clock nothing is put on record; and the first error is the one to tell.
     if (!(error instanceof LakeError && (error.kind === 'usage' || error.kind === 'incomplete')))
-      await account(open, plan, state, committing).catch(() => undefined)
+      await account(metricsRun, connection, plan, state, committing).catch(() => undefined)
     throw error
   } finally {
     tally.close(connection.sent(), state)
@@ -61,8 +70,13 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
 }
 
 /** Puts on record what the run planned and did not ask, and what runs did not that were killed before it. */
-async function account(open: OpenRun, plan: Plan, state: AskingState, committing: Committer): Promise<void> {
-  const { id, input, deps, ledger, purpose, tally, connection } = open
+async function account(
+  { run: { id, ledger }, input, deps, purpose, tally }: MetricsRun,
+  connection: Pick<Connection, 'provider'>,
+  plan: Plan,
+  state: AskingState,
+  committing: Committer,
+): Promise<void> {
   if (purpose.name !== 'fetch' || connection.provider() === null || committing.holdsBack()) return
   const at = Math.floor(deps.now() / 1000)
   const asks = [...plan.asks, ...(await pendingAsks(ledger, input, at, id))]
@@ -76,7 +90,7 @@ async function account(open: OpenRun, plan: Plan, state: AskingState, committing
  * refused path a series that has points comes first, whose refusal is one of all. Each day begins with a different series,
  * because one may be refused alone.
  */
-function inOrder({ ledger, input }: OpenRun, asks: readonly Ask[]): readonly Ask[] {
+function inOrder(ledger: Ledger, asks: readonly Ask[], now: Instant): readonly Ask[] {
   const rows = ledger.statement(
     `SELECT DISTINCT id FROM series JOIN coverage ON series = n WHERE removed_version IS NULL AND state = 'failed'
      AND coalesce(reason, '') NOT LIKE 'refused since %' AND coalesce(reason, '') <> ?`,
@@ -91,19 +105,23 @@ function inOrder({ ledger, input }: OpenRun, asks: readonly Ask[]): readonly Ask
     asks.filter(({ refused }) => refused !== undefined),
     ({ refused, endpoint }) => `${refused} ${endpoint.path}`,
   ).values())
-    for (const [place, ask] of own.entries()) turn.set(ask, (place + Math.floor(input.now / day)) % own.length)
+    for (const [place, ask] of own.entries()) turn.set(ask, (place + Math.floor(now / day)) % own.length)
   return asks.toSorted((a, b) => rank(a) - rank(b) || (turn.get(a) ?? 0) - (turn.get(b) ?? 0))
 }
 
 /** The listing, at most once a day; at once where nothing else has shown yet who answers. */
-async function listIfDue(open: OpenRun, state: AskingState, unsure: boolean): Promise<void> {
-  const { input, deps, ledger, purpose, connection } = open
+async function listIfDue(
+  { run: { ledger }, input, deps, purpose }: MetricsRun,
+  { connection, list }: Pick<MetricsConnection, 'connection' | 'list'>,
+  state: AskingState,
+  unsure: boolean,
+): Promise<void> {
   if (state.stopped !== null || deps.signal.aborted) return
   const spent = input.maxRequests !== null && connection.sent() >= input.maxRequests
   const probing = unsure && connection.sandbox() === undefined
   const due = purpose.name === 'fetch' && isListingDue(ledger, deps.nowMicros())
   if (!probing && (spent || !due)) return
-  const { outcome } = await open.list()
+  const { outcome } = await list()
   if (probing && connection.sandbox() === undefined)
     state.stopped = { by: 'unreachable', until: null, words: describeOutcome(outcome) }
 }
@@ -117,21 +135,44 @@ interface Committer {
 }
 
 /** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
-function committer(open: OpenRun): Committer {
+function committer(
+  { run, purpose, input, deps, tally }: MetricsRun,
+  { connection, engine, tell }: Pick<MetricsConnection, 'connection' | 'engine' | 'tell'>,
+): Committer {
+  const { ledger } = run
+  const { catalogue, providerMoved, settings } = input
+  const { differing } = tally
+  const context = {
+    run: run.id,
+    ledger,
+    spool: connection.spool,
+    engine,
+    settings: settings.metrics,
+    differing,
+    during: deps.during ?? unwatched,
+  }
+  const how: BatchCommit = {
+    job: purpose.name,
+    catalogue,
+    providerMoved,
+    secrets: settings.secrets,
+    deps,
+    onBeyond: (series, points) => tell({ kind: 'beyond', series, points }),
+  }
   let waiting: Answered[] = []
   const commitNow = async (batch: readonly Answered[]): Promise<readonly Retry[]> => {
     const all = [...waiting, ...batch]
     if (all.length === 0) return []
-    const provider = open.connection.provider()
+    const provider = connection.provider()
     waiting = provider === null ? all : []
     if (provider === null) return []
-    const done = await commitBatch({ ...open, provider }, all)
-    open.tally.add(done)
-    open.purpose.onBatch(done)
+    const done = await commitBatch({ ...context, provider }, how, all)
+    tally.add(done)
+    purpose.onBatch(done)
     const { version, points_added: points, files_added: files } = done.version
     const windows = windowsOf(done.coverage)
     const violations = done.violations.length + done.incidents.length
-    open.tell({ kind: 'committed', version, points, files, windows, violations })
+    tell({ kind: 'committed', version, points, files, windows, violations })
     return done.again
   }
   return {
@@ -145,7 +186,10 @@ function refusal({ series, endpoint, interval, settles }: Ask, reason: string | 
 }
 
 /** Records windows that are not requested; what was recorded of them before keeps its time. */
-function unasked({ id, deps, input }: MetricsRun, blocked: readonly BlockedWindow[]): Answered[] {
+function unasked(
+  { run: { id }, deps, input }: Pick<MetricsRun, 'run' | 'deps' | 'input'>,
+  blocked: readonly BlockedWindow[],
+): Answered[] {
   const at = Math.floor(deps.now() / 1000)
   const { weekStart } = input.settings.metrics
   return blocked.map(({ series, endpoint, interval, window, reason, told }, i) => {

@@ -23,7 +23,8 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
   checkSelections(input.catalogue, unnamedSelections(input.catalogue, input.selections))
   const { budget = null, eager: polls = false } = input
   const purpose: Purpose = { name: 'fetch', budget, polls, onBatch: () => undefined }
-  return await withMetrics(input, deps, purpose, async (run) => {
+  return await withMetrics(input, deps, purpose, async (metricsRun) => {
+    const { run, tally } = metricsRun
     const { ledger } = run
     // What a configuration contradicts is refused before anything is requested.
     const known = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: null }).catalogue
@@ -32,14 +33,14 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
     const due = metadataDue({ ...input, catalogue: known, selections: open }, ledger, deps.nowMicros())
     let paths: readonly string[] | null = null
     if (listing || due.plain.length + due.guarded.length > 0)
-      await connected(run, async ({ list, describe }) => {
+      await connected(metricsRun, async ({ list, describe }) => {
         if (listing) await list()
         paths = await describe(due)
       })
     const named = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: paths })
     const own = { ...input, catalogue: named.catalogue }
     checkSelections(own.catalogue, own.selections)
-    await recordNames(run, named)
+    await recordNames(metricsRun, named)
     const planned = await planOn(own, ledger)
     const plan = { ...planned, notes: [...planned.notes, ...named.notes] }
     await selectedPlaceholders(own, ledger)
@@ -47,18 +48,21 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
     else {
       // What converts answers is a quarter of the program, and loaded only where there is something to ask.
       const { execute } = await import('./execute.ts')
-      await execute({ ...run, input: own }, plan, selectionMarks(input.selections))
+      await execute({ ...metricsRun, input: own }, plan, selectionMarks(input.selections))
       // Without metadata nobody had answered before.
-      await recordNames(run, named)
+      await recordNames(metricsRun, named)
     }
-    run.tally.unmapped(await selectedPlaceholders(own, ledger))
-    const value = run.tally.summary(run.id)
+    tally.unmapped(await selectedPlaceholders(own, ledger))
+    const value = tally.summary(run.id)
     return { value, stopped_by: value.stopped_by, error: verdict(value) }
   })
 }
 
 /** Records the provider's names once it is known who the provider is; unchanged names are no news. */
-async function recordNames({ ledger, id, deps, input, tally }: MetricsRun, { names, isNew }: Named): Promise<void> {
+async function recordNames(
+  { run: { ledger, id }, deps, input, tally }: Pick<MetricsRun, 'run' | 'deps' | 'input' | 'tally'>,
+  { names, isNew }: Named,
+): Promise<void> {
   const { provider } = ledger.head()
   if (!isNew || provider?.metrics === undefined) return
   const { providerMoved } = input

@@ -88,7 +88,9 @@ export type PlanTotals = {
   readonly series: number
   /** Missing windows; neighbouring ones may share a request. */
   readonly windows: number
+  /** Number of requests. */
   readonly requests: number
+  /** Cost of the requests. */
   readonly credits: number
   /** New points that the requests should return. */
   readonly points: number

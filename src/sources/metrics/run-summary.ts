@@ -86,7 +86,7 @@ export function newAskingState(): AskingState {
 
 /** The result of a fetch for scripts; they rely on the names. */
 export interface IngestSummary extends Ended<StoppedBy> {
-  /** Name of the run. */
+  /** Id of the run. */
   readonly run: string
   /** The newest version after the run. */
   readonly version: number
@@ -94,16 +94,17 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly requests: number
   /** New points. */
   readonly points_added: number
-  /** New vintages: values that differ from the last one of their point, of series whose values may be revised. */
+  /** New vintages of revisable series. */
   readonly vintages_added: number
+  /** New data files. */
   readonly files_added: number
-  /** Coverage ranges that the answers resolved, by state. */
+  /** Coverage ranges that the answers resolved, by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`. */
   readonly windows: WindowCounts
   /** Resolved ranges in which points are missing for good. */
   readonly gaps: number
   /** Points whose new value differs from the stored one and that nobody has acknowledged; an incident counts as one. */
   readonly violations: number
-  /** How many of `violations` are incidents: very many points at once. */
+  /** Incidents among `violations`. */
   readonly incidents: number
   /** Acknowledged violations that were seen again. */
   readonly acknowledged: number

@@ -7,6 +7,7 @@ import { newReach, type Reach } from '../http/reach.ts'
 import { type RetryPolicy, usualRetries } from '../http/retry.ts'
 import type { Skew } from '../http/skew.ts'
 import { Engine } from '../../lake/store/engine.ts'
+import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import type { BatchResult } from './answers.ts'
 import { metricsAccess } from './api.ts'
 import { type ListingAnswer, refreshAssets } from './assets.ts'
@@ -49,8 +50,9 @@ export interface Purpose {
   readonly onBatch: (done: BatchResult) => void
 }
 
-/** One run that asks for points. */
-export interface MetricsRun extends Run {
+/** One run that requests points. */
+export interface MetricsRun {
+  readonly run: Run
   readonly purpose: Purpose
   readonly input: MetricsInput
   readonly deps: IngestDeps
@@ -59,8 +61,8 @@ export interface MetricsRun extends Run {
   readonly reach: Reach
 }
 
-/** A run that can send requests to the API, with what converting needs. */
-export interface OpenRun extends MetricsRun {
+/** The open connection of a run to the metrics API, with what converting needs. */
+export interface MetricsConnection {
   readonly connection: Connection
   /** Opened by the first who needs it: what was asked in vain needs none. */
   readonly engine: () => Promise<Engine>
@@ -85,13 +87,15 @@ export async function withMetrics<T>(
     { root: input.settings.data, name, lock: name === 'fetch' ? 'metrics' : name },
     deps,
     async (run) =>
-      await work({ ...run, purpose, input, deps, tally: new RunTally(run.ledger.head().version), reach: newReach() }),
+      await work({ run, purpose, input, deps, tally: new RunTally(run.ledger.head().version), reach: newReach() }),
   )
 }
 
 /** Connects the run with the API. */
-export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise<void>): Promise<void> {
-  const { input, deps } = run
+export async function connected(
+  { run, purpose, input, deps, tally, reach }: MetricsRun,
+  use: (open: MetricsConnection) => Promise<void>,
+): Promise<void> {
   const { settings, maxRequests, providerMoved } = input
   const { requestsPerMinute: perMinute } = settings.metrics
   const api = {
@@ -100,8 +104,8 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
     maxRequests,
     providerMoved,
     patient: true,
-    reach: run.reach,
-    retry: run.purpose.polls === true ? pollRetries : usualRetries,
+    reach,
+    retry: purpose.polls === true ? pollRetries : usualRetries,
   }
   const { onEvent } = deps
   const listeners = {
@@ -119,14 +123,15 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
     }
     const beside = connection.beside(metadataPerMinute, metadataRetries)
     const list = async (): Promise<ListingAnswer> => {
-      const listed = await refreshAssets({ run, engine, connection, ask: beside })
+      const listed = await refreshAssets({ run, input, deps, engine, connection, ask: beside })
       tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
-      if (listed.version) run.tally.version(listed.version)
+      if (listed.version) tally.version(listed.version)
       return listed
     }
-    const describe: OpenRun['describe'] = async (due) => await refreshMetadata({ run, connection, tell }, beside, due)
+    const describe = async (due: MetadataDue): Promise<readonly string[] | null> =>
+      await refreshMetadata({ run, input, deps, tally, connection, tell, ask: beside }, due)
     try {
-      await use({ ...run, connection, engine, tell, list, describe })
+      await use({ connection, engine, tell, list, describe })
     } finally {
       await connection.hangUp()
       if (opened !== undefined) (await opened).close()
@@ -134,13 +139,23 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
   })
 }
 
+/** What requesting and storing metadata needs. */
+interface MetadataRefresh {
+  readonly run: Pick<Run, 'id' | 'ledger'>
+  readonly input: MetricsInput
+  readonly deps: CommitDeps
+  readonly tally: RunTally
+  readonly connection: Connection
+  readonly tell: (event: IngestEvent) => void
+  /** By a limit of its own: its refusals stop nothing. */
+  readonly ask: AskOne
+}
+
 /** Asks for the metadata that are due and keeps them, once it is known whose they are. */
 async function refreshMetadata(
-  { run, connection, tell }: Pick<OpenRun, 'connection' | 'tell'> & { readonly run: MetricsRun },
-  ask: AskOne,
+  { run: { id, ledger }, input, deps, tally, connection, tell, ask }: MetadataRefresh,
   due: MetadataDue,
 ): Promise<readonly string[] | null> {
-  const { input, deps, ledger, id } = run
   const { base, spool, sandbox } = connection
   const { catalogue, settings, providerMoved } = input
   const { concurrency } = settings.metrics
@@ -155,7 +170,7 @@ async function refreshMetadata(
   const provider = connection.provider()
   if (provider === null) return null
   const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, heard)
-  if (version) run.tally.version(version)
+  if (version) tally.version(version)
   return heard.listing
 }
 

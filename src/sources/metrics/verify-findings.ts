@@ -146,9 +146,13 @@ export interface Difference extends SeriesName {
 
 /** A window without a usable answer. */
 interface Unanswered {
+  /** Id of the series. */
   readonly series: string
+  /** Start of the window. */
   readonly since: string
+  /** End of the window, exclusive. */
   readonly until: string
+  /** Why there was no usable answer. */
   readonly reason: string
   /** Whether the provider refused it: requested again, it is refused again. */
   readonly refused: boolean

@@ -23,7 +23,7 @@ import { unwatched } from '../../base/stopwatch.ts'
 import { describe, readShares, readyPoints, shareOf, writePoints } from './write.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { namedSql, portionRows } from './files.ts'
-import type { Finding, Json, Violation } from '../../lake/ledger/entry.ts'
+import type { ClockFindingKind, Finding, Json, Violation } from '../../lake/ledger/entry.ts'
 import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../../base/time.ts'
 import { clocksSql } from './stage.ts'
 import { availableAt, ruleFor } from '../../catalog/availability.ts'
@@ -225,7 +225,7 @@ async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise
   const findings: Finding[] = []
   const mistaken = new Set<number>()
   let early = 0
-  const note = (position: number, t: number, kind: string, detail: Json): void => {
+  const note = (position: number, t: number, kind: ClockFindingKind, detail: Json): void => {
     const { body, part } = bodyAt(ordered, position)
     findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
   }

@@ -21,7 +21,11 @@ const plain = (name: string): RegistryColumn => [
 /** The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`. */
 const answer = (name: string): readonly RegistryColumn[] => [
   plain(name),
-  [`${name}_answer`, 'VARCHAR', `which answer ${name} is: not established (null), not disclosed, none, or named`],
+  [
+    `${name}_answer`,
+    'VARCHAR',
+    `what the registry states about ${name}: not_established (it sent null), not_disclosed, none or named`,
+  ],
   [
     `${name}_reason`,
     'VARCHAR',

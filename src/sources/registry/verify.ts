@@ -98,18 +98,25 @@ interface RegistryFinding extends Required<RecordFinding> {
 
 /** What scripts read; names are relied on. */
 export interface RegistryVerified extends Ended {
+  /** Id of the run. */
   readonly run: string
+  /** Newest version of the lake. */
   readonly version: number
+  /** Requests sent, repeats included. */
   readonly requests: number
+  /** Most requests that it could send; null: no limit. */
   readonly budget: number | null
-  /** Addresses that could be asked, those that were chosen, and what became of them. */
+  /** Addresses that it could request, that it chose, and their results. */
   readonly checks: Counts
+  /** Compared records and lists by result. */
   readonly results: Readonly<Record<RegistryResult, number>>
-  /** Filters of lists that the provider does not heed (`issuers?country`): lists by them say nothing. */
+  /** Filters of lists that the provider ignores, such as `issuers?country`. */
   readonly ignored: readonly string[]
+  /** Contradictions. */
   readonly findings: readonly RegistryFinding[]
-  /** How many were found again of which a person had taken note: they are among the results and no findings. */
+  /** Acknowledged contradictions that were found again. */
   readonly acknowledged: number
+  /** Addresses without a usable answer: `address`, `reason`. */
   readonly failures: readonly { readonly address: string; readonly reason: string }[]
 }
 

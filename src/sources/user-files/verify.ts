@@ -31,10 +31,11 @@ export interface FileComparison {
 
 /** User data, compared with the files from which they were imported. */
 export interface OwnVerified {
-  /** The newest version. */
+  /** Newest version of the lake. */
   readonly version: number
+  /** Each compared file. */
   readonly files: readonly FileComparison[]
-  /** Files for the next time. */
+  /** Number of files left for the next run. */
   readonly left: number
   /** Stored values that differ from a file. */
   readonly differences: readonly Difference[]

@@ -45,19 +45,21 @@ interface FeaturesInput {
 
 /** How a feature stands. */
 export interface FeatureTold {
-  /** The metric. */
+  /** Path of the series, `feature/NAME`. */
   readonly name: string
-  /** Which of its definitions it is, counted from 1. */
+  /** Number of its definition, from 1. */
   readonly version: number
-  /** Whether its plan proves that it looks nowhere ahead, or trials have not met that it does; `failed`: it cannot run. */
+  /** `proved`, `tested`, `refused` (it looks ahead), `undecided` or `failed` (it cannot run). */
   readonly status: 'proved' | 'tested' | 'refused' | 'undecided' | 'failed'
-  /** Why it is not computed, or what stands in the way of a proof. */
+  /** Why it was not computed, or what prevents a proof; null if there is nothing to report. */
   readonly reason: string | null
   /** First row that differs; null unless the verdict is a leak. */
   readonly difference: Difference | null
+  /** New points. */
   readonly rows_added: number
-  /** The last instant of its grid that was computed. */
+  /** Last `ts` of its grid that was computed; null if none was. */
   readonly until: string | null
+  /** What it waits for; null if nothing. */
   readonly waits_for: string | null
   /** Series that the earlier version lacked and for which this version is computed; null if there is none. */
   readonly recomputed_for: string | null

@@ -45,10 +45,11 @@ export type Assumption = 'backfill' | 'registry_backfill'
 
 /** An assumption of an answer: data that count as known before a live user could know them. */
 export interface Assumed {
+  /** Setting that adds earlier knowledge. */
   readonly what: Assumption
-  /** How many of its rows are others, or not there at all, without it. */
+  /** Rows of the result that need the setting: without it they differ or are missing. */
   readonly rows: number
-  /** How many more rows there would be without it. */
+  /** Rows that exist only without the setting. */
   readonly absent: number
 }
 

@@ -41,16 +41,17 @@ export interface TrialInput {
 
 /** One value that was not knowable, or one row that was not. */
 export interface LookaheadDifference {
+  /** Cut-off of the run. */
   readonly as_of: string
-  /** The columns by which the row is known: its instant and everything that is not a double. */
+  /** Columns that identify the row. */
   readonly row: Row
-  /** Null where the whole row differs. */
+  /** Column that differs; null if the whole row does. */
   readonly column: string | null
-  /** On the whole lake; null where the row is not there. */
+  /** Value on the whole lake; null if the row does not exist there. */
   readonly full: Cell
-  /** On the lake as it stood at `as_of`, or as it would be had something else come after that. */
+  /** Value in the run; null if the row does not exist there. */
   readonly truncated: Cell
-  /** Change of the data after `as_of`: removed, given other values, some points removed, or later decisions removed. */
+  /** How the data after `as_of` was changed: `cut`, `other values`, `other points` or `calendar`. */
   readonly future: FutureKind
 }
 

@@ -23,19 +23,23 @@ import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
 
 /** Result of running a query or function without parts of the future, and with other ones. */
 export interface TrialOutcome {
+  /** `clean`, `leak` or `undecided`. */
   readonly verdict: 'clean' | 'leak' | 'undecided'
-  /** Why, in words; for a leak the likely cause. */
+  /** Why; for a leak the likely cause. Null if there is nothing to report. */
   readonly reason: string | null
-  /** How many times it ran without a part of the future. */
+  /** Number of runs in which a part of the future was hidden. */
   readonly cutoffs: number
-  /** How many times it ran with another future. */
+  /** Number of runs on altered data. */
   readonly changed: number
+  /** Rows of the result. */
   readonly rows: number
+  /** Up to 20 values or rows that were not knowable. */
   readonly differences: readonly LookaheadDifference[]
-  /** Rows that differ, over all cut-offs. */
+  /** Number of rows that differ in any run. */
   readonly differing: number
-  /** Data on which a leak depends: values or existence of later points, registry, later decisions, a file of the user (`own NAME`). */
+  /** Data on which a leak depends: values or existence of later points, registry, later decisions, or a user file (`own NAME`). */
   readonly depends_on: readonly Dependence[]
+  /** Notes as sentences. */
   readonly notes: readonly string[]
 }
 
@@ -186,7 +190,7 @@ async function judge(trial: Trial, { rows, notes, chance }: JudgedBy): Promise<T
     return { verdict: 'leak', reason, ...ran, changed: trial.changed, depends_on: turns, notes }
   }
   const [complaint] = trial.complaints
-  const failed = `${trial.complaints.length} runs without a part of the future, or with another, ended in an error and tell nothing: ${complaint}`
+  const failed = `${trial.complaints.length} runs on hidden or altered data ended in an error and therefore show nothing: ${complaint}`
   const said = [...notes, ...(complaint === undefined ? [] : [failed]), ...chance]
   return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
 }

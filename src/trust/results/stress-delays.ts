@@ -60,8 +60,9 @@ export type DelayKind = 'lag' | 'latency'
 
 /** A delay: points count as known later than the lake records. */
 export interface Delay {
+  /** `lag` or `latency`. */
   readonly kind: DelayKind
-  /** As the caller wrote it: `30m`, `p95`. */
+  /** The delay as given, such as `30m` or `p95`. */
   readonly name: string
   /** Seconds added to every instant; 0 if `floors` are given. */
   readonly seconds: number

@@ -2,22 +2,25 @@ import { formatDuration } from '../../base/time.ts'
 
 /** One run beside the one that it is held against. */
 export interface StressRun {
+  /** `lag`, `latency` or `version`. */
   readonly kind: 'lag' | 'latency' | 'version'
-  /** The delay as it was asked for, or the number of the version. */
+  /** The delay as given, or the number of the version. */
   readonly name: string
-  /** Seconds added to every instant; null where a quantile or a version was asked for. */
+  /** Seconds added to each timestamp; null for a quantile or a version. */
   readonly seconds: number | null
-  /** When the version was committed. */
+  /** When the version was committed; null for a delay. */
   readonly at: string | null
+  /** Rows of the result. */
   readonly rows: number
-  /** Rows that the other run does not have. */
+  /** Rows that the compared run does not have. */
   readonly changed: number
-  /** Null where it is no number. */
+  /** The statistic; null if it is not a number. */
   readonly figure: number | null
-  /** The figure that it is held against: on the lake as it is; for a version what the lake says now that was knowable then. */
+  /** The statistic that it is compared with; null if it is not a number. */
   readonly before: number | null
-  /** By which part of itself the figure moved; null where that cannot be said. */
+  /** Relative change of the statistic; null if it is not known. */
   readonly moved: number | null
+  /** Whether the statistic changed by more than `--within` allows. */
   readonly falls: boolean
 }
 
@@ -27,9 +30,9 @@ export interface MetricShare {
   readonly metric: string
   /** Statistic under the delay; null if it is not a number. */
   readonly figure: number | null
-  /** Part of itself by which the statistic moved; null if that is not known. */
+  /** Relative change of the statistic; null if it is not known. */
   readonly moved: number | null
-  /** Share in the sum of the moves of all metrics, each delayed alone; 0 to 1. */
+  /** Share of this metric in the sum of the changes of all metrics, each delayed alone. */
   readonly share: number
 }
 
@@ -38,8 +41,9 @@ export type StressRating = 'holds' | 'falls' | 'leak' | 'undecided'
 
 /** Verdict on a statistic under stress. */
 export interface StressVerdict {
+  /** `holds`, `falls`, `leak` or `undecided`. */
   readonly verdict: StressRating
-  /** The reason in words; null if the statistic holds. */
+  /** Why; null if the statistic holds. */
   readonly reason: string | null
 }
 

@@ -51,13 +51,17 @@ export interface StressInput extends DelaySpec {
 export interface Stressed extends StressVerdict {
   /** Statistic on the lake as it is; null if it is not a number. */
   readonly figure: number | null
+  /** Rows of the result. */
   readonly rows: number
+  /** Each run with a delay, or at an earlier version. */
   readonly runs: readonly StressRun[]
-  /** The delay under which each metric was tried alone, and what it did. */
+  /** The delay under which each metric was tried alone; null if none was tried. */
   readonly delay: Pick<Delay, 'kind' | 'name'> | null
+  /** Effect of that delay on each metric alone. */
   readonly metrics: readonly MetricShare[]
-  /** The longest added lag that the figure bears, to a minute or a twentieth; null where none of those tried made it fall. */
+  /** Longest added lag at which the statistic holds, to one minute or 5 %; null if it held under each lag that was tried. */
   readonly bears_seconds: number | null
+  /** Notes as sentences. */
   readonly notes: readonly string[]
 }
 

@@ -17,7 +17,7 @@ WHERE ({{unset as_of}} OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.avail
   AND ({{unset as_of}} OR NOT {{backfill}} OR {{ruled stored}} <= {{as_of}})
   AND ({{unset observed_as_of}} OR stored.observed_at <= {{observed_as_of}})
   AND {{proved CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END}};
-COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
+COMMENT ON VIEW points IS 'Every stored point that was knowable at as_of; without as_of, every stored point. One row per series and t.';
 {{series_comments points}}
 COMMENT ON COLUMN points.t IS 'start of the interval that the point describes; not when it was known';
 COMMENT ON COLUMN points.available_at IS 'earliest time at which a live user could have known the point';

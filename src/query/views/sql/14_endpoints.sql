@@ -24,7 +24,7 @@ COMMENT ON COLUMN endpoints.default_interval IS 'interval if a query names none'
 COMMENT ON COLUMN endpoints.default_currency IS 'currency if a query names none';
 COMMENT ON COLUMN endpoints.default_exchange IS 'exchange if a query names none';
 COMMENT ON COLUMN endpoints.default_network IS 'network if a query names none';
-COMMENT ON COLUMN endpoints.tolerance_seconds IS 'how long a missing tail is pending; NULL: the larger of 2 days and 3 intervals';
+COMMENT ON COLUMN endpoints.tolerance_seconds IS 'how long missing points at the end of a series are pending; NULL: the larger of 2 days and 3 intervals';
 COMMENT ON COLUMN endpoints.overlap IS 'how stored points are compared with later answers';
 COMMENT ON COLUMN endpoints.revisable IS 'whether a different value is a new vintage of its point; see the view vintages';
 COMMENT ON COLUMN endpoints.params IS 'further fixed query parameters, JSON';

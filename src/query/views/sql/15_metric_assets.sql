@@ -18,4 +18,4 @@ COMMENT ON COLUMN metric_assets.addresses IS 'its contracts as a JSON array of {
 COMMENT ON COLUMN metric_assets.record IS 'its entry in the listing, JSON';
 COMMENT ON COLUMN metric_assets.first_seen IS 'the poll that first showed it';
 COMMENT ON COLUMN metric_assets.changed_at IS 'the poll that last changed it';
-COMMENT ON COLUMN metric_assets.assumed IS 'true if the row comes from a later listing by registry_backfill';
+COMMENT ON COLUMN metric_assets.assumed IS 'true if registry_backfill added the row: it is from a later listing and was not known at this as_of';

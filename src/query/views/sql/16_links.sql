@@ -145,7 +145,7 @@ LEFT JOIN came ON came.asset = metric_asset AND came.product = product_id AND ca
   AND came.contract IS NOT DISTINCT FROM address AND came.named IS NOT DISTINCT FROM lower(linked.symbol) AND came.last.at < valid_to
 LEFT JOIN went ON went.asset = metric_asset AND went.product = product_id AND went.chain IS NOT DISTINCT FROM chain_id
   AND went.contract IS NOT DISTINCT FROM address AND went.named IS NOT DISTINCT FROM lower(linked.symbol) AND went.last.at > valid_from;
-COMMENT ON VIEW links IS 'Metric assets with the registry products that they are, and the period of each link.';
+COMMENT ON VIEW links IS 'Which asset of the metrics API is which product of the registry, and during which time.';
 COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
 COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL if several products have a variant of the symbol, because then none is linked';
 COMMENT ON COLUMN links.basis IS 'mapping (catalog/links.yaml or the user''s), address or symbol';
@@ -155,10 +155,10 @@ COMMENT ON COLUMN links.valid_to IS 'its end, exclusive; infinity while it is op
 COMMENT ON COLUMN links.symbol IS 'the product''s symbol, if it made the link';
 COMMENT ON COLUMN links.chain_id IS 'the chain, if a contract made the link';
 COMMENT ON COLUMN links.address IS 'the contract, if it made the link; hex in lower case';
-COMMENT ON COLUMN links.assumed IS 'true if the row comes from the first snapshot by registry_backfill';
-COMMENT ON COLUMN links.predecessor IS 'the metric asset from which this link took over, or itself if only its contract changed; NULL if none is known';
+COMMENT ON COLUMN links.assumed IS 'true if registry_backfill added the row: it is from the first snapshot and was not known at this as_of';
+COMMENT ON COLUMN links.predecessor IS 'the metric asset whose link this one continues; the same asset if only its contract changed; NULL if none is known';
 COMMENT ON COLUMN links.predecessor_at IS 'the poll at which that was known';
 COMMENT ON COLUMN links.predecessor_change IS 'chain (a different one), address (corrected), symbol (renamed) or link (mapped or listed differently)';
-COMMENT ON COLUMN links.successor IS 'the metric asset that took this link over, or itself if only its contract changed; NULL if none is known';
+COMMENT ON COLUMN links.successor IS 'the metric asset whose link continues this one; the same asset if only its contract changed; NULL if none is known';
 COMMENT ON COLUMN links.successor_at IS 'the poll at which that was known';
 COMMENT ON COLUMN links.successor_change IS 'as predecessor_change';

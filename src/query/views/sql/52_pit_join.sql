@@ -4,7 +4,8 @@
 --   start is looked up by hash, and where that is not known yet the tail decides (src/query/views/joins.ts).
 -- Two semi-joins stand for one filter: they tell the optimiser that few rows are missed, so that the points, not the
 --   misses, pass by the small side of the joins that follow.
--- _pit_none compares instants, not expected starts: weeks of different series may begin on different days.
+-- _pit_none: not even the first point can be known. It compares instants, not expected starts: weeks of different series
+--   may begin on different days.
 CREATE OR REPLACE MACRO pit_join(decisions, metric, "interval", currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last',
   follow_renames := false) AS TABLE
@@ -31,7 +32,7 @@ _pit_m AS MATERIALIZED (
   FROM _pit_s AS s SEMI JOIN (VALUES (true)) AS one (yes) ON (s.available_at IS NULL) = one.yes
     SEMI JOIN (VALUES (true)) AS two (yes) ON (s.available_at IS NULL) = two.yes
 ),
-_pit_n AS (SELECT _pit_i, CAST(asset AS VARCHAR) AS asset, _pit_k, _pit_e, epoch_us(_pit_k) - {{its lag}} < {{its first}} AS _pit_none FROM _pit_m),
+_pit_n AS (SELECT _pit_i, CAST(asset AS VARCHAR) AS asset, _pit_k, _pit_e, epoch_us(_pit_k) - {{its lag}} < {{its first_end}} AS _pit_none FROM _pit_m),
 {{misses _pit_p asset}}
 SELECT * EXCLUDE (_pit_k, _pit_e, t, available_at, v, o), t AS _pit_t, available_at AS _pit_a, v AS _pit_v, o AS _pit_o,
   epoch_us(_pit_u) - {{its end}} AS _pit_age

@@ -10,7 +10,7 @@ WITH _pit_names AS MATERIALIZED (
   SELECT names.*, names.mi // 60 AS chunk, names.mi % 60 AS bit, dense_rank() OVER (ORDER BY names.lag, names.newest) AS class
   FROM (
     SELECT one.*, {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
-      {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag, {{first_start one.path}} AS first_start,
+      {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag, {{first_end one.path}} AS first_end,
       {{newest one.path}} AS newest
     FROM (
       SELECT own.*, {{line own.path}} AS line, {{pointer own.name}} AS pointer, row_number() OVER () - 1 AS mi
@@ -53,8 +53,8 @@ _pit_got AS (
   FROM _pit_s AS s GROUP BY 1
 ),
 _pit_n AS MATERIALIZED (
-  SELECT n.*, epoch_us(n._pit_k) - n.lag < epoch_us(n.first_start) AS _pit_none FROM (
-  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_start, names.lag, {{expected x._pit_k names.lag names.newest}} AS _pit_e
+  SELECT n.*, epoch_us(n._pit_k) - n.lag < epoch_us(n.first_end) AS _pit_none FROM (
+  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_end, names.lag, {{expected x._pit_k names.lag names.newest}} AS _pit_e
   FROM (
     SELECT x._pit_i, x.asset, x._pit_k, chunks.chunk, coalesce(got.bits, 0) AS bits
     FROM (SELECT x.*, unnest(range({{chunks}})) AS chunk FROM _pit_x AS x) AS x

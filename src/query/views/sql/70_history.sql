@@ -11,8 +11,8 @@ COMMENT ON VIEW history."{{resource}}" IS 'Every version of the {{resource}}: kn
 COMMENT ON COLUMN history."{{resource}}".id IS 'id of the registry';
 COMMENT ON COLUMN history."{{resource}}".valid_from IS 'the poll that returned this version';
 COMMENT ON COLUMN history."{{resource}}".valid_to IS 'the poll that ended it, exclusive; infinity while it is open';
-COMMENT ON COLUMN history."{{resource}}".op IS 'what opened it: snapshot or lists (found at the beginning), created, updated';
-COMMENT ON COLUMN history."{{resource}}".closed_by IS 'what ended it: updated, deleted, cascade (its product was deleted), snapshot or lists (absent there)';
+COMMENT ON COLUMN history."{{resource}}".op IS 'what opened it: snapshot, lists (found when the registry was read as lists), created or updated';
+COMMENT ON COLUMN history."{{resource}}".closed_by IS 'what ended it: updated, deleted, cascade (its product was deleted), or snapshot or lists (the record was absent from it)';
 COMMENT ON COLUMN history."{{resource}}".inferred IS 'true if the feed could not be followed: the change happened at some time before valid_from';
 COMMENT ON COLUMN history."{{resource}}".record IS 'the whole record as received, JSON';
 {{field_comments history."{{resource}}"}}

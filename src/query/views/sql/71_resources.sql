@@ -19,5 +19,5 @@ COMMENT ON COLUMN "{{resource}}".valid_from IS 'the poll that returned this vers
 COMMENT ON COLUMN "{{resource}}".inferred IS 'true if the feed could not be followed: the change happened at some time before valid_from';
 COMMENT ON COLUMN "{{resource}}".as_of IS 'the field as_of of the answer that returned it, as text; not the session variable';
 COMMENT ON COLUMN "{{resource}}".as_of_at IS 'the same as a timestamp';
-COMMENT ON COLUMN "{{resource}}".assumed IS 'true if the row comes from the first snapshot by registry_backfill';
+COMMENT ON COLUMN "{{resource}}".assumed IS 'true if registry_backfill added the row: it is from the first snapshot and was not known at this as_of';
 {{field_comments "{{resource}}"}}

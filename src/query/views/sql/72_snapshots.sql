@@ -18,7 +18,7 @@ SELECT snapshot_date, id, {{fields {{resource}}}} record, shown_as_of AS as_of, 
   shown_at AS observed_at
 FROM (FROM layered QUALIFY NOT is_base OR bool_and(is_base) OVER (PARTITION BY snapshot_date, entity))
 WHERE NOT removed;
-COMMENT ON VIEW snapshots."{{resource}}" IS 'The {{resource}} of every dated snapshot, the last snapshot of each day.';
+COMMENT ON VIEW snapshots."{{resource}}" IS 'The {{resource}} in the last snapshot of each day.';
 COMMENT ON COLUMN snapshots."{{resource}}".snapshot_date IS 'the UTC day on which it was taken';
 COMMENT ON COLUMN snapshots."{{resource}}".id IS 'id of the registry';
 COMMENT ON COLUMN snapshots."{{resource}}".record IS 'the whole record as received, JSON';

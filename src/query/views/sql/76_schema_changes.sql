@@ -35,9 +35,9 @@ UNION ALL
 SELECT metric, path, again."at", 'type', again.after_type || ' to ' || type
 FROM seen AS again JOIN seen AS first USING (metric, path, type) JOIN seen AS other USING (metric, path)
 WHERE again.after_type = other.type AND first.after_type = '' AND other.after_type = '' AND first."at" < other."at" AND again."at" IS NOT NULL;
-COMMENT ON VIEW schema_changes IS 'New keys of registry records and of a metric''s object values, values that no document lists, other types; one row each.';
+COMMENT ON VIEW schema_changes IS 'Changes in the form of records and values. One row for each new key of a registry record or of an object value, each value outside the documented list of its field, and each changed type.';
 COMMENT ON COLUMN schema_changes.resource IS 'the resource whose records have it, or the metric whose values do';
 COMMENT ON COLUMN schema_changes.path IS 'its place in the record, parts joined by dots; in a metric''s value as JSON path: $ is the value itself, [*] any place of a list';
 COMMENT ON COLUMN schema_changes.first_seen IS 'the poll that first showed it; for values of a metric, when the first such point could be known';
-COMMENT ON COLUMN schema_changes.kind IS 'key: a new one; value: one that no document lists; type: a plain value became an object, or the like';
+COMMENT ON COLUMN schema_changes.kind IS 'key: a new key; value: a value outside the documented list; type: a changed type, such as a plain value that became an object';
 COMMENT ON COLUMN schema_changes.value IS 'the value, or both types; NULL for a key';

@@ -7,7 +7,7 @@ LEFT JOIN (
   FROM {{ledger accepted_findings}} WHERE {{by_then acknowledged_at}}
 ) AS notes ON notes.finding = left(sha256(concat_ws(chr(10), kind, resource, id, detail, md5(held), md5(offered))), 12)
 WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}});
-COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment, and findings of verify.';
+COMMENT ON VIEW registry_findings IS 'Contradictions in the registry: ids that returned after their removal, deployments that differ between their own list and their product, and findings of verify.';
 COMMENT ON COLUMN registry_findings.found_at IS 'the poll or the verify that found it';
 COMMENT ON COLUMN registry_findings.kind IS 'returned, embedded_disagrees, lost_event, wrong_retirement, silent_change, address_disagrees or list_disagrees';
 COMMENT ON COLUMN registry_findings.resource IS 'the resource of the record';

@@ -3,7 +3,9 @@ export type Id = number
 
 /** Obstacle to a proof: the expression or operator, and the reason. */
 export interface Obstacle {
+  /** Part of the query. */
   readonly what: string
+  /** Why it prevents a proof. */
   readonly why: string
 }
 
