@@ -283,6 +283,7 @@ async function checkResult(path, { query, knowledge, result, figure }) {
   const isIt = again.length === 1 && isSame(Object.entries(again[0]), Object.entries(figure.values))
   return must(isIt, 'the statistic is another') && 'the statistic comes out again'
 }
+const unproved = 'not proved: that merges left values as they were, and that the result follows from the files'
 const option = { type: 'string' }
 const options = { key: option, head: option, files: option, result: option }
 const { values: asked, positionals: files } = parseArgs({ options, allowPositionals: true })
@@ -297,7 +298,7 @@ for (const file of files) {
     const more = [`valid ${file}: version ${told.knowledge.version} of ${head.origin}, by ${who}${others}`, what, ...stamps]
     if (asked.files !== undefined) more.push(await checkFiles(asked.files, told, lists))
     if (asked.result !== undefined) more.push(await checkResult(asked.result, told))
-    console.log(more.join('; '))
+    console.log([...more, unproved].join('; '))
   } catch (error) {
     process.exitCode = 4
     const why = `${error.cause === 'refused' ? '' : 'it cannot be read: '}${error.message}`

@@ -37,7 +37,7 @@ export function certificatePage(told: Certificate): string {
 <h2>Why</h2><ul>${verdict.reasons.map((reason) => `<li>${safe(reason)}</li>`).join('')}</ul>
 <h2>Who vouches</h2><pre>${safe(head)}</pre>
 <p>This page proves nothing by itself: check the certificate with verify-certificate.mjs or verify_certificate.py and the
-public key that its owner gave you. That the provider told the truth, and that nothing else was tried and thrown away, no
-certificate can prove.</p></main></body></html>
+public key that its owner gave you. That the provider told the truth, that nothing else was tried and thrown away, and that
+merges of files left values as they were, no certificate can prove.</p></main></body></html>
 `
 }
