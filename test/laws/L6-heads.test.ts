@@ -91,6 +91,27 @@ test('L6: a head kept elsewhere finds a journal that was rewritten whole, and wh
   })
 })
 
+test('L6: an index that lists fewer files or other rules than the log is damaged, and certifies nothing', async () => {
+  await withCertified(async ({ root, run }) => {
+    const index = join(root, 'ledger.sqlite')
+    const whole = readFileSync(index)
+    for (const [change, reason] of [
+      ["DELETE FROM files WHERE path = (SELECT min(path) FROM files WHERE tbl = 'points')", /does not list the files/],
+      ["UPDATE rules SET rules = replace(rules, 'assumed', 'stated')", /does not have the rules/],
+    ] as const) {
+      await writing(root, async (ledger) => {
+        ledger.exec(change)
+        await Promise.resolve()
+      })
+      expect(await run('verify', '--head', 'old.txt'), change).toMatchObject({ code: 4, out: reason })
+      expect(await run('certify', 'q.parquet', '--out', 'x.json'), change).toMatchObject({ code: 4 })
+      for (const name of readdirSync(root).filter((one) => one.startsWith('ledger.sqlite'))) rmSync(join(root, name))
+      writeFileSync(index, whole)
+    }
+    expect(await run('certify', 'q.parquet', '--out', 'x.json')).toMatchObject({ code: 0 })
+  })
+})
+
 test('L6: an older copy is behind, forks when it commits, and may begin a new log', async () => {
   await withCertified(async ({ root, home, run }) => {
     const older = join(home, 'older')
