@@ -404,7 +404,7 @@ export interface LakeOptions extends QueryOptions {
 /**
  * Opens the lake in a folder for reading.
  *
- * The lake stands at one version and in one state of knowledge, so an answer does not change while jobs write.
+ * The lake keeps one version and one state of knowledge, so answers do not change while jobs write.
  *
  * @param folder Folder of the lake.
  * @param given State of knowledge and limits; see `LakeOptions`.
@@ -649,8 +649,8 @@ export async function stress(folder: string, query: string | URL, options: Stres
 /**
  * Tests whether a function looks ahead.
  *
- * pitlake runs the function on the lake, on the lake cut at many times, and on lakes whose later points are missing or have
- * different values. A row at or before a cut that differs used the future. Notes of its answers stand in the verdict; in the
+ * pitlake runs the function on the lake and on the lake cut at many times. It also runs it on lakes whose later points are
+ * missing or have different values. A row at or before a cut that differs used the future. The verdict contains the notes of its answers; in the
  * function `lake.notes` is empty.
  *
  * @param work Function that takes a lake and returns rows with `ts`: an Arrow table or objects.

@@ -22,8 +22,8 @@ export default {
   outDir: '../.cache/site',
   cacheDir: '../.cache/site-cache',
   rewrites: { 'README.md': 'index.md', 'decisions/README.md': 'decisions/index.md' },
-  // Links that leave this folder lead into the repository; the tests of the pages check all links.
-  ignoreDeadLinks: true,
+  // Addresses of a sandbox or of `pitlake serve` on the reader's own machine.
+  ignoreDeadLinks: 'localhostLinks',
   markdown: { anchor: { slugify: anchorOf } },
   themeConfig: {
     search: { provider: 'local' },

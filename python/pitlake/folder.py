@@ -62,7 +62,7 @@ def _newest_version(folder: Path) -> int:
         names = os.listdir(folder / "journal")
     except OSError:
         return 0
-    return max((int(found[1]) for name in names if (found := re.fullmatch(r"(\d{10,15})(?:\.json|\.checkpoint\.jsonl)", name))), default=0)
+    return max((int(found[1]) for name in names if (found := re.fullmatch(r"(\d{10,15})(?:\.json\.gz|\.checkpoint\.jsonl)", name))), default=0)
 
 
 def lag_of_views(folder: Path) -> str | None:

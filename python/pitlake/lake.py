@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
-import json
 import os
 import re
 import sys
 import tempfile
 import threading
 import weakref
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, O
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
-LAYOUT = 6
+LAYOUT = 7
 """The layout of the lakes that this package reads."""
 
 REMAKE = "made by an unreleased version of pitlake: make it anew in an empty folder (`pitlake fetch --data FOLDER`)"
@@ -191,10 +192,10 @@ class Lake:
     def refresh(self) -> int:
         """Moves the lake to its newest version.
 
-        Answers from before stay as they are.
+        Earlier answers do not change.
 
         Returns:
-            The version at which the lake now stands.
+            The new version.
 
         >>> lake.refresh()
         1
@@ -306,8 +307,8 @@ class Lake:
         Each cell is the latest value that was knowable at `ts`. Your own columns come back next to them, in your order.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metrics: Paths of metrics, or a dict `{column: metric}` that names the columns. `path#/pointer` selects one component
                 of object values.
             interval: Interval of the metrics. Default: `"24h"`.
@@ -361,8 +362,8 @@ class Lake:
         """Looks up one metric, with its timestamps, as known at each decision time.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metric: Path of the metric.
             interval: Interval of the metric. Default: `"24h"`.
             currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
@@ -395,8 +396,8 @@ class Lake:
         """Looks up the last `n` points of a metric as known at each decision time.
 
         Args:
-            decisions: Frame of pandas, polars or pyarrow with the columns `asset` and `ts`, in pandas also in the index, or an
-                answer of the lake such as `calendar`. A `ts` without a zone is UTC.
+            decisions: Frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`. It has the columns `asset`
+                and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metric: Path of the metric.
             interval: Interval of the metric. Default: `"24h"`.
             n: Number of points for each decision, 1 or more.
@@ -881,11 +882,13 @@ def _database_of(folder: Path) -> Path:
 def _layout_of(folder: Path) -> int | None:
     """The layout that the newest entry of the journal tells; None where there is none that can be read."""
     try:
-        names = sorted(name for name in os.listdir(folder / "journal") if re.fullmatch(r"\d{10,15}(\.checkpoint\.jsonl|\.json)", name))
-        with (folder / "journal" / names[-1]).open(encoding="utf8") as file:
-            found = json.loads(file.readline() if names[-1].endswith("l") else file.read()).get("schema_version")
-        return found if isinstance(found, int) else None
-    except (OSError, ValueError, IndexError, AttributeError):
+        names = sorted(name for name in os.listdir(folder / "journal") if re.fullmatch(r"\d{10,15}(\.checkpoint\.jsonl|\.json(\.gz)?)", name))
+        newest = folder / "journal" / names[-1]
+        # Only the beginning is read: a damaged entry may decompress to more than the memory takes.
+        with gzip.open(newest) if newest.suffix == ".gz" else newest.open("rb") as file:
+            found = re.search(rb'"schema_version": ?(\d+)', file.read(1000))
+        return int(found[1]) if found else None
+    except (OSError, EOFError, zlib.error, IndexError):
         return None
 
 

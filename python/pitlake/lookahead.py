@@ -142,8 +142,8 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
               set: Mapping[str, object] | None = None) -> Verdict:
     """Tests whether a function looks ahead.
 
-    pitlake runs the function on the lake, on the lake cut at many times, and on lakes whose later points are missing or
-    have different values. A row at or before a cut that differs used the future. Notes of its answers stand in the verdict;
+    pitlake runs the function on the lake and on the lake cut at many times. It also runs it on lakes whose later points are
+    missing or have different values. A row at or before a cut that differs used the future. The verdict contains the notes of its answers;
     in the function `lake.notes` is empty. This needs the command `pitlake` on the path or in `PITLAKE_COMMAND`.
 
     Args:

@@ -5,7 +5,6 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   truncateSync,
@@ -20,6 +19,7 @@ import { pitlake } from './command.ts'
 import type { Rig } from './fetching.ts'
 import { fetchKey, otherKey } from './fetching.ts'
 import { writing } from './ledgers.ts'
+import { entryText, writeEntryText } from './entries.ts'
 
 /*
  * A small lake with a file of every kind, and what may happen to each kind: lost, torn, of another lake, older, newer,
@@ -70,7 +70,7 @@ async function begin(rig: Rig, root: string, keep: () => void): Promise<void> {
   await ok('registry', 'sync')
   await ok(...fetchWords)
   const folded = await writing(root, async (ledger) => await writeCheckpoint(realDisk, ledger))
-  for (const name of named(root, 'journal/*[0-9].json'))
+  for (const name of named(root, 'journal/*[0-9].json.gz'))
     if (Number(name.slice(8, 18)) <= folded) rmSync(join(root, name))
   await ok('compact')
   writeFileSync(join(root, '..', 'q.sql'), 'SELECT count(*) AS n FROM points')
@@ -103,7 +103,7 @@ const first = (root: string, pattern: string): string => {
 }
 const last = (root: string, pattern: string): string => named(root, pattern).at(-1) ?? first(root, pattern)
 
-const entries = 'journal/*[0-9].json'
+const entries = 'journal/*[0-9].json.gz'
 const checkpoints = 'journal/*.checkpoint.jsonl'
 /** Those that the newest version reads: merged ones are the last of their folders. */
 const partition = 'points/metric=supply*/**/*.parquet'
@@ -151,9 +151,9 @@ const rewriteEntry =
   (find: (root: string) => string, changes: object): Harm =>
   (root, lakes) => {
     const path = find(lakes.sound)
-    const { sha256: _, ...entry } = JSON.parse(readFileSync(join(lakes.sound, path), 'utf8')) as { sha256: string }
+    const { sha256: _, ...entry } = JSON.parse(entryText(join(lakes.sound, path))) as { sha256: string }
     mkdirSync(join(root, 'journal'), { recursive: true })
-    writeFileSync(join(root, path), seal(JSON.stringify({ ...entry, ...changes })).text)
+    writeEntryText(join(root, path), seal(JSON.stringify({ ...entry, ...changes })).text)
   }
 
 /** What may happen to each kind of file, by name: tried in pairs. */

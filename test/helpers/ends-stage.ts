@@ -16,6 +16,7 @@ import type { Asked } from './ends-host.ts'
 import type { Prepared } from './ends-words.ts'
 import { type Ended, program } from './program.ts'
 import { catalogue } from './sandbox-client.ts'
+import { entryText, writeEntryText } from './entries.ts'
 
 const keys = { metrics: 'ends-metrics-key', registry: 'ends-registry-key' }
 const rewritten = 'rewrite@supply/*:point=0,v=101'
@@ -41,10 +42,10 @@ const lakes: Readonly<Record<string, (root: string) => void>> = {
   torn: (root) => writeFileSync(newestEntry(root), '{}'),
   newer: (root) => {
     const file = newestEntry(root)
-    const { entry, digest } = decodeEntry(readFileSync(file, 'utf8'), file)
+    const { entry, digest } = decodeEntry(entryText(file), file)
     const version = entry.version + 1
     const { text } = seal(JSON.stringify({ ...entry, version, previous: digest, schema_version: 99 }))
-    writeFileSync(join(root, 'journal', `${String(version).padStart(10, '0')}.json`), text)
+    writeEntryText(join(root, 'journal', `${String(version).padStart(10, '0')}.json.gz`), text)
   },
   damaged: (root) => dataFiles(root).forEach(change),
   touched: (root) => change(join(root, '..', 'r.parquet')),
@@ -63,7 +64,7 @@ function change(file: string): void {
 }
 
 function newestEntry(root: string): string {
-  const names = readdirSync(join(root, 'journal')).filter((name) => /^\d+\.json$/.test(name))
+  const names = readdirSync(join(root, 'journal')).filter((name) => /^\d+\.json\.gz$/.test(name))
   return join(root, 'journal', names.toSorted().at(-1) ?? '')
 }
 

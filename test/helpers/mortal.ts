@@ -10,7 +10,7 @@ const dieAt = Number(process.env['DIE_AT'])
 let isCounting = process.env['COUNT_FROM'] !== 'commit'
 let steps = 0
 
-const isEntry = (path: unknown): boolean => /\/journal\/\d{10,15}\.json$/.test(String(path))
+const isEntry = (path: unknown): boolean => /\/journal\/\d{10,15}\.json\.gz$/.test(String(path))
 
 function mortal(owner: object, names: readonly string[]): void {
   const methods = owner as Record<string, (...args: unknown[]) => unknown>

@@ -221,7 +221,7 @@ export class Grammar {
       `(FROM parquet_scan(${text(file)}) WHERE 'mark_0' <> '')`,
       `query_table(${text(file)})`,
       `query_table(['points', ${text(file)}])`,
-      `${this.#one('read_json', 'read_text')}(${text(`${folder}/${this.#one('lake.json', 'journal/*.json', 'runs/*')}`)})`,
+      `${this.#one('read_json', 'read_text')}(${text(`${folder}/${this.#one('lake.json', 'journal/*.json.gz', 'runs/*')}`)})`,
       `glob(${text(`${folder}/**`)})`,
       `parquet_metadata(${text(file)})`,
       this.#one('duckdb_views()', 'duckdb_databases()', 'information_schema.views'),

@@ -98,7 +98,7 @@ async function provider(faults: readonly string[]): ReturnType<typeof serve> {
 /** Newest version in the journal of a lake, read by name alone. */
 export function newestVersion(root: string): number {
   const names = readdirSync(join(root, 'journal')).filter((name) =>
-    /^\d{10,15}\.(?:json|checkpoint\.jsonl)$/.test(name),
+    /^\d{10,15}\.(?:json\.gz|checkpoint\.jsonl)$/.test(name),
   )
   return Math.max(0, ...names.map((name) => Number.parseInt(name, 10)))
 }

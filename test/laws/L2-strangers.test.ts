@@ -39,7 +39,7 @@ describe('a folder with names of the layout that nobody of ours made', () => {
     ['assets/logo.svg', 'assets'],
     ['registry/domains/list.txt', 'registry'],
     ['journal/monday.md', 'journal'],
-    ['journal/0000000001.json/draft.md', 'journal'],
+    ['journal/0000000001.json.gz/draft.md', 'journal'],
     ['exports/out.csv', 'exports'],
     ['stamps/blue-mauritius.png', 'stamps'],
     ['spool/thread.txt', 'spool'],
@@ -211,8 +211,8 @@ test.each(['plain', 'registry', 'both'] as const)(
 
 test('a journal that was lost with its newest entries: their files are no orphans', () =>
   withPreset('registry', async (root) => {
-    rmSync(inLake(root, 'journal/0000000002.json'))
-    rmSync(inLake(root, 'journal/0000000003.json'))
+    rmSync(inLake(root, 'journal/0000000002.json.gz'))
+    rmSync(inLake(root, 'journal/0000000003.json.gz'))
     rmSync(inLake(root, 'ledger.sqlite'))
     using ledger = await Ledger.rebuild(root)
     expect(ledger.head().version).toBe(1)

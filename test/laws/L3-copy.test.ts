@@ -121,7 +121,7 @@ test('a copy to a bucket and from it, cut at any request, is whole for readers a
   const again = there.heard.length
   await read(target)
   const gets = there.heard.slice(again).filter(({ method, key }) => method === 'GET' && key !== '')
-  expect(gets.map(({ key }) => key)).toEqual([`team/lake/journal/${String(last).padStart(10, '0')}.json`])
+  expect(gets.map(({ key }) => key)).toEqual([`team/lake/journal/${String(last).padStart(10, '0')}.json.gz`])
   expect(there.heard.filter(({ method, key }) => method === 'GET' && key.includes('/points/')).length).toBeGreaterThan(
     3,
   )

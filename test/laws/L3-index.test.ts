@@ -73,7 +73,7 @@ test('L3: no checkpoint is folded from such an index', async () =>
   await withRig(now, async (rig) => {
     await filled(rig)
     strike(rig.root, harms['a row is gone'])
-    rmSync(join(rig.root, 'journal/0000000001.json'))
+    rmSync(join(rig.root, 'journal/0000000001.json.gz'))
     await told(rig.root, 'doctor', '--repair')
     expect(globSync('journal/*.checkpoint.jsonl', { cwd: rig.root })).toEqual([])
   }))
@@ -100,7 +100,7 @@ test('L3: what is swept is asked of the journal, and stays for a week where it c
     // Where the journal cannot be followed nothing is known to be left over.
     cpSync(join(rig.root, file), join(rig.root, orphan))
     using ledger = await Ledger.open(rig.root)
-    if (ledger.head().version > 1) rmSync(join(rig.root, 'journal/0000000001.json'))
+    if (ledger.head().version > 1) rmSync(join(rig.root, 'journal/0000000001.json.gz'))
     await sweepAt(8)
     expect(existsSync(join(rig.root, orphan))).toBe(ledger.head().version > 1)
   }))

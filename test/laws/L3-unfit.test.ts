@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { exitCode, type LakeError } from '../../src/base/errors.ts'
@@ -14,6 +14,7 @@ import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../
 import { test } from '../helpers/lake-test.ts'
 import { writing } from '../helpers/ledgers.ts'
 import { examined } from '../helpers/looking.ts'
+import { entryText, writeEntryText } from '../helpers/entries.ts'
 
 const look = async (root: string, changes: Parameters<typeof examined>[2] = {}): ReturnType<typeof examined> =>
   await examined(root, Date.now() / 1000, changes)
@@ -30,7 +31,7 @@ async function appendUnchecked(root: string, changes: object): Promise<string> {
   const next = { ...entry, version: version + 1, previous: digest, committed_at: entry.committed_at + 1 }
   const nothing = { files: { add: [], remove: [], drop: [] }, series: [], progress: [], coverage: [], state: {} }
   const sealed = seal(JSON.stringify({ ...next, ...nothing, ...changes }))
-  writeFileSync(inLake(root, entryFile(version + 1)), sealed.text)
+  writeEntryText(inLake(root, entryFile(version + 1)), sealed.text)
   return sealed.digest
 }
 
@@ -148,8 +149,8 @@ describe('a last entry that cannot be applied', () => {
       const mended = await look(root, { repair: true })
       expect(damages(mended)).toEqual([])
       expect(mended.version).toBe(3)
-      const aside = `journal/aside/0000000004-${digest}.json`
-      expect(decodeURIComponent(readFileSync(inLake(root, aside), 'utf8')).length).toBeGreaterThan(100)
+      const aside = `journal/aside/0000000004-${digest}.json.gz`
+      expect(entryText(inLake(root, aside)).length).toBeGreaterThan(100)
       const ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 3), commitDeps())
       await commit(ledger, draftOf(root, 4), commitDeps())
@@ -167,8 +168,8 @@ describe('a last entry that cannot be applied', () => {
     ;(await lakeOf(root, 3)).close()
     await look(root, { repair: true })
     expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
-    const text = readFileSync(inLake(root, entryFile(3)), 'utf8')
-    writeFileSync(inLake(root, entryFile(3)), text.replace('fetch', 'fitch'))
+    const path = inLake(root, entryFile(3))
+    writeEntryText(path, entryText(path).replace('fetch', 'fitch'))
     rmSync(inLake(root, 'ledger.sqlite'))
     await look(root, { repair: true })
     expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
@@ -177,9 +178,9 @@ describe('a last entry that cannot be applied', () => {
 
 test('a folder where an entry should be is passed over, told, and moved by doctor', async ({ root }) => {
   const ledger = await lakeOf(root, 2)
-  for (const name of ['0000000099.json', '0000000003.json', '0000000002.checkpoint.jsonl'])
+  for (const name of ['0000000099.json.gz', '0000000003.json.gz', '0000000002.checkpoint.jsonl'])
     mkdirSync(join(root, 'journal', name, 'inner'), { recursive: true })
-  writeFileSync(join(root, 'journal/0000000099.json/mine.txt'), 'mine')
+  writeFileSync(join(root, 'journal/0000000099.json.gz/mine.txt'), 'mine')
   ledger.close()
   expect(damages(await look(root))).toEqual(['entry_stray', 'entry_stray', 'entry_stray'])
   await writing(root, (again) => expect(liveFiles(again)).toHaveLength(2))

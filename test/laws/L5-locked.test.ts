@@ -47,7 +47,7 @@ test('views of a version that the journal lost are damage, and whatever mends ma
     first.close()
     await fetch({ ...selection, assets: ['BTC', 'ETH'] })
     await pitlake(root, ['views', '--data', root])
-    const [last = ''] = globSync('journal/*.json', { cwd: root }).toSorted().slice(-1)
+    const [last = ''] = globSync('journal/*.json.gz', { cwd: root }).toSorted().slice(-1)
     for (const path of [last, 'ledger.sqlite', 'ledger.sqlite-wal', 'ledger.sqlite-shm'])
       rmSync(join(root, path), { force: true })
     const found = await pitlake(root, ['doctor', '--data', root])

@@ -11,13 +11,14 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { certifiedOfFile, checked, checkers, digesting } from '../helpers/certified.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { entryText, writeEntryText } from '../helpers/entries.ts'
 
 const withCertified = certifiedOfFile()
 
 const entriesOf = (root: string): string[] =>
-  readdirSync(join(root, 'journal')).filter((name) => /^\d+\.json$/.test(name))
+  readdirSync(join(root, 'journal')).filter((name) => /^\d+\.json\.gz$/.test(name))
 const entryAt = (root: string, name: string): Entry => {
-  const { sha256: _, ...entry } = JSON.parse(readFileSync(join(root, 'journal', name), 'utf8')) as Entry & {
+  const { sha256: _, ...entry } = JSON.parse(entryText(join(root, 'journal', name))) as Entry & {
     sha256: string
   }
   return entry
@@ -31,7 +32,7 @@ async function rewritten(root: string, from: string, change: (entry: Entry) => E
     const held = entryAt(root, name)
     const entry = { ...(name === from ? change(held) : held), ...(previous !== undefined && { previous }) }
     const { text, digest } = encodeEntry(entry)
-    writeFileSync(join(root, 'journal', name), text)
+    writeEntryText(join(root, 'journal', name), text)
     previous = digest
   }
   for (const name of readdirSync(root).filter((one) => one.startsWith('ledger.sqlite'))) rmSync(join(root, name))
@@ -76,7 +77,7 @@ test('L6: a head kept elsewhere finds a journal that was rewritten whole, and wh
     // One entry exchanged in its place: the ledger knows which.
     back()
     const { text } = encodeEntry({ ...entryAt(root, second), program: 'pitlake other' })
-    writeFileSync(join(root, 'journal', second), text)
+    writeEntryText(join(root, 'journal', second), text)
     const damaged = await run('verify', '--head', 'old.txt', '--json')
     expect(damaged.code).toBe(4)
     expect(JSON.parse(damaged.out)).toMatchObject({ verdict: 'damaged', first: { from: 2, to: 2 } })
@@ -165,7 +166,7 @@ test('L6: heads outlive folding, vacuum and an index made anew; keys stay outsid
     const { out } = await run('head')
     rmSync(join(root, 'ledger.sqlite'))
     ;(await Ledger.rebuild(root)).close()
-    expect(entriesOf(root)).not.toContain('0000000001.json')
+    expect(entriesOf(root)).not.toContain('0000000001.json.gz')
     expect((await run('head')).out).toBe(out)
     expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
 
@@ -191,7 +192,9 @@ test('L6: a stranger finds another result, another key and another history', asy
     const says = (...argv: readonly string[]) => checked(checkers[0], home, argv)
     expect(says('c.json', '--files', root, '--result', 'q.parquet', '--head', 'old.txt')).toMatchObject({
       status: 0,
-      lines: [expect.stringMatching(/^valid.*note of the stamp are as listed; the statistic comes out again; not proved/)],
+      lines: [
+        expect.stringMatching(/^valid.*note of the stamp are as listed; the statistic comes out again; not proved/),
+      ],
     })
     // Later points leave the certificate as it is: they came after its entry.
     const { out } = await run('head')

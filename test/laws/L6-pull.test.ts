@@ -129,8 +129,12 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
     ],
     ['an altered file', (source, file) => flip(join(source, file)), /points\/.*got SHA-256/],
     ['a file that is gone', (source, file) => rmSync(join(source, file)), /points\/.*got no such file/],
-    ['a torn entry', (source) => truncateSync(join(source, entryFile(3)), 100), /journal\/0000000003\.json is damaged/],
-    ['an altered entry', (source) => flip(join(source, entryFile(4))), /journal\/0000000004\.json is damaged/],
+    [
+      'a torn entry',
+      (source) => truncateSync(join(source, entryFile(3)), 100),
+      /journal\/0000000003\.json\.gz is damaged/,
+    ],
+    ['an altered entry', (source) => flip(join(source, entryFile(4))), /journal\/0000000004\.json\.gz is damaged/],
   ]
 
   test('torn, altered and lost files and entries', async ({ root: folder }) => {

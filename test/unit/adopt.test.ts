@@ -156,7 +156,7 @@ test('violations that entries still tell stay on record, but for those that late
   const before = told(ledger)
   ledger.close()
   expect(before.length).toBe(3)
-  truncateSync(inLake(root, 'journal/0000000001.json'), 20)
+  truncateSync(inLake(root, 'journal/0000000001.json.gz'), 20)
   for (const end of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${end}`), { force: true })
   deps.clock.now += 86_400
   await adoptLost(root, { catalogue, synthetic: true }, deps)

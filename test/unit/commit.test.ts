@@ -177,7 +177,7 @@ describe('a failing disk', () => {
   it('after the entry is visible takes nothing back', async ({ root }) => {
     using ledger = await Ledger.open(root)
     const syncFolder = async (path: string): Promise<void> => {
-      if (path.endsWith('journal') && existsSync(inLake(root, 'journal/0000000001.json')))
+      if (path.endsWith('journal') && existsSync(inLake(root, 'journal/0000000001.json.gz')))
         throw Object.assign(new Error('EIO'), { code: 'EIO' })
     }
     await expect(commit(ledger, draftOf(root, 0), { ...deps, disk: { ...realDisk, syncFolder } })).rejects.toThrow(

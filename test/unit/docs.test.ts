@@ -47,6 +47,19 @@ test('every link of a page leads to a file, and every anchor to a heading', () =
   expect(pages.flatMap(brokenLinks)).toEqual([])
 })
 
+test('a link of a page of docs leads to a page or a picture of docs, because the site has nothing else', () => {
+  const leaving = pages
+    .filter((page) => page.startsWith('docs/'))
+    .flatMap((page) =>
+      [...proseOf(read(page)).matchAll(/\]\(([^)\s#]+)[^)]*\)/g)]
+        .map(([, link = '']) => link)
+        .filter((link) => !/^[a-z]+:/.test(link))
+        .filter((link) => !/^docs\/.*\.(?:md|svg|png)$/.test(join(dirname(page), link)))
+        .map((link) => `${page}: ${link}`),
+    )
+  expect(leaving).toEqual([])
+})
+
 test('a link to a missing file and one to a missing heading are both found', () => {
   const page = 'docs/reference/glossary.md'
   const links = ['../how-to/none.md', '#none', '../explanation/concepts.md#none', '../explanation/concepts.md#the-laws']

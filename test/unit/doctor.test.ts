@@ -26,6 +26,7 @@ import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { commitDeps, dump, stage } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { writeEntryText } from '../helpers/entries.ts'
 
 type DoctorInput = Parameters<typeof examine>[0]
 
@@ -165,7 +166,7 @@ describe('the journal', () => {
   })
   test('a sound entry that does not follow the one before it is damage', async () => {
     const { entry } = await readEntry(rig().root, 2)
-    writeFileSync(at(entryFile(2)), encodeEntry({ ...entry, previous: '0'.repeat(64) }).text)
+    writeEntryText(at(entryFile(2)), encodeEntry({ ...entry, previous: '0'.repeat(64) }).text)
     const { findings } = await ask()
     const torn = findings.filter(({ kind }) => kind === 'entry_torn')
     expect(torn.map(({ path, found }) => [path, found])).toEqual([
@@ -201,7 +202,7 @@ describe('the journal', () => {
   })
   test('a lake written by a newer program is left alone', async () => {
     const { entry } = await readEntry(rig().root, newest)
-    writeFileSync(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99, program: 'pitlake 9.1.0' }).text)
+    writeEntryText(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99, program: 'pitlake 9.1.0' }).text)
     const found = await ask({ rebuildLedger: true, repair: true, forgetLost: true })
     expect(kinds(found)).toEqual(['damage newer_version'])
     expect(found.findings[0]?.remedy).toMatch(/by a newer pitlake \(pitlake 9\.1\.0\): update pitlake/)

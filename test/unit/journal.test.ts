@@ -6,6 +6,7 @@ import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/l
 import { entryFile, inLake } from '../../src/lake/store/layout.ts'
 import { appendFacts, readFacts } from '../../src/lake/ledger/run-facts.ts'
 import { inFolder } from '../helpers/lakes.ts'
+import { writeEntryText } from '../helpers/entries.ts'
 
 function entry(version: number, previous: string | null, more: Record<string, unknown> = {}): Entry {
   const lists = { series: [], progress: [], coverage: [], violations: [], findings: [], requests: [], verified: [] }
@@ -93,7 +94,7 @@ describe('the journal', () => {
       await write(root, 4)
       expect(await read(root)).toEqual([1, 2, 3, 4])
       const other = encodeEntry(entry(2, 'f'.repeat(64)))
-      writeFileSync(inLake(root, entryFile(2)), other.text)
+      writeEntryText(inLake(root, entryFile(2)), other.text)
       await expect(read(root)).rejects.toThrow(/does not follow/)
     }))
   it('finds a missing and a torn entry', () =>
@@ -109,7 +110,7 @@ describe('the journal', () => {
       const writers = Array.from({ length: 8 }, (_, n) => appendEntry(realDisk, root, entry(1, null), `w${n}`))
       const results = await Promise.all(writers)
       expect(results.filter((digest) => digest !== false)).toHaveLength(1)
-      expect(readdirSync(inLake(root, 'journal'))).toEqual(['0000000001.json'])
+      expect(readdirSync(inLake(root, 'journal'))).toEqual(['0000000001.json.gz'])
       expect(await listJournal(root)).toMatchObject({ entries: [1], checkpoints: [] })
     }))
 })
@@ -120,7 +121,7 @@ it('knows the digest of an entry that was set aside, of several the last, and of
     mkdirSync(inLake(root, 'journal/aside'), { recursive: true })
     const [first, last] = ['0a'.repeat(32), 'f1'.repeat(32)]
     for (const name of [`0000000003-${last}`, `0000000003-${first}`, `0000000004-${first}`, `0000000003-${last}x`, '3'])
-      writeFileSync(inLake(root, `journal/aside/${name}.json`), '')
+      writeFileSync(inLake(root, `journal/aside/${name}.json.gz`), '')
     expect([await asideDigest(root, 3), await asideDigest(root, 4)]).toEqual([last, first])
     expect(await asideDigest(root, 5)).toBeNull()
   }))

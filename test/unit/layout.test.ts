@@ -72,7 +72,7 @@ describe('paths', () => {
   it('of the journal come back', () => {
     expect(parseJournalName(entryFile(12).slice('journal/'.length))).toEqual({ kind: 'entry', version: 12 })
     expect(parseJournalName(checkpointFile(7).slice('journal/'.length))).toEqual({ kind: 'checkpoint', version: 7 })
-    expect(parseJournalName('.tmp-0000000001.json')).toBeUndefined()
+    for (const name of ['.tmp-0000000001.json.gz', '0000000001.json']) expect(parseJournalName(name)).toBeUndefined()
   })
   it.each(['../x', 'points/../../x', '/etc/passwd', 'a\\..\\b'])('never leave the lake: %s', (path) => {
     expect(() => inLake('/lake', path)).toThrow(/inside the lake/)

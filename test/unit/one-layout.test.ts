@@ -13,6 +13,7 @@ import { createTableSql, ledgerTables } from '../../src/lake/ledger/columns.ts'
 import { indexShape, Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
+import { entryText, writeEntryText } from '../helpers/entries.ts'
 
 const run = async (root: string, ...argv: readonly string[]) => await pitlake(root, [...argv, '--data', root])
 
@@ -52,7 +53,7 @@ test.each(other)(
       await run(root, 'views')
       const { entry, digest } = await readEntry(root, 3)
       const further = { ...entry, schema_version: layout, version: 4, previous: digest, later: ['?'] }
-      writeFileSync(inLake(root, entryFile(4)), encodeEntry(further).text)
+      writeEntryText(inLake(root, entryFile(4)), encodeEntry(further).text)
       writeFileSync(join(root, 'q.sql'), 'SELECT 1 AS one')
       const commands = [
         ['status'],
@@ -81,7 +82,7 @@ test('a lake whose every entry is of an unreleased layout is refused in one line
       const { entry } = await readEntry(root, version)
       const { text, digest } = encodeEntry({ ...entry, schema_version: 5, previous })
       previous = digest
-      writeFileSync(inLake(root, entryFile(version)), text)
+      writeEntryText(inLake(root, entryFile(version)), text)
     }
     rmSync(inLake(root, places.ledger))
     for (const open of [Ledger.inMemory, Ledger.rebuild])
@@ -89,6 +90,27 @@ test('a lake whose every entry is of an unreleased layout is refused in one line
     expect((await checkJournal(root)).findings.map(({ kind }) => kind)).toEqual(
       Array.from({ length: 3 }, () => 'unreleased_version'),
     )
+  })
+})
+
+test('a lake with uncompressed entries, as unreleased programs wrote them, is refused in one line and stays as it is', async () => {
+  await withLake(async (root) => {
+    for (const version of [1, 2, 3]) {
+      const file = inLake(root, entryFile(version))
+      writeFileSync(file.replace(/\.gz$/, ''), entryText(file))
+      rmSync(file)
+    }
+    rmSync(inLake(root, places.ledger))
+    const before = journalOf(root)
+    const commands = [['status'], ['views'], ['doctor', '--repair'], ['publish', '--lake', join(root, '../copy')]]
+    for (const argv of commands) {
+      const { code, message } = await run(root, ...argv)
+      expect([argv[0], code, message]).toEqual([argv[0], 2, expect.stringContaining(`expected layout ${layoutNumber}`)])
+      expect(message).toContain(remakeHint)
+    }
+    const pulled = await pitlake(root, ['pull', root, '--data', join(root, '../mirror')])
+    expect([pulled.code, pulled.message]).toEqual([2, expect.stringContaining(remakeHint)])
+    expect(journalOf(root)).toEqual(before)
   })
 })
 

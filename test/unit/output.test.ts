@@ -11,11 +11,11 @@ beforeEach(() => {
   lake = join(home, 'data')
   for (const folder of ['journal', 'points/metric=a/interval=24h', 'exports', 'notes'])
     mkdirSync(join(lake, folder), { recursive: true })
-  for (const name of ['ledger.sqlite', 'journal/0000000001.json']) writeFileSync(join(lake, name), 'the lake')
+  for (const name of ['ledger.sqlite', 'journal/0000000001.json.gz']) writeFileSync(join(lake, name), 'the lake')
 })
 
 const owned = [
-  'journal/0000000001.json',
+  'journal/0000000001.json.gz',
   'Journal/new.html',
   'points/metric=a/interval=24h/x.parquet',
   'exports/x.csv',
@@ -40,7 +40,7 @@ test('nothing is written over or among the files of a lake, of this one or of an
   expect(() => outFile(join(home, 'no', 'x.csv'), lake)).toThrow(/a folder that exists/)
   // A folder that is the lake though nothing in it says so.
   expect(() => outFile(join(home, 'lake.duckdb'), home)).toThrow(/expected a file outside the lake/)
-  expect(readFileSync(join(lake, 'journal/0000000001.json'), 'utf8')).toBe('the lake')
+  expect(readFileSync(join(lake, 'journal/0000000001.json.gz'), 'utf8')).toBe('the lake')
   expect(readdirSync(lake).toSorted()).toEqual(['Journal', 'exports', 'journal', 'ledger.sqlite', 'notes', 'points'])
 })
 
@@ -56,7 +56,7 @@ test('beside them it is, also in a folder that is not of the layout, also throug
 })
 
 test('no planted link is followed: not at the name, not at its temporary names, not a second name of one file', async () => {
-  const entry = join(lake, 'journal/0000000001.json')
+  const entry = join(lake, 'journal/0000000001.json.gz')
   symlinkSync(entry, join(home, 'page.html'))
   symlinkSync('nowhere.html', join(home, 'dangling.html'))
   for (const name of ['page.html', 'dangling.html'])

@@ -77,7 +77,9 @@ async function sums(engine: Engine, points: readonly Drawn[], inOrder: boolean) 
   const months = all.flatMap(({ asset, currency, months: own }) =>
     [...own].map(([month, { points: n, digest }]) => [`${asset} ${currency} ${month}`, { n, digest }] as const),
   )
-  return new Map(months.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  return new Map<string, { readonly n: number; readonly digest: string }>(
+    months.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  )
 }
 
 test('the sum of a month adds up its points, in whatever order they come', async () => {

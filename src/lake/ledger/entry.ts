@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { LakeError } from '../../base/errors.ts'
+import { LakeError, usage } from '../../base/errors.ts'
 import {
   checksOf,
   clockFindingColumns,
@@ -283,13 +283,13 @@ export function seal(body: string): { text: string; digest: string } {
 export function openSealed(text: string, name: string): { body: string; digest: string } {
   const match = /^\{"sha256":"([0-9a-f]{64})",/.exec(text)
   const digest = match?.[1]
-  if (!match || digest === undefined) throw torn(name, text === '' ? 'an empty file' : 'something else')
+  if (!match || digest === undefined) throw damagedDocument(name, text === '' ? 'an empty file' : 'something else')
   const body = `{${text.slice(match[0].length).replace(/\n$/, '')}`
-  if (sha256(body) !== digest) throw torn(name, 'bytes that do not match its checksum')
+  if (sha256(body) !== digest) throw damagedDocument(name, 'bytes that do not match its checksum')
   return { body, digest }
 }
 
-/** The entry's file; half surrogates, which JSON writes as escapes, become the replacement sign that the index makes of them. */
+/** The text of an entry; half surrogates, which JSON writes as escapes, become the replacement sign that the index makes of them. */
 export function encodeEntry(entry: Entry): { text: string; digest: string } {
   const body = JSON.stringify(entry)
   const halves = body.includes(String.raw`\ud`)
@@ -333,6 +333,12 @@ export function refuseOtherLayout(layout: unknown, name: string, program?: unkno
   })
 }
 
+/** Refuses a journal whose entries are not compressed: the layouts before this one had such entries. */
+export function refuseUncompressed(name: string): never {
+  const got = `an uncompressed entry, as layouts up to ${layoutNumber - 1} have it`
+  throw usage(`journal entry ${name}`, { expected: `layout ${layoutNumber}`, got, next: remakeHint })
+}
+
 /** Whether only programs that were never released wrote a layout. */
 export function isUnreleased(layout: unknown): boolean {
   return typeof layout === 'number' && layout < layoutNumber
@@ -342,12 +348,14 @@ export function isUnreleased(layout: unknown): boolean {
 export const remakeHint =
   'made by an unreleased version of pitlake: make it anew in an empty folder (pitlake fetch --data FOLDER)'
 
-function torn(name: string, got: string): LakeError {
+/** The complaint about a file that is not as it was written. */
+export function damagedDocument(name: string, got: string, cause?: unknown): LakeError {
   return new LakeError('integrity', {
     subject: `${name} is damaged`,
     expected: 'a document with its checksum',
     got,
     next: putItBack,
+    cause,
   })
 }
 

@@ -1,7 +1,7 @@
-import { readText } from '../store/files.ts'
 import { LakeError } from '../../base/errors.ts'
 import { type Disk, entriesIn, makeFolder, namesIn } from '../store/disk.ts'
-import { decodeEntry, type Entry, encodeEntry, putItBack } from './entry.ts'
+import { decodeEntry, type Entry, encodeEntry, putItBack, refuseUncompressed } from './entry.ts'
+import { packEntry, readEntryText } from './packed-entry.ts'
 import { entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
 
 /** An entry with the SHA-256 that its successor names. */
@@ -60,6 +60,8 @@ export function listingOf(names: readonly string[], until: number = Number.POSIT
     if (parsed && parsed.version <= until) found[parsed.kind].push(parsed.version)
   }
   const entries = found.entry.toSorted((a, b) => a - b)
+  const uncompressed = entries.length === 0 ? names.find((name) => /^\d{10,15}\.json$/.test(name)) : undefined
+  if (uncompressed !== undefined) refuseUncompressed(`${places.journal}/${uncompressed}`)
   const checkpoints = found.checkpoint.toSorted((a, b) => a - b)
   const folded = checkpoints.at(-1) ?? 0
   return { entries, checkpoints, newest: Math.max(entries.at(-1) ?? 0, folded), folded }
@@ -68,10 +70,7 @@ export function listingOf(names: readonly string[], until: number = Number.POSIT
 /** Reads one entry and checks its bytes and its number. */
 export async function readEntry(root: string, version: number): Promise<Sealed> {
   const file = entryFile(version)
-  const text = await readText(inLake(root, file)).catch((cause: unknown) => {
-    throw new LakeError('integrity', { subject: `journal entry ${file} cannot be read`, next: putItBack, cause })
-  })
-  const sealed = decodeEntry(text, file)
+  const sealed = decodeEntry(await readEntryText(root, version), file)
   if (sealed.entry.version !== version) throw broken(version, `version ${version}`, `${sealed.entry.version}`)
   return sealed
 }
@@ -113,7 +112,7 @@ export async function appendEntry(
   const temporary = inLake(root, `${places.journal}/.tmp-${entry.version}-${mark}`)
   await makeFolder(disk, folder)
   try {
-    await disk.write(temporary, text)
+    await disk.write(temporary, packEntry(text, entryFile(entry.version)))
     if (!(await disk.claim(temporary, inLake(root, entryFile(entry.version))))) {
       await disk.remove(temporary)
       return false
@@ -129,7 +128,7 @@ export async function appendEntry(
 /** The digest of the entry of this number that was set aside; of several the last in the order of names, null for none. */
 export async function asideDigest(root: string, version: number): Promise<string | null> {
   const digests = (await namesIn(inLake(root, places.aside))).flatMap((name) => {
-    const [, number, digest] = /^(\d{10,15})-([0-9a-f]{64})\.json$/.exec(name) ?? []
+    const [, number, digest] = /^(\d{10,15})-([0-9a-f]{64})\.json\.gz$/.exec(name) ?? []
     return digest !== undefined && Number(number) === version ? [digest] : []
   })
   return digests.at(-1) ?? null

@@ -1,4 +1,15 @@
-import { appendPrivate, writePrivate, readBytes, readInto, sizeNow, textOf } from '../store/files.ts'
+import {
+  appendPrivate,
+  copy,
+  isThere,
+  readBytes,
+  readInto,
+  readStream,
+  sizeNow,
+  textOf,
+  writePrivate,
+  writeStream,
+} from '../store/files.ts'
 import { codeOf, type Disk, namesIn, realDisk, statOf } from '../store/disk.ts'
 import { isObject, jsonOf } from '../../base/json.ts'
 import type { ColumnChecks, runColumns } from './columns.ts'
@@ -7,7 +18,8 @@ import { type Micros, parseMicros } from '../../base/time.ts'
 import { inLake, places, runFile, runLog } from '../store/layout.ts'
 import { makeLakeFolder } from '../store/private-folders.ts'
 import { basename } from 'node:path'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { pipeline } from 'node:stream/promises'
+import { constants, createGzip, gunzipSync, gzipSync } from 'node:zlib'
 import { redact } from '../../base/secrets.ts'
 import type { Shaped } from '../../base/value-checks.ts'
 
@@ -104,7 +116,7 @@ interface Logging {
   readonly secrets: readonly string[]
 }
 
-/** The log of one run, `runs/<run>.log`, for people. Disposing of it waits until all lines are written. */
+/** The log of one run, `runs/<run>.log`, for people. Disposing of it waits until all lines are written; a long one is compressed. */
 export interface RunLog extends AsyncDisposable {
   /** Adds a line: the event and its facts, as one JSON object. */
   readonly note: (event: string, facts: object) => void
@@ -136,8 +148,25 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
     },
     [Symbol.asyncDispose]: async () => {
       while (writing !== null) await writing
+      await compressLog(root, run).catch(() => undefined)
     },
   }
+}
+
+/** Bytes of a log that stays as it is; what a run of more requests wrote is compressed at its end. */
+const plainLog = 65_536
+
+/** Puts the log of an ended run into `runs/<run>.log.gz`, behind what an earlier part of the run left there. */
+async function compressLog(root: string, run: string): Promise<void> {
+  const path = inLake(root, runLog(run))
+  if (sizeNow(path) < plainLog) return
+  const temporary = inLake(root, `${places.runs}/.tmp-${basename(path)}.gz`)
+  await realDisk.remove(temporary)
+  if (isThere(`${path}.gz`)) await copy(`${path}.gz`, temporary)
+  await pipeline(readStream(path), createGzip(), writeStream(temporary, 'a'))
+  await realDisk.sync(temporary)
+  await realDisk.move(temporary, `${path}.gz`)
+  await realDisk.remove(path)
 }
 
 /** The logs of an open folder of runs, relative to the lake, with the instant that each begins with, the oldest first. */
@@ -147,18 +176,29 @@ export async function readLogs(root: string): Promise<{ readonly path: string; r
     const path = `${places.runs}/${name}`
     const [, day] = ofDay.exec(name) ?? []
     if (day !== undefined) logs.push({ path, began: parseMicros(`${day}T00:00:00Z`) ?? 0 })
-    if (!name.endsWith('.log')) continue
-    const start = await readInto(inLake(root, path), Buffer.alloc(64))
-    const text = /^\{"at":"([^"]+)"/.exec(start.toString())?.[1]
-    const began = text === undefined ? undefined : parseMicros(text)
-    if (began !== undefined) logs.push({ path, began })
+    else if (/^[^.].*\.log(?:\.gz)?$/.test(name)) {
+      const [, text] = /^\{"at":"([^"]+)"/.exec(await beginningOf(inLake(root, path))) ?? []
+      const began = text === undefined ? undefined : parseMicros(text)
+      if (began !== undefined) logs.push({ path, began })
+    }
   }
   return logs.toSorted((a, b) => a.began - b.began || (a.path < b.path ? -1 : 1))
 }
 
+/** The first characters of a log, compressed or not; '' if it cannot be read. */
+async function beginningOf(path: string): Promise<string> {
+  const bytes = await readInto(path, Buffer.alloc(4096))
+  if (!path.endsWith('.gz')) return bytes.toString()
+  try {
+    return gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }).toString()
+  } catch {
+    return ''
+  }
+}
+
 const ofDay = /^(\d{4}-\d\d-\d\d)\.log\.gz$/
 
-/** The text of the logs that were gathered of a day; undefined where there are none, or they cannot be read. */
+/** The text of a compressed log; undefined if there is none, or if it cannot be read. */
 export async function gatheredLog(path: string): Promise<string | undefined> {
   const bytes = await readBytes(path).catch(() => undefined)
   try {
@@ -178,14 +218,21 @@ export async function gatherLogs(root: string, disk: Disk, before: Micros): Prom
     const path = inLake(root, `${places.runs}/${day}.log.gz`)
     // Whoever was killed here has gathered some of them.
     const there = (await gatheredLog(path)) ?? ''
-    const texts = await Promise.all(logs.map(async (log) => (await textOf(inLake(root, log.path))) ?? ''))
-    const fresh = texts.filter((text) => !there.includes(text)).join('')
-    if (fresh !== '') {
+    let whole = there
+    const gathered: string[] = []
+    for (const log of logs) {
+      const one = inLake(root, log.path)
+      const text = log.path.endsWith('.gz') ? await gatheredLog(one) : await textOf(one)
+      if (text === undefined) continue
+      if (!whole.includes(text)) whole += text
+      gathered.push(one)
+    }
+    if (whole !== there) {
       const temporary = inLake(root, `${places.runs}/.tmp-${day}.log.gz`)
-      await writePrivate(temporary, gzipSync(there + fresh))
+      await writePrivate(temporary, gzipSync(whole))
       await disk.sync(temporary)
       await disk.move(temporary, path)
     }
-    for (const log of logs) await disk.remove(inLake(root, log.path))
+    for (const one of gathered) await disk.remove(one)
   }
 }

@@ -75,9 +75,9 @@ export const places = {
 /** The folders at the top of a lake. */
 export const ownFolders: readonly string[] = Object.values(places).filter((place) => !/[./]/.test(place))
 
-/** `journal/0000000012.json`. */
+/** `journal/0000000012.json.gz`. */
 export function entryFile(version: number): string {
-  return `${places.journal}/${pad(version)}.json`
+  return `${places.journal}/${pad(version)}.json.gz`
 }
 
 /** `journal/0000000012.checkpoint.jsonl`: everything up to and including that version. */
@@ -85,9 +85,9 @@ export function checkpointFile(version: number): string {
   return `${places.journal}/${pad(version)}.checkpoint.jsonl`
 }
 
-/** `journal/aside/0000000012-<sha256>.json`: an entry that could not be applied, and the digest that its successor names. */
+/** `journal/aside/0000000012-<sha256>.json.gz`: an entry that could not be applied, and the digest that its successor names. */
 export function asideFile(version: number, digest: string): string {
-  return `${places.aside}/${versioned(version, digest)}.json`
+  return `${places.aside}/${versioned(version, digest)}.json.gz`
 }
 
 /** `0000000012-<name>`: how the names of all data files begin. */
@@ -101,7 +101,7 @@ function pad(version: number): string {
 
 /** What a name in the journal's folder stands for; undefined for temporary and foreign files. */
 export function parseJournalName(name: string): { kind: 'entry' | 'checkpoint'; version: number } | undefined {
-  const match = /^(\d{10,15})(?:(\.checkpoint)\.jsonl|\.json)$/.exec(name)
+  const match = /^(\d{10,15})(?:(\.checkpoint)\.jsonl|\.json\.gz)$/.exec(name)
   return match ? { kind: match[2] ? 'checkpoint' : 'entry', version: Number(match[1]) } : undefined
 }
 

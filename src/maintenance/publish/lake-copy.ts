@@ -2,9 +2,8 @@ import { hash } from 'node:crypto'
 import pLimit from 'p-limit'
 import { LakeError, usage } from '../../base/errors.ts'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
-import { decodeEntry } from '../../lake/ledger/entry.ts'
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
-import { isFolded, type Listing } from '../../lake/ledger/journal.ts'
+import { isFolded, type Listing, readEntry } from '../../lake/ledger/journal.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { makeFolder, namesIn, realDisk } from '../../lake/store/disk.ts'
@@ -152,8 +151,8 @@ async function followsOn({ from, to, scratch }: CopyInput, staged: StagedJournal
   const there = versionDigest(staged.index, newest)
   if (there === digest) return false
   if (staged.entries.includes(newest)) {
-    const text = await readBytes(inLake(staged.root, entryFile(newest)))
-    if (decodeEntry(text.toString(), entryFile(newest)).entry.replaces === digest) return true
+    const { entry } = await readEntry(staged.root, newest)
+    if (entry.replaces === digest) return true
   }
   throw new LakeError('integrity', {
     subject: `${from.uri}: version ${newest}`,

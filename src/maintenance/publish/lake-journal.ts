@@ -6,6 +6,7 @@ import { decodeEntry } from '../../lake/ledger/entry.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { type Listing, listingOf } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
+import { unpackEntry } from '../../lake/ledger/packed-entry.ts'
 import { makeFolder, realDisk } from '../../lake/store/disk.ts'
 import { checkpointFile, entryFile, inLake, places } from '../../lake/store/layout.ts'
 import type { Destination } from './destination.ts'
@@ -159,7 +160,7 @@ export function inPlace(error: LakeError, from: Destination): LakeError {
 export async function newestDigest(place: Destination, { newest }: Listing, scratch: string): Promise<string | null> {
   if (newest === 0) return null
   const entry = await place.read(entryFile(newest))
-  if (entry) return decodeEntry(entry.toString(), entryFile(newest)).digest
+  if (entry) return decodeEntry(unpackEntry(entry, entryFile(newest)), entryFile(newest)).digest
   await makeFolder(realDisk, join(scratch, places.journal))
   if (!(await place.get(checkpointFile(newest), inLake(scratch, checkpointFile(newest)))))
     throw new Vanished(checkpointFile(newest))

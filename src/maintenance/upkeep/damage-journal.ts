@@ -4,10 +4,10 @@ import { isUnreleased, openSealed, refuseOtherLayout } from '../../lake/ledger/e
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
+import { readEntryText } from '../../lake/ledger/packed-entry.ts'
 import { type Disk, entriesIn, makeFolder, statOf } from '../../lake/store/disk.ts'
 import { asideFile, checkpointFile, entryFile, inLake, parseJournalName, places } from '../../lake/store/layout.ts'
 import { type Damage, finding } from './findings.ts'
-import { textOf } from '../../lake/store/files.ts'
 
 /** State of the journal, as far as it can be read. */
 export interface JournalHealth {
@@ -197,7 +197,7 @@ export interface UnfitEntry {
 export async function unfitEntry(root: string): Promise<UnfitEntry | undefined> {
   const { newest: version, folded } = await listJournal(root)
   if (folded >= version) return undefined
-  const text = await textOf(inLake(root, entryFile(version)))
+  const text = await readEntryText(root, version).catch(() => undefined)
   const digest = text === undefined ? undefined : soundDigest(text, version)
   if (text === undefined || digest === undefined) return undefined
   using before = await Ledger.inMemory(root, version - 1).catch(() => undefined)

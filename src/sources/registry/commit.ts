@@ -20,7 +20,6 @@ import { datedColumns, type LayerPlan, type Layers, writeDated } from './dated-t
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './poll-lines.ts'
 import {
   committedCursor,
-  type Drafting,
   enginesOf,
   type FinishedPoll,
   listAgain,
@@ -29,8 +28,11 @@ import {
   rawFiles,
   readRaw,
   registryState,
+  type RegistryState,
+  type StagedVersion,
   stageLines,
   stateDraft,
+  type WithEngine,
 } from './staging.ts'
 import { dataVersion, parseRegistryFile, versioned } from '../../lake/store/layout.ts'
 import { LakeError } from '../../base/errors.ts'
@@ -58,8 +60,11 @@ export interface CommittedPoll extends PollOutcome {
 }
 
 /** Folds a poll into steps of history that continue the stored ones. */
-async function foldPoll(finished: FinishedPoll): Promise<PollOutcome> {
-  const { ledger, withEngine, resources, poll, lines, whole } = finished
+async function foldPoll(
+  context: Pick<PollContext, 'ledger' | 'withEngine' | 'resources'>,
+  { poll, lines, whole, disagreeing }: Pick<FinishedPoll, 'poll' | 'lines' | 'whole' | 'disagreeing'>,
+): Promise<PollOutcome> {
+  const { ledger, withEngine, resources } = context
   const wanted = whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
   const memory: Memory = await withEngine(async (engine) => ({
     resources,
@@ -68,7 +73,7 @@ async function foldPoll(finished: FinishedPoll): Promise<PollOutcome> {
   }))
   const change = newChange()
   const folded = fold(poll, memory, (step) => writeStep(lines, change, step))
-  const findings = await newFindings(finished, [...folded.findings, ...disagreements(finished)])
+  const findings = await newFindings(context, [...folded.findings, ...disagreements(disagreeing)])
   writeFolded(lines, change, { ...folded, findings })
   return { memory, change, findings, newKeys: folded.newKeys }
 }
@@ -77,28 +82,31 @@ async function foldPoll(finished: FinishedPoll): Promise<PollOutcome> {
 const newChange = (): PollChange => ({ texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 })
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
-export async function commitPoll(finished: FinishedPoll): Promise<CommittedPoll> {
-  const folded = await foldPoll(finished)
+export async function commitPoll(context: PollContext, finished: FinishedPoll): Promise<CommittedPoll> {
+  const folded = await foldPoll(context, finished)
   let date: string | null = null
   const version = await commit(
-    finished.ledger,
+    context.ledger,
     async (ticket) => {
-      const drafted = await draftPoll(finished, folded, ticket)
+      const drafted = await draftPoll(context, finished, folded, ticket)
       date = drafted.date
       return drafted.draft
     },
-    finished.deps,
+    context.deps,
   )
   return { ...folded, version, date }
 }
 
-function disagreements({ disagreeing }: FinishedPoll): RecordFinding[] {
+function disagreements(disagreeing: readonly string[]): RecordFinding[] {
   const detail = 'the array of deployments and the product that embeds it differ; the array is kept'
   return disagreeing.map((id) => ({ kind: 'embedded_disagrees', resource: 'deployments', id, detail }))
 }
 
 /** What was found, without what is on record already and would be said with every snapshot. */
-async function newFindings({ ledger, withEngine }: PollContext, found: readonly RecordFinding[]) {
+async function newFindings(
+  { ledger, withEngine }: Pick<PollContext, 'ledger' | 'withEngine'>,
+  found: readonly RecordFinding[],
+) {
   if (found.length === 0) return found
   const known = await withEngine(async (engine) => await readFindings(ledger, engine))
   return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))
@@ -106,39 +114,41 @@ async function newFindings({ ledger, withEngine }: PollContext, found: readonly 
 
 /** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
 async function draftPoll(
+  { job, run, provider, providerMoved, ledger, spool, resources, withEngine, rawDays }: Omit<PollContext, 'deps'>,
   finished: FinishedPoll,
   { memory, change }: Pick<PollOutcome, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<{ readonly draft: Draft; readonly date: string | null }> {
-  const { job, run, provider, providerMoved, ledger, requests, passing, whole, lines, cursor, epoch, as_of } = finished
+  const { poll, requests, passing, whole, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
   const date = formatDate(ticket.committed_at / 1e6)
   const name = versioned(ticket.version, run)
-  const drafting: Drafting = { ...finished, memory, change, state, ticket, date, name, files: [] }
+  const files: StagedFile[] = []
+  const made: StagedVersion = { ledger, spool, resources, lines, ticket, date, name, files }
   const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
-  const tables = appendedTables(finished)
+  const tables = appendedTables(resources)
   const fresh = tables.some((table) => lines.size(table).rows > 0)
-  const again = whole !== null && epoch === state.epoch && isShown(drafting)
+  const again = whole !== null && epoch === state.epoch && isShown(state, date, poll)
   // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
   if (!fresh && (again || whole === null)) {
     const further = whole === null ? { after: committedCursor(ledger), cursor } : undefined
     return { draft: { ...base, passing: passingDraft({ ...passing, ...(further && { further }) }) }, date: null }
   }
   for (const some of apart(lines, tables))
-    await finished.withEngine(async (engine) => {
-      for (const table of some) await append(drafting, engine, table)
+    await withEngine(async (engine) => {
+      for (const table of some) await append(made, engine, table, as_of)
     })
-  const layers = whole === null ? undefined : await datedTables(drafting)
-  const tags = await rawFiles(drafting, fresh)
-  const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - finished.rawDays * day))
-  const remove = old.filter((path) => !drafting.files.some((file) => file.path === path))
+  const layers = whole === null ? undefined : await datedTables({ made, withEngine, state, memory, change }, finished)
+  const tags = await rawFiles(made, finished, fresh)
+  const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - rawDays * day))
+  const remove = old.filter((path) => !files.some((file) => file.path === path))
   const kept = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
   const records: Record<string, number> = { ...state.records }
   for (const [table, rows] of Object.entries(change.growth)) records[table] = (records[table] ?? 0) + rows
   const last = whole && { date, observed_at: ticket.committed_at, as_of, source: whole }
   const draft = {
     ...base,
-    add: drafting.files,
+    add: files,
     remove,
     state: stateDraft({
       cursor,
@@ -161,15 +171,14 @@ function oldRaw(ledger: Ledger, before: string): string[] {
 }
 
 /** Whether the dated tables of this date show what is held already. */
-function isShown({ state, date, poll }: Drafting): boolean {
-  const { last } = state
+function isShown({ last }: Pick<RegistryState, 'last'>, date: string, poll: Poll): boolean {
   if (last?.date !== date) return false
   for (const entities of poll.held.values())
     for (const { at } of entities.values()) if (at > last.observed_at) return false
   return true
 }
 
-function appendedTables({ resources }: PollContext): readonly string[] {
+function appendedTables(resources: Resources): readonly string[] {
   const tables = [...recordTables(resources).keys()]
   return [...tables.map((table) => `history.${table}`), 'absorbed', 'schema_changes', 'registry_findings', 'events']
 }
@@ -184,36 +193,46 @@ function apart(lines: Lines, tables: readonly string[]): (readonly string[])[] {
   return [...large.map((table) => [table]), ...(small.length > 0 ? [small] : [])]
 }
 
-async function append(drafting: Drafting, engine: Engine, table: string): Promise<void> {
-  const at = drafting.ticket.committed_at
-  const constants: Constants = { at, ...(table.startsWith('history.') && asOf(drafting)) }
-  await stageLines(drafting, engine, { table, lines: table, id: drafting.name, date: null, constants, meta: {} })
+async function append(made: StagedVersion, engine: Engine, table: string, as_of: string | null): Promise<void> {
+  const at = made.ticket.committed_at
+  const constants: Constants = { at, ...(table.startsWith('history.') && asOfColumns(as_of)) }
+  await stageLines(made, engine, { table, lines: table, id: made.name, date: null, constants, meta: {} })
 }
 
 /** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
-function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
+function asOfColumns(as_of: string | null): { readonly as_of: string | null; readonly as_of_at: number | null } {
   return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }
 
+/** What the dated tables of a version are made from, in addition to the poll. */
+interface DatedSources extends Pick<PollOutcome, 'memory' | 'change'> {
+  readonly made: StagedVersion
+  readonly withEngine: WithEngine
+  /** As it was before the poll. */
+  readonly state: Pick<RegistryState, 'layers' | 'last'>
+}
+
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */
-async function datedTables(drafting: Drafting): Promise<Record<string, Layers>> {
-  const { lines, poll, memory, change, name: id } = drafting
-  const { layers, last } = drafting.state
+async function datedTables(
+  { made, withEngine, state: { layers, last }, memory, change }: DatedSources,
+  { poll, as_of, whole }: Pick<FinishedPoll, 'poll' | 'as_of' | 'whole'>,
+): Promise<Record<string, Layers>> {
+  const { lines, name: id } = made
   const next: Record<string, Layers> = {}
-  const observed_at = drafting.ticket.committed_at
-  const constants = { snapshot_date: drafting.date, observed_at, ...asOf(drafting), source: drafting.whole }
+  const observed_at = made.ticket.committed_at
+  const constants = { snapshot_date: made.date, observed_at, ...asOfColumns(as_of), source: whole }
   const plans = writeDated(lines, { poll, change, memory, layers, lastAt: last?.observed_at ?? 0 })
-  await drafting.withEngine(async (engine) => {
+  await withEngine(async (engine) => {
     for (const plan of plans) {
-      const made = await layer(drafting, engine, plan, layers[plan.table])
-      if (made) next[plan.table] = made
+      const written = await writeLayer(made, engine, plan, { held: layers[plan.table], as_of })
+      if (written) next[plan.table] = written
     }
     for (const [resource, { base, delta, rows }] of Object.entries(next)) {
       lines.add('snapshots', { resource, base: layerName(base), delta: layerName(delta), rows })
-      for (const path of [base, delta]) if (path !== null) listAgain(drafting, resource, path)
+      for (const path of [base, delta]) if (path !== null) listAgain(made, resource, path)
     }
     const snapshots = { table: 'snapshots', lines: 'snapshots' }
-    await stageLines(drafting, engine, { ...snapshots, id, date: null, constants, meta: {} })
+    await stageLines(made, engine, { ...snapshots, id, date: null, constants, meta: {} })
   })
   return next
 }
@@ -223,20 +242,20 @@ function layerName(path: string | null): string | null {
   return name?.replace(/\.parquet$/, '') ?? null
 }
 
-async function layer(
-  drafting: Drafting,
+async function writeLayer(
+  version: StagedVersion,
   engine: Engine,
   plan: LayerPlan,
-  held: Layers | undefined,
+  { held, as_of }: { readonly held: Layers | undefined; readonly as_of: string | null },
 ): Promise<Layers | null> {
   const { table, kind, rows, lines } = plan
   if (kind === 'same') return held ? { ...held, rows } : null
-  const { ticket, date, resources } = drafting
-  const id = `${drafting.name}-${kind}`
-  const constants: Constants = { layer: id, ...asOf(drafting), observed_at: ticket.committed_at }
+  const { ticket, date, resources } = version
+  const id = `${version.name}-${kind}`
+  const constants: Constants = { layer: id, ...asOfColumns(as_of), observed_at: ticket.committed_at }
   const meta = { layer: kind, columns: columnsMark(tableColumns(table, resources)) }
   const made = lines.startsWith('history.') ? datedColumns(table, resources) : {}
-  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
+  const staged = await stageLines(version, engine, { table, lines, id, date, constants, made, meta })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
   return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
 }
@@ -272,9 +291,9 @@ export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
   }
   const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
   using lines = new Lines(spool)
-  const finished = await pollAgain(again, context, newPoll(held), lines)
-  const folded = await foldPoll(finished)
-  const { draft } = await draftPoll(finished, folded, { lake, version, committed_at })
+  const finished = await pollAgain(again, context.withEngine, newPoll(held), lines)
+  const folded = await foldPoll(context, finished)
+  const { draft } = await draftPoll(context, finished, folded, { lake, version, committed_at })
   return draft.add ?? []
 }
 
@@ -299,19 +318,19 @@ function runOf(after: Ledger): string | null {
 }
 
 /** What the poll saw, read from the bodies that its commit listed; cursors and instants are those of the commit. */
-async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: Lines): Promise<FinishedPoll> {
+async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines: Lines): Promise<FinishedPoll> {
   const { before, after, resources } = again
   const [then, now] = [registryState(before), registryState(after)]
   const { committed_at } = after.head()
   const whole = now.last?.observed_at === committed_at ? now.last.source : null
   const { cursor, epoch, last: shot } = now
   const nothing = { raws: [], requests: [], passing: {}, tags: {}, disagreeing: [], as_of: shot?.as_of ?? null }
-  const frame = { ...context, ...nothing, poll, lines, cursor: cursor ?? '', epoch, whole }
+  const frame = { ...nothing, poll, lines, cursor: cursor ?? '', epoch, whole }
   // Of a whole state that said nothing new no body is kept: what was held says it all.
   if (whole !== null && !isFresh(after)) return frame
   if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')
   if (whole === null) {
-    const last = await context.withEngine(async (engine) => await readLastEvents(before, engine))
+    const last = await withEngine(async (engine) => await readLastEvents(before, engine))
     const take = eventTaker(poll, lines, last)
     let as_of: string | null = null
     for (const body of await bodies(again, 'feed')) {

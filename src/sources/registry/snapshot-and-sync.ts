@@ -17,7 +17,7 @@ import {
 import { readFeed, readWhole, stop, type Stopped, type FeedReading, type WholeRegistry } from './reading.ts'
 import { type CommittedPoll, commitPoll } from './commit.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
-import { passingFacts, registryState } from './staging.ts'
+import { type FinishedPoll, passingFacts, type PollContext, registryState } from './staging.ts'
 import { endedBy } from '../http/request-rows.ts'
 
 /** Takes a dated snapshot of the whole registry. */
@@ -102,7 +102,7 @@ async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedReading> 
   const passing = feed.stopped ? {} : { polled: Math.floor(run.deps.now()) }
   const { as_of, raws, cursor: next } = feed
   const frame = { poll, lines, as_of, raws, cursor: next, epoch: state.epoch, whole: null, disagreeing: [], passing }
-  add(run, await commitPoll({ ...contextOf(run, 'registry sync'), ...frame }))
+  add(run, await commitPoll(contextOf(run, 'registry sync'), { ...takeRequests(run), ...frame }))
   return feed
 }
 
@@ -166,21 +166,25 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
   const raws = [...whole.raws, ...(feed?.raws ?? [])]
   const epoch = state.epoch + (newEpoch || first ? 1 : 0)
   const frame = { poll, lines, as_of, raws, cursor, epoch, whole: source, disagreeing, passing: {} }
-  const done = await commitPoll({ ...contextOf(run, 'registry snapshot'), ...frame })
+  const done = await commitPoll(contextOf(run, 'registry snapshot'), { ...takeRequests(run), ...frame })
   tally.source = source
   add(run, done)
   return null
 }
 
-/** What a poll of the run is committed with; what was asked up to now is named by that commit. */
-function contextOf(run: RegistryRun, job: string) {
-  const { id, ledger, withEngine, connection, deps, input, asking } = run
+/** What a poll of the run is committed with. */
+function contextOf(run: RegistryRun, job: string): PollContext {
+  const { id, ledger, withEngine, connection, deps, input } = run
   const { rawDays } = input.settings.registry
   const provider = connection.provider() ?? providerOf(ledger)
-  const asked = { requests: asking.requests.splice(0), tags: passingFacts(ledger).tags }
   const { catalogue, providerMoved } = input
   const about = { run: id, job, provider, providerMoved, rawDays, deps, resources: catalogue.resources }
-  return { ledger, withEngine, spool: connection.spool, ...about, ...asked }
+  return { ledger, withEngine, spool: connection.spool, ...about }
+}
+
+/** What the run has requested up to now, for the commit that names it. */
+function takeRequests({ asking, ledger }: RegistryRun): Pick<FinishedPoll, 'requests' | 'tags'> {
+  return { requests: asking.requests.splice(0), tags: passingFacts(ledger).tags }
 }
 
 /** One resource may lose so many records whatever their share. */

@@ -18,8 +18,8 @@ import { inLake, rawFile, registryFile } from '../../lake/store/layout.ts'
 import { engineMemory, keptMemory } from '../../lake/store/memory.ts'
 import type { Resources } from './bodies.ts'
 import { tableColumns } from './columns.ts'
-import type { Memory, Poll } from './history.ts'
-import type { Constants, Lines, PollChange } from './poll-lines.ts'
+import type { Poll } from './history.ts'
+import type { Constants, Lines } from './poll-lines.ts'
 import type { RawBody } from './reading.ts'
 
 /** What is kept of a snapshot: its date (`YYYY-MM-DD`, UTC), and the microsecond at which it was observed. */
@@ -160,7 +160,7 @@ export interface PollContext {
 }
 
 /** A poll that is over, ready to become a version. */
-export interface FinishedPoll extends PollContext {
+export interface FinishedPoll {
   readonly poll: Poll
   readonly lines: Lines
   readonly as_of: string | null
@@ -194,18 +194,18 @@ export function enginesOf(spool: Spool): WithEngine {
   }
 }
 
-/** The draft of one poll in the making, under the commit lock. */
-export interface Drafting extends FinishedPoll {
-  readonly memory: Memory
-  readonly change: PollChange
-  /** As it was before. */
-  readonly state: RegistryState
+/** The files of one version in the making, under the commit lock. */
+export interface StagedVersion {
+  readonly ledger: Ledger
+  readonly spool: Spool
+  readonly resources: Resources
+  readonly lines: Lines
   readonly ticket: Ticket
   /** The day of the commit, `YYYY-MM-DD`, UTC. */
   readonly date: string
   /** What the names of its files begin with; names of files never repeat. */
   readonly name: string
-  /** Grows by what is made. */
+  /** Files that are made so far: grows. */
   readonly files: StagedFile[]
 }
 
@@ -222,16 +222,20 @@ interface TableFile {
 }
 
 /** Writes the lines of this name as a file of the draft; null where there are none. */
-export async function stageLines(drafting: Drafting, engine: Engine, file: TableFile): Promise<StagedFile | null> {
-  const staged = await stageTable(engine, drafting, file)
-  if (staged) drafting.files.push(staged)
+export async function stageLines(
+  version: Pick<StagedVersion, 'spool' | 'lines' | 'ticket' | 'resources' | 'files'>,
+  engine: Engine,
+  file: TableFile,
+): Promise<StagedFile | null> {
+  const staged = await stageTable(engine, version, file)
+  if (staged) version.files.push(staged)
   return staged
 }
 
 /** Writes lines of any name as a file; without resources the table must have the same columns whatever the resources. */
 export async function stageTable(
   engine: Engine,
-  from: Pick<Drafting, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
+  from: Pick<StagedVersion, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
   { table, lines: name, id, date, constants, made, meta }: TableFile,
 ): Promise<StagedFile | null> {
   const { spool, lines, ticket, resources } = from
@@ -244,7 +248,11 @@ export async function stageTable(
 }
 
 /** Lists a file of the lake under this date, if it is not. */
-export function listAgain({ ledger, files, date }: Drafting, table: string, path: string): void {
+export function listAgain(
+  { ledger, files, date }: Pick<StagedVersion, 'ledger' | 'files' | 'date'>,
+  table: string,
+  path: string,
+): void {
   if (files.some((file) => file.path === path)) return
   const listed = liveFiles(ledger, { table }).filter((file) => file.path === path)
   const [first] = listed
@@ -263,30 +271,34 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
 }
 
 /** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
-export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<EntityTags> {
-  const { ledger, raws, whole, tags, files, name } = drafting
+export async function rawFiles(
+  version: Pick<StagedVersion, 'ledger' | 'spool' | 'files' | 'date' | 'name'>,
+  { raws, whole, tags }: Pick<FinishedPoll, 'raws' | 'whole' | 'tags'>,
+  fresh: boolean,
+): Promise<EntityTags> {
+  const { ledger, files, name } = version
   const next: Record<string, EntityTags[string]> = { ...tags }
   for (const { known, address } of raws) {
     if (!known) continue
     const held = tags[address]
     if (!held) throw new RangeError(`no body of ${address} is held`)
-    listAgain(drafting, 'raw', held.raw)
+    listAgain(version, 'raw', held.raw)
   }
   const received = raws.filter((body) => !body.known)
   if (received.length === 0) return next
   if (whole === null || whole === 'lists') {
     const feed = received.filter(({ address }) => address.startsWith('/changes?'))
-    if (fresh && feed.length > 0) files.push(await stageRaw(drafting, 'feed', name, feed))
+    if (fresh && feed.length > 0) files.push(await stageRaw(version, 'feed', name, feed))
   }
   const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
   if (whole === 'snapshot' && !fresh && held) {
-    listAgain(drafting, 'raw', held.path)
+    listAgain(version, 'raw', held.path)
     return next
   }
   const others = received.filter(({ address }) => !address.startsWith('/changes'))
   for (const [i, body] of others.entries()) {
     const own = whole === 'snapshot' ? name : `${name}-${i}`
-    const staged = await stageRaw(drafting, whole ?? 'feed', own, [body])
+    const staged = await stageRaw(version, whole ?? 'feed', own, [body])
     files.push(staged)
     if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
   }
@@ -294,7 +306,12 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Enti
 }
 
 /** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
-async function stageRaw({ spool, date }: Drafting, kind: string, name: string, bodies: readonly RawBody[]) {
+async function stageRaw(
+  { spool, date }: Pick<StagedVersion, 'spool' | 'date'>,
+  kind: string,
+  name: string,
+  bodies: readonly RawBody[],
+) {
   const file = `${name}.json.zst`
   const compressor = createZstdCompress(zstd)
   const written = pipeline(compressor, writeStream(spool.file(file)))

@@ -1,3 +1,4 @@
+import type { During } from '../../base/stopwatch.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { ownEndpoint } from '../../catalog/own-endpoint.ts'
 import { seriesId } from '../../catalog/series.ts'
@@ -95,7 +96,11 @@ export async function takeRows(taking: Taking, read: (engine: Engine) => Promise
   const draft = async (ticket: Ticket): Promise<Draft | null> => {
     if (of !== undefined && ticket.version !== of + 1) return null
     const beside = { ledger: run.ledger, spool, engine, run: run.id, ticket }
-    done = await drafted({ ...taking, ...given, row, beside }, portions)
+    const { catalogue, path } = taking
+    const { rows, renewed = false } = given
+    const { job } = run
+    const source = { job, catalogue, path, rows, row, renewed, during: deps.during }
+    done = await draftImport(beside, source, portions)
     return done.draft
   }
   const version = await commit(run.ledger, draft, deps)
@@ -141,17 +146,30 @@ function startOf({ timestamp }: SourceMapping, interval: Interval): string {
   return timestamp === 'interval_end' ? stepSql('mark', interval, -1) : 'mark'
 }
 
-interface Drafting extends Taking, Given {
-  readonly beside: ConversionDeps
+/** The rows to import and what the lake is to keep of them. */
+interface ImportSource {
+  /** Job of the run: of a verify nothing but differences are drafted. */
+  readonly job: string
+  readonly catalogue: Catalogue
+  /** The metric. */
+  readonly path: string
+  readonly rows: ImportedRows
+  readonly row: OwnRow
+  /** Whether `row` is kept in any case, not only where points come. */
+  readonly renewed: boolean
+  readonly during: During | undefined
 }
 
 /** Compares the rows with the stored points and drafts their commit. */
-async function drafted(drafting: Drafting, portions: readonly Portion[]): Promise<DraftedImport> {
-  const { run, deps, path, row, rows, beside } = drafting
-  const { ledger, engine, ticket } = beside
+async function draftImport(
+  beside: ConversionDeps,
+  { job, catalogue: given, path, rows, row, renewed, during }: ImportSource,
+  portions: readonly Portion[],
+): Promise<DraftedImport> {
+  const { ledger, engine, ticket, run } = beside
   const { interval } = rows
   const endpoint = ownEndpoint(path, row)
-  const { bodies, standing, named } = bodiesOf(drafting, portions)
+  const { bodies, standing, named } = bodiesOf(beside, { path, rows, row }, portions)
   const part = {
     metric: path,
     interval,
@@ -161,15 +179,15 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]): Promis
     bodies,
   }
   // The rows are staged as starts already.
-  const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during: deps.during } as const
+  const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during } as const
   const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
   const found = differingIn(ledger, standing, made)
   const judged = judge(ledger, found, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
-  const told = { job: run.job, run: run.id, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
+  const told = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
   const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made)
-  const fresh = drafting.renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
-  const catalogue = withOwn(drafting.catalogue, ledger)
+  const fresh = renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
+  const catalogue = withOwn(given, ledger)
   const whole: Draft = {
     ...told,
     add: made.files,
@@ -188,7 +206,7 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]): Promis
   }
   const { violations: differing, incidents } = judged.seen
   return {
-    draft: run.job === 'verify' ? { ...told, violations: judged.violations, passed: judged.passed } : whole,
+    draft: job === 'verify' ? { ...told, violations: judged.violations, passed: judged.passed } : whole,
     violations: differing.length + incidents.length,
     differing,
     incidents: incidents.length,
@@ -204,8 +222,11 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]): Promis
 const isDated = ({ keys, columns }: ImportedRows): boolean => columns.has('computed') || keys.includes('day')
 
 /** One body a series, and a day where each file is an export of one; the portions by the names of the bodies. */
-function bodiesOf({ beside, rows, row, path }: Drafting, portions: readonly Portion[]) {
-  const { ledger, run, ticket } = beside
+function bodiesOf(
+  { ledger, run, ticket }: Pick<ConversionDeps, 'ledger' | 'run' | 'ticket'>,
+  { path, rows, row }: Pick<ImportSource, 'path' | 'rows' | 'row'>,
+  portions: readonly Portion[],
+) {
   const now = Math.floor(ticket.committed_at / 1_000_000)
   const { revisable, vintage } = row.mapping
   // Vintages go where their source dates them, whenever they come; features follow from what the lake stores.

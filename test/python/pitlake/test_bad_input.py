@@ -1,6 +1,7 @@
 """What cannot be answered ends in one exception, with the fix in its text."""
 
 import datetime as dt
+import gzip
 import json
 import re
 import warnings
@@ -43,10 +44,13 @@ def test_no_lake(tmp_path, own):
 
 def test_other_layouts(own):
     assert pitlake.lake.LAYOUT == int((ROOT / "src/lake/ledger/entry.ts").read_text().split("layoutNumber = ")[1].split("\n")[0])
-    (own / "journal" / "0000000002.json").write_text('{"schema_version": 99, "version": 2}')
+    newest = own / "journal" / "0000000002.json.gz"
+    newest.write_bytes(gzip.compress(b'{"schema_version": 99, "version": 2}'))
     said = refused(lambda: pitlake.open(own))
     assert "layout 99" in said and "run `pip install --upgrade ./python` in a newer checkout" in said
-    (own / "journal" / "0000000002.json").write_text('{"schema_version": 5, "version": 2}')
+    for entry in (own / "journal").iterdir():
+        entry.unlink()
+    (own / "journal" / "0000000001.json").write_text('{"schema_version": 5, "version": 1}')
     said = refused(lambda: pitlake.open(own))
     assert "layout 5" in said and "made by an unreleased version of pitlake: make it anew" in said
 
