@@ -18,8 +18,8 @@ export async function commandPages(): Promise<string> {
     '| --- | --- |',
     ...Object.entries(exitMeanings).map(([code, meaning]) => `| ${code} | ${meaning} |`),
     '',
-    'Each command says below with which of them it may end. Messages of 4, 6 and 7 end with the command to type next. With `--json` every ending prints one document; one that',
-    'came before the command had its own is `{"error": {"kind", "exit_code", "complaints"}}`.',
+    'Each command below lists the codes with which it can end. Messages of 4, 6 and 7 name the command to type next. With `--json` a command prints',
+    'one [JSON document](json.md). If it fails before it has a result, the document is `{"error": {"kind", "exit_code", "complaints"}}`.',
     '',
     '',
   ]

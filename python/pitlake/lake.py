@@ -123,7 +123,7 @@ class Seat:
 class Lake:
     """A lake that is open for reading.
 
-    It stands at one version and in one state of knowledge, so an answer does not change between cells while jobs write.
+    It keeps one version and one state of knowledge, so an answer does not change between cells while jobs write.
     `pitlake vacuum` keeps the files of that version until you close or refresh the lake, or until its process ends. A
     `with` statement closes the lake.
 
@@ -323,7 +323,7 @@ class Lake:
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
-            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
             follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
 
@@ -374,7 +374,7 @@ class Lake:
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
-            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
             follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
 
@@ -409,7 +409,7 @@ class Lake:
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
-            unresolved: Value of an unresolved decision: `"value"` (default) is the newest stored value, `"null"` is NULL.
+            unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
             follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
 
@@ -833,7 +833,7 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         as_of: Answers contain only what was knowable by then.
         observed_as_of: Answers contain only what this lake had stored by then.
         backfill: `"rule"` lets the availability rule date backfilled points. Default: `"strict"`.
-        registry_backfill: True lets the earliest known registry state stand in for the time before it.
+        registry_backfill: True lets the earliest known registry state also answer for the time before it.
         set: Further session variables by name.
         threads: Number of threads of DuckDB. Default: one for each core.
         memory: Memory limit of DuckDB, such as `"1GB"`. Default: DuckDB's.

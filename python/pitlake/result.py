@@ -39,7 +39,7 @@ Doubts = Callable[[Any], "Sequence[str]"]
 class Result:
     """An answer of the lake, computed when you ask for its rows.
 
-    The same answer always has the same rows, because the lake behind it stands at one version. A notebook that shows an
+    The same answer always has the same rows, because the lake behind it keeps one version. A notebook that shows an
     answer reads only the rows that it shows.
 
     >>> answer = lake.sql("SELECT asset, t, v FROM points WHERE metric = 'supply/current_pit' AND currency = 'native' ORDER BY t")

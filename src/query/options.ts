@@ -78,12 +78,12 @@ export const knowledgeOptions = {
     kind: 'choice',
     choices: ['rule', 'strict'],
     set: true,
-    about: 'rule: the availability rule stands in for backfilled points',
+    about: 'rule: the availability rule dates backfilled points',
   },
   registry_backfill: {
     kind: 'switch',
     set: true,
-    about: 'lets the earliest known state of the registry stand in for the time before it',
+    about: 'lets the earliest known state of the registry also answer for the time before it',
   },
 } as const satisfies Options
 
@@ -203,7 +203,7 @@ export interface KnowledgeOptions {
   readonly observedAsOf?: Moment | undefined
   /** `rule` lets the availability rule date backfilled points. Default: `strict`. */
   readonly backfill?: 'rule' | 'strict' | undefined
-  /** Lets the earliest known registry state stand in for the time before it. */
+  /** Lets the earliest known registry state also answer for the time before it. */
   readonly registryBackfill?: boolean | undefined
 }
 
@@ -225,7 +225,7 @@ export interface JoinOptions {
   readonly maxAge?: string | 0 | undefined
   /** Ignores points whose value is null. Default: a null is the latest knowledge. */
   readonly skipNulls?: boolean | undefined
-  /** Value of an unresolved decision: `value` (default) is the newest stored value, `null` is NULL. */
+  /** Value of an unresolved decision: `value` (default) is the newest known value, `null` is NULL. */
   readonly unresolved?: 'value' | 'null' | undefined
   /** Value of a revised point: the `last` one known at `ts` (default), or the `first`. */
   readonly vintage?: 'last' | 'first' | undefined

@@ -79,6 +79,9 @@ const soonSeconds = 300
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
 
+/** Columns that tell the series of an endpoint apart. */
+const seriesKeys = ['metric', 'asset', 'currency', 'exchange', 'network', 'params'] as const
+
 /** First vintages of points; later ones show no lag. */
 const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
   ORDER BY available_at, observed_at) = 1`
@@ -151,6 +154,7 @@ export async function arrivalsOf(engine: Engine, points: string, interval: Inter
 /** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */
 function countedSql(points: string, interval: Interval, rules: readonly Rule[]): string {
   const micro = (seconds: string): string => `${seconds} * 1000000`
+  const keys = seriesKeys.join(', ')
   const longAfter = backfillAfter(interval) * 1_000_000
   return `WITH points AS (
       SELECT metric, asset, currency, exchange, network, params, t, available_rule_at < available_at AS flagged,
@@ -162,20 +166,28 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
       SELECT *, ${micro(endSql('mark', interval))} AS close, ${micro(stepSql('mark', interval, 2))} AS next_close,
         ${micro(availableSql(rules, 'mark', interval))} AS rule
       FROM points
+    ), series AS (
+      SELECT ${keys}, row_number() OVER () AS series_id, min(observed) AS watch_from,
+        min(computed) FILTER (computed >= close) AS first_computed
+      FROM dated GROUP BY ${keys}
     ), begun AS (
-      SELECT *, min(observed) OVER series AS watch_from, CASE WHEN seen_late THEN min(observed) OVER series
-          ELSE min(computed) FILTER (computed >= close) OVER series END AS began
-      FROM dated WINDOW series AS (PARTITION BY metric, asset, currency, exchange, network, params)
+      SELECT dated.*, series.series_id, series.watch_from,
+        CASE WHEN dated.seen_late THEN series.watch_from ELSE series.first_computed END AS began
+      FROM dated JOIN series ON ${seriesKeys.map((key) => `dated.${key} IS NOT DISTINCT FROM series.${key}`).join(' AND ')}
     ), old AS (
       SELECT *, coalesce(flagged OR next_close < began
-          OR (seen_late AND arrived - close > ${longAfter}), false) AS history
-      FROM begun
-    ), judged AS (
-      SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began AND bool_or(next_close < began) OVER series, false)
-          OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before AND max(computed) FILTER (history) OVER before, false)) AS backfilled,
+          OR (seen_late AND arrived - close > ${longAfter}), false) AS history,
         arrived IS NULL AND rule > watch_from AS watched
-      FROM old WINDOW series AS (PARTITION BY metric, asset, currency, exchange, network, params),
-        before AS (series ORDER BY t ROWS BETWEEN 30 PRECEDING AND CURRENT ROW)
+      FROM begun
+    ), with_history AS (
+      SELECT DISTINCT series_id FROM old WHERE history
+    ), judged AS (
+      SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began AND bool_or(next_close < began) OVER whole, false)
+          OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before AND max(computed) FILTER (history) OVER before, false)) AS backfilled
+      FROM old SEMI JOIN with_history USING (series_id)
+      WINDOW whole AS (PARTITION BY series_id), before AS (whole ORDER BY t ROWS BETWEEN 30 PRECEDING AND CURRENT ROW)
+      -- Most series have no history: their points need no order, and none is backfilled.
+      UNION ALL BY NAME SELECT *, false AS backfilled FROM old ANTI JOIN with_history USING (series_id)
     ), counted AS (
       SELECT *, arrived IS NOT NULL AND NOT backfilled AS counts, CASE WHEN watched THEN rule - close
           WHEN seen_late AND arrived - rule > next_close - close THEN ${unknownLag} ELSE arrived - close END AS lag

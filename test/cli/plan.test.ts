@@ -33,7 +33,7 @@ test('plan asks for metadata as fetch does, and plans the requests that fetch se
     const offline = await run(rig, 'plan', ...selected, '--offline', '--json')
     expect(asked(rig)).toBe(0)
     expect(offline.json).toMatchObject({ not_requested: 0, metadata: { paths: 0, asked: 0, offline: true } })
-    expect(offline.notes).toContain('--offline: planned by the metadata that the lake holds')
+    expect(offline.notes).toContain('--offline: planned with the metadata in the lake')
     const first = await run(rig, 'plan', ...selected, '--requests', '--json')
     expect([asked(rig), asked(rig, 'metrics')]).toEqual([5, 0])
     expect(existsSync(`${rig.root}/lake`)).toBe(false)

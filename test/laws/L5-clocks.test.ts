@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { heldCoverage, heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { checkContents } from '../../src/maintenance/upkeep/verify.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { heldDays, inWindow } from '../helpers/days.ts'
+import { leaping } from '../helpers/leaping.ts'
 import { heldPoints, reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
@@ -129,6 +131,42 @@ test('half an hour apart is told once, and nothing is settled behind the earlier
     own.clock.now = start + 21 * day + 2 * hour
     expect(await own.fetch({ ...selection, paths }, { deps })).toMatchObject({ violations: 0 })
     expect((await held(own)).coverage).toEqual(['0..21 covered', '0..21 covered'])
+  }))
+
+/** An endpoint whose every answer is the whole series. */
+const whole = 'options/50delta_skew_call_put_all_pit'
+
+/** What `verify` finds wrong with the stored points and their coverage. */
+const damagesIn = async (root: string): Promise<string[]> =>
+  await reading(root, async (ledger) => (await checkContents(ledger, new Set())).findings.map(({ found }) => found))
+
+test('a stored point that ended by the provider clock but not yet by the local one is covered', async () =>
+  withProvider(start + 20 * day - 600, async (own) => {
+    const headers = { date: dateOf(own.clock.now + 1800) }
+    const days = Array.from({ length: 20 }, (_, n) => ({ t: start + n * day, o: { '1w': n } }))
+    own.answer((path) => (path === 'assets' ? { status: 404, headers } : { body: days, headers }))
+    await own.fetch({ ...selection, paths: [whole] })
+    expect((await heldPoints(own.root, 'epoch(t)::BIGINT AS t')).map(({ t }) => Number(t))).toContain(start + 19 * day)
+    expect(await heldDays(own.root, start)).toEqual(['0..20 covered'])
+    expect(await damagesIn(own.root)).toEqual([])
+    // The same answer once the local clock has got there is no news.
+    own.clock.now += day
+    expect(await own.fetch({ ...selection, paths: [whole] })).toMatchObject({ violations: 0 })
+    expect(await damagesIn(own.root)).toEqual([])
+  }))
+
+test('points that a sandbox a day ahead of the local clock sends are covered wherever they are stored', async () =>
+  withRig(start + 20 * day + 14 * hour, async (rig) => {
+    const paths = [whole, 'options/25delta_skew_call_put_all_pit', count]
+    const wish = { assets: ['BTC', 'ETH'], paths, since: start }
+    rig.clock.now += day
+    const behind = leaping(() => rig.clock.now - day)
+    await rig.fetch(wish, { deps: behind, input: { now: rig.clock.now - day } })
+    const last = await heldPoints(rig.root, 'max(epoch(t))::BIGINT AS t')
+    expect(Number(last[0]?.['t'])).toBe(start + 20 * day)
+    expect(await damagesIn(rig.root)).toEqual([])
+    const rows = await reading(rig.root, (ledger) => [...heldCoverage(ledger).values()].flat())
+    expect(rows.filter(({ reason, until }) => reason === 'gap' && until > start + 19 * day)).toEqual([])
   }))
 
 test('each answer leaves its Date in its request row', async () =>

@@ -51,6 +51,16 @@ test('a hole behind the first point is a gap', () => {
   ])
 })
 
+test('behind the earlier clock stored points are covered, and missing ones are pending', () => {
+  const missing = [{ since: at('2020-03-03'), until: at('2020-03-04') }]
+  expect(told(coverageFromBody(ask, { ...found, missing }, null, askedAt('2020-03-02T12:00:00')))).toEqual([
+    expected[0],
+    '2020-03-01 2020-03-03 covered',
+    '2020-03-03 2020-03-04 covered pending',
+    '2020-03-04 2020-03-05 covered',
+  ])
+})
+
 // A day is due some minutes after its end.
 test.each([
   ['2020-03-04', '2020-03-03'],

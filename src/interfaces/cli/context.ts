@@ -26,14 +26,14 @@ export const selectionOptions = {
   '--currencies LIST': ["native, usd or '*' (default: native)", kinds.list(['native', 'usd'])],
   '--exchanges LIST': "exchange ids or '*' (default: aggregated, else the first)",
   '--networks LIST': "networks or '*' (default: eth)",
-  '--since TIME': 'first t to bring, a date or an instant, UTC',
+  '--since TIME': 'first t to request: a date or a timestamp, UTC',
   '--until TIME': 'end of the range of t, exclusive',
 } as const
 
 /** Options that limit the requests for the selected series. */
 export const boundingOptions = {
-  '--max-requests N': 'stop after so many requests',
-  '--gaps': 'ask only for known gaps',
+  '--max-requests N': 'stop after N requests',
+  '--gaps': 'request only known gaps',
 } as const
 
 /** Values of the options that select series. */
@@ -96,7 +96,7 @@ export function withinSeconds({ signal, sleep }: Pick<Deps, 'signal' | 'sleep'>,
 export const stampSeconds = 3600
 
 /** How long a command that runs stamped queries may take. */
-export const timeoutOption = { '--timeout SECONDS': ['give up after so long', `${stampSeconds}`] } as const
+export const timeoutOption = { '--timeout SECONDS': ['stop after this time', `${stampSeconds}`] } as const
 
 /**
  * What the flags and the config file select: flags for paths, assets or dimensions make a selection of

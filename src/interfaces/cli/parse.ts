@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander'
-import { usage } from '../../base/errors.ts'
+import { exitMeanings, usage } from '../../base/errors.ts'
 import { hint } from '../../base/suggestion.ts'
 import { wrapped } from '../../base/figures.ts'
 import {
@@ -35,8 +35,11 @@ export function parseCommand<Table extends OptionTable>(
 /** What `--help` prints: the same table. */
 export function helpText(spec: ListedCommand): string {
   const details = spec.details === undefined ? '' : `\n${folded(spec.details.trim())}\n`
-  const codes = [0, 1, 2, ...spec.exits].join(', ')
-  return `${build(spec).description(spec.summary).helpInformation()}${details}\nExit codes: ${codes}; pitlake --help says what each means.\n`
+  const codes = new Set([0, 1, 2, ...spec.exits].map(String))
+  const meanings = Object.entries(exitMeanings)
+    .filter(([code]) => codes.has(code))
+    .flatMap(([code, meaning]) => wrapped(`  ${code}  ${meaning}`, 5))
+  return `${build(spec).description(spec.summary).helpInformation()}${details}\nExit codes:\n${meanings.join('\n')}\n`
 }
 
 /** Paragraphs as lines of a terminal; what holds an indented line is a table, whose last column goes on below itself. */
@@ -54,7 +57,7 @@ function build(spec: NamedCommand): Command {
   const command = new Command(`pitlake ${spec.name}`)
     .exitOverride()
     .configureOutput({ writeErr: () => undefined, writeOut: () => undefined })
-    .helpOption('-h, --help', 'this text')
+    .helpOption('-h, --help', 'print this help')
     .showSuggestionAfterError(false)
     .allowExcessArguments(false)
   for (const { flags, about } of optionRows(spec.args ?? {})) command.argument(flags, about)

@@ -158,10 +158,13 @@ export const talking = <const Table extends OptionTable>(spec: TalkingSpec<Table
 
 /** The options that every command has. */
 const commonOptions = {
-  '--config FILE': 'config file (default: pitlake.yaml if it is there)',
+  '--config FILE': 'config file (default: pitlake.yaml if it exists)',
   '--data DIR': 'folder of the lake (default: data)',
-  '--memory SIZE': { kind: kinds.size, about: "what the process may hold: 2GB (default: a quarter of the machine's)" },
-  '-v, --verbose': 'say more, on stderr',
+  '--memory SIZE': {
+    kind: kinds.size,
+    about: "memory limit of the process, such as 2GB (default: a quarter of the machine's)",
+  },
+  '-v, --verbose': 'print more on stderr',
 } as const
 
 /** An option or argument with its flags and its kind. */

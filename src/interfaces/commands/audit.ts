@@ -13,12 +13,13 @@ import { answering } from '../cli/spec.ts'
 
 export const auditAvailabilityCommand = answering({
   options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
-  details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
-than two known arrivals in a hundred break is contradicted (exit 4), or only imprecise (exit 0) where at least 95 in a hundred
-came less than five minutes after its instant; one without any known arrival is unconfirmed.
-Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
-The proposed block holds a rule for each contradicted or imprecise interval; below it stands what it would change. There is none where
-late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
+  details: `pitlake knows an arrival if the provider sends computed_at, or if an earlier answer lacked the point. A rule is contradicted (exit 4)
+if more than 2 % of the arrivals are later, and more than 5 % are later than the rule plus five minutes. It is imprecise (exit 0) if
+more than 2 % are later, but at most 5 % are later than the rule plus five minutes. Without arrivals it is unconfirmed. Backfilled points
+do not count.
+
+The proposed block has a rule for each contradicted or imprecise interval. Below it the output shows what the rule would change. If
+late points were only seen by a fetch long after, there is no block, because their lag is not known.`,
   answer: async ({ settings, catalogue, options: { paths, all }, now }) => {
     using ledger = await Ledger.openToRead(settings.data)
     const overrides = settings.metrics.availability

@@ -37,11 +37,11 @@ import { besideWorld } from '../cli/world.ts'
 /** Differences between the catalogue and the listing of a provider. */
 
 const listOptions = {
-  '--group LIST': 'first part of the path, by comma',
-  '--intervals LIST': { kind: kinds.list(intervals), about: 'those that take one of these intervals' },
-  '--currencies LIST': { kind: kinds.list(['native', 'usd']), about: 'those that take one of these currencies' },
-  '--exchanges LIST': 'those that take one of these exchanges',
-  '--networks LIST': 'those that take one of these networks',
+  '--group LIST': 'first parts of paths, by comma',
+  '--intervals LIST': { kind: kinds.list(intervals), about: 'endpoints with one of these intervals' },
+  '--currencies LIST': { kind: kinds.list(['native', 'usd']), about: 'endpoints with one of these currencies' },
+  '--exchanges LIST': 'endpoints with one of these exchanges',
+  '--networks LIST': 'endpoints with one of these networks',
 } as const
 
 export const catalogListCommand = answering({
@@ -65,8 +65,7 @@ export const catalogListCommand = answering({
 
 export const catalogShowCommand = answering({
   args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
-  details:
-    'Plan tier and bulk support are shown as the metadata in the lake tell them; `plan` and `fetch` request these.',
+  details: `Plan tier and bulk support come from the provider's metadata in the lake. \`plan\` and \`fetch\` request these.`,
   answer: async ({ args: [path = ''], catalogue, settings }) => {
     const resource = catalogue.resources.get(path)
     if (resource) return { document: resource, words: () => describeResource(resource) }
@@ -81,14 +80,13 @@ export const catalogShowCommand = answering({
 
 export const catalogExportCommand = talking({
   options: {
-    '--json': 'the form without --dbt; accepted for symmetry',
-    '--dbt': 'a sources.yml for dbt 1.10 and later instead',
-    '-o, --out FILE': 'write it to a file, which appears whole',
+    '--json': 'JSON, as without --dbt',
+    '--dbt': 'write a sources.yml for dbt 1.10 or later instead',
+    '-o, --out FILE': 'write to a file, all or nothing',
   },
-  details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
-endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees;
-for own data, too, without one.
-The profile attaches lake.duckdb as lake: docs/how-to/orchestration.md.`,
+  details: `--dbt lists every view of the lake with its columns, types and tests. It also has a table for each endpoint and interval that the
+configuration selects, or that the lake has if nothing is selected. The freshness of such a table follows its availability rule. User
+data has no freshness. The dbt profile attaches lake.duckdb as lake: docs/how-to/orchestration.md.`,
   run: async (call) => {
     const { options, cwd, settings, catalogue, stdout } = await readContext(call)
     const { dbt, out: file, json } = options
@@ -244,11 +242,11 @@ function ruleText(rule: Rule): string {
 
 const importOptions = {
   '--out FILE': ['the user catalogue file to write', 'my-endpoints.yaml'],
-  '--all': 'also paths that do not end in _pit',
-  '--add': 'keep what the file has, and add to it',
+  '--all': 'also import paths that do not end in _pit',
+  '--add': 'add to the existing file',
   '--force': 'overwrite the file',
   '--path PATH': 'where below /v1/metrics/ the provider lists its endpoints; default: its metadata, then `endpoints`',
-  '--max-requests N': ['request the metadata of so many paths at most', '1000'],
+  '--max-requests N': ['most paths whose metadata are requested', '1000'],
   // Not an answer: the file that it overwrites may be one that the config names, and broken.
   '--json': 'one JSON document on stdout',
 } as const
@@ -256,8 +254,11 @@ const importOptions = {
 export const catalogImportCommand = talking({
   args: { '[file]': 'a saved listing; default: ask the provider' },
   options: importOptions,
-  details:
-    'Without a file it asks the provider for its list of paths, and for the metadata of each path that the catalogue does\nnot have: free requests, one for each path. It shows every path that it takes or leaves, with the reason. To go on\nafter a limit or an interrupt, add --add.\nEndpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
+  details: `Without a file, import requests the provider's list of paths, and the metadata of each path that the catalogue does not have. These
+requests are free. It prints each path that it adds or leaves out, with the reason. After a limit or an interrupt, continue with
+--add. Unknown keys go to \`extra\`.
+
+Name the written file in pitlake.yaml: \`catalogs: [my-endpoints.yaml]\`.`,
   run: async (call) => {
     const { options, cwd } = call
     const { out, add, force } = options
@@ -371,13 +372,14 @@ function importInWords(
 
 export const catalogDriftCommand = answering({
   options: {
-    '--file FILE': 'a saved listing, instead of asking the provider',
+    '--file FILE': 'use a saved listing instead of a request',
     '--path PATH': 'where below /v1/metrics/ the provider lists its endpoints; default: its metadata, then `endpoints`',
-    '--all': 'also listed paths that do not end in _pit',
-    '--strict': 'exit code 4 when anything differs',
+    '--all': 'also compare paths that do not end in _pit',
+    '--strict': 'exit with 4 if anything differs',
   },
-  details:
-    'One request, or two. Where the listing names paths alone, their parameters are compared with the metadata that the\nlake has; a parameter of which neither says anything has not changed. Placeholders without a real name are reported\napart. `catalog import` adds new paths to a catalogue of yours.',
+  details: `Sends one or two requests. If the listing has only paths, drift compares their parameters with the metadata in the lake. A
+parameter that neither of them has counts as unchanged. Placeholders without a real name are listed separately. \`catalog import\`
+adds new paths to your catalogue.`,
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { file, path = null, all, strict } = options

@@ -20,11 +20,11 @@ export function completions(commands: readonly CommandEntry[]) {
       '[typed...]': 'the words behind `pitlake`, as the script gives them: what the last may become',
     },
     details: `  bash  eval "$(pitlake completion bash)"      in ~/.bashrc
-  zsh   eval "$(pitlake completion zsh)"       in ~/.zshrc, behind compinit
+  zsh   eval "$(pitlake completion zsh)"       in ~/.zshrc, after compinit
   fish  pitlake completion fish | source       in ~/.config/fish/config.fish
 
-Commands and options are those of this program, metrics those of the catalogue, assets those of which the lake holds
-points (--data, PITLAKE_DATA or pitlake.yaml say which lake). Nobody is asked.`,
+The script completes commands, options, metrics of the catalogue, and assets with points in the lake (--data, PITLAKE_DATA or
+pitlake.yaml). It contacts no provider.`,
     run: async (call) => {
       const [shell = '', ...typed] = call.args
       const own = kinds.choice(shells).read('pitlake completion', shell)

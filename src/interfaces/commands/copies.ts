@@ -18,13 +18,13 @@ export const publishCommand = answering({
   args: { '<dest>': 'a folder, or s3://bucket/prefix' },
   options: {
     '--lake': 'also copy journal, stamps and files to DEST/lake, for pitlake pull',
-    '--verify': 'also read what is there and compare its checksums, not only names and sizes',
-    '--vacuum': 'instead, say which published files no kept version of a table needs',
-    '--keep DURATION': ['with --vacuum: versions that were the newest within this time can be read afterwards', '7d'],
-    '--yes': 'with --vacuum: really remove them',
+    '--verify': 'also read files at the destination and compare checksums, not only names and sizes',
+    '--vacuum': 'list published files that no kept version needs, instead of publishing',
+    '--keep DURATION': ['with --vacuum: keep versions that were the newest within this time', '7d'],
+    '--yes': 'with --vacuum: remove these files',
   },
-  details:
-    'Each table becomes visible by one commit, `versions` last: it says which version of each table belongs to which\nversion of the lake. Killed at any instant, the same command goes on. docs/how-to/publish.md has the tables and who reads them.',
+  details: `Each table becomes visible by one commit. The table \`versions\` is written last. It lists which version of each table belongs to which
+version of the lake. If publish is killed, the same command continues. docs/how-to/publish.md describes tables and readers.`,
   answer: async (call) => {
     const { args, settings, catalogue, options } = call
     const { lake: withLake, verify, vacuum, keep: keepSeconds, yes: really } = options
@@ -69,19 +69,22 @@ function publishedInWords(published: PublishSummary): string {
 
 export const pullCommand = answering({
   args: { '<source>': ['what publish --lake wrote (a folder or s3://bucket/prefix), or a lake', kinds.folder] },
-  options: { '--thorough': 'read what is here already, too, and bring anew what is damaged' },
-  details: `Asks no provider. The mirror stands in --data, which must be empty or a mirror of the same lake. Every file is checked
-against the digest that the journal holds for it; killed at any instant, the same command goes on. Results that were
-stamped where the lake is replay here. A mirror is read-only: every command that writes, but pull and views, refuses it.`,
+  options: { '--thorough': 'also read files that are already here, and replace damaged ones' },
+  details: `pull contacts no provider. --data is the folder of the mirror. It must be empty, or a mirror of the same lake. pull checks every file
+against the digest in the journal. If it is killed, the same command continues.
+
+Results that were stamped in the lake can be replayed in the mirror. A mirror is read-only: of the commands that write, only pull and
+views work in it.`,
   answer: async (call) => await brought(call, { own: false, thorough: call.options.thorough }),
 })
 
 export const restoreCommand = answering({
   args: { '<source>': ['what backup wrote (a folder or s3://bucket/prefix), or a lake or mirror', kinds.folder] },
-  details: `Asks no provider. The lake stands in --data, which must be empty or a mirror of that lake, which then becomes a lake of
-its own. Every file is checked against the digest that the journal holds for it; what does not fit is named (exit 4).
-Killed at any instant, the same command goes on; until all of it is there the folder is a mirror, which nothing writes to.
-Let one lake alone go on: what two copies of it bring apart cannot be joined again.`,
+  details: `restore contacts no provider. --data is the folder of the new lake. It must be empty, or a mirror of that lake, which then becomes a
+lake. restore checks every file against the digest in the journal and names what differs (exit 4). If it is killed, the same command
+continues; until then the folder is a mirror.
+
+After a restore, write to one copy only: two copies with different new data cannot be joined again.`,
   answer: async (call) => await brought(call, { own: true, thorough: true }),
 })
 
@@ -111,11 +114,13 @@ export const backupCommand = answering({
   viewsAfter: true,
   recorded: true,
   args: { '<dest>': 'a folder, or s3://bucket/prefix' },
-  options: { '--thorough': 'read what stands there already, too, and bring anew what is damaged' },
-  details: `Writes journal, runs, stamps and the files of the newest version to DEST/lake, each file checked against the digest
-that the journal holds for it, and takes away there what that version and the stamped results do not need. One copy answers
-for every instant: observed_as_of is a filter on rows. What publish --lake wrote goes on as a backup, and pull mirrors it.
-The configuration and the user's own catalogue are not part of a lake.`,
+  options: { '--thorough': 'also read files that are already there, and replace damaged ones' },
+  details: `backup writes journal, runs, stamps and the files of the newest version to DEST/lake. It checks each file against the digest in the
+journal. At DEST it removes files that neither this version nor a stamped result needs. You need only one backup for every past
+time, because observed_as_of selects rows.
+
+A folder of \`publish --lake\` can become a backup, and \`pull\` can mirror a backup. The configuration and your own catalogue are not part
+of a lake: copy them separately.`,
   answer: async (call) => {
     const { settings, args, options } = call
     await openedLake(call)

@@ -42,12 +42,16 @@ export const dailyCommand = talking({
   asks: true,
   viewsAfter: true,
   options: {
-    '--dry-run': 'say what each step would do; asks nobody, writes nothing',
+    '--dry-run': 'print what each step would do; request and write nothing',
     // Not an answer: each line is said when its step is done.
     '--json': 'one JSON document on stdout',
   },
-  details: `The steps are fetch, registry sync, views, features, merge when due, a sample of verify, and the status page. Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
-pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
+  details: `The steps are fetch, registry sync, views, features, merge (if due), a sample of verify, and the status page. Each step prints one
+line and runs even if an earlier one failed. vacuum is a step only with \`daily: { vacuum: true }\` in pitlake.yaml; it keeps 30 days.
+
+If steps end with different exit codes, daily ends with the first of 4, 3, 1, 2, 6, 5, 7.
+
+Example: 15 6 * * *  cd /srv/research && pitlake daily`,
   run: async (typed, tell) => {
     const { dryRun: dry, json } = typed.options
     const call = await readContext(typed)

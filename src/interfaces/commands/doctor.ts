@@ -22,17 +22,18 @@ export interface DoctorDocument extends Diagnosis {
 
 export const doctorCommand = answering({
   options: {
-    '--rebuild-ledger': 'make the ledger anew from the journal',
-    '--repair': 'mend whatever can be mended without losing anything',
-    '--adopt': 'make the journal anew from the data files of a lake that lost it; what does not fit is moved',
-    '--forget-lost':
-      'go on without damaged files: the loss is written down; fetch, or import for user data, brings it again',
-    '--quick': 'look at names and sizes only, read no checksums',
-    '--provider':
-      'ask the provider instead: which assumptions hold for it, with the YAML to paste (at most 10 requests)',
+    '--rebuild-ledger': 'rebuild the ledger from the journal',
+    '--repair': 'repair everything that can be repaired without loss',
+    '--adopt': 'rebuild a lost journal from the data files; files that do not fit are moved',
+    '--forget-lost': 'continue without damaged files and record the loss; fetch or import can restore the data',
+    '--quick': 'compare only names and sizes, not checksums',
+    '--provider': 'check the provider instead, with at most 10 requests; print YAML for what differs',
   },
-  details:
-    'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/how-to/another-provider.md holds,\nis contradicted (exit code 4) or cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
+  details: `Without an option, doctor only reads. Exit 4: something is lost or unreadable. Notices alone (orphans, old locks, little disk space)
+end with 0. Only --forget-lost gives up data.
+
+--provider needs no lake and stores nothing. It checks every row of docs/how-to/another-provider.md: the default holds, is
+contradicted (exit 4), or could not be checked. Exit 3: a key is refused. Exit 5: a limit is spent. Exit 6: the provider does not answer.`,
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = options

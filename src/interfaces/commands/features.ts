@@ -9,14 +9,16 @@ import { requireLake, lakeWorld } from '../cli/world.ts'
 export const featuresCommand = answering({
   viewsAfter: true,
   recorded: true,
-  args: { '[name...]': 'features of the catalogue; all unless named' },
+  args: { '[name...]': 'names of features (default: all)' },
   options: {
-    '--check': 'compute all again, each with what the lake held when it was computed, and compare bit for bit',
+    '--check': 'compute all values again, as of the time they were computed, and compare bit for bit',
     ...timeoutOption,
   },
-  details: `A feature is a query that a catalogue declares under \`features:\`; it becomes the series feature/NAME. It is accepted
-only if it looks nowhere ahead: proved from its plan, or tested, in which case every value is computed as of its own instant.
-Exit 4: it looks ahead, and the row that gives it away is told. Exit 6: that cannot be decided. The same again adds nothing.`,
+  details: `A feature is a query that a catalogue declares under \`features:\`. Its values become the series feature/NAME. pitlake accepts a
+feature only if it does not look ahead. Its plan proves that, or tests find no leak; tested values are each computed as of their own time.
+
+Exit 4: the feature looks ahead; the output shows the row that differs. Exit 6: that could not be decided. Running features again
+adds nothing.`,
   answer: async (call) => {
     const { args: names, settings, catalogue } = call
     requireLake(settings.data)

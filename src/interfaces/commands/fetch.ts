@@ -32,8 +32,15 @@ export const fetchCommand = answering({
     '--max-credits N': 'stop before the requests cost more credits',
     '--provider-moved': 'the provider has a new address: accept it for this lake',
   },
-  details:
-    'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).\nDeclared features that are due are computed afterwards.',
+  details: `The first Ctrl-C finishes the requests in flight and commits them. The second one stops at once. In both cases the same command
+continues later.
+
+Stored points never change. If the provider sends a different value, fetch records a violation and exits with 4. At its end fetch
+computes the due values of declared features.
+
+Example: pitlake fetch --assets BTC,ETH --paths 'supply/*' --since 2024-01-01
+
+Example: pitlake fetch --max-credits 300`,
   answer: async (call): Promise<CommandAnswer<FetchDocument>> => {
     const { settings, catalogue, options } = call
     const { gaps: gapsOnly, maxRequests = null, maxCredits: budget = null, providerMoved } = options

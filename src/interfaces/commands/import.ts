@@ -12,40 +12,47 @@ export const importCommand = answering({
   recorded: true,
   args: { '[file...]': 'Parquet, CSV, JSON lines or Arrow: paths, globs, folders; or a SELECT' },
   options: {
-    '--as NAME': 'what it becomes: the series own/NAME',
-    '--guess': 'import nothing: propose a mapping of the file, with what cannot be known from it as questions',
-    '--asset COL': ['the column that names the asset, or =BTC for all (default: asset)', kinds.text],
-    '--t COL': 'the column of the instant that each row is about (default: t)',
-    '--value COL': 'the column of the value (default: value)',
-    '--components LIST': 'instead, the columns that make up the value, by comma: open,high,low,close',
+    '--as NAME': 'name of the series: own/NAME',
+    '--guess': 'import nothing; print a proposed mapping, with a question for everything that the file does not show',
+    '--asset COL': ['column with the asset, or =BTC for all rows (default: asset)', kinds.text],
+    '--t COL': 'column with the time that each row describes (default: t)',
+    '--value COL': 'column with the value (default: value)',
+    '--components LIST': 'columns of a value with several parts, by comma: open,high,low,close',
     '--interval NAME': [`${intervals.join(', ')} (default: the distance of the rows)`, kinds.choice(intervals)],
     '--timestamp WORD': [
       'what t marks: interval_start (default) or interval_end',
       kinds.choice(['interval_start', 'interval_end']),
     ],
-    '--available-at COL': 'the column of the instant from which the value was known',
+    '--available-at COL': 'column with the time from which the value was known',
     '--available RULE':
       'when it was known: end, end+15m, start; open=start,close=end of parts; export: by the day in the name of the file',
-    '--zone NAME': 'the zone of times without one, and of days (default: UTC)',
+    '--zone NAME': 'zone of dates, and of times without a zone (default: UTC)',
     '--ambiguous WORD': [
-      'which is meant of a time that the clocks of the zone show twice: earlier or later (default: refused)',
+      'meaning of a local time that occurs twice: earlier or later (default: refused)',
       kinds.choice(['earlier', 'later']),
     ],
-    '--unit WORD': ['of instants that are numbers: s, ms, us or ns', kinds.choice(['s', 'ms', 'us', 'ns'])],
-    '--null TEXT': 'the text that stands for a missing value, such as . (an empty cell does in any case)',
+    '--unit WORD': ['unit of times that are numbers: s, ms, us or ns', kinds.choice(['s', 'ms', 'us', 'ns'])],
+    '--null TEXT': 'text that means a missing value, such as . (an empty cell always does)',
     '--expected WORD': [
-      'weekdays: no points are expected on Saturdays and Sundays (UTC), which are no gaps then',
+      'weekdays: Saturdays and Sundays (UTC) need no points and are no gaps',
       kinds.choice(['weekdays']),
     ],
-    '--vintage COL': 'the column of the instant at which this vintage of the value was published',
-    '--revisable': 'values may be revised: each change is a further vintage, and no violation',
-    '--currency COL': 'the column of the currency, or =usd for all',
-    '--exchange COL': 'the column of the exchange, or =NAME for all',
-    '--network COL': 'the column of the network, or =NAME for all',
-    '--max-bytes SIZE': ['refuse to begin with more', kinds.size, '64GB'],
+    '--vintage COL': 'column with the time at which this vintage of the value was published',
+    '--revisable': 'store each changed value as a vintage instead of a violation',
+    '--currency COL': 'column with the currency, or =usd for all rows',
+    '--exchange COL': 'column with the exchange, or =NAME for all rows',
+    '--network COL': 'column with the network, or =NAME for all rows',
+    '--max-bytes SIZE': ['largest size of all files together', kinds.size, '64GB'],
   },
-  details:
-    'Without a file, imports all `sources:` of the catalogues that pitlake.yaml names; --as picks one. How a series was mapped\nis kept in the lake: the next import needs no more than the file and --as. All of the files is taken, or nothing where a\nrow cannot be used. The same again changes nothing, a changed value is a violation (exit 4), what a file lacks stays.\nDeclared features that are due are computed afterwards.',
+  details: `Without a file, import reads all \`sources:\` of the catalogues that pitlake.yaml names. --as selects one of them. The lake stores
+how a series was mapped, so the next import needs only the file and --as.
+
+An import is all-or-nothing: if one row cannot be used, nothing is stored. Importing the same file again changes nothing. A changed
+value is a violation (exit 4). Points that the file lacks stay. At its end import computes the due values of declared features.
+
+Example: pitlake import --guess prices.csv
+
+Example: pitlake import prices.csv --as prices --value close --available end+15m`,
   answer: async (call) => {
     const { args, options, settings, catalogue, cwd, stderr } = call
     const given = { root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }

@@ -14,15 +14,18 @@ import { documentText, talking, type Typed } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
 
 const initOptions = {
-  '--schema': 'print the JSON schema of pitlake.yaml for editors instead',
-  '--force': 'overwrite files that are there',
-  '--max-credits N': ['the most credits that the written selection may cost', '300'],
+  '--schema': 'print the JSON schema of pitlake.yaml instead, for editors',
+  '--force': 'overwrite existing files',
+  '--max-credits N': ['most credits that the written selection may cost', '300'],
 } as const
 
 export const initCommand = talking({
   options: initOptions,
-  details:
-    'With PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY set it asks the provider for its metadata (free), and sends at most\nten requests that cost credits, which it shows beforehand. The configuration then has the real names of paths and\nexchanges, lists what your plan does not include, and selects what fits into --max-credits.\nWithout a key it writes a template and asks nobody.',
+  details: `If you set PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY, init requests the provider's metadata, which is free. It also sends at
+most ten requests that cost credits, and shows the cost first. The configuration then has the real names of paths and exchanges, a
+list of what your plan does not include, and a selection that costs at most --max-credits.
+
+Without a key, init writes a template and contacts no provider.`,
   run: async (call) => {
     const { schema, force } = call.options
     const { cwd, stdout, stderr } = call

@@ -48,7 +48,7 @@ export const lookaheadCommand = answering({
       repeatable: true,
     },
     ...setOption,
-    '--timeout SECONDS': ['give up after so long', `${lookaheadSeconds}`],
+    '--timeout SECONDS': ['stop after this time', `${lookaheadSeconds}`],
   },
   details: `The query runs on the whole lake, and again at many timestamps T as if nothing after T were known. Its rows up to T must be
 the same in both. Some runs hide the data that arrived right after each of many decisions, and find where to cut.

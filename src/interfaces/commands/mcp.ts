@@ -15,15 +15,15 @@ import { untilStopped } from '../cli/world.ts'
 export const mcpCommand = talking({
   viewsBefore: true,
   options: { ...wallOption, ...deskOptions('60s') },
-  details: `Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is
-mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the
-lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL
-that ran; it comes as text and as an object (structuredContent), at most 20,000 bytes a page.
+  details: `The tools are metrics, describe, query, panel, universe, lookahead and status. The pages of docs/ are resources. A tool that returns
+data requires a time: as_of, or ts in the decisions. A query is one SELECT over views and macros of the lake. It reads no other files
+and writes nothing.
 
-It ends when standard input does.
+Each answer names the version and digest of the lake, and with show_sql the SQL that ran. It has text and an object
+(structuredContent), with at most 20,000 bytes on a page. mcp ends when its standard input ends.
 
-In the configuration of an agent, /path/to/pitlake is the checkout after \`make shell\`, or the folder in which you
-installed the packed file:
+In the configuration of an agent, /path/to/pitlake is the checkout after \`make shell\`, or the folder in which you installed the
+packed file:
 
   {"mcpServers": {"pitlake": {
     "command": "/path/to/pitlake/node_modules/.bin/pitlake",

@@ -15,20 +15,29 @@ const planOptions = {
   ...selectionOptions,
   ...boundingOptions,
   '--requests': 'list every request',
-  '--offline': "plan by the provider's metadata that the lake holds, and ask nobody",
+  '--offline': "use only the provider's metadata in the lake; request nothing",
 } as const
 
 export const planCommand = answering({
   options: {
     ...planOptions,
-    '--due': 'instead, what comes next of each series, and when; asks nobody',
-    '--at TIME': 'with --due: as seen at this instant instead of now',
+    '--due': 'list the next point of each series and its expected time instead; request nothing',
+    '--at TIME': 'with --due: the time to use instead of now',
   },
-  details:
-    "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
-    'Exit code 6: a selected series is never requested, because `pitlake.yaml` does not map a placeholder in its name.\n\n' +
-    'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
-    '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
+  details: `A plan is what fetch does with the same options. If the provider's metadata in the lake are older than 7 days, plan requests
+them again and stores them. These requests are free and not part of the counts.
+
+With options for paths, assets or dimensions you select series. Without them plan uses \`select\` of the configuration. Without that it
+uses the series that the lake has. -v shows where each setting comes from.
+
+--due lists the next point of each series and when it is expected. That time comes from the observed lag of the endpoint, if ten
+arrivals are known, or from its availability rule. --due contacts no provider.
+
+Exit 6: a selected series is never requested, because pitlake.yaml does not map a placeholder in its name.
+
+Example: pitlake plan --assets BTC,ETH --paths 'supply/*' --since 2024-01-01
+
+Example: pitlake plan --due`,
   answer: async (call) => {
     const { due, at, requests, offline, gaps, maxRequests } = call.options
     if (!due) {
@@ -89,7 +98,7 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const { plan, unmapped, metadata } = await preparePlan(wanted, world)
   const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
-  if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
+  if (offline) stderr('note: --offline: planned with the metadata in the lake; no request was sent\n')
   const asks = plan.asks.map(({ series, window, points, credits }) => {
     return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
   })

@@ -79,12 +79,12 @@ export function knowledgeOf({ options }: Input): Knowledge {
 /** The options of every command that runs SQL on a lake. */
 export const queryOptions = {
   '--format FORMAT': [`${formats.join(', ')} (default: by the name of --out, else table)`, kinds.choice(formats)],
-  '--out FILE': 'write the result to a file; it appears whole or not at all',
+  '--out FILE': 'write the result to a file, all or nothing',
   '--compat': 'Parquet for small readers: plain pages and types',
-  '--safe-csv': "CSV for spreadsheets: ' before a text that one would run as a formula",
+  '--safe-csv': "CSV for spreadsheets: ' before text that looks like a formula",
   ...knowledgeFlags,
   '--rows N': ['rows of a table to show; 0 shows all', kinds.count(0, 'a whole number, 0 for all'), '100'],
-  '--width N': 'places on a line of a table (default: the terminal, else 80)',
+  '--width N': 'characters on a line of a table (default: those of the terminal, else 80)',
   '--timeout TIME': ['cancel the query after 90s, 10m …', kinds.span('90s or 10m', true)],
   '--threads N': 'threads of DuckDB (default: all cores)',
 } as const

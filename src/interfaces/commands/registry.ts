@@ -21,7 +21,7 @@ import { hint } from '../../base/suggestion.ts'
 
 const jobOptions = {
   '--accept-shrink': 'apply a snapshot even if it loses a resource or many records',
-  '--max-requests N': 'stop after so many requests',
+  '--max-requests N': 'stop after N requests',
   '--provider-moved': 'the provider has a new address: accept it for this lake',
 }
 
@@ -30,8 +30,8 @@ export const registrySnapshotCommand = answering({
   recorded: true,
   asks: true,
   options: jobOptions,
-  details:
-    'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
+  details: `The snapshot is one request. If the provider's limit refuses it, pitlake reads the lists instead. Differences from the stored
+state become history. If a snapshot loses a resource or many records, pitlake holds it back (exit 4) until you pass --accept-shrink.`,
   answer: async (call) => await asked(call, 'snapshot', registrySnapshot),
 })
 
@@ -40,8 +40,8 @@ export const registrySyncCommand = answering({
   recorded: true,
   asks: true,
   options: jobOptions,
-  details:
-    'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
+  details: `If the lake has no snapshot yet, or if the feed has begun a new epoch, sync first takes a snapshot. All pages of one sync and the
+cursor make one version. An hourly sync is enough.`,
   answer: async (call) => {
     spareHeap()
     return await asked(call, 'sync', registrySync)
@@ -49,8 +49,8 @@ export const registrySyncCommand = answering({
 })
 
 export const registryStatusCommand = answering({
-  options: { '--offline': 'do not ask the provider how far its feed has gone' },
-  details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
+  options: { '--offline': 'send no request to the provider' },
+  details: `If you have configured the registry, one request shows whether its feed has news since the last sync.`,
   answer: async (call) => {
     const { settings, options, catalogue, now } = call
     using ledger = await Ledger.openToRead(settings.data)
@@ -145,7 +145,7 @@ const resourceArg = { '<RESOURCE>': [resourceAbout, kinds.list('resources')] } a
 const diffOptions = {
   '--filter KEY=VALUE': {
     kind: kinds.pair('KEY=VALUE'),
-    about: 'only records that fit; several filters must all fit; not with an ID',
+    about: 'only records that match every filter; not with an ID',
     repeatable: true,
   },
 } as const
@@ -156,11 +156,10 @@ export const registryDiffCommand = answering({
   asks: true,
   args: { ...resourceArg, '[ID]': 'id of one record (default: all records)' },
   options: diffOptions,
-  details: `Requests what the provider gives today and compares it with the stored record. Stores nothing.
+  details: `Requests the present records from the provider and compares them with the stored ones. Stores nothing.
 
-With an ID a * marks each member that differs. Other keys and another order of keys are no difference.
-Without an ID: * differs, + only upstream, - only in the lake. The list of deployments contains verified ones only, on both
-sides.`,
+With an ID, * marks each member that differs. The order of keys does not count. Without an ID, * marks records that differ, +
+records that only the provider has, and - records that only the lake has. The list of deployments has only verified ones.`,
   answer: async (call) => {
     const resource = resourceOf(call)
     const [, id] = call.args

@@ -30,20 +30,20 @@ const options = {
 export const serveCommand = talking({
   viewsBefore: true,
   options,
-  details: `/         a page for people, which asks the paths below: docs/how-to/serve-and-agents.md
-/query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of
-/panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON
-/metrics  the catalogue's metrics; numbers for Prometheus are at \`pitlake status --listen\`
-/lookahead  whether a query looks ahead: GET ?sql=… or POST of JSON; not behind --as-of
-/explain  why a stamped result is another one now: POST of JSON; not behind --as-of
-/healthz  the judgement of \`status --check\`; not behind --as-of
+  details: `  /           the page for people; it uses the addresses below
+  /query      one SELECT: GET ?sql=… or POST, with as_of, observed_as_of
+  /panel      decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON
+  /metrics    metrics of the catalogue (numbers for Prometheus: \`pitlake status --listen\`)
+  /lookahead  whether a query looks ahead: GET ?sql=… or POST of JSON; not with --as-of
+  /explain    why a stamped result has changed: POST of JSON; not with --as-of
+  /healthz    the verdict of \`status --check\`; not with --as-of
 
-JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON.
-See docs/how-to/serve-and-agents.md. Each answer bears version and
-digest of the lake in its head. A question names no files and sets nothing.
+Answers are JSON lines. The header Accept, or ?format=, selects an Arrow stream, Parquet, CSV or JSON. Headers of each answer
+name the version and digest of the lake. A query cannot read files or change settings. docs/how-to/serve-and-agents.md describes
+everything.
 
-With --export DIR the charts, the universe and the coverage of the page become a folder that any static server shows
-(python3 -m http.server -d DIR). Parts that need an engine, such as SQL, name \`pitlake serve\` there.
+--export DIR writes the charts, the universe and the coverage of the page into a folder for any static server, such as
+python3 -m http.server -d DIR. Parts that need a query, such as SQL, then refer to \`pitlake serve\`.
 
 Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'`,
   run: async (typed) => {

@@ -14,14 +14,15 @@ export const sqlCommand = talking({
   viewsBefore: true,
   args: { '[query]': 'the query; without it and -f a session, or the script on standard input' },
   options: {
-    '-f, --file FILE': 'a script; the result of its last statement is written',
+    '-f, --file FILE': 'run a script and print the result of its last statement',
     ...queryOptions,
-    '--history FILE': 'where a session keeps what was typed (default: ~/.pitlake_history)',
+    '--history FILE': 'file for the history of a session (default: ~/.pitlake_history)',
   },
-  details: `The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.
-Only tables are cut (--rows); every other format holds the whole result, without loss.
+  details: `SQL only reads the lake. You can make temporary tables, but you cannot write to the lake or read files outside of it. Only tables on
+the screen are cut (--rows); every other format has the whole result.
 
 Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = 'BTC' ORDER BY t DESC LIMIT 5"
+
 Example: pitlake sql -f query.sql --out result.parquet`,
   run: async (call) => {
     const sql = await scriptOf(call, call.args[0], call.options.file)
@@ -69,7 +70,7 @@ export const panelCommand = talking({
     '--explain': 'print the SQL instead of running it',
     ...queryOptions,
   },
-  details: `A zone-less ts is UTC. Each decision comes back once, in the order of the file.
+  details: `A ts without a zone is UTC. The result has one row for each decision, in the order of the file.
 
 Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet`,
   run: async (call) => {

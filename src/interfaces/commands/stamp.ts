@@ -22,11 +22,13 @@ export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 
 export const stampCommand = answering({
   viewsAfter: true,
-  args: { '<file>': 'the query; earlier statements of the file may set variables' },
+  args: { '<file>': 'the query; statements before it may set variables' },
   options: { '--out FILE': 'the Parquet file to write', ...knowledgeFlags, ...timeoutOption },
-  details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
-The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
-that sums repeat bit for bit.`,
+  details: `The footer of the file names the version of the lake, the catalogue, the query, its variables and the digest of the result. vacuum
+keeps the files of that version, and \`pitlake replay\` runs the query on exactly these files. Both commands use one thread, so sums
+are the same bit for bit.
+
+Example: pitlake stamp q.sql --out result.parquet`,
   answer: async (call) => {
     const [file = ''] = call.args
     const { out } = call.options
@@ -67,7 +69,9 @@ export async function stampQuery(
 export const replayCommand = answering({
   args: { '<file>': 'a Parquet file that pitlake stamp wrote' },
   options: { ...timeoutOption },
-  details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
+  details: `Exit 0: every row is the same, bit for bit. Exit 4: a row differs and the output shows the first one, or the file was changed.
+
+Example: pitlake replay result.parquet`,
   answer: async (call) => {
     const { settings, stderr } = call
     const [file = ''] = call.args
@@ -104,14 +108,15 @@ export function allVariables(call: Input<typeof knowledgeFlags>): SessionVariabl
 export const explainChangeCommand = answering({
   args: {
     '<from>': { kind: kinds.file, about: 'a Parquet file that pitlake stamp wrote' },
-    '[to]': ['another one of the same query; without it the query on the lake as it stands', kinds.file],
+    '[to]': ['a second result of the same query (default: the query on the lake now)', kinds.file],
   },
-  options: { '--tries N': ['so many runs may narrow the points down', '300'], ...timeoutOption },
-  details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it
-gives the earlier rows and after which it does not. Then as few of the points and records of that commit as make the first
-row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
-they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
-that the lake holds says why. Exit 6: results of two different queries.`,
+  options: { '--tries N': ['most runs to narrow down the points', '300'], ...timeoutOption },
+  details: `The query runs at versions between the two results until one commit is found that changed the rows. Then the output names as few
+points and records of that commit as change the first row, each with both values and its time of arrival. If views or catalogue
+differ and change rows of the same data, the output names them, too.
+
+Exit 0: the results are the same, or the change is explained. Exit 4: they differ and the lake does not explain it. Exit 6: the
+results are of two different queries.`,
   answer: async (call) => {
     const { args, options, settings } = call
     const [from = '', to = null] = args.map((file) => stampedPath(call, file))

@@ -26,17 +26,22 @@ export const statusCommand = answering({
   options: {
     '--html FILE': 'also write a self-contained page with pictures',
     '--metrics FILE': 'also write the numbers as text for Prometheus',
-    '--check': 'a line for each kind of reason, and an exit code that judges: 0, 4 or 6',
+    '--check': 'print a line for each reason, and exit with 0, 4 or 6',
     '--listen ADDRESS': 'show page, /metrics and /healthz over HTTP until stopped',
-    '--max-late TIME': { kind: kinds.span('30m or 2h'), about: 'how long a point may have been due' },
-    '--max-feed-age TIME': { kind: age, about: 'how long ago the registry may have been polled (3d)' },
-    '--max-violations N': { kind: any, about: 'how many stored values may differ upstream (0)' },
-    '--max-findings N': { kind: any, about: 'how many records of the registry may contradict (0)' },
-    '--max-failed N': { kind: any, about: 'how many windows may have failed (0)' },
-    '--max-gaps N': { kind: any, about: 'in how many windows points may be missing for good' },
+    '--max-late TIME': { kind: kinds.span('30m or 2h'), about: 'longest time that a point may be overdue' },
+    '--max-feed-age TIME': { kind: age, about: 'longest time since the last poll of the registry (3d)' },
+    '--max-violations N': { kind: any, about: 'most open violations (0)' },
+    '--max-findings N': { kind: any, about: 'most contradictions of the registry (0)' },
+    '--max-failed N': { kind: any, about: 'most failed windows (0)' },
+    '--max-gaps N': { kind: any, about: 'most windows with gaps' },
   },
-  details:
-    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/how-to/monitor.md.',
+  details: `status only reads, also while a fetch runs. A series is \`fresh\` if every point that its availability rule makes due is stored. The
+exit code of a plain status is always 0. For scripts use \`trust\` (yes, look, no) of --json, or --check.
+
+With --check, exit 0 means trusted and fresh, 4 integrity, 6 stale or something to look at. You set the limits in \`check\` of
+pitlake.yaml or by options, which win. docs/how-to/monitor.md describes them.
+
+Example: pitlake status --check --max-late 2h`,
   answer: async (given) => {
     const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = given.options
     const settings = { ...given.settings, check: checkOf(maxLate, limits, given.settings.check) }

@@ -50,12 +50,12 @@ export const stressCommand = answering({
   viewsBefore: true,
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
   options: stressOptions,
-  details: `pitlake first judges the query as pitlake lookahead does. A query that looks ahead is a leak (exit 4).
+  details: `stress first tests the query like \`pitlake lookahead\`. A query that looks ahead is a leak (exit 4). Then it runs the query with each
+delay, and at earlier versions.
 
-Exit 0: the statistic holds under every delay. Exit 4: under one of the lags or latencies it moves, up or down, by more than
---within; the metric that moves it most is named, with the longest lag under which the statistic holds. Exit 6: undecided, because
-the statistic is no number, or the query is not deterministic. Earlier versions are shown and do not change the verdict. Only --out
-writes: its file, and what pins the version in the stamps of the lake.
+Exit 0: the statistic holds under every delay. Exit 4: under a delay it changes by more than --within; the output names the metric
+with the largest effect, and the longest lag at which the statistic holds. Exit 6: undecided, because the statistic is not a number,
+or the query is not deterministic. Earlier versions are shown and do not change the verdict.
 
 Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
   answer: async (call) => {

@@ -17,7 +17,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
   'To begin': [
     {
       name: 'demo',
-      summary: 'Show a look-ahead and how it is found, in about ten seconds',
+      summary: 'Show a look-ahead and how it is found, in about 10 s',
       isCommon: true,
       exits: [6],
       load: async () => (await import('./demo.ts')).demoCommand,

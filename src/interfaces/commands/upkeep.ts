@@ -13,8 +13,8 @@ import { formatDuration, formatMicros } from '../../base/time.ts'
 import { versionChanges } from '../../lake/ledger/run-queries.ts'
 
 export const viewsCommand = answering({
-  details:
-    'Every command that writes does this at its end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/reference/views.md describes every object.',
+  details: `Every command that writes does this at its end. Both files have only views and macros, and are replaced as a whole. Open sessions keep
+what they opened. docs/reference/views.md describes every object.`,
   answer: async (call) => {
     const { catalogue } = call
     const { data } = call.settings
@@ -32,10 +32,10 @@ export const compactCommand = answering({
   viewsAfter: true,
   recorded: true,
   options: {
-    '--report': 'then print bytes per point and column of every metric',
+    '--report': 'also print bytes per point and column of every metric',
   },
-  details:
-    'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile.\ndocs/how-to/compact-and-vacuum.md tells more.',
+  details: `compact compares rows and content digest of the old and new files before it exchanges them. The old files stay on disk until vacuum.
+Fetches and queries can run at the same time. docs/how-to/compact-and-vacuum.md describes the details.`,
   answer: async (call) => {
     const { settings, options } = call
     await openedLake(call)
@@ -50,9 +50,8 @@ export const compactCommand = answering({
 export const redateCommand = answering({
   viewsAfter: true,
   recorded: true,
-  details: `Makes a version in which stored points have the \`available_at\`, the basis and the rule that the catalogue and pitlake.yaml
-give them today. Values stay. With observed_as_of you still get the earlier dates.
-docs/how-to/compact-and-vacuum.md tells more.`,
+  details: `Makes a version in which stored points have the \`available_at\`, basis and rule of today's catalogue and pitlake.yaml. Values do
+not change. With observed_as_of you still get the earlier dates. docs/how-to/compact-and-vacuum.md describes the details.`,
   answer: async (call) => {
     await openedLake(call)
     const redated = await redate(call.settings.data, call.catalogue, lakeWorld(call, 'redate'))
@@ -92,10 +91,10 @@ export const vacuumCommand = answering({
   options: {
     '--keep DURATION': ['keep files that were in use within this time, such as 7d or 12h', '7d'],
     '--keep-requests DURATION': ['keep requests, runs and their logs that are younger than this', '400d'],
-    '--yes': 'really remove them',
+    '--yes': 'remove the files, not only list them',
   },
-  details:
-    'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
+  details: `vacuum keeps the files of the newest version, of versions that were in use within --keep, and of stamped results. No stored point is
+lost, because newer files contain the same rows. Without --yes vacuum only prints what it would remove.`,
   answer: async (call) => {
     const { settings, catalogue, options } = call
     await openedLake(call)
@@ -126,8 +125,8 @@ function vacuumedInWords(summary: VacuumSummary, keepSeconds: number): string {
 }
 
 export const versionsCommand = answering({
-  details:
-    'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
+  details: `Replaced files were superseded by files with the same rows. Removed files were deleted by vacuum. observed_as_of selects a version
+by its time.`,
   answer: async ({ settings }) => {
     using ledger = await Ledger.openToRead(settings.data)
     const versions = versionChanges(ledger).map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))

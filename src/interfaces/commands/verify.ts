@@ -33,14 +33,14 @@ export const usualBudget = 300
 const usualRequests = 60
 
 const verifyOptions = {
-  '--all': 'everything that the lake holds, whatever it costs',
-  '--budget N': `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
+  '--all': 'everything that the lake has, without a limit',
+  '--budget N': `one number for two limits: credits for points (default: ${usualBudget}) and requests to the registry (${usualRequests})`,
   '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
   '--assets LIST': 'only these assets, by comma, `*` as a glob',
-  '--since TIME': 'first t to compare, a date or an instant, UTC',
+  '--since TIME': 'first t to compare: a date or a timestamp, UTC',
   '--until TIME': 'end of the range of t, exclusive',
   '--resources LIST': "only the registry: these resources, by comma, or '*'",
-  '--max-requests N': 'stop after so many requests',
+  '--max-requests N': 'stop after N requests',
   '--report FILE': 'write a report for the provider, as Markdown',
   ...headFlags,
 } as const
@@ -50,13 +50,15 @@ export const verifyCommand = answering({
   recorded: true,
   asks: true,
   options: verifyOptions,
-  details: `Windows that were never requested again come first, then those requested longest ago. Windows that the provider
-refuses share a tenth of the budget; a series whose refusal was acknowledged is left out. What differs is put on record and
-never applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
-feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
-Own data are compared with the files from which they were imported, ${usualFiles} of them (--all: all) and others with each day;
-assets and times leave them out.
-Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
+  details: `verify first reads every file of the lake. Then it requests a part of the history again and compares it. Windows that were never
+verified come first, then those whose last check is longest ago. Refused windows share a tenth of the budget. Different values are
+recorded and never applied; points that the provider added are stored.
+
+In the registry, verify compares records and lists. A difference that the change feed lacks becomes a row of registry_findings.
+--paths, --assets, --since and --until leave the registry out; --resources leaves the points out. User data is compared with the
+files that it came from: ${usualFiles} files in each run, with --all every file. --assets and --since leave user data out.
+
+Exit 4: something differs or is damaged. Exit 5: stopped early; the same command continues. Exit 6: windows failed.`,
   answer: async (call) => {
     const { settings, catalogue, options, cwd, stderr } = call
     const { data } = settings

@@ -12,18 +12,21 @@ import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from '../cli/world.ts'
 
 const filterOptions = {
-  '--resources LIST': "only what the registry contradicts: these resources, by comma, or '*'",
+  '--resources LIST': "only contradictions of these registry resources, by comma, or '*'",
   '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
   '--assets LIST': 'only these assets, by comma, `*` as a glob',
   '--kinds LIST': 'only these kinds, by comma: changed, vanished, incident, refused …',
-  '--days LIST': 'only what was found on these days (UTC), by comma: 2026-03-02',
+  '--days LIST': 'only those found on these days (UTC), by comma: 2026-03-02',
 } as const
 const filterNames = ['paths', 'assets', 'resources', 'kinds', 'days'] as const
 
 export const violationsListCommand = answering({
-  options: { '--all': 'also those acknowledged, reverted upstream, or settled by a snapshot', ...filterOptions },
-  details:
-    'The stored value holds whatever is offered. Until a person acknowledges it, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows is reverted. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
+  options: { '--all': 'also list acknowledged, reverted and resolved ones', ...filterOptions },
+  details: `The stored value stays. Until you acknowledge a violation, each run that sees it ends with exit code 4 (a refusal: 6). If a later
+answer no longer shows the difference, it is reverted. A third value is a new violation with a new id. Very many violations at once
+are one incident.
+
+Differences of registry records come from \`pitlake verify\`. They leave the list once the lake has adopted the provider's record.`,
   answer: async (call) => {
     using ledger = await Ledger.openToRead(call.settings.data)
     const all = await differing(call, ledger)
@@ -42,12 +45,16 @@ export const violationsAcknowledgeCommand = answering({
   viewsAfter: true,
   args: { '[id...]': 'ids of `pitlake violations list`' },
   options: {
-    '--why TEXT': 'the reason, for whoever asks later',
+    '--why TEXT': 'the reason, stored with it',
     ...filterOptions,
-    '--yes': 'really acknowledge what --paths, --assets, --resources, --kinds and --days choose',
+    '--yes': 'acknowledge what the other options select, not only count it',
   },
-  details:
-    'With --paths, --assets, --resources, --kinds or --days instead of ids every open one that they choose: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\nacknowledged is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
+  details: `Name ids, or select open violations with --paths, --assets, --resources, --kinds and --days. Without --yes a selection is only
+counted, by kind and day. If it has several kinds or days, name them with --kinds and --days.
+
+Acknowledged violations are counted, and change no exit code. An acknowledged series that the provider refuses becomes unsupported.
+
+Example: pitlake violations acknowledge 3f2a9c0d11e4 --why "restated by the exchange"`,
   answer: async (call) => {
     const { args, options, settings } = call
     requireLake(settings.data)

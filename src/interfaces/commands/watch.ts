@@ -27,16 +27,18 @@ export const watchCommand = talking({
   asks: true,
   options: {
     ...selectionOptions,
-    '--credits-per-day N': 'spend at most so many credits a UTC day, other jobs included',
-    '--reserve N': 'of these, leave so many to other jobs',
-    '--publish DEST': 'bring published tables up to date when idle, hourly at most',
+    '--credits-per-day N': 'most credits of a UTC day, of all jobs together',
+    '--reserve N': 'credits of these that watch leaves to other jobs',
+    '--publish DEST': 'update published tables when idle, at most once an hour',
     '--listen ADDRESS': 'show page, /metrics and /healthz over HTTP',
-    '--json': 'a JSON document a line for whatever happens',
+    '--json': 'print a JSON document on a line for each event',
   },
-  details: `One process a lake (a second one: exit 7); no lock is held between polls, so that other jobs may work beside it. \`plan
---due\` lists what it waits for. SIGTERM or Ctrl-C ends it in good order: exit 0, or 4 where stored values differ upstream.
-Where the credits do not reach for every poll, the coarser intervals come first, and the polls of the finer ones are
-spread over the day. docs/how-to/fetch-and-schedule.md has the rest.`,
+  details: `Run one watch for each lake; a second one ends with exit code 7. Between requests watch holds no lock, so other jobs can run.
+\`plan --due\` lists the points that watch waits for. SIGTERM or Ctrl-C ends it with exit code 0, or 4 if stored values differ at the
+provider.
+
+If the credits of a day are not enough for every request, coarser intervals come first, and requests for finer ones are spread over
+the day. docs/how-to/fetch-and-schedule.md describes the details.`,
   run: async (typed) => {
     spareHeap()
     const call = await readContext(typed)

@@ -1,12 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -108,6 +102,8 @@ export async function listen(
 ) {
   const requestTimeout = manner.posts.length === 0 ? patience.head : patience.body
   const limits = { headersTimeout: patience.head, requestTimeout, keepAliveTimeout: patience.head }
+  // Read here, because as a module it loads the client of HTTP, too: 60 ms that other commands do not need.
+  const { createServer } = await import('node:http')
   const server = createServer(
     { ...limits, connectionsCheckingInterval: patience.head / 5, maxHeaderSize: longestHead },
     (request, response) => {

@@ -177,5 +177,5 @@ export function againInWords({ series, month: name, points: lost, at }: Observed
   const what = `${series} ${name}: ${lost === null ? 'points' : `${lost} points`} lost with a file`
   if (at === null) return `${what}, not come again`
   const seen = formatMillis(at)
-  return `${what}, observed again and known from ${seen} on; backfill = 'rule' lets their rule stand in`
+  return `${what}, observed again and known from ${seen} on; backfill = 'rule' lets their rule date them`
 }

@@ -3,7 +3,7 @@ import { beforeFirst, isPlain } from '../../lake/ledger/coverage.ts'
 import type { CoverageRow, CoverageState } from '../../lake/ledger/entry.ts'
 import { alarmPatience, alarmReason, type StandingRefusal, withdrawnReason } from '../../lake/ledger/refusals.ts'
 import type { BodyResult } from '../points/conversion.ts'
-import { count, end, floor, type Instant, step, type Weekday } from '../../base/time.ts'
+import { count, end, type Instant, step, type Weekday } from '../../base/time.ts'
 import { intersect, minus, union, type Window } from '../../base/windows.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
 import type { RefusedAsk } from './run-summary.ts'
@@ -41,8 +41,8 @@ export function coverageFromBody(ask: Ask, body: BodyResult, firstHeld: Instant 
   if (known.length === 0) return settleWhole(ask, 'empty', null, asked)
   const beginning = Math.min(...known)
   const due = dueOf(ask, asked)
-  const ended = floor(asked.at, ask.interval, asked.weekStart)
-  const reached = body.last === null ? due.until : Math.max(due.until, Math.min(ended, end(body.last, ask.interval)))
+  // A stored point covers its interval, also where it ended by the provider's clock alone; what is missing there is pending.
+  const reached = body.last === null ? due.until : Math.max(due.until, end(body.last, ask.interval))
   // A point that the overlap brought fills a gap that lies before what was to be final.
   const range = { since: Math.min(due.since, body.addedFirst ?? Infinity), until: reached }
   if (range.since >= range.until) return []
