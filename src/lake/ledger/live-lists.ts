@@ -33,7 +33,7 @@ export function applyLiveLists(index: Index, touched: Iterable<ListName>): void 
   for (const { table, metric } of new Map([...touched].map((one) => [listName(one), one])).values()) {
     const text = lines.get(table, metric)?.['lines'] ?? null
     if (text === null) end.run(table, metric ?? '-')
-    else put.run(table, metric ?? '-', hash('sha256', `${text}\n`))
+    else put.run(table, metric ?? '-', hash('sha256', `${String(text)}\n`))
   }
 }
 
