@@ -407,7 +407,7 @@ export interface LakeOptions extends QueryOptions {
  * The lake keeps one version and one state of knowledge, so answers do not change while jobs write.
  *
  * @param folder Folder of the lake.
- * @param given State of knowledge and limits; see `LakeOptions`.
+ * @param lakeOptions State of knowledge and limits; see `LakeOptions`.
  * @returns The open lake.
  * @example
  * ```ts
@@ -419,9 +419,9 @@ export interface LakeOptions extends QueryOptions {
  * await lake.close()
  * ```
  */
-export async function openLake(folder: string, given: LakeOptions = {}): Promise<Lake> {
+export async function openLake(folder: string, lakeOptions: LakeOptions = {}): Promise<Lake> {
   const path = resolve(folder)
-  const { set, threads, memory, ...knowledge } = given
+  const { set, threads, memory, ...knowledge } = lakeOptions
   const bytes = memory === undefined ? ownMemory() : kinds.size.read('memory', memory)
   requireMemory(leastMemory, bytes, 'memory')
   const memoryLimit = engineMemory(1 / 2, bytes)
@@ -495,7 +495,7 @@ type Call = <T>(work: (run: RunDeps) => Promise<T>, options?: CallOptions) => Pr
 
 /** What is answered on the session. */
 function questions(seat: Seat, call: Call) {
-  const asked = (what: () => AskedQuestion, own?: CallOptions, at?: Moment) =>
+  const askAt = (what: () => AskedQuestion, own?: CallOptions, at?: Moment) =>
     call(async (run) => {
       const question = what()
       return at === undefined
@@ -504,18 +504,18 @@ function questions(seat: Seat, call: Call) {
     }, own)
   const sql = (text: string): AskedQuestion => ({ sql: text, generated: true })
   return {
-    sql: async (query, parameters, own) => asked(() => ({ sql: query, parameters }), own),
+    sql: async (query, parameters, own) => askAt(() => ({ sql: query, parameters }), own),
     points: async (points, own) =>
-      asked(() => ({ points: readOptions(pointsOptions, { ...points }, 'typescript') }), own),
-    panel: async (panel, own) => asked(() => ({ panel: specOf(panel) }), own),
-    pitJoin: async (join, own) => asked(() => ({ join: joinSpec(join), n: undefined }), own),
-    window: async ({ n, ...join }, own) => asked(() => ({ join: joinSpec(join), n }), own),
-    resample: async (given, own) => asked(() => sql(resampleSql(given)), own),
-    calendar: async (grid, own) => asked(() => sql(calendarSql(grid)), own),
-    universe: async (at, own) => asked(() => sql('SELECT * FROM universe ORDER BY product_id'), own, at),
-    history: async (resource, own) => asked(() => sql(historySql(resource)), own),
-    metrics: async (own) => asked(() => sql(metricsSql), own),
-    status: async (own) => asked(() => sql(statusSql), own),
+      askAt(() => ({ points: readOptions(pointsOptions, { ...points }, 'typescript') }), own),
+    panel: async (panel, own) => askAt(() => ({ panel: specOf(panel) }), own),
+    pitJoin: async (join, own) => askAt(() => ({ join: joinSpec(join), n: undefined }), own),
+    window: async ({ n, ...join }, own) => askAt(() => ({ join: joinSpec(join), n }), own),
+    resample: async (given, own) => askAt(() => sql(resampleSql(given)), own),
+    calendar: async (grid, own) => askAt(() => sql(calendarSql(grid)), own),
+    universe: async (at, own) => askAt(() => sql('SELECT * FROM universe ORDER BY product_id'), own, at),
+    history: async (resource, own) => askAt(() => sql(historySql(resource)), own),
+    metrics: async (own) => askAt(() => sql(metricsSql), own),
+    status: async (own) => askAt(() => sql(statusSql), own),
   } satisfies Partial<Lake>
 }
 
@@ -673,8 +673,8 @@ export async function lookahead(
   return await proveAnswering(path, work.toString(), options, async (session, world) => {
     const notes: string[] = []
     const onNotes = (some: readonly Note[]): void => void notes.push(...noteTexts(some, 'typescript'))
-    const asked: string[] = []
-    const onAsked = (sql: string): void => void asked.push(sql)
+    const queries: string[] = []
+    const onAsked = (sql: string): void => void queries.push(sql)
     // What only another world lacks says nothing of the lake.
     const isSilent = world !== wholeLake
     const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes, onAsked, isSilent })
@@ -685,7 +685,7 @@ export async function lookahead(
     const pitJoin: Lake['pitJoin'] = async (given, own) => lake.pitJoin(ended(given), own)
     const window: Lake['window'] = async (given, own) => lake.window(ended(given), own)
     const inWorld = { universe, panel, pitJoin, window, refresh: lake.version }
-    return { rows: await work(Object.assign(Object.create(lake) as Lake, inWorld)), notes, asked }
+    return { rows: await work(Object.assign(Object.create(lake) as Lake, inWorld)), notes, asked: queries }
   })
 }
 
@@ -712,12 +712,12 @@ interface Seat {
 }
 
 /** Judges a question, holds its answer as a table and keeps what there is to note. */
-async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Table> {
+async function ask(seat: Seat, question: AskedQuestion, run: RunDeps): Promise<Table> {
   const { engine } = seat
-  seat.waiting = await unasked(engine, seat.waiting, 'sql' in asked ? asked.sql : '')
+  seat.waiting = await unasked(engine, seat.waiting, 'sql' in question ? question.sql : '')
   refuseStrange(seat.waiting)
   const judging = { ...run, withoutNotes: seat.isSilent === true }
-  const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(asked, engine, judging)
+  const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(question, engine, judging)
   seat.onAsked?.(ready.text)
   try {
     const filled = new Filled(

@@ -8,7 +8,7 @@ export function number(value: number): string {
 }
 
 /** `1,234,567`. */
-export function whole(count: number): string {
+export function formatCount(count: number): string {
   return number(Math.round(count))
 }
 
@@ -23,7 +23,7 @@ export function brief(count: number): string {
     const scaled = count / (unit === 'k' ? 1000 : size)
     return `${scaled >= 100 ? Math.round(scaled) : scaled >= 10 ? scaled.toFixed(1) : scaled.toFixed(2)} ${unit}`
   }
-  return whole(count)
+  return formatCount(count)
 }
 
 /** A share in per cent that says 100 only when nothing is missing and 0 only when nothing is there. */
@@ -90,7 +90,7 @@ export function monthName(index: number): string {
 
 /** `1 file`, `2 files`. */
 export function several(count: number, one: string, many = `${one}s`): string {
-  return `${whole(count)} ${count === 1 ? one : many}`
+  return `${formatCount(count)} ${count === 1 ? one : many}`
 }
 
 /** How many files, and how large they are. */
@@ -101,7 +101,7 @@ export function filesInWords({ files, bytes: size }: { readonly files: number; r
 /** `3 changed, 1,200 null filled` of counts by name; what there is none of is left out. */
 export function counted(counts: Readonly<Record<string, number>>): string {
   const some = Object.entries(counts).filter(([, count]) => count > 0)
-  return some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')
+  return some.map(([name, count]) => `${formatCount(count)} ${name.replaceAll('_', ' ')}`).join(', ')
 }
 
 /** A column ready to be laid out: texts that move no cursor, and whether they stand to the right. */

@@ -19,14 +19,14 @@ export function jsonText(value: unknown): string {
 
 /** A name that stands twice in one object of a JSON text, of which readers see the last only. */
 export function repeatedKey(text: string): string | undefined {
-  const seen: Set<string>[] = []
+  const seenKeys: Set<string>[] = []
   for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/g)) {
-    if (token === '{') seen.push(new Set())
-    else if (token === '}') seen.pop()
+    if (token === '{') seenKeys.push(new Set())
+    else if (token === '}') seenKeys.pop()
     else if (name !== undefined) {
       const key = String(JSON.parse(name))
-      if (seen.at(-1)?.has(key) === true) return key
-      seen.at(-1)?.add(key)
+      if (seenKeys.at(-1)?.has(key) === true) return key
+      seenKeys.at(-1)?.add(key)
     }
   }
   return undefined

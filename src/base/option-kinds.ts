@@ -145,7 +145,7 @@ const named = {
 } as const
 
 /** Lists of what a catalogue or a lake knows, by the options that take them. */
-const known: Readonly<Record<string, Kind>> = {
+const kindsByName: Readonly<Record<string, Kind>> = {
   '--paths LIST': list('metrics'),
   '--assets LIST': list('assets'),
   '--resources LIST': list('resources'),
@@ -157,5 +157,5 @@ export type NamedKinds = typeof named
 /** The kind that flags such as `--out FILE`, or an argument such as `<file>`, name themselves; a text where they name another. */
 export function kindOf(flags: string): Kind {
   const [, word = ''] = /(?: |^[<[])(\w+)[^ ]*$/.exec(flags) ?? []
-  return known[flags] ?? Object.entries(named).find(([name]) => name === word.toUpperCase())?.[1] ?? text
+  return kindsByName[flags] ?? Object.entries(named).find(([name]) => name === word.toUpperCase())?.[1] ?? text
 }

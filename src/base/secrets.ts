@@ -32,7 +32,7 @@ interface Range {
  */
 function escapedRanges(bytes: Buffer, alphabet: Alphabet, longest: number): Range[] {
   if (!bytes.includes(backslash) && !bytes.includes(percent)) return []
-  const found: Range[] = []
+  const ranges: Range[] = []
   const { length } = bytes
   let [from, to] = [0, 0]
   for (let at = 0; at < length; at++) {
@@ -43,13 +43,13 @@ function escapedRanges(bytes: Buffer, alphabet: Alphabet, longest: number): Rang
       at += Math.max(0, size - 1)
       continue
     }
-    if (to > 0 && at - longest > to) found.push({ from, to })
+    if (to > 0 && at - longest > to) ranges.push({ from, to })
     if (to === 0 || at - longest > to) from = Math.max(0, at - longest)
     to = Math.min(length, at + size + 2 + longest)
     at += size - 1
   }
-  if (to > 0) found.push({ from, to })
-  return found
+  if (to > 0) ranges.push({ from, to })
+  return ranges
 }
 
 /** Whether what stands there may be a part of a text of the alphabet; a percent sign may begin one once more. */
@@ -173,11 +173,11 @@ interface Match {
 /** One character may be written as `\u0025\u0036\u0064`: percent-encoded, and that escaped as JSON does. */
 const longestCharacter = 18
 
-const known = new WeakMap<readonly string[], Wanted | null>()
+const knownPatterns = new WeakMap<readonly string[], Wanted | null>()
 
 function wantedOf(keys: readonly string[]): Wanted | null {
-  let wanted = known.get(keys)
-  if (wanted === undefined) known.set(keys, (wanted = prepare(keys)))
+  let wanted = knownPatterns.get(keys)
+  if (wanted === undefined) knownPatterns.set(keys, (wanted = prepare(keys)))
   return wanted
 }
 
@@ -220,8 +220,8 @@ function base64Forms(key: string): string[] {
 }
 
 /** The forms as they stand in these bytes, from left to right, none over another. */
-function search(wanted: Wanted, bytes: Uint8Array, limit: number): Match[] {
-  const { shift, ends, shortest } = wanted
+function search(patterns: Wanted, bytes: Uint8Array, limit: number): Match[] {
+  const { shift, ends, shortest } = patterns
   const matches: Match[] = []
   let at = shortest - 1
   while (at < limit) {
@@ -247,13 +247,13 @@ function standsAt(form: Uint8Array, bytes: Uint8Array, start: number, limit: num
 }
 
 /** Every place of these bytes that spells a key in whatever form, sorted, none over another. */
-function matchesIn(wanted: Wanted, bytes: Buffer): Match[] {
-  const found = search(wanted, bytes, bytes.length)
-  for (const range of escapedRanges(bytes, wanted.alphabet, wanted.longest))
-    for (const view of viewsOf(bytes, range)) found.push(...searchView(wanted, view))
-  found.sort((a, b) => a.start - b.start || b.end - a.end)
+function matchesIn(patterns: Wanted, bytes: Buffer): Match[] {
+  const hits = search(patterns, bytes, bytes.length)
+  for (const range of escapedRanges(bytes, patterns.alphabet, patterns.longest))
+    for (const view of viewsOf(bytes, range)) hits.push(...searchView(patterns, view))
+  hits.sort((a, b) => a.start - b.start || b.end - a.end)
   const matches: Match[] = []
-  for (const match of found) {
+  for (const match of hits) {
     const last = matches.at(-1)
     if (last === undefined || match.start >= last.end) matches.push(match)
     else if (match.end > last.end) matches[matches.length - 1] = { ...last, end: match.end }
@@ -283,13 +283,13 @@ const nothing = Buffer.alloc(0)
 
 /** Replaces the keys, each of at least eight characters, in whatever form they come. */
 export function createRedactor(keys: readonly string[], kind: RedactionKind): Redactor {
-  const wanted = wantedOf(keys)
-  if (wanted === null) return { push: (chunk) => chunk, end: () => nothing }
-  const span = wanted.longest * longestCharacter
-  const reading = kind === 'data' && wanted.numeric ? newReading() : null
+  const patterns = wantedOf(keys)
+  if (patterns === null) return { push: (chunk) => chunk, end: () => nothing }
+  const span = patterns.longest * longestCharacter
+  const reading = kind === 'data' && patterns.numeric ? newReading() : null
   let waiting: Buffer = nothing
   const take = (bytes: Buffer, mayEnd: number): Buffer => {
-    const [clean, taken] = replaced(wanted, bytes, mayEnd, reading)
+    const [clean, taken] = replaced(patterns, bytes, mayEnd, reading)
     waiting = bytes.subarray(taken)
     return clean
   }
@@ -304,26 +304,26 @@ export function createRedactor(keys: readonly string[], kind: RedactionKind): Re
 }
 
 /** The bytes up to `mayEnd`, or to the end of a key that begins before it; and how many they were. */
-function replaced(wanted: Wanted, bytes: Buffer, mayEnd: number, reading: JsonReading | null): [Buffer, number] {
+function replaced(patterns: Wanted, bytes: Buffer, mayEnd: number, reading: JsonReading | null): [Buffer, number] {
   const parts: Buffer[] = []
-  let taken = 0
-  for (const { start, end, numeric } of matchesIn(wanted, bytes)) {
+  let takenBytes = 0
+  for (const { start, end, numeric } of matchesIn(patterns, bytes)) {
     if (start >= mayEnd) break
     if (reading !== null) {
-      read(reading, bytes, taken, start)
+      read(reading, bytes, takenBytes, start)
       if (numeric && reading.json === true && !reading.inString) {
-        parts.push(bytes.subarray(taken, start))
-        taken = start
+        parts.push(bytes.subarray(takenBytes, start))
+        takenBytes = start
         continue
       }
     }
-    parts.push(bytes.subarray(taken, start), Buffer.from(keyMark))
-    taken = end
+    parts.push(bytes.subarray(takenBytes, start), Buffer.from(keyMark))
+    takenBytes = end
   }
-  const end = Math.max(mayEnd, taken)
-  if (reading !== null) read(reading, bytes, taken, end)
+  const end = Math.max(mayEnd, takenBytes)
+  if (reading !== null) read(reading, bytes, takenBytes, end)
   if (parts.length === 0) return [bytes.subarray(0, end), end]
-  return [Buffer.concat([...parts, bytes.subarray(taken, end)]), end]
+  return [Buffer.concat([...parts, bytes.subarray(takenBytes, end)]), end]
 }
 
 /** The place, or the one before it where it would part a backslash from what it escapes. */
@@ -383,23 +383,23 @@ const fewest = { raw: 4, encoded: 8 } as const
 
 /** A text that was left in the middle of a key, without the half that was read. */
 export function withoutHalfKey(text: string, secrets: readonly string[]): string {
-  const wanted = wantedOf(secrets)
-  if (wanted === null) return text
+  const patterns = wantedOf(secrets)
+  if (patterns === null) return text
   const bytes = Buffer.from(text)
-  let shown = bytes.length
-  const whole = { from: Math.max(0, bytes.length - wanted.longest * longestCharacter), to: bytes.length }
-  for (const view of [asItStands(bytes), ...viewsOf(bytes, whole)])
-    for (const form of wanted.forms)
+  let shownBytes = bytes.length
+  const tail = { from: Math.max(0, bytes.length - patterns.longest * longestCharacter), to: bytes.length }
+  for (const view of [asItStands(bytes), ...viewsOf(bytes, tail)])
+    for (const form of patterns.forms)
       for (
         let size = Math.min(form.bytes.length - 1, view.length);
         size >= fewest[form.raw ? 'raw' : 'encoded'];
         size--
       )
         if (standsAt(form.bytes.subarray(0, size), view.bytes, view.length - size, view.length)) {
-          shown = Math.min(shown, ...view.placesOf([view.length - size]))
+          shownBytes = Math.min(shownBytes, ...view.placesOf([view.length - size]))
           break
         }
-  return shown === bytes.length ? text : bytes.subarray(0, shown).toString('utf8')
+  return shownBytes === bytes.length ? text : bytes.subarray(0, shownBytes).toString('utf8')
 }
 
 const asItStands = (bytes: Buffer): View => ({ bytes, length: bytes.length, placesOf: (rising) => [...rising] })

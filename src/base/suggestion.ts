@@ -1,16 +1,18 @@
 /** The known word nearest to a misspelt one, if any is near enough; of lengths of time the one that is as long: `24h` for `1d`. */
-export function suggestion(word: string, known: readonly string[]): string | undefined {
+export function suggestion(word: string, candidates: readonly string[]): string | undefined {
   const long = lengthOf(word)
-  const same = long === undefined ? undefined : known.find((candidate) => lengthOf(candidate) === long)
+  const same = long === undefined ? undefined : candidates.find((candidate) => lengthOf(candidate) === long)
   if (same !== undefined) return same
-  const scored = known.map((candidate) => ({
+  const scored = candidates.map((candidate) => ({
     candidate,
     distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
   }))
   const best = scored.toSorted((a, b) => a.distance - b.distance)[0]
   if (best && best.distance <= Math.max(1, Math.floor(word.length / 3))) return best.candidate
   // Of another length of time the longest that is shorter: the other can be made of it.
-  const shorter = known.filter((candidate) => /^\d/.test(candidate) && (lengthOf(candidate) ?? Infinity) < (long ?? 0))
+  const shorter = candidates.filter(
+    (candidate) => /^\d/.test(candidate) && (lengthOf(candidate) ?? Infinity) < (long ?? 0),
+  )
   return shorter.toSorted((a, b) => (lengthOf(b) ?? 0) - (lengthOf(a) ?? 0))[0]
 }
 

@@ -31,7 +31,7 @@ function nested(check: (value: unknown) => string | undefined): ValueCheck<never
 }
 
 export const text: ValueCheck<string> = (value) => (typeof value === 'string' ? undefined : 'no text')
-export const whole: ValueCheck<number> = (value) => (Number.isSafeInteger(value) ? undefined : 'no whole number')
+export const wholeNumber: ValueCheck<number> = (value) => (Number.isSafeInteger(value) ? undefined : 'no whole number')
 export const count: ValueCheck<number> = (value) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? undefined : 'no count'
 export const real: ValueCheck<number> = (value) =>

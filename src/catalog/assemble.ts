@@ -173,16 +173,16 @@ function endpointOf(common: Common, row: EndpointRow, source: string, at: Place)
 }
 
 function rulesOf({ rules: placed, complain }: Common, path: string, source: string): EndpointRules {
-  const seen = new Set<string>()
+  const seenPaths = new Set<string>()
   const rules = resolveRules(path, placed, ({ first, second, interval }) => {
     const pair = `${first.where} ${second.where}`
-    if (!seen.has(pair))
+    if (!seenPaths.has(pair))
       complain(
         `${second.where}: availability`,
         `no second rule of the same weight for ${path} at ${interval}`,
         `an overlap with the rule at ${first.where}`,
       )
-    seen.add(pair)
+    seenPaths.add(pair)
   })
   if (intervals.some((interval) => rules[interval].at(-1)?.until !== null))
     complain(`${source}: ${path}`, 'an availability rule without `until` for every interval', 'none that matches')
@@ -192,22 +192,22 @@ function rulesOf({ rules: placed, complain }: Common, path: string, source: stri
 function valuesOf(
   { sets, complain }: Common,
   many: Dimension['many'],
-  given: string | readonly string[] | undefined,
+  listed: string | readonly string[] | undefined,
   subject: () => string,
 ): readonly string[] {
-  if (given === undefined) return []
-  if (typeof given !== 'string') {
-    const wrong = many === 'intervals' ? given.filter((value) => !isOffered(value)) : []
+  if (listed === undefined) return []
+  if (typeof listed !== 'string') {
+    const wrong = many === 'intervals' ? listed.filter((value) => !isOffered(value)) : []
     if (wrong.length > 0) complain(subject(), `intervals among ${offeredIntervals.join(', ')}`, wrong.join(', '))
-    if (new Set(given).size < given.length) complain(subject(), 'each value once', given.join(', '))
-    return given
+    if (new Set(listed).size < listed.length) complain(subject(), 'each value once', listed.join(', '))
+    return listed
   }
   const kind = `${setsOf(many)}.`
-  const set = sets.values.get(`${kind}${given}`)
-  sets.used.add(`${kind}${given}`)
+  const set = sets.values.get(`${kind}${listed}`)
+  sets.used.add(`${kind}${listed}`)
   if (set) return set.list
   const names = [...sets.values.keys()].filter((key) => key.startsWith(kind)).map((key) => key.slice(kind.length))
-  complain(subject(), `a value set of ${setsOf(many)} (${names.join(', ')}) or a list`, given, hint(given, names))
+  complain(subject(), `a value set of ${setsOf(many)} (${names.join(', ')}) or a list`, listed, hint(listed, names))
   return []
 }
 

@@ -80,12 +80,12 @@ export function utf8Text(name: string, bytes: Buffer): string {
 
 /** What YAML allows and nobody means: an anchor that holds itself, and signs that a terminal or a header would act on. */
 function strangeNodes(document: Document): { offset: number; expected: string; got: string }[] {
-  const found: { offset: number; expected: string; got: string }[] = []
+  const problems: { offset: number; expected: string; got: string }[] = []
   visit(document, {
     Alias: (_, alias, parents) => {
       const anchored = alias.resolve(document)
       if (anchored !== undefined && parents.includes(anchored))
-        found.push({
+        problems.push({
           offset: offsetOf(alias),
           expected: 'a value',
           got: `the anchor \`${alias.source}\` inside itself`,
@@ -95,10 +95,10 @@ function strangeNodes(document: Document): { offset: number; expected: string; g
       const sign = /[^\P{Cc}\n\t]/u.exec(String(scalar.value))?.[0]
       const code = sign?.codePointAt(0)?.toString(16).padStart(4, '0')
       if (code !== undefined)
-        found.push({ offset: offsetOf(scalar), expected: 'text', got: `the control sign \\u${code} in it` })
+        problems.push({ offset: offsetOf(scalar), expected: 'text', got: `the control sign \\u${code} in it` })
     },
   })
-  return found
+  return problems
 }
 
 /** What the document says; one whose aliases unfold without end says nothing. */

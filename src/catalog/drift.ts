@@ -40,27 +40,27 @@ export type CatalogueDrift = {
 export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], all: boolean): CatalogueDrift {
   const isPlaceholder = takesPlaceholders(catalogue, listing)
   const listed = new Map(listing.map((row) => [row.path, row]))
-  const known = new Set<string>()
-  const gone: string[] = []
+  const knownPaths = new Set<string>()
+  const gonePaths: string[] = []
   const unmapped: string[] = []
   const changed: ChangedEndpoint[] = []
   for (const endpoint of catalogue.endpoints.values()) {
     const [only, ...others] = isNameless(endpoint) && !isPlaceholder ? fittingPaths(endpoint, [...listed.keys()]) : []
     const asked = only !== undefined && others.length === 0 ? only : endpoint.ask
-    known.add(asked)
+    knownPaths.add(asked)
     const row = listed.get(asked)
     if (row) {
       const changes = changesOf(catalogue, endpoint, row, isPlaceholder)
       if (changes.length > 0) changed.push({ path: endpoint.path, changes })
     } else if (!isPlaceholder && isNameless(endpoint)) unmapped.push(endpoint.path)
-    else gone.push(endpoint.path)
+    else gonePaths.push(endpoint.path)
   }
-  const fresh = listing.filter(({ path }) => !known.has(path) && (all || path.endsWith('_pit')))
+  const fresh = listing.filter(({ path }) => !knownPaths.has(path) && (all || path.endsWith('_pit')))
   return {
     listed: listing.length,
     catalogued: catalogue.endpoints.size,
     new: fresh.map(({ path }) => path),
-    gone,
+    gone: gonePaths,
     changed,
     unmapped,
   }

@@ -10,14 +10,14 @@ export function exportCatalogue(catalogue: Catalogue) {
 }
 
 function exportEndpoint(endpoint: Endpoint) {
-  const own = endpoint.intervals.length === 0 ? allIntervals : endpoint.intervals
+  const ownIntervals = endpoint.intervals.length === 0 ? allIntervals : endpoint.intervals
   return {
     path: endpoint.path,
     ...parametersOf(endpoint),
     availability: exportRule(standardRule(endpoint)),
     // Every rule of every interval, those with dates included.
     availability_by_interval: Object.fromEntries(
-      own.map((interval) => [interval, endpoint.rules[interval].map(exportRule)]),
+      ownIntervals.map((interval) => [interval, endpoint.rules[interval].map(exportRule)]),
     ),
     about: endpoint.about,
     params: endpoint.params,

@@ -68,26 +68,26 @@ function readRow(where: string, row: unknown): ListedEndpoint {
   const path = row['path'] ?? row['endpoint'] ?? row['url']
   if (typeof path !== 'string')
     throw usage(where, { expected: 'an object with `path`', got: Object.keys(row).join(', ') || 'an empty object' })
-  const known: Record<string, unknown> = {}
+  const knownFields: Record<string, unknown> = {}
   const extra: [string, unknown][] = []
   for (const [key, value] of Object.entries(row)) {
     if (key === 'path' || key === 'endpoint' || key === 'url' || switches.includes(key as (typeof switches)[number]))
       continue
     const target = aliases.get(key)
-    if (target === 'about' && typeof value === 'string') known['about'] = value
+    if (target === 'about' && typeof value === 'string') knownFields['about'] = value
     else if (target !== undefined && target !== 'about' && isWords(value)) {
       const words = [...new Set(value)].filter((word) => target !== 'intervals' || isOffered(word))
-      if (words.length > 0) known[target] = words
+      if (words.length > 0) knownFields[target] = words
       if (words.length < new Set(value).size) extra.push([key, value])
     } else if (key === 'params' && isTexts(value))
-      known['params'] = Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
+      knownFields['params'] = Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
     else extra.push([key, value])
   }
   const taken = switches.filter((key) => row[key] !== false)
   const takes = taken.length < switches.length ? { takes: taken } : {}
   return {
     path: cleanPath(where, path),
-    ...known,
+    ...knownFields,
     ...takes,
     ...(extra.length > 0 ? { extra: Object.fromEntries(extra) } : {}),
   }

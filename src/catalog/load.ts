@@ -71,17 +71,17 @@ function salvage(value: unknown, issues: readonly z.core.$ZodIssue[]): Omit<Sour
     else if (typeof row === 'number' && Array.isArray(list)) list[row] = undefined
     else if (key !== undefined) delete copy[String(key)]
   }
-  const kept = new Map<string, readonly number[]>()
+  const keptLines = new Map<string, readonly number[]>()
   for (const [key, list] of Object.entries(copy)) {
     if (!Array.isArray(list)) continue
-    kept.set(
+    keptLines.set(
       key,
       [...list.keys()].filter((i) => list[i] !== undefined),
     )
     copy[key] = list.filter((row) => row !== undefined)
   }
   const content = catalogueFile.safeParse(copy).data
-  return content && { content, row: (key, i) => kept.get(key)?.[i] ?? i }
+  return content && { content, row: (key, i) => keptLines.get(key)?.[i] ?? i }
 }
 
 function readUserFile(file: string): string {

@@ -45,8 +45,8 @@ function isSameRequest(a: Endpoint, b: Endpoint): boolean {
   return a.ask === b.ask && keys.every((key) => a.params[key] === b.params[key])
 }
 
-function renamed(given: Endpoint, names: ProviderNames, isPlaceholder: (exchange: string) => boolean): Endpoint {
-  const { path, ask, placeholders, exchanges, exchange } = given.unnamed ?? unnamedOf(given)
+function renamed(endpoint: Endpoint, names: ProviderNames, isPlaceholder: (exchange: string) => boolean): Endpoint {
+  const { path, ask, placeholders, exchanges, exchange } = endpoint.unnamed ?? unnamedOf(endpoint)
   const unnamed = { path, ask, placeholders, exchanges, exchange }
   const real = namedIn(names.paths, path)
   const fitting = namedIn(names.candidates, path)
@@ -61,8 +61,14 @@ function renamed(given: Endpoint, names: ProviderNames, isPlaceholder: (exchange
   const namedExchanges =
     listed !== undefined && isOpen ? listed.exchanges : [...new Set(exchanges.map(spelt)), ...lost(exchanges, listed)]
   const standard = listed?.exchange ?? (exchange === null ? null : spelt(exchange))
-  const { alias: _alias, candidates: _candidates, ...rest } = given
-  return { ...rest, ...place, exchanges: namedExchanges, defaults: { ...given.defaults, exchange: standard }, unnamed }
+  const { alias: _alias, candidates: _candidates, ...rest } = endpoint
+  return {
+    ...rest,
+    ...place,
+    exchanges: namedExchanges,
+    defaults: { ...endpoint.defaults, exchange: standard },
+    unnamed,
+  }
 }
 
 /** Recorded exchanges that a row of the catalogue no longer has: the lake may have points of them. */

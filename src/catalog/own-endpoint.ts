@@ -24,15 +24,17 @@ function rulesFor(source: SourceMapping, part: string): EndpointRules {
 
 /** Own data as an endpoint of the catalogue that nobody is asked for. */
 export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow): Endpoint {
-  const { intervals: held, currencies, exchanges, networks } = row
-  const early = [...new Set(held.flatMap((interval) => [...momentsOf(source, interval).keys()]))].filter(Boolean)
+  const { intervals: storedIntervals, currencies, exchanges, networks } = row
+  const early = [...new Set(storedIntervals.flatMap((interval) => [...momentsOf(source, interval).keys()]))].filter(
+    Boolean,
+  )
   const clocks = Object.fromEntries(early.map((part) => [pointerTo(part), rulesFor(source, part)]))
-  const longest = held.toSorted((a, b) => longestSeconds(b) - longestSeconds(a))[0] ?? null
+  const longest = storedIntervals.toSorted((a, b) => longestSeconds(b) - longestSeconds(a))[0] ?? null
   return {
     path,
     ask: path,
     about: row.about ?? 'own data',
-    intervals: held,
+    intervals: storedIntervals,
     currencies,
     exchanges,
     networks,
@@ -43,7 +45,7 @@ export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow): 
     params: {},
     placeholders: [],
     defaults: {
-      interval: held.includes('24h') ? '24h' : longest,
+      interval: storedIntervals.includes('24h') ? '24h' : longest,
       currency: currencies[0] ?? null,
       exchange: exchanges[0] ?? null,
       network: networks[0] ?? null,

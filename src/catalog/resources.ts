@@ -35,19 +35,19 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): R
   const sets = setsOf(files, rows, complain)
   const names = new Set(rows.map(({ name }) => name))
   const resources = new Map<string, Resource>()
-  const taken = new Map(ownPaths.map((path) => [path, 'the registry itself']))
+  const takenPaths = new Map(ownPaths.map((path) => [path, 'the registry itself']))
   for (const { name, row, at } of rows) {
     const { entity, path, embeds } = row
     const { source } = at()
     // A snapshot names an array by either word, and events go by the singular one.
     for (const word of new Set([name, entity, path])) {
-      const before = taken.get(word.toLowerCase())
-      if (before === undefined) taken.set(word.toLowerCase(), source)
+      const before = takenPaths.get(word.toLowerCase())
+      if (before === undefined) takenPaths.set(word.toLowerCase(), source)
       else complain(at().subject, 'each name and path once', `${word}, which is that of ${before}`)
     }
-    const held = Object.entries(embeds).filter(([, table]) => names.has(table))
-    const own = Object.entries(embeds).filter(([, table]) => !names.has(table))
-    for (const [key, table] of held)
+    const sharedTables = Object.entries(embeds).filter(([, table]) => names.has(table))
+    const ownTables = Object.entries(embeds).filter(([, table]) => !names.has(table))
+    for (const [key, table] of sharedTables)
       if (`${name} ${key} ${table}` !== 'products deployments deployments')
         complain(at('embeds', key).subject, 'a table of its own', `the resource ${table}`)
     const fields = Object.entries(row.fields).map(([field, spec]): [string, RegistryField] => [
@@ -59,8 +59,8 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): R
       name,
       source,
       fields: Object.fromEntries(fields),
-      embeds: Object.fromEntries(own),
-      holds: Object.fromEntries(held),
+      embeds: Object.fromEntries(ownTables),
+      holds: Object.fromEntries(sharedTables),
     })
   }
   return resources

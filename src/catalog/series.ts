@@ -93,7 +93,7 @@ function unescape(text: string): string {
  * exchange, network as given. A series that is selected twice comes once with the hull of its ranges.
  */
 export function expand(catalogue: Catalogue, selections: readonly Selection[]): Wanted[] {
-  const found = new Map<string, Wanted>()
+  const bySeries = new Map<string, Wanted>()
   for (const selection of selections) {
     checkValues(catalogue, selection)
     const named = withRealExchanges(catalogue, selection)
@@ -101,18 +101,20 @@ export function expand(catalogue: Catalogue, selections: readonly Selection[]): 
     for (const endpoint of askedPaths(catalogue, selection.paths ?? ['*'])) {
       for (const series of seriesOf(endpoint, named)) {
         some = true
-        const before = found.get(series.id)
+        const before = bySeries.get(series.id)
         const range = { since: selection.since ?? null, until: selection.until ?? null }
         const isNamed = pathNames(endpoint).some((name) => selection.paths?.includes(name) === true)
         const exact = before?.exact === true || (selection.exact === true && isNamed)
         const bounds = before ? hull(before, range) : range
-        found.set(series.id, { series, endpoint, ...bounds, ...(exact && { exact }) })
+        bySeries.set(series.id, { series, endpoint, ...bounds, ...(exact && { exact }) })
       }
     }
     if (!some) throw emptySelection(selection)
   }
   const order = new Map([...catalogue.endpoints.keys()].map((path, index) => [path, index]))
-  return [...found.values()].toSorted((a, b) => (order.get(a.series.metric) ?? 0) - (order.get(b.series.metric) ?? 0))
+  return [...bySeries.values()].toSorted(
+    (a, b) => (order.get(a.series.metric) ?? 0) - (order.get(b.series.metric) ?? 0),
+  )
 }
 
 /** The selection with the provider's own names in the place of mapped placeholders. */

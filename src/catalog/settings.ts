@@ -265,16 +265,16 @@ export function isLoopback(url: string): boolean {
 
 /** The override that names the endpoint most exactly wins; where it ends early the next one, then the catalogue's. */
 function overridden(path: string, rules: EndpointRules, overrides: readonly PlacedRule[]): EndpointRules {
-  const mine = resolveRules(path, overrides, ({ first, second, interval }) => {
+  const ownRules = resolveRules(path, overrides, ({ first, second, interval }) => {
     throw usage(second.where, {
       expected: `one pattern of its rank for ${path} at ${interval}`,
       got: `an overlap with ${first.where}`,
     })
   })
   const merged = intervals.map((interval) => {
-    const last = mine[interval].at(-1)
+    const last = ownRules[interval].at(-1)
     const until = last === undefined ? Number.NEGATIVE_INFINITY : (last.until ?? Infinity)
-    return [interval, [...mine[interval], ...rules[interval].filter((rule) => (rule.until ?? Infinity) > until)]]
+    return [interval, [...ownRules[interval], ...rules[interval].filter((rule) => (rule.until ?? Infinity) > until)]]
   })
   return Object.fromEntries(merged) as Record<Interval, readonly Rule[]>
 }
@@ -332,9 +332,10 @@ function checkPaths(catalogue: Catalogue, settings: Settings): void {
 function checkExchanges(catalogue: Catalogue, settings: Settings): void {
   const { exchanges } = settings.metrics
   const sets = new Set([...catalogue.endpoints.values()].map((endpoint) => endpoint.exchanges))
-  const known = [...new Set([...[...sets].flat(), ...catalogue.placeholderExchanges])]
+  const knownExchanges = [...new Set([...[...sets].flat(), ...catalogue.placeholderExchanges])]
   for (const name of Object.keys(exchanges))
-    if (!known.includes(name)) throw unknownName(settings, ['metrics', 'exchanges', name], 'an exchange', known)
+    if (!knownExchanges.includes(name))
+      throw unknownName(settings, ['metrics', 'exchanges', name], 'an exchange', knownExchanges)
   for (const set of sets) {
     const owners = new Map(set.filter((name) => exchanges[name] === undefined).map((name) => [name, name]))
     for (const name of set.filter((id) => exchanges[id] !== undefined)) {

@@ -68,7 +68,7 @@ export const metadataWire = z.strictObject({
 /** The requests that show how a provider answers: an asset, a path with plain and one with nested values. */
 const probes = z.strictObject({ asset: word, plain: word, nested: word })
 
-const whole = z.strictObject({
+const wireShape = z.strictObject({
   metrics_prefix: z.string().startsWith('/').endsWith('/'),
   assets_path: word,
   metadata: metadataWire,
@@ -77,7 +77,7 @@ const whole = z.strictObject({
 })
 
 /** How a catalogue file writes down the spelling of the metrics API; a user's file names what differs. */
-export const wireRow = whole.partial().extend({
+export const wireRow = wireShape.partial().extend({
   metadata: metadataWire.partial().optional(),
   query_keys: z.partialRecord(z.enum(queryKeys), word).optional(),
   probes: probes.partial().optional(),
@@ -102,7 +102,7 @@ export function wireOf(rows: readonly WireRow[]): Wire | null {
   const over = (key: 'metadata' | 'query_keys' | 'probes') => rows.reduce((all, row) => ({ ...all, ...row[key] }), {})
   const merged = rows.reduce<WireRow>((all, row) => ({ ...all, ...row }), {})
   const inner = { metadata: over('metadata'), query_keys: over('query_keys'), probes: over('probes') }
-  const { data } = whole.safeParse({ ...merged, ...inner })
+  const { data } = wireShape.safeParse({ ...merged, ...inner })
   if (data === undefined) return null
   const { metrics_prefix: metricsPrefix, assets_path: assetsPath, query_keys, ...rest } = data
   return { metricsPrefix, assetsPath, queryKeys: query_keys, ...rest }

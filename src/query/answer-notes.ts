@@ -230,10 +230,10 @@ const askedBy = new Remembered<AskedSql | null>()
 /** What the words of a script ask. */
 async function askedInSql(engine: Engine, sql: string, aside: Aside, parameters: Parameters = []): Promise<AskedSql> {
   // Those without a name are counted from 1.
-  const given = Object.entries<unknown>(
+  const namedValues = Object.entries<unknown>(
     Array.isArray(parameters) ? [null, ...(parameters as readonly unknown[])] : parameters,
   )
-  const texts = Object.fromEntries(given.filter(([, value]) => typeof value === 'string'))
+  const texts = Object.fromEntries(namedValues.filter(([, value]) => typeof value === 'string'))
   const list = quoteList(statementsOf(sql).map(({ text }) => text))
   const question = `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`
   const asked = await aside.ask(async () =>
@@ -333,19 +333,19 @@ export async function noticingSql(
     const isEarly =
       (await asOfIn(engine)) !== null &&
       (await readsRegistry(engine, await treeOf(engine, statementsOf(sql).at(-1)?.text ?? '')))
-    let asked = isJoin || isEarly ? await askedInSql(engine, sql, aside, parameters) : undefined
-    const early = asked?.joins.filter((join) => join.answers_unsettled) ?? []
+    let question = isJoin || isEarly ? await askedInSql(engine, sql, aside, parameters) : undefined
+    const early = question?.joins.filter((join) => join.answers_unsettled) ?? []
     const decided = await decidedBy(engine, early, run.mark, aside)
     const notes: AskedNotes = {
-      tables: isEarly ? (asked?.tables ?? []) : [],
+      tables: isEarly ? (question?.tables ?? []) : [],
       beyond: decided.flatMap(({ beyond }) => beyond),
       ...aside.lost(),
     }
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> => {
       if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
-      asked ??= await askedInSql(engine, sql, aside, parameters)
-      if (!isDoubtful(rows, empty, asked.counts)) return aside.lost()
-      const { tables, texts, grids = [], members = [], joins: all, metrics: compared } = asked
+      question ??= await askedInSql(engine, sql, aside, parameters)
+      if (!isDoubtful(rows, empty, question.counts)) return aside.lost()
+      const { tables, texts, grids = [], members = [], joins: all, metrics: compared } = question
       const metrics = [...(await decidedBy(engine, all, run.mark, aside)).flatMap((one) => one.metrics), ...compared]
       const assets = new Set(metrics.flatMap(({ asset }) => asset))
       const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
@@ -364,11 +364,11 @@ export async function membersIn(engine: Engine, condition: string): Promise<Aske
 }
 
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */
-export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: string | null, found?: string) {
+export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: string | null, foundColumn?: string) {
   const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
   const { interval, component = null } = spec
   const metrics = spec.metrics.flatMap(({ name, metric }) => {
-    const own = found ?? (field === 'v' ? name : field && `${name}.${field}`)
+    const own = foundColumn ?? (field === 'v' ? name : field && `${name}.${field}`)
     const lost = empty.find(({ column }) => column === own)
     if (lost === undefined || lost.zero === true) return []
     const asset = lost.assets.filter((one) => one !== '')

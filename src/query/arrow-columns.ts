@@ -72,24 +72,24 @@ interface Run {
 
 /** The values of runs, one after the other, as Arrow data. */
 export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
-  const own = arrowType(type)
+  const columnType = arrowType(type)
   switch (type.typeId) {
     case typeIds.BOOLEAN:
-      return made(own, runs, { data: bits(runs, (vector) => (i) => vector.getItem(i) === true).set })
+      return made(columnType, runs, { data: bits(runs, (vector) => (i) => vector.getItem(i) === true).set })
     case typeIds.HUGEINT:
     case typeIds.DECIMAL:
-      return made(own, runs, { data: words(runs) })
+      return made(columnType, runs, { data: words(runs) })
     case typeIds.LIST: {
       const { valueOffsets, items } = listed(runs)
-      return made(own, runs, { valueOffsets, child: dataOf(type.valueType, items) })
+      return made(columnType, runs, { valueOffsets, child: dataOf(type.valueType, items) })
     }
     case typeIds.MAP: {
       // A map is a list of pairs inside.
       const lists = runs.map((run) => ({ ...run, vector: run.vector && insideOf(run.vector, 'listVector') }))
       const { valueOffsets, items } = listed(lists)
-      const [pair] = own.children as readonly arrow.Field[]
+      const [pair] = columnType.children as readonly arrow.Field[]
       const child = structs(pair?.type as arrow.DataType, [type.keyType, type.valueType], items)
-      return made(own, lists, { valueOffsets, child })
+      return made(columnType, lists, { valueOffsets, child })
     }
     case typeIds.ARRAY: {
       const { length, valueType } = type
@@ -100,13 +100,13 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
             ? { vector, from: 0, count: length }
             : { vector: insideOf(vector, 'childData'), from: i * length, count: length },
       )
-      return made(own, runs, { child: dataOf(valueType, items) })
+      return made(columnType, runs, { child: dataOf(valueType, items) })
     }
     case typeIds.STRUCT:
-      return structs(own, type.entryTypes, runs)
+      return structs(columnType, type.entryTypes, runs)
     default: {
       const store = fixed[type.typeId]?.[1]
-      return made(own, runs, store === undefined ? texts(runs, type.typeId) : { data: numbers(runs, store) })
+      return made(columnType, runs, store === undefined ? texts(runs, type.typeId) : { data: numbers(runs, store) })
     }
   }
 }

@@ -44,14 +44,14 @@ export async function damageBehind(folder: string, cause: unknown): Promise<Lake
   using ledger = Ledger.glance(folder)
   if (ledger === undefined) return null
   const files = filesOnDisk(ledger).map(({ path, bytes, sha256 }) => ({ path, bytes, checksum: sha256 }))
-  const gone = files.find(({ path }) => !isThere(inLake(folder, path)))
-  const closed = gone && (await bytesProblem(folder, { ...gone, sha256: gone.checksum }, false))
+  const missingFile = files.find(({ path }) => !isThere(inLake(folder, path)))
+  const closed = missingFile && (await bytesProblem(folder, { ...missingFile, sha256: missingFile.checksum }, false))
   const wrong =
-    gone === undefined
+    missingFile === undefined
       ? await firstChanged(folder, files, mostRead)
       : {
-          path: closed?.path ?? gone.path,
-          expected: `the ${gone.bytes} bytes that were committed`,
+          path: closed?.path ?? missingFile.path,
+          expected: `the ${missingFile.bytes} bytes that were committed`,
           got: closed?.kind === 'file_denied' ? closed.found : 'no such file',
         }
   if (wrong === undefined) return absentBehind(cause)

@@ -24,7 +24,7 @@ export class Filled {
   readonly by: number
   readonly #places = new Map<string, number>()
   /** By column, by the asset's place. */
-  readonly #seen: boolean[][]
+  readonly #valueSeen: boolean[][]
   /** Columns that hold 0 in the first row. */
   #zeros: readonly boolean[] = []
 
@@ -32,7 +32,7 @@ export class Filled {
   constructor(names: readonly string[], by?: string) {
     this.#names = names
     this.by = by === undefined ? -1 : names.findIndex((name) => name.toLowerCase() === by)
-    this.#seen = names.map(() => [])
+    this.#valueSeen = names.map(() => [])
   }
 
   /** Looks at further rows: where columns hold something, the text that tells a row apart, and what the first row holds. */
@@ -45,7 +45,7 @@ export class Filled {
     if (this.rows === 0 && rows === 1) this.#zeros = this.#names.map((_, k) => zeros.has(first(k)))
     this.rows += rows
     const places = this.by < 0 ? [] : Array.from({ length: rows }, (_, row) => this.#placeOf(key(row)))
-    for (const [k, seen] of this.#seen.entries())
+    for (const [k, seen] of this.#valueSeen.entries())
       for (let row = 0; row < rows && (places.length > 0 || seen[0] !== true); row++)
         if (seen[places[row] ?? 0] !== true && holds(k, row)) seen[places[row] ?? 0] = true
   }
@@ -84,7 +84,7 @@ export class Filled {
   empty(): readonly Empty[] {
     if (this.rows === 0) return []
     return this.#names.flatMap((column, k) => {
-      const seen = this.#seen[k] ?? []
+      const seen = this.#valueSeen[k] ?? []
       const everywhere = !seen.some(Boolean)
       const assets = [...this.#places].flatMap(([asset, place]) => (seen[place] === true ? [] : [asset]))
       if (this.rows === 1 && this.#zeros[k] === true) return [{ column, assets: [], everywhere: false, zero: true }]

@@ -17,9 +17,9 @@ export function folded(script: string) {
     sql = `${sql.slice(0, at)}${text.padEnd(length)}${sql.slice(at + length)}`
   }
   let opening = 'WITH'
-  for (const [n, whole] of all.slice(0, -1).entries()) {
-    const start = startOf(whole.text) ?? 0
-    const [text, offset] = [whole.text.slice(start), whole.offset + start]
+  for (const [n, batch] of all.slice(0, -1).entries()) {
+    const start = startOf(batch.text) ?? 0
+    const [text, offset] = [batch.text.slice(start), batch.offset + start]
     const [head, name] = makes.exec(text) ?? []
     const next = all[n + 1]?.offset ?? sql.length
     const end = script.lastIndexOf(';', next - 1)

@@ -11,14 +11,14 @@ type Node = { readonly [name: string]: unknown }
  * a file what lies behind the cut. Gives the plan, around which stands a projection that tells the columns.
  */
 export async function judgeScans(engine: Engine, select: string, mark: string, refused: (what: string) => LakeError) {
-  const told = await boundPlan(engine, `SELECT * FROM (${select}\n) AS answer`)
-  if ('why' in told) {
+  const plan = await boundPlan(engine, `SELECT * FROM (${select}\n) AS answer`)
+  if ('why' in plan) {
     // The engine says in its own words, with the place, what cannot be bound.
     await engine.prepared(select)
-    throw refused(`a statement without a plan (${told.why})`)
+    throw refused(`a statement without a plan (${plan.why})`)
   }
   let answered = false
-  const waiting: (readonly [node: unknown, cut: boolean])[] = [[told.plan, false]]
+  const waiting: (readonly [node: unknown, cut: boolean])[] = [[plan.plan, false]]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const [node, cut] = next
     if (typeof node !== 'object' || node === null) continue
@@ -36,7 +36,7 @@ export async function judgeScans(engine: Engine, select: string, mark: string, r
   const described = answered ? await describedIn(engine, select) : []
   if (answered && described.length === 0) throw refused('a statement without a plan')
   for (const one of described) await judgeScans(engine, one, mark, refused)
-  return told.plan
+  return plan.plan
 }
 
 /** What a judged SELECT gives, as its plan tells it: to ask the engine is to bind it once more. Undefined where that must be. */
@@ -49,9 +49,9 @@ export async function preparedBy(engine: Engine, { expressions }: Node): Promise
 }
 
 /** A type as SQL; undefined for the rarer ones. */
-function typeSql({ id, type_info: told }: Node): string | undefined {
-  if (told === null) return /^[A-Z][A-Z_ ]*$/.test(String(id)) ? String(id) : undefined
-  const { alias, width, scale, child_type: child, child_types: children } = told as Node
+function typeSql({ id, type_info: typeInfo }: Node): string | undefined {
+  if (typeInfo === null) return /^[A-Z][A-Z_ ]*$/.test(String(id)) ? String(id) : undefined
+  const { alias, width, scale, child_type: child, child_types: children } = typeInfo as Node
   if (alias !== '') return alias === 'JSON' ? alias : undefined
   if (id === 'DECIMAL') return `DECIMAL(${Number(width)}, ${Number(scale)})`
   const inner = id === 'LIST' ? typeSql(child as Node) : undefined

@@ -71,7 +71,7 @@ function sureForm(place: string, type: DuckDBType): string | undefined {
 
 const plain = (place: string): string => `CAST(${place} AS VARCHAR)`
 const quoted = (text: string): string => `'"' || ${text} || '"'`
-const whole = (place: string): string =>
+const wholeSql = (place: string): string =>
   `CASE WHEN ${place} BETWEEN -9007199254740992 AND 9007199254740992 THEN ${plain(place)} ELSE ${quoted(plain(place))} END`
 /** Years of four digits. */
 const usual = (place: string, type: string): string =>
@@ -93,9 +93,9 @@ const sureForms: Readonly<Record<number, (place: string) => string>> = {
   [typeIds.UTINYINT]: plain,
   [typeIds.USMALLINT]: plain,
   [typeIds.UINTEGER]: plain,
-  [typeIds.BIGINT]: whole,
-  [typeIds.UBIGINT]: whole,
-  [typeIds.HUGEINT]: whole,
+  [typeIds.BIGINT]: wholeSql,
+  [typeIds.UBIGINT]: wholeSql,
+  [typeIds.HUGEINT]: wholeSql,
   [typeIds.DECIMAL]: (place) => quoted(plain(place)),
   [typeIds.DOUBLE]: double,
   [typeIds.FLOAT]: (place) => double(`CAST(${place} AS DOUBLE)`),

@@ -66,8 +66,12 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
   const folder = resolve(dataFolder)
   const script = options.script === undefined ? await movedScript(folder) : undefined
   if (script !== undefined) return openQuery(folder, { ...options, script, commented: true })
-  const known = new Set([folder, realPath(folder), ...(options.into === undefined ? [] : [dirname(options.into)])])
-  const engine = await openLocked(folder, known, options)
+  const allowedFolders = new Set([
+    folder,
+    realPath(folder),
+    ...(options.into === undefined ? [] : [dirname(options.into)]),
+  ])
+  const engine = await openLocked(folder, allowedFolders, options)
   return closing(engine, async () => {
     const built = await builtFolder(engine, folder)
     if (built !== undefined && options.script === undefined) await refuseChanged(engine, folder)
@@ -76,10 +80,10 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
       const text = (await textOf(inLake(folder, places.script))) ?? ''
       return openQuery(folder, { ...options, script: renamed(text, built ?? folder, folder), commented: true })
     }
-    if (built === undefined || known.has(built)) return prepared(engine, options)
+    if (built === undefined || allowedFolders.has(built)) return prepared(engine, options)
     // The same folder by another name: its views name the files by that one.
     engine.close()
-    const again = await openLocked(folder, new Set([...known, built]), options)
+    const again = await openLocked(folder, new Set([...allowedFolders, built]), options)
     return closing(again, async () => prepared(again, options))
   })
 }
@@ -105,17 +109,21 @@ async function prepared(engine: Engine, options: SessionOptions): Promise<Engine
 }
 
 /** A session that sees these folders and can change no setting any more. */
-async function openLocked(folder: string, seen: ReadonlySet<string>, options: SessionOptions): Promise<Engine> {
+async function openLocked(
+  folder: string,
+  allowedFolders: ReadonlySet<string>,
+  options: SessionOptions,
+): Promise<Engine> {
   const { script, into, mark } = options
   if (script === undefined) {
-    const stored = await locked(await open(databaseOf(folder), folder, options, true), seen, options)
+    const stored = await locked(await open(databaseOf(folder), folder, options, true), allowedFolders, options)
     return closing(stored, async () => {
       await refuseShadows(stored, folder)
       return stored
     })
   }
-  if (mark !== undefined) return await openFrozen(folder, seen, { ...options, script, mark })
-  const engine = await locked(await open(into ?? ':memory:', folder, options, false), seen, options)
+  if (mark !== undefined) return await openFrozen(folder, allowedFolders, { ...options, script, mark })
+  const engine = await locked(await open(into ?? ':memory:', folder, options, false), allowedFolders, options)
   return closing(engine, async () => makeViews(engine, folder, { ...options, script }))
 }
 
@@ -134,7 +142,7 @@ async function locked(engine: Engine, seen: ReadonlySet<string>, options: Sessio
  */
 async function openFrozen(
   folder: string,
-  seen: ReadonlySet<string>,
+  allowedFolders: ReadonlySet<string>,
   options: SessionOptions & { readonly script: string; readonly mark: string },
 ): Promise<Engine> {
   const { script, mark } = options
@@ -142,14 +150,18 @@ async function openFrozen(
   try {
     const database = join(home, 'views.duckdb')
     {
-      using maker = await locked(await open(':memory:', folder, options, false), new Set([...seen, home]), options)
+      using maker = await locked(
+        await open(':memory:', folder, options, false),
+        new Set([...allowedFolders, home]),
+        options,
+      )
       await makeViews(maker, folder, { ...options, script: markedViews(script, mark) })
       // A view that shows its file column would tell the mark.
       const shown = await maker.rows(`FROM system.main.duckdb_columns() WHERE column_name = ${quote(mark)}`)
       if (shown.length > 0) throw strangeViews(folder, 'views of this program', 'older ones')
       await copyViews(maker, database)
     }
-    return await locked(await open(database, folder, { ...options, takes: home }, true), seen, options)
+    return await locked(await open(database, folder, { ...options, takes: home }, true), allowedFolders, options)
   } catch (error) {
     removeSpill(home)
     throw error
@@ -361,15 +373,15 @@ async function lock(engine: Engine, seen: ReadonlySet<string>): Promise<void> {
 
 /** Does work on a session as if `as_of` were another instant, or none, and sets it again; `subject` is what named it. */
 export async function withAsOf<T>(engine: Engine, at: Moment | undefined, work: () => Promise<T>, subject?: string) {
-  const [held] = await engine.rows<{ was: string | null; type: string }>(
+  const [before] = await engine.rows<{ was: string | null; type: string }>(
     `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,
   )
-  const was = held?.was ?? null
+  const was = before?.was ?? null
   try {
     await setMoment(engine, 'as_of', at, subject)
     return await work()
   } finally {
     if (was === null) await setMoment(engine, 'as_of', undefined)
-    else await engine.run(`SET VARIABLE as_of = $1::${held?.type ?? 'VARCHAR'}`, [was])
+    else await engine.run(`SET VARIABLE as_of = $1::${before?.type ?? 'VARCHAR'}`, [was])
   }
 }

@@ -18,10 +18,10 @@ export interface CalendarGrid {
  * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or
  * `3months`, told as DuckDB spells an interval.
  */
-export function calendarOf(subject: string, given: readonly string[]): CalendarGrid {
-  const [since = '', until = '', step = '', ...more] = given.map((part) => part.trim())
+export function calendarOf(subject: string, words: readonly string[]): CalendarGrid {
+  const [since = '', until = '', step = '', ...more] = words.map((part) => part.trim())
   const [from, to] = [parseInstant(since), parseInstant(until)]
-  const got = `"${given.join(',')}"`
+  const got = `"${words.join(',')}"`
   if (from === undefined || to === undefined || more.length > 0)
     throw usage(subject, { expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d', got })
   if (from >= to)

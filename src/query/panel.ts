@@ -198,13 +198,13 @@ export const panelTable = { ...gridOptions, ...decisionOptions, ...panelOptions 
  * The panel that somebody asks for, in the names of a door. Its decisions are records or a grid among what was given, or
  * `source`: what a program or a command line names in its own way.
  */
-export function panelSpec(given: Readonly<Record<string, unknown>>, door: Door, source?: Decisions): PanelSpec {
-  refuseEmpty(given, door, source)
-  const { calendar, assets, decisions, interval = '24h', ...named } = readOptions(panelTable, given, door)
+export function panelSpec(values: Readonly<Record<string, unknown>>, door: Door, source?: Decisions): PanelSpec {
+  refuseEmpty(values, door, source)
+  const { calendar, assets, decisions, interval = '24h', ...named } = readOptions(panelTable, values, door)
   const rest = { ...named, interval }
-  const found = [source, calendar, decisions].filter((one) => one !== undefined)
-  if (found.length !== 1)
-    throw usage('panel', { expected: 'calendar or decisions', got: found.length === 0 ? 'neither' : 'both' })
+  const sources = [source, calendar, decisions].filter((one) => one !== undefined)
+  if (sources.length !== 1)
+    throw usage('panel', { expected: 'calendar or decisions', got: sources.length === 0 ? 'neither' : 'both' })
   const { universe } = rest
   if (calendar === undefined) {
     if (assets !== undefined)
@@ -250,18 +250,18 @@ export function specOf({ decisions, latencySeconds, maxAgeSeconds, ...rest }: Pa
 }
 
 /** Decisions given as records, each field with one type for all of them. */
-function decisionsFromList(given: readonly Instant[], universe: string | undefined): Decisions {
+function decisionsFromList(instants: readonly Instant[], universe: string | undefined): Decisions {
   const types = Object.create(null) as Record<string, string>
   for (const name of keysOf(universe)) types[name] = 'VARCHAR'
-  for (const one of given) {
+  for (const one of instants) {
     for (const [name, value] of Object.entries(one)) {
       const seen = typeOf(name, value)
       if (seen !== undefined) types[name] = (types[name] ?? seen) === seen ? seen : 'VARCHAR'
     }
   }
   // What is null in all of them.
-  for (const name of given.flatMap((one) => Object.keys(one))) types[name] ??= 'VARCHAR'
-  return { kind: 'list', text: JSON.stringify(given), types }
+  for (const name of instants.flatMap((one) => Object.keys(one))) types[name] ??= 'VARCHAR'
+  return { kind: 'list', text: JSON.stringify(instants), types }
 }
 
 function typeOf(name: string, value: Decision[string]): string | undefined {
@@ -429,6 +429,6 @@ async function checkMembers(engine: Engine, moments: string, condition: string, 
     next:
       start === null
         ? 'run `pitlake registry snapshot`'
-        : `or let the first snapshot stand in: ${optionAt(door, 'registry_backfill', 'true')}`,
+        : `or use the first snapshot for earlier times: ${optionAt(door, 'registry_backfill', 'true')}`,
   })
 }

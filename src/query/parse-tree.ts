@@ -68,9 +68,9 @@ export async function boundPlan(
 
 /** The SELECTs that a statement describes. */
 export async function describedIn(engine: Engine, sql: string): Promise<readonly string[]> {
-  const shown = [...nodesOf(await treeOf(engine, sql))].filter(({ type }) => type === 'SHOW_REF')
+  const showNodes = [...nodesOf(await treeOf(engine, sql))].filter(({ type }) => type === 'SHOW_REF')
   const texts: string[] = []
-  for (const { query: node } of shown) {
+  for (const { query: node } of showNodes) {
     // Places without one are numbers that lose their last digits here.
     const whole = JSON.stringify(
       { error: false, statements: [{ node, named_param_map: [] }] },
@@ -272,12 +272,12 @@ const most = 200
 
 /** What a database answers to a text the same whenever and in whichever session it is asked, found out once. */
 export class Remembered<T> {
-  readonly #held = new WeakMap<object, Map<string, T>>()
+  readonly #cached = new WeakMap<object, Map<string, T>>()
 
   /** The answer to that text; one that cannot be had is asked for again. */
   async of(engine: Engine, text: string, find: () => Promise<T>): Promise<T> {
-    const held = this.#held.get(engine.database) ?? new Map<string, T>()
-    this.#held.set(engine.database, held)
+    const held = this.#cached.get(engine.database) ?? new Map<string, T>()
+    this.#cached.set(engine.database, held)
     const known = held.get(text)
     if (known !== undefined) return known
     const found = await find()

@@ -76,20 +76,20 @@ export function pointsSql(filter: PointsFilter, standards: readonly Standard[]):
 
 /** Which series: metrics that take the same defaults are asked for together. */
 function seriesSql(filter: PointsFilter, metrics: readonly string[] | undefined, standards: readonly Standard[]) {
-  const known = new Map(standards.map((standard) => [standard.metric, standard]))
-  const own = (metric: string | undefined): string =>
+  const byMetric = new Map(standards.map((standard) => [standard.metric, standard]))
+  const dimensionTests = (metric: string | undefined): string =>
     named
       .flatMap((name) => {
-        const value = filter[name] ?? (metric === undefined ? null : (known.get(metric)?.[name] ?? null))
+        const value = filter[name] ?? (metric === undefined ? null : (byMetric.get(metric)?.[name] ?? null))
         return value === null || value === '*' ? [] : [`"${name}" = ${quote(value)}`]
       })
       .join(' AND ')
-  const groups = [...Map.groupBy(metrics ?? [...known.keys()], own)].map(([rest, names]) =>
+  const groups = [...Map.groupBy(metrics ?? [...byMetric.keys()], dimensionTests)].map(([rest, names]) =>
     [among('metric', names), ...(rest === '' ? [] : [rest])].join(' AND '),
   )
   if (metrics === undefined) {
-    const rest = own(undefined)
-    const strange = known.size === 0 ? 'true' : `metric NOT IN (${[...known.keys()].map(quote).join(', ')})`
+    const rest = dimensionTests(undefined)
+    const strange = byMetric.size === 0 ? 'true' : `metric NOT IN (${[...byMetric.keys()].map(quote).join(', ')})`
     groups.push(rest === '' ? strange : `${strange} AND ${rest}`)
   }
   return groups.length === 1 ? (groups[0] ?? 'true') : `(${groups.map((group) => `(${group})`).join(' OR ')})`

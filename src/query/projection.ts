@@ -58,20 +58,20 @@ export function instantText(place: string): string {
 
 /** The type that Parquet keeps whole where it would bend this one, or a part of it; undefined where it keeps it as it is. */
 function keptType(type: DuckDBType): string | undefined {
-  const whole = (part: DuckDBType): string => keptType(part) ?? String(part)
+  const wholeType = (part: DuckDBType): string => keptType(part) ?? String(part)
   const around = (text: string, ...parts: readonly DuckDBType[]): string | undefined =>
     parts.some((part) => keptType(part) !== undefined) ? text : undefined
   switch (type.typeId) {
     case typeIds.LIST:
     case typeIds.ARRAY:
-      return around(`${whole(type.valueType)}[]`, type.valueType)
+      return around(`${wholeType(type.valueType)}[]`, type.valueType)
     case typeIds.STRUCT: {
       const { entryNames, entryTypes } = type
-      const parts = entryTypes.map((entry, i) => `${quoteName(entryNames[i] ?? '')} ${whole(entry)}`)
+      const parts = entryTypes.map((entry, i) => `${quoteName(entryNames[i] ?? '')} ${wholeType(entry)}`)
       return around(`STRUCT(${parts.join(', ')})`, ...entryTypes)
     }
     case typeIds.MAP:
-      return around(`MAP(${whole(type.keyType)}, ${whole(type.valueType)})`, type.keyType, type.valueType)
+      return around(`MAP(${wholeType(type.keyType)}, ${wholeType(type.valueType)})`, type.keyType, type.valueType)
     default:
       return bentTypes[type.typeId]
   }
@@ -108,7 +108,7 @@ export function typesOf(names: string): ReadonlySet<number> {
 export function jsonForm(cell: Cell, isJson = false): string {
   if (cell === null) return 'null'
   if (typeof cell === 'number') return number(cell)
-  if (typeof cell === 'bigint') return whole(cell)
+  if (typeof cell === 'bigint') return wholeText(cell)
   if (typeof cell === 'boolean') return String(cell)
   // Line ends in JSON text can only stand between its parts.
   if (typeof cell === 'string') return isJson ? cell.replaceAll(/[\r\n]/g, ' ') : JSON.stringify(cell)
@@ -123,7 +123,7 @@ function number(value: number): string {
   return Number.isFinite(value) ? String(value) : JSON.stringify(String(value))
 }
 
-function whole(value: bigint): string {
+function wholeText(value: bigint): string {
   const exact = value >= -9_007_199_254_740_992n && value <= 9_007_199_254_740_992n
   return exact ? String(value) : `"${value}"`
 }

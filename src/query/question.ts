@@ -82,23 +82,24 @@ export interface JudgedQuestion {
 
 /** Judges a question in a session that stands in its state of knowledge; `run` says how far its words may reach. */
 export async function judgeQuestion(
-  asked: AskedQuestion | Question,
+  question: AskedQuestion | Question,
   engine: Engine,
   run: RunDeps,
 ): Promise<JudgedQuestion> {
   // The session says where it stands: a server with a limit sets it although the question names nothing.
   const notices = { engine, run, cut: run.mark !== undefined && (await asOfIn(engine)) !== null }
-  if ('panel' in asked) return await judgeDecided(asked, (table) => panelSql(asked.panel, table), notices)
-  if ('join' in asked) return await judgeDecided(asked, (table) => joinSql(asked.join, asked.n, table), notices, 't')
-  if ('points' in asked) {
+  if ('panel' in question) return await judgeDecided(question, (table) => panelSql(question.panel, table), notices)
+  if ('join' in question)
+    return await judgeDecided(question, (table) => joinSql(question.join, question.n, table), notices, 't')
+  if ('points' in question) {
     const standards = await standardsOf(engine)
-    const sql = pointsSql(asked.points, standards)
+    const sql = pointsSql(question.points, standards)
     const ready = await runScript(engine, sql, { ...run, generated: true })
     if (run.withoutNotes) return withoutNotes({ sql, ready, parameters: undefined, by: undefined })
-    const doubts = async ({ rows }: Extent) => (rows === 0 ? doubtsOfFilter(asked.points, standards) : {})
+    const doubts = async ({ rows }: Extent) => (rows === 0 ? doubtsOfFilter(question.points, standards) : {})
     return await noticing({ sql, ready, parameters: undefined, by: undefined }, notices, { notes: {}, doubts })
   }
-  const { sql, parameters, generated = false } = asked
+  const { sql, parameters, generated = false } = question
   if (run.mark !== undefined) refuseManyParts(sql)
   const tree = run.mark === undefined ? undefined : await parsedSql(engine, sql)
   // Whoever may name nothing but views asks one SELECT.
@@ -136,13 +137,13 @@ export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, tabl
  * `found` is the column that tells whether a metric was found, where each has none of its own.
  */
 async function judgeDecided(
-  asked: PanelQuestion | JoinQuestion,
+  question: PanelQuestion | JoinQuestion,
   sqlOver: (table: string) => DecisionsSql,
   notices: Notices,
-  found?: string,
+  foundColumn?: string,
 ): Promise<JudgedQuestion> {
   const { engine, run } = notices
-  const spec = 'panel' in asked ? asked.panel : asked.join
+  const spec = 'panel' in question ? question.panel : question.join
   const table = await freeName(engine, 'decisions')
   const { decisions, query } = sqlOver(table)
   const made = [table]
@@ -151,20 +152,20 @@ async function judgeDecided(
   }
   try {
     await bringDecisions(engine, spec, table, run)
-    const whole = await runScript(engine, query, { ...run, generated: true })
-    const ready = ('panel' in asked && (await inBlocks({ engine, spec, table, made }, run))) || whole
+    const scriptAnswer = await runScript(engine, query, { ...run, generated: true })
+    const ready = ('panel' in question && (await inBlocks({ engine, spec, table, made }, run))) || scriptAnswer
     const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
     if (run.withoutNotes) return { ...withoutNotes(what), drop }
-    const said = await noticingSql(engine, query, 0, run)
+    const noticed = await noticingSql(engine, query, 0, run)
     const tables = spec.universe !== undefined && (await asOfIn(engine)) !== null ? ['pit_universe'] : []
     const [unknown] = await engine.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${quoteName(table)} WHERE ts IS NULL`)
     const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
       rows > 0 && empty.length > 0
-        ? doubtsOfPanel(spec, empty, (await engine.rows<{ at: string | null }>(last))[0]?.at ?? null, found)
+        ? doubtsOfPanel(spec, empty, (await engine.rows<{ at: string | null }>(last))[0]?.at ?? null, foundColumn)
         : {}
     const judged = await noticing(what, notices, {
-      notes: { ...said.notes, tables, without_instant: Number(unknown?.n ?? 0) },
+      notes: { ...noticed.notes, tables, without_instant: Number(unknown?.n ?? 0) },
       doubts,
     })
     const noMembers = async (universe: string): Promise<readonly Note[]> => [

@@ -13,19 +13,23 @@ import { variablesIn } from './parse-tree.ts'
  * What was said with a question, read by the table that describes it; the same words are refused at every door, where the
  * option is named as it is typed there. A text stands for a list, a switch or a grid, too, as addresses and flags write them.
  */
-export function readOptions<Table extends Options>(table: Table, given: Readonly<Record<string, unknown>>, door: Door) {
+export function readOptions<Table extends Options>(
+  table: Table,
+  values: Readonly<Record<string, unknown>>,
+  door: Door,
+) {
   const key = (name: string): string => (door === 'fields' ? name : camel(name))
-  const known = Object.keys(table).map(key)
-  const strange = Object.keys(given).find((name) => given[name] !== undefined && !known.includes(name))
+  const optionNames = Object.keys(table).map(key)
+  const strange = Object.keys(values).find((name) => values[name] !== undefined && !optionNames.includes(name))
   if (strange !== undefined) {
-    const near = suggestion(strange, known)
+    const near = suggestion(strange, optionNames)
     throw usage(strange, {
       expected: 'a known option',
-      next: didYouMean(near === undefined ? [] : [near], known.join(', ')),
+      next: didYouMean(near === undefined ? [] : [near], optionNames.join(', ')),
     })
   }
   const read = Object.entries(table).flatMap(([name, fact]): [string, unknown][] => {
-    const value = given[key(name)]
+    const value = values[key(name)]
     const subject = optionAt(door, name)
     if (value !== undefined) return [[camel(name), readers[fact.kind](subject, value, fact, door)]]
     if (fact.required === true) throw usage(subject, { expected: expectedOf[fact.kind](fact), got: 'nothing' })
@@ -73,14 +77,14 @@ const expectedOf: Readonly<Record<OptionKind, (fact: OptionFact) => string>> = {
 type Reader = (subject: string, value: unknown, fact: OptionFact, door: Door) => unknown
 
 /** A value that fits nothing is told as it was given. */
-function refuse(subject: string, value: unknown, fact: OptionFact, got = said(value)): never {
+function refuse(subject: string, value: unknown, fact: OptionFact, got = quoteValue(value)): never {
   const hinted = (text: string): string | undefined =>
     fact.kind === 'span' ? spanHint(text) : hint(text, fact.choices ?? [])
   const next = typeof value === 'string' ? hinted(value) : undefined
   throw usage(subject, { expected: expectedOf[fact.kind](fact), got, next })
 }
 
-function said(value: unknown): string {
+function quoteValue(value: unknown): string {
   return JSON.stringify(value) ?? 'nothing'
 }
 

@@ -18,7 +18,7 @@ export function layTable(
     const [type = '', cells = []] = [types[i], columns[i]]
     return {
       name: cut(visible(name), Math.max(longest, 24)),
-      cells: instants.test(type) ? shortened(cells) : cells.map((cell) => shown(cell, longest)),
+      cells: instants.test(type) ? shortened(cells) : cells.map((cell) => formatCell(cell, longest)),
       right: numbers.test(type),
     }
   })
@@ -28,7 +28,7 @@ export function layTable(
 const instants = /^TIMESTAMP(?: WITH TIME ZONE)?$/
 const numbers = /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|UINTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\b.*)$/
 
-function shown(cell: Cell, longest: number): string {
+function formatCell(cell: Cell, longest: number): string {
   if (cell === null) return 'NULL'
   if (cell instanceof Uint8Array) return cut(`\\x${Buffer.from(cell).toString('hex')}`, longest)
   const text = Object.is(cell, -0) ? '-0' : typeof cell === 'object' ? jsonForm(cell) : String(cell)

@@ -257,13 +257,13 @@ type Stream = Awaited<ReturnType<Engine['stream']>>
 /** Returns the stream with a record of the columns that its rows fill. */
 export function watched(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
   const filled = new Filled(stream.names, by)
-  async function* seen() {
+  async function* countedRows() {
     for await (const chunk of stream.chunks) {
       filled.addCells(chunk.rows, chunk.columns)
       yield chunk
     }
   }
-  return { ...stream, chunks: seen(), filled }
+  return { ...stream, chunks: countedRows(), filled }
 }
 
 function wrappable(ready: Ready): string {

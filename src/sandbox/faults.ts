@@ -283,23 +283,23 @@ export function strike(script: FaultScript, asked: FaultTarget): Fault[] {
   return script.faults.filter((fault, index) => strikes(script, fault, index, asked))
 }
 
-function strikes(script: FaultScript, fault: Fault, index: number, asked: FaultTarget): boolean {
+function strikes(script: FaultScript, fault: Fault, index: number, target: FaultTarget): boolean {
   const side = faultTable[fault.kind].side
-  if (side !== 'any' && side !== asked.side) return false
+  if (side !== 'any' && side !== target.side) return false
   const match = fault.match ?? {}
   // Metadata are asked beside the points: only what means them strikes them.
-  if (asked.side === 'metadata' && side === 'any' && match.path?.startsWith('metadata') !== true) return false
-  if (match.path !== undefined && !fitsPath(match.path, asked)) return false
-  if (match.asset !== undefined && match.asset !== asked.asset) return false
-  if (match.from !== undefined && asked.now < match.from) return false
-  if (match.until !== undefined && asked.now >= match.until) return false
-  const key = match.each === true ? `${index} ${asked.address}` : String(index)
+  if (target.side === 'metadata' && side === 'any' && match.path?.startsWith('metadata') !== true) return false
+  if (match.path !== undefined && !fitsPath(match.path, target)) return false
+  if (match.asset !== undefined && match.asset !== target.asset) return false
+  if (match.from !== undefined && target.now < match.from) return false
+  if (match.until !== undefined && target.now >= match.until) return false
+  const key = match.each === true ? `${index} ${target.address}` : String(index)
   const counts = script.counts.get(key) ?? { seen: 0, struck: 0 }
   script.counts.set(key, counts)
   counts.seen++
   if (match.nth !== undefined && counts.seen !== match.nth) return false
   if (match.first !== undefined && counts.seen > match.first) return false
-  if (match.share !== undefined && fraction(`${script.seed} ${key} ${asked.address} ${counts.seen}`) >= match.share) {
+  if (match.share !== undefined && fraction(`${script.seed} ${key} ${target.address} ${counts.seen}`) >= match.share) {
     return false
   }
   if (match.times !== undefined && counts.struck >= match.times) return false

@@ -148,7 +148,7 @@ export function parseLimit(text: string, onto: SandboxLimits): SandboxLimits {
   return { ...onto, [api]: limit }
 }
 
-function parsePart(part: string, whole: string): Partial<ApiLimit> {
+function parsePart(part: string, text: string): Partial<ApiLimit> {
   if (part === 'none') return { rate: null, daily: null, snapshots: null, headers: 'none' }
   const rate = /^fixed:(\d+)\/(\w+)$/.exec(part)
   if (rate) {
@@ -164,5 +164,5 @@ function parsePart(part: string, whole: string): Partial<ApiLimit> {
     return { [name]: value as HeaderDialect }
   if (name === 'retry-after' && ['seconds', 'date', 'none'].includes(value))
     return { retryAfter: value as ApiLimit['retryAfter'] }
-  throw usage(`--limit ${whole}`, { expected: limitSyntax, got: `"${part}"` })
+  throw usage(`--limit ${text}`, { expected: limitSyntax, got: `"${part}"` })
 }

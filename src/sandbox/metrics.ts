@@ -47,18 +47,18 @@ export function answerMetrics(request: Request, env: MetricsEnv): Response {
 }
 
 function answered(request: Request, url: URL, env: MetricsEnv): Response {
-  const { metricsPrefix, assetsPath, metadata: told } = env.catalogue.wire
+  const { metricsPrefix, assetsPath, metadata: metadataPaths } = env.catalogue.wire
   const described = env.metadata !== false ? describedPath(url, env.catalogue) : undefined
   if (!url.pathname.startsWith(metricsPrefix) && described === undefined) throw notFound('not found')
   admitCaller(request, url, env)
   if (described !== undefined) {
-    const isStats = pathIn(url, told?.stats) !== undefined
+    const isStats = pathIn(url, metadataPaths?.stats) !== undefined
     return Response.json(isStats ? lagStats(described, url, env) : describePath(described, env))
   }
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
   if (path === assetsPath) return Response.json(assetListing(env))
   if (path === 'endpoints') return Response.json(listing(env))
-  const endpoint = asked(env, path, url) ?? nothingAt(path)
+  const endpoint = findEndpoint(env, path, url) ?? nothingAt(path)
   return answerPoints(url, endpoint, env)
 }
 
@@ -91,7 +91,7 @@ export function nothingAt(path: string): never {
 }
 
 /** The endpoint at a path; of several that differ in fixed parameters the one that the query names. */
-function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): Endpoint | undefined {
+function findEndpoint({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): Endpoint | undefined {
   const rows = [...catalogue.endpoints.values(), ...revisedIn(catalogue)].filter((endpoint) => endpoint.ask === path)
   const named = rows.find(({ params }) =>
     Object.entries(params).every(([key, value]) => searchParams.get(key) === value),
@@ -217,13 +217,13 @@ type Given = ReadonlyMap<string, string>
 function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, now: number): MetricsAsk {
   const { seed, provider } = env
   const { queryKeys: names } = env.catalogue.wire
-  const given = once(query, accepted(endpoint, names))
-  const asset = assetOf(given, endpoint, env)
+  const parameters = once(query, accepted(endpoint, names))
+  const asset = assetOf(parameters, endpoint, env)
   for (const [key, fixed] of Object.entries(endpoint.params))
-    if (given.get(key) !== fixed) throw invalidParameter(`parameter '${key}': expected '${fixed}'`)
+    if (parameters.get(key) !== fixed) throw invalidParameter(`parameter '${key}': expected '${fixed}'`)
   /** The value that is given, else the usual one if it is allowed, else the first; null as the usual one requires a value. */
   const pick = <T extends string>(key: QueryKey, allowed: readonly T[], usual: string | null | undefined): T | null => {
-    const value = given.get(names[key])
+    const value = parameters.get(names[key])
     if (value === undefined && usual === null && allowed.length > 0)
       throw invalidParameter(`parameter '${names[key]}' is missing`)
     if (value === undefined) return allowed.find((one) => one === usual) ?? allowed[0] ?? null
@@ -244,8 +244,8 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, no
   }
   const csv = pick('format', ['json', 'csv'], 'json') === 'csv'
   const humanized = pick('timestamp_format', ['unix', 'humanized'], 'unix') === 'humanized'
-  const since = instant(names.since, given, 0)
-  const until = instant(names.until, given, Math.ceil(now))
+  const since = instant(names.since, parameters, 0)
+  const until = instant(names.until, parameters, Math.ceil(now))
   if (since > until) throw invalidParameter(`parameter '${names.until}': ${until} is before '${names.since}' ${since}`)
   return { series, since, until, csv, humanized }
 }

@@ -269,7 +269,7 @@ async function answerApi(
   if (verdict.refused !== null) {
     return finish(refusalAnswer(scene, 429, verdict.refused, verdict.refused.replaceAll('_', ' ')))
   }
-  const struck = strike(state.script, asked(url, asks, options, now))
+  const struck = strike(state.script, targetOf(url, asks, options, now))
   for (const fault of struck) struckNames.push(fault.kind)
   const slow = pick(struck, 'slow-first-byte')
   if (slow) await options.sleep(slow.ms ?? 2000, request.signal)
@@ -300,7 +300,7 @@ async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene)
 /** Whether the fault replaces bytes of a good body. */
 const poisons = (fault: Fault): boolean => fault.kind.startsWith('poison-')
 
-function asked(url: URL, side: Side, options: PlayedSandbox, now: number) {
+function targetOf(url: URL, side: Side, options: PlayedSandbox, now: number) {
   const { metricsPrefix, queryKeys } = options.catalogue.wire
   const path = url.pathname
   const shortPath = {

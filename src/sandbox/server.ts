@@ -57,10 +57,10 @@ async function close(server: Server, grace: (() => Promise<void>) | undefined): 
 }
 
 async function answer(sandbox: Sandbox, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  const gone = new AbortController()
-  outgoing.once('close', () => gone.abort())
-  const response = await sandbox.handle(requestOf(incoming, gone.signal))
-  if (gone.signal.aborted) {
+  const closing = new AbortController()
+  outgoing.once('close', () => closing.abort())
+  const response = await sandbox.handle(requestOf(incoming, closing.signal))
+  if (closing.signal.aborted) {
     await response.body?.cancel()
     return
   }
@@ -68,7 +68,7 @@ async function answer(sandbox: Sandbox, incoming: IncomingMessage, outgoing: Ser
     incoming.socket.resetAndDestroy()
     return
   }
-  await send(response, incoming, outgoing, gone.signal)
+  await send(response, incoming, outgoing, closing.signal)
 }
 
 /** A defect of the sandbox is said, not hidden in a broken connection; a caller that went away needs no answer. */
@@ -91,7 +91,7 @@ async function send(
   response: Response,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  gone: AbortSignal,
+  closed: AbortSignal,
 ): Promise<void> {
   const headers: Record<string, string> = Object.fromEntries(response.headers)
   if (response.body === null) {
@@ -99,7 +99,7 @@ async function send(
     return
   }
   const reader = response.body.getReader()
-  gone.addEventListener('abort', () => void reader.cancel().catch(() => {}), { once: true })
+  closed.addEventListener('abort', () => void reader.cancel().catch(() => {}), { once: true })
   const exact = headers['cache-control'] === 'no-transform'
   const first = await start(reader, exact)
   if (first.done && !exact) {

@@ -90,13 +90,13 @@ const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, e
 export async function heldArrivals(
   ledger: Ledger,
   catalogue: Catalogue,
-  wanted: (path: string) => boolean,
+  isWanted: (path: string) => boolean,
 ): Promise<HeldArrivals[]> {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
     const rules = endpoint?.rules[part.interval] ?? []
     const isRuled = rules.every(({ reason }) => reason !== toldByRows)
-    return endpoint && isRuled && wanted(endpoint.path) ? [{ ...part, endpoint, rules }] : []
+    return endpoint && isRuled && isWanted(endpoint.path) ? [{ ...part, endpoint, rules }] : []
   })
   const found = new Map<Interval, Map<string, Arrivals>>()
   const engine = await Engine.open()
@@ -105,7 +105,7 @@ export async function heldArrivals(
     for (const alike of Map.groupBy(parts, ({ interval, rules }) => JSON.stringify([interval, rules])).values()) {
       const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
       const metrics = quoteList(alike.map(({ metric }) => metric))
-      const files = [...new Set(alike.flatMap(({ own, recent }) => [...own, ...recent]))]
+      const files = [...new Set(alike.flatMap(({ files: own, recent }) => [...own, ...recent]))]
       const firsts = alike.some(({ metric }) => heldRevisable(ledger).includes(metric))
         ? ` QUALIFY ${firstVintage}`
         : ''
@@ -252,10 +252,10 @@ export async function auditAvailability(
   { catalogue, paths, overrides, now }: AuditInput,
 ): Promise<AvailabilityAudit> {
   const globs = paths?.map(globTest)
-  const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
+  const isWanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
   const rows: AuditedRule[] = []
   const changes: RuleChange[] = []
-  for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, wanted)) {
+  for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, isWanted)) {
     const row = judgeRule(endpoint.path, interval, rules, arrivals)
     rows.push(row)
     changes.push(...changeOf(row, rules, arrivals.ruled, { now, weekStart: heldWeekStart(ledger) }))

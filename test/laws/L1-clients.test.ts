@@ -50,7 +50,7 @@ test(`${honest.length} honest questions have the same bytes after ${wanted} stat
   )
   using pages = new Pages(desk, { elapsed: () => 0, draw: () => `page${names++}` })
   const ask = async (question: (typeof honest)[number], gone = never): Promise<string> =>
-    JSON.stringify(await pages.first(question, { rows: 50, room: () => pageBytes }, { client: 'a', gone }))
+    JSON.stringify(await pages.first(question, { rows: 50, room: () => pageBytes }, { client: 'a', closed: gone }))
   const all = async (): Promise<readonly string[]> => {
     const answers: string[] = []
     for (const question of honest) answers.push(await ask(question))

@@ -83,7 +83,7 @@ async function registry(
     connection: { base: 'http://127.0.0.1/v1', ask, spool: { file: () => join(folder, 'body.json') } },
     requests: [],
     nextId: () => `r-${asked}`,
-    held: () => undefined,
+    storedAnswer: () => undefined,
     onOutcome: () => undefined,
     quarantine: unused,
     now: clock,

@@ -9,7 +9,7 @@ const answer = (id: string, more: Partial<Answered> = {}): Answered =>
 const differing = (count: number, request = 'a') => {
   const one = { series: seriesRow(0).id, kind: 'changed', stored: '1', offered: '2', stored_at: 1, offered_at: 2 }
   const fresh = Array.from({ length: count }, (_, t): Violation => ({ ...one, t, request }))
-  return { fresh, noted: [], heard: [] }
+  return { fresh, noted: [], statuses: [] }
 }
 const ids = (found: readonly AnswerWithBody[]): string[] => found.map(({ request }) => request.id)
 

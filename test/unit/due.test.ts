@@ -96,7 +96,7 @@ describe('the next point', () => {
 
   test('until then by the lag that the provider tells: once in its middle, once at its end, never before a stated rule', () => {
     const t = at('2024-03-01')
-    const few: Learnt = { observations: 0, lag: null, told: { usual: 200, late: 1150 } }
+    const few: Learnt = { observations: 0, lag: null, reportedLags: { usual: 200, late: 1150 } }
     const now = at('2024-03-01T12:00:00Z')
     const [first, second] = [end(t, '24h') + 240, end(t, '24h') + 1200]
     const one = want('24h', lagOf(2 * hour))

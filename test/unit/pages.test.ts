@@ -24,9 +24,9 @@ async function paged(sql: string, rows: number, bytes: number): Promise<readonly
   using pages = new Pages(desk as Desk, { elapsed: () => 0, draw: () => `c${drawn++}` })
   const question = { sql, knowledge: {} }
   const limits = { rows, room: () => bytes }
-  const all = [await pages.first(question, limits, { client: 'a', gone: never })]
+  const all = [await pages.first(question, limits, { client: 'a', closed: never })]
   for (let cursor = all[0]?.cursor ?? null; cursor !== null; cursor = all.at(-1)?.cursor ?? null)
-    all.push(await pages.next(question, cursor, limits, { client: 'a', gone: never }))
+    all.push(await pages.next(question, cursor, limits, { client: 'a', closed: never }))
   return all
 }
 

@@ -22,7 +22,7 @@ async function told(accept: string | undefined, query = '', more: object = {}) {
     headers: accept === undefined ? {} : { accept },
     body: async () => await Promise.resolve(''),
     client: 'a',
-    gone: new AbortController().signal,
+    closed: new AbortController().signal,
   }
   return await pathsOf({ desk, scratch: folder, draw: () => 'x' })['/metrics']?.(asked)
 }

@@ -254,7 +254,7 @@ test('what was refused is not asked again the next day, for its new window eithe
   const when = (instant: Instant) => plan([wanted], new Map([[wanted.series.id, held]]), limits, instant)
   const next = when(now)
   expect([next.asks, next.blocked.length]).toEqual([[], 1])
-  expect(next.blocked[0]).toMatchObject({ window: { since: at('2024-03-09') }, reason: '400: no', told: refused })
+  expect(next.blocked[0]).toMatchObject({ window: { since: at('2024-03-09') }, reason: '400: no', recorded: refused })
   expect(dates(when(now + 29 * day)).length).toBe(1)
 })
 

@@ -33,8 +33,8 @@ test('shares come back from the meta of a recent file, and a partition is one sh
   expect(isRecent({ ...recent, table: 'metric_assets' })).toBe(false)
   const parts = partitionsOf([own, recent])
   expect([...parts.keys()]).toEqual(['a/x 24h', 'a/x 1h', "b/it's 24h"])
-  expect(parts.get('a/x 24h')).toMatchObject({ own: [own], recent: [recent] })
-  expect(parts.get('a/x 1h')).toMatchObject({ own: [], recent: [recent] })
+  expect(parts.get('a/x 24h')).toMatchObject({ files: [own], recent: [recent] })
+  expect(parts.get('a/x 1h')).toMatchObject({ files: [], recent: [recent] })
 })
 
 test('a partition is read from both levels, and nothing of another one', async ({ root }) => {

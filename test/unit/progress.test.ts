@@ -104,7 +104,7 @@ test('of the reasons for which windows are not asked three are told, and how man
     const shown: string[] = []
     const say = (text: string): void => void shown.push(text)
     const { onEvent } = fetchProgress({ now: () => 0, stderr: say, live: say, isTerminal: false }, false)
-    const blocked = reasons.map((reason) => ({ ...ask, window: { since: 0, until: 1 }, reason, told: null }))
+    const blocked = reasons.map((reason) => ({ ...ask, window: { since: 0, until: 1 }, reason, recorded: null }))
     onEvent({ kind: 'planned', plan: { ...work, blocked } })
     return shown.find((text) => text.includes('not requested')) ?? ''
   }

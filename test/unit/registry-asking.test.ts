@@ -38,7 +38,7 @@ async function asking(
       connection: { ask: ask as never, base: 'http://r', spool: { file } },
       requests: [],
       nextId: () => `${++id}`,
-      held: () => undefined,
+      storedAnswer: () => undefined,
       onOutcome: () => undefined,
       quarantine: async () => await Promise.resolve(),
       now: () => clock.now,

@@ -51,11 +51,11 @@ test('a key is known since it was told first, and a change that is told again is
     ].join(' UNION ALL '),
   ]
   await withTables({ schema_changes: changes }, async (ledger, engine) => {
-    const { top, told } = (await readKeys(ledger, engine)).get('issuers') ?? {}
+    const { top, reportedChanges } = (await readKeys(ledger, engine)).get('issuers') ?? {}
     expect([top?.get('a')?.since, top?.get('a')?.below.get('b')?.since, top?.get('c')?.since]).toEqual(
       [100, 200, 300].map((seconds) => seconds * 1_000_000),
     )
-    expect([...(told ?? [])]).toHaveLength(2)
+    expect([...(reportedChanges ?? [])]).toHaveLength(2)
     // What the first snapshot showed is no change, whatever was told of it later.
     expect(await countSchemaChanges(ledger, engine)).toBe(4)
   })

@@ -17,8 +17,8 @@ function holding(said: Readonly<Record<string, Readonly<Record<string, string>> 
   const held = Object.entries(said).map(([id, own]) => [id, entity(id, own)] as const)
   return {
     resources: [issuers],
-    held: new Map([['issuers', new Map(held)]]),
-    seen: new Map(),
+    storedEntities: new Map([['issuers', new Map(held)]]),
+    seenLists: new Map(),
     tried: new Map(),
     pageLimit,
   }
@@ -47,7 +47,7 @@ test('records and lists take turns within the budget, the one that was asked lon
   const at = (address: string, instant: number) => [address, { at: instant, etag: null, digest: '' }] as const
   const seen = new Map([at('/issuers/a', 30), at('/issuers/b', 10), at('/issuers/c', 20), at('/issuers', 5)])
   const asked = (budget: number | null, begun = 100): string[] => {
-    const { checks, held } = chooseChecks({ ...holding(said, 10), seen }, { budget, begun })
+    const { checks, held } = chooseChecks({ ...holding(said, 10), seenLists: seen }, { budget, begun })
     expect(held).toBe(12)
     return checks.map(({ address }) => address)
   }
@@ -65,7 +65,7 @@ test('an address that never comes out as held goes to the end of the queue like 
     ['/issuers/a', 40],
     ['/issuers/c', 20],
   ])
-  const { checks } = chooseChecks({ ...holding(said, 10), seen: found, tried }, { budget: null, begun: 100 })
+  const { checks } = chooseChecks({ ...holding(said, 10), seenLists: found, tried }, { budget: null, begun: 100 })
   const records = checks.flatMap(({ kind, address }) => (kind === 'record' ? [address] : []))
   expect(records.slice(2)).toEqual(['/issuers/b', '/issuers/c', '/issuers/a'])
 })

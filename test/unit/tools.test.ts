@@ -37,7 +37,7 @@ function tools(page: Partial<AnswerPage> = {}, standing: object = {}): readonly 
 async function call(name: string, args: object, ...given: Parameters<typeof tools>): Promise<Record<string, unknown>> {
   const text = await tools(...given)
     .find((one) => one.name === name)
-    ?.call(args, { client: 'a', gone: never })
+    ?.call(args, { client: 'a', closed: never })
   expect(Buffer.byteLength(text ?? '')).toBeLessThanOrEqual(pageBytes)
   return JSON.parse(text ?? '') as Record<string, unknown>
 }

@@ -11,7 +11,7 @@ class Stage {
   /** Sends a question, which is named after its client: `a1` is of `a`. */
   send(name: string, gone = new AbortController().signal, program?: string): void {
     const work = async (): Promise<void> => await new Promise((end) => void this.#ends.set(name, end))
-    this.#turns.take({ client: name.charAt(0), program, gone }, work).catch(() => void this.failed.push(name))
+    this.#turns.take({ client: name.charAt(0), program, closed: gone }, work).catch(() => void this.failed.push(name))
   }
 
   /** The questions at work, in the order in which they began. */
@@ -104,13 +104,13 @@ test('a question whose client goes away gives up its wait, and one that fails it
   expect(await stage.atWork()).toBe('a2')
 
   const turns = new Turns(2)
-  const asker = { client: 'a', gone: new AbortController().signal }
+  const asker = { client: 'a', closed: new AbortController().signal }
   await expect(turns.take(asker, async () => await Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   expect(await turns.take(asker, async () => await Promise.resolve(7))).toBe(7)
 })
 
 test('with one place it is given to whoever waits', async () => {
   const turns = new Turns(1)
-  const asker = { client: 'a', gone: new AbortController().signal }
+  const asker = { client: 'a', closed: new AbortController().signal }
   expect(await turns.take(asker, async () => await Promise.resolve(7))).toBe(7)
 })

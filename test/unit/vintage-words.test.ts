@@ -5,7 +5,7 @@ import { readObjects } from '../../src/query/views/template.ts'
 
 test('a lake without revisable series has the texts of one that knows of no vintages', () => {
   const own = vintageWords([])
-  expect([own.known, own.number, own.observed, own.isRevised('x')]).toEqual([
+  expect([own.knownSql, own.number, own.observed, own.isRevised('x')]).toEqual([
     '_pit_p AS MATERIALIZED',
     'row_number()',
     '',

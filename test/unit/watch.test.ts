@@ -220,7 +220,7 @@ describe('what comes first', () => {
     due: poll,
     by: 'learnt',
     observations: 100,
-    asked: null,
+    lastRequested: null,
     poll,
     ...change,
   })

@@ -110,10 +110,10 @@ export async function selectionsOf(call: Call<typeof selectionOptions>): Promise
   if (assets !== undefined) await refuseSlips(settings.data, assets)
   const lists = [assets, ...named.map(([, list]) => list)]
   const exact = assets !== undefined && !lists.some((list) => list?.includes('*'))
-  const own = lists.every((list) => list === undefined)
+  const isUnselected = lists.every((list) => list === undefined)
     ? settings.select
     : [{ ...Object.fromEntries(named), assets: assets ?? assetsOf(settings), exact }]
-  const base = own.length > 0 ? own : await heldSelections(settings, catalogue)
+  const base = isUnselected.length > 0 ? isUnselected : await heldSelections(settings, catalogue)
   const next = 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml'
   if (base.length === 0) throw usage('nothing is selected', { next })
   return base.map((one) => ({

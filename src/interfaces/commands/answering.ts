@@ -43,11 +43,11 @@ const { elapsed, sleep } = ownWorld()
 async function begin(means: DeskMeans): Promise<void> {
   keepMemory(means.memory, '--memory')
   const askers = new Map<number, AbortController>()
-  const begun = (gone: AbortSignal): void => {
+  const onBegun = (gone: AbortSignal): void => {
     for (const [id, { signal }] of askers) if (signal === gone) tell({ id, begun: true })
   }
   const note = (words: string): void => void process.stderr.write(`note: ${words}\n`)
-  const desk = new Desk(means, { sleep, draw, begun, note })
+  const desk = new Desk(means, { sleep, draw, begun: onBegun, note })
   // A lake that cannot be opened is told before anybody asks.
   await desk.begin()
   const pages = new Pages(desk, { elapsed, draw })
@@ -57,20 +57,20 @@ async function begin(means: DeskMeans): Promise<void> {
     if ('tool' in question) {
       const tool = toolsWith(question.standing).find(({ name }) => name === question.tool)
       if (tool === undefined) throw new RangeError(`no tool ${question.tool}`)
-      return await tool.call(question.args, { client: '', gone })
+      return await tool.call(question.args, { client: '', closed: gone })
     }
     const { path, query, body, ...asked } = question
     const show = paths[path]
     if (show === undefined) throw new RangeError(`no path ${path}`)
-    return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, gone })
+    return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, closed: gone })
   }
-  const heard = async (told: AnswererCall<DoorQuestion>): Promise<void> => {
-    const { id } = told
-    if ('gone' in told) return askers.get(id)?.abort()
+  const onCall = async (call: AnswererCall<DoorQuestion>): Promise<void> => {
+    const { id } = call
+    if ('gone' in call) return askers.get(id)?.abort()
     const asker = new AbortController()
     askers.set(id, asker)
     try {
-      tell({ id, answer: await answerTo(told.question, asker.signal) })
+      tell({ id, answer: await answerTo(call.question, asker.signal) })
     } catch (error) {
       const loss = engineLossIn(error)
       // A question that met the loss caused by a different one is asked again.
@@ -80,7 +80,7 @@ async function begin(means: DeskMeans): Promise<void> {
       askers.delete(id)
     }
   }
-  process.on('message', (told: AnswererCall<DoorQuestion>) => void heard(told))
+  process.on('message', (told: AnswererCall<DoorQuestion>) => void onCall(told))
   watchMemory(means.memory, () => tell({ full: true }))
   // What it says of itself: its tools.
   const heads = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))

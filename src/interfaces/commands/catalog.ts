@@ -49,16 +49,16 @@ export const catalogListCommand = answering({
   options: listOptions,
   answer: async (call) => {
     const { catalogue, stderr } = call
-    const found = filtered(call)
+    const endpoints = filtered(call)
     const words = (): string => {
-      stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
-      const rows = found.map((one) => {
+      stderr(`${endpoints.length} of ${catalogue.endpoints.size} endpoints\n`)
+      const rows = endpoints.map((one) => {
         const rule = standardRule(one)
         return [one.path, one.intervals.join(' '), extras(one), `${describeRule(rule)} (${rule.basis})`]
       })
       return table(['path', 'intervals', 'takes', 'available'], rows)
     }
-    const paths = new Set(found.map((endpoint) => endpoint.path))
+    const paths = new Set(endpoints.map((endpoint) => endpoint.path))
     return { document: exportCatalogue(catalogue).filter((row) => paths.has(row.path)), words }
   },
 })
@@ -180,7 +180,7 @@ function offerLines(endpoint: Endpoint, { tier, bulk, metadata_at }: Offer): Lab
 function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): string {
   const { defaults, placeholders, tolerance, since, until, format } = endpoint
   const takes = Object.entries({ since, until, format, 'timestamp format': endpoint.timestampFormat })
-  const taken = takes.flatMap(([name, is]) => (is ? [name] : []))
+  const takenNames = takes.flatMap(([name, is]) => (is ? [name] : []))
   const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
   const mapped = endpoint.exchanges.some((id) => isOpenExchange(catalogue, id))
   return `${endpoint.path}\n${indented([
@@ -189,7 +189,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): st
     ...dimensions
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
-    ['takes', taken.join(', ')],
+    ['takes', takenNames.join(', ')],
     ...offerLines(endpoint, offer),
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),
@@ -340,16 +340,19 @@ async function importAsked(call: Typed<typeof importOptions>, settings: Settings
   const { all, path = null, maxRequests, json } = options
   const before = await checkedCatalogue(knownFiles(file), settings)
   const catalogue = endingAtOnce(() => applySettings(before, settings))
-  const found = await listNewEndpoints({ settings, catalogue, all, path, mostPaths: maxRequests }, besideWorld(call))
-  const rows = found.taken.map(({ row }) => importedRow(row))
+  const newEndpoints = await listNewEndpoints(
+    { settings, catalogue, all, path, mostPaths: maxRequests },
+    besideWorld(call),
+  )
+  const rows = newEndpoints.taken.map(({ row }) => importedRow(row))
   const from = "the provider's metadata"
   if (rows.length > 0) await writeEndpoints(file, { rows, from, data: settings.data })
   const isNamed = settings.catalogs.includes(file.target)
   const written = rows.length > 0 ? file.name : null
-  const { listed, known, skipped, requests, left, stopped } = found
-  const takenPaths = found.taken.map(({ row, tier }) => ({ path: row.path, tier }))
+  const { listed, known, skipped, requests, left, stopped } = newEndpoints
+  const takenPaths = newEndpoints.taken.map(({ row, tier }) => ({ path: row.path, tier }))
   const document = { listed, known, added: rows.length, skipped, file: written, requests, taken: takenPaths, left }
-  stdout(json ? documentText(document) : importInWords(found, { written, isNamed }))
+  stdout(json ? documentText(document) : importInWords(newEndpoints, { written, isNamed }))
   if (stopped === null) return
   const next = `${stopped.next}, with --add`
   throw new LakeError('stopped', { subject: 'the provider was not asked to the end', got: stopped.reason, next })

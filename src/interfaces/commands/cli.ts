@@ -114,13 +114,17 @@ async function answered(command: ListedCommand, typed: Typed, tell: (document: u
     const { openWithViews } = await import('./views.ts')
     await openWithViews(typed)
   }
-  if (command.viewsAfter !== true) return await said(command, typed, tell)
+  if (command.viewsAfter !== true) return await runCommand(command, typed, tell)
   const { leaveWithViews } = await import('./views.ts')
-  return await leaveWithViews(command.name, typed, async () => await said(command, typed, tell))
+  return await leaveWithViews(command.name, typed, async () => await runCommand(command, typed, tell))
 }
 
 /** Has a command say what it has to say, and end as it ends. */
-async function said(command: ListedCommand, typed: Typed, tell: (document: unknown) => void): Promise<number | void> {
+async function runCommand(
+  command: ListedCommand,
+  typed: Typed,
+  tell: (document: unknown) => void,
+): Promise<number | void> {
   if ('run' in command) return command.run(typed, tell)
   const { readContext } = await import('../cli/context.ts')
   const { document, words, error = null, code } = await command.answer(await readContext(typed))
@@ -154,14 +158,14 @@ function listing(usageLine: string, entries: readonly CommandEntry[]): string {
 
 /** What `pitlake --help` prints: the common commands, or with `pitlake help all` every one. */
 function overview(all: boolean): string {
-  const shown = all ? commandTable : commandTable.filter((entry) => entry.isCommon)
+  const shownCommands = all ? commandTable : commandTable.filter((entry) => entry.isCommon)
   const codes = `Exit codes: ${Object.entries(exitMeanings)
     .map(([code, means]) => `${code} ${means}`)
     .join('; ')}.`
   return [
     'pitlake: a research data lake that cannot lie about time',
     '',
-    listing('Usage: pitlake <command> [options]', shown),
+    listing('Usage: pitlake <command> [options]', shownCommands),
     ...(all ? [] : [`All ${commandTable.length} commands: pitlake help all`]),
     'Every command has --help, --config FILE and --data DIR.',
     ...wrapped(codes, 12),

@@ -64,8 +64,8 @@ async function wordsOf(spec: CommandSpec, before: Words, last: string, call: Typ
   const options = optionsOf(spec)
   const named = (word = '') => options.find(({ flags }) => / [A-Z]/.test(flags) && flags.split(/[ ,]+/).includes(word))
   const [, long, value = ''] = /^(--[a-z-]+)=(.*)$/s.exec(last) ?? []
-  const own = named(long) ?? named(before.at(-1))
-  const values = own && (await valuesOf(own, long === undefined ? last : value, call))
+  const option = named(long) ?? named(before.at(-1))
+  const values = option && (await valuesOf(option, long === undefined ? last : value, call))
   // A shell completes a path behind a sign of its own only where it stands alone.
   if (long !== undefined) return (values ?? []).flatMap((word) => (word.startsWith(':') ? [] : [`${long}=${word}`]))
   if (values !== undefined) return values

@@ -53,7 +53,7 @@ export function destinationNamed(name = '', deps: Deps): Destination {
 function publishedInWords(published: PublishSummary): string {
   const { lake_copy: copy, lost, destination, version, tables } = published
   const { missing, changed } = lost
-  const found = [
+  const damageNotes = [
     ...(missing > 0 ? [`${several(missing, 'file')} missing or cut`] : []),
     ...(changed > 0 ? [`${several(changed, 'file')} changed`] : []),
   ]
@@ -61,7 +61,7 @@ function publishedInWords(published: PublishSummary): string {
     return [name, delta_version, files_added, files_removed, bytes(bytes_added)]
   })
   const header = ['table', 'delta version', 'files added', 'files removed', 'bytes']
-  const again = found.length > 0 ? `found there: ${found.join(', ')}; all were brought again\n` : ''
+  const again = damageNotes.length > 0 ? `found there: ${damageNotes.join(', ')}; all were brought again\n` : ''
   const told = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
   const here = rows.length > 0 ? told : `${destination} tells of version ${version} already\n`
   return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
@@ -75,7 +75,7 @@ against the digest in the journal. If it is killed, the same command continues.
 
 Results that were stamped in the lake can be replayed in the mirror. A mirror is read-only: of the commands that write, only pull and
 views work in it.`,
-  answer: async (call) => await brought(call, { own: false, thorough: call.options.thorough }),
+  answer: async (call) => await pullCopy(call, { own: false, thorough: call.options.thorough }),
 })
 
 export const restoreCommand = answering({
@@ -85,10 +85,10 @@ lake. restore checks every file against the digest in the journal and names what
 continues; until then the folder is a mirror.
 
 After a restore, write to one copy only: two copies with different new data cannot be joined again.`,
-  answer: async (call) => await brought(call, { own: true, thorough: true }),
+  answer: async (call) => await pullCopy(call, { own: true, thorough: true }),
 })
 
-async function brought(call: Call, how: { readonly own: boolean; readonly thorough: boolean }) {
+async function pullCopy(call: Call, how: { readonly own: boolean; readonly thorough: boolean }) {
   const { cwd, catalogue } = call
   const { data } = call.settings
   const [source = ''] = call.args

@@ -24,7 +24,7 @@ import {
   unnamedOptions,
 } from '../cli/spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
-import { bytes, whole, several } from '../../base/figures.ts'
+import { bytes, formatCount, several } from '../../base/figures.ts'
 import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './upkeep.ts'
@@ -93,15 +93,15 @@ function steps(call: Call, dry: boolean): Step[] {
   const page = join(settings.data, 'status.html')
   const key = call.env[keyVariable]
   // What follows a fetch by itself has a step of its own here.
-  const apart = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
-  const fetched = answerOf(apart, fetchCommand, {}, ({ points_added, requests, version }) => {
+  const withoutFeatures = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
+  const fetched = answerOf(withoutFeatures, fetchCommand, {}, ({ points_added, requests, version }) => {
     return `${several(points_added, 'point')} added with ${several(requests, 'request')}, version ${version}`
   })
   const planned = answerOf(call, { ...planCommand, answer: answerPlan }, {}, ({ requests, credits, points }) => {
     return `would send ${several(requests, 'request')} for ${several(credits, 'credit')}, about ${several(points, 'point')}`
   })
-  const synced = answerOf(apart, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
-    return `${several(events, 'event')}: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
+  const synced = answerOf(withoutFeatures, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
+    return `${several(events, 'event')}: ${formatCount(opened)} opened, ${formatCount(updated)} updated, ${formatCount(closed)} closed`
   })
   const computed = answerOf(call, featuresCommand, {}, ({ features }) => summed(features))
   const verified = answerOf(call, verifyCommand, {}, (report) => {
@@ -180,7 +180,7 @@ async function merged(call: Call): Promise<StepEnd> {
   const error = mergeVerdict(report)
   if (error !== null) throw error
   const { partitions, files_removed, files_added } = report
-  const line = partitions === 0 ? 'nothing due' : `${several(files_removed, 'file')} became ${whole(files_added)}`
+  const line = partitions === 0 ? 'nothing due' : `${several(files_removed, 'file')} became ${formatCount(files_added)}`
   return { code: 0, line, report }
 }
 

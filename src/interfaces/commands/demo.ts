@@ -147,12 +147,15 @@ function lineOnlyIn(text: string, other: string): string {
   )
 }
 
-function inWords(backtests: readonly Backtest[], kept: string | null): string {
+function inWords(backtests: readonly Backtest[], keptPath: string | null): string {
   const width = Math.max(...backtests.map(({ name }) => name.length))
   const named = (name: string, text: string): string => `  ${name.padEnd(width)}   ${text}`
   const next = [
-    ...(kept === null ? ([['pitlake demo --keep demo', 'keep this lake and both queries']] as const) : []),
-    [`pitlake lookahead ${kept ?? 'demo'}/joined-on-t.sql --data ${kept ?? 'demo'}/lake`, 'see the whole finding'],
+    ...(keptPath === null ? ([['pitlake demo --keep demo', 'keep this lake and both queries']] as const) : []),
+    [
+      `pitlake lookahead ${keptPath ?? 'demo'}/joined-on-t.sql --data ${keptPath ?? 'demo'}/lake`,
+      'see the whole finding',
+    ],
     ['pitlake init', 'begin with your own provider'],
   ] as const
   return [
@@ -162,7 +165,7 @@ function inWords(backtests: readonly Backtest[], kept: string | null): string {
     '',
     'Which one uses the future? pitlake lookahead runs each of them again without the data that came later:',
     '',
-    ...backtests.map(({ name, proof }) => named(name, found(proof))),
+    ...backtests.map(({ name, proof }) => named(name, verdictText(proof))),
     '',
     'Next:',
     ...next.map(
@@ -173,7 +176,7 @@ function inWords(backtests: readonly Backtest[], kept: string | null): string {
 }
 
 /** The verdict on a backtest, with the first row that differs if there is one. */
-function found({ verdict, differences, rows, cutoffs: runs }: LookaheadProof): string {
+function verdictText({ verdict, differences, rows, cutoffs: runs }: LookaheadProof): string {
   const [first] = differences
   return first === undefined
     ? `${verdict}: none of ${rows} rows differs in ${runs} runs`

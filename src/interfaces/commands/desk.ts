@@ -78,7 +78,7 @@ function startingAnswers(
   scratch: string,
   env: Readonly<Record<string, string>>,
 ): StartWorker<DoorQuestion, DoorAnswer> {
-  return (heard, ended) => {
+  return (onMessage, ended) => {
     const home = join(scratch, randomUUID())
     mkdirSync(home, { mode: 0o700 })
     const compiled = getCompileCacheDir()
@@ -99,7 +99,7 @@ function startingAnswers(
       ended(how)
     }
     // What it said last may come after its end, when its folder is gone.
-    child.on('message', (said: WorkerMessage<MadeAnswer>) => over || heard(broughtUp(said, scratch)))
+    child.on('message', (said: WorkerMessage<MadeAnswer>) => over || onMessage(broughtUp(said, scratch)))
     child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
     child.on('error', ({ message }) => {
       if (child.pid === undefined) end(message)
@@ -114,9 +114,9 @@ function startingAnswers(
 const small = 65_536
 
 /** What was said; the file of an answer is read if it is small, else it goes to where it outlives the process. */
-function broughtUp(said: WorkerMessage<MadeAnswer>, scratch: string): WorkerMessage<DoorAnswer> {
-  if (!('answer' in said)) return said
-  const { id, answer } = said
+function broughtUp(message: WorkerMessage<MadeAnswer>, scratch: string): WorkerMessage<DoorAnswer> {
+  if (!('answer' in message)) return message
+  const { id, answer } = message
   if (typeof answer === 'string') return { id, answer }
   const { body } = answer
   try {

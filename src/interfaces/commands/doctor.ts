@@ -7,7 +7,7 @@ import { gravestOf, LakeError, usage } from '../../base/errors.ts'
 import { checkProvider } from '../../sources/provider-check/check.ts'
 import { spaceAt } from '../../lake/store/disk.ts'
 import { buildViews } from '../../query/views/build.ts'
-import { bytes, several, whole } from '../../base/figures.ts'
+import { bytes, several, formatCount } from '../../base/figures.ts'
 import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
 
@@ -93,13 +93,13 @@ function madeUp({ metrics, registry }: Settings): boolean | null {
   return own.every((loopback) => loopback === first) ? first : null
 }
 
-const shown = 10
+const mostShown = 10
 
 /** What was lost and observed again, for people. */
 export function againLines(again: readonly ObservedAgain[]): string[] {
-  const more = again.length - shown
-  const lines = again.slice(0, shown).map((one) => `again     ${againInWords(one)}`)
-  return more > 0 ? [...lines, `          and ${whole(more)} more months: see --json`] : lines
+  const more = again.length - mostShown
+  const lines = again.slice(0, mostShown).map((one) => `again     ${againInWords(one)}`)
+  return more > 0 ? [...lines, `          and ${formatCount(more)} more months: see --json`] : lines
 }
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {

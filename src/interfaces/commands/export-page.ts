@@ -22,8 +22,8 @@ interface PageExport {
 }
 
 /** Writes the page of `pitlake serve` with its answers as files, for any static server. */
-export async function exportPage(call: Call, answers: Answers, wanted: PageExport): Promise<void> {
-  const { out, limit, metrics, instants } = wanted
+export async function exportPage(call: Call, answers: Answers, page: PageExport): Promise<void> {
+  const { out, limit, metrics, instants } = page
   const folder = resolve(call.cwd, out)
   const put = async (name: string, text: string): Promise<void> => {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
@@ -38,7 +38,7 @@ export async function exportPage(call: Call, answers: Answers, wanted: PageExpor
     await rememberPage(call.settings.data, {
       name: `the answers of the exported page ${folder}`,
       file: join(folder, indexFile),
-      remedy: exportCommand(folder, wanted),
+      remedy: exportCommand(folder, page),
     })
   call.stderr(`${several(charts, 'chart')}, ${several(files, 'answer')} in ${out}/index.html\n`)
 }

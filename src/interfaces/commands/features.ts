@@ -1,7 +1,7 @@
 import { LakeError } from '../../base/errors.ts'
 import { checkFeatures, type FeatureChecked } from '../../trust/features/check.ts'
 import { bringFeatures, type FeatureTold } from '../../trust/features/features.ts'
-import { several, whole } from '../../base/figures.ts'
+import { several, formatCount } from '../../base/figures.ts'
 import { timeoutOption, withinTime } from '../cli/context.ts'
 import { answering } from '../cli/spec.ts'
 import { requireLake, lakeWorld } from '../cli/world.ts'
@@ -37,7 +37,7 @@ adds nothing.`,
 })
 
 function checkedInWords({ name, version, rows, differing }: FeatureChecked): string {
-  const found = differing === 0 ? 'the same bit for bit' : `${whole(differing)} differ`
+  const found = differing === 0 ? 'the same bit for bit' : `${formatCount(differing)} differ`
   return `${name} v${version}: ${several(rows, 'row')}, ${found}\n`
 }
 

@@ -7,7 +7,7 @@ import type { IngestDeps } from '../../sources/metrics/run.ts'
 import { answering, type CommandAnswer } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
 import { stopwatch } from '../../base/stopwatch.ts'
-import { whole, labelled, bytes, span, several } from '../../base/figures.ts'
+import { formatCount, labelled, bytes, span, several } from '../../base/figures.ts'
 import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
 
@@ -62,7 +62,7 @@ Example: pitlake fetch --max-credits 300`,
   },
 })
 
-const shown = 3
+const mostShown = 3
 
 /** Where the time went, to a tenth of a second, in the order in which a run begins with it. */
 function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): string {
@@ -73,19 +73,19 @@ function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): 
 
 function inWords(summary: IngestSummary): string {
   const { windows, incidents, gaps, acknowledged, violations, points_added: points, begins_later: later } = summary
-  const revised = summary.vintages_added === 0 ? '' : `, ${whole(summary.vintages_added)} revised`
+  const revised = summary.vintages_added === 0 ? '' : `, ${formatCount(summary.vintages_added)} revised`
   const unasked = windows.not_requested === 0 ? '' : `, ${windows.not_requested} not requested`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return labelled([
     ['version', String(summary.version)],
-    ['requests', whole(summary.requests)],
-    ['points', `${whole(points)} added${revised} in ${several(summary.files_added, 'file')}`],
+    ['requests', formatCount(summary.requests)],
+    ['points', `${formatCount(points)} added${revised} in ${several(summary.files_added, 'file')}`],
     ['windows', `${states.join(', ')}${unasked}`],
     gaps !== 0 && ['gaps', `${several(gaps, 'window')} in which points are missing: pitlake sql "FROM gaps"`],
     // Where history begins later than it was asked for.
-    ...later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const),
-    later.length > shown && ['begins later', `${whole(later.length - shown)} more series: see --json`],
+    ...later.slice(0, mostShown).map((one) => ['begins later', beginsInWords(one)] as const),
+    later.length > mostShown && ['begins later', `${formatCount(later.length - mostShown)} more series: see --json`],
     ['violations', `${violations}${among}${acknowledged === 0 ? '' : `, and ${acknowledged} acknowledged`}`],
   ])
 }
@@ -104,7 +104,7 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
     count.add(event)
     if (event.kind === 'planned') for (const line of planned(event)) say(line)
     if (event.kind === 'beyond') {
-      const of = `${whole(event.points)} new points of ${event.series.replaceAll('|', ' ').trim()}`
+      const of = `${formatCount(event.points)} new points of ${event.series.replaceAll('|', ' ').trim()}`
       say(`note: ${of} are integers that a double does not hold; their text is in extra`)
     }
     if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
@@ -117,19 +117,19 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
 
 /** What is behind, what lies ahead. */
 function counting(now: () => number) {
-  const left = new Map<string, number>()
+  const windowsLeft = new Map<string, number>()
   const [sentAt, settledAt]: [number[], number[]] = [[], []]
-  let [series, asks, points, requests, credits, begun] = [0, 0, 0, 0, 0, 0]
+  let [series, asks, points, requests, credits, beganAt] = [0, 0, 0, 0, 0, 0]
   const add = (event: IngestEvent): void => {
     if (event.kind === 'planned') {
-      for (const ask of event.plan.asks) left.set(ask.series.id, (left.get(ask.series.id) ?? 0) + 1)
-      ;[series, asks, begun] = [left.size, event.plan.asks.length, now()]
+      for (const ask of event.plan.asks) windowsLeft.set(ask.series.id, (windowsLeft.get(ask.series.id) ?? 0) + 1)
+      ;[series, asks, beganAt] = [windowsLeft.size, event.plan.asks.length, now()]
     } else if (event.kind === 'settled') {
       settledAt.push(now())
       const { id } = event.ask.series
-      const more = (left.get(id) ?? 1) - 1
-      if (more > 0) left.set(id, more)
-      else left.delete(id)
+      const more = (windowsLeft.get(id) ?? 1) - 1
+      if (more > 0) windowsLeft.set(id, more)
+      else windowsLeft.delete(id)
     } else if (event.kind === 'committed') points += event.points
     else if (event.kind === 'answered') credits += event.ask.credits
     else if (event.kind === 'asking' && event.event.kind === 'sent') {
@@ -139,19 +139,19 @@ function counting(now: () => number) {
   }
   /** Requests a minute over the last minute, or since the beginning while that is shorter. */
   const rate = (): number => {
-    const within = Math.min(minuteMs, Math.max(1_000, now() - begun))
+    const within = Math.min(minuteMs, Math.max(1_000, now() - beganAt))
     return (countSince(sentAt, now() - minuteMs + 1) * minuteMs) / within
   }
   const ahead = (): string[] => {
     if (settledAt.length === 0 || settledAt.length >= asks) return []
     // What was settled lately tells the pace that holds now, which may have changed since the beginning.
-    const few = settledAt.at(-fewSettled) ?? begun
-    const from = Math.max(begun, Math.min(now() - paceMs, few))
+    const few = settledAt.at(-fewSettled) ?? beganAt
+    const from = Math.max(beganAt, Math.min(now() - paceMs, few))
     const each = (now() - from) / 1000 / Math.max(1, countSince(settledAt, from))
     return [`about ${span(each * (asks - settledAt.length))} left`]
   }
   const line = (what: string): string => {
-    const done = `${whole(series - left.size)}/${whole(series)} series`
+    const done = `${formatCount(series - windowsLeft.size)}/${formatCount(series)} series`
     const asked = `${several(requests, 'request')}, ${Math.round(rate())}/min`
     return [done, several(points, 'point'), asked, several(credits, 'credit'), ...ahead(), what].join('  ')
   }

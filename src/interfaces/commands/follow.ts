@@ -17,18 +17,18 @@ export async function withFeatures<Document extends object>(
   say: (version: number) => CommandAnswer<Document>,
 ): Promise<CommandAnswer<Document & { readonly features?: readonly FeatureTold[] }>> {
   const names = await due(call)
-  const brought = names.length === 0 ? null : await broughtFeatures(call, names)
-  const said = say((await listJournal(call.settings.data)).newest)
-  if (brought === null) return said
-  const { told, error } = brought
+  const features = names.length === 0 ? null : await broughtFeatures(call, names)
+  const message = say((await listJournal(call.settings.data)).newest)
+  if (features === null) return message
+  const { told, error } = features
   const busy = error?.kind === 'busy'
   if (busy) call.stderr(`note: features wait: ${error.message}\n`)
   const { inWords } = await import('./features.ts')
   return {
-    ...said,
-    document: { ...said.document, features: told },
-    words: () => [said.words(), ...told.map(inWords)].join(''),
-    error: gravestOf([said.error ?? null, busy ? null : error]),
+    ...message,
+    document: { ...message.document, features: told },
+    words: () => [message.words(), ...told.map(inWords)].join(''),
+    error: gravestOf([message.error ?? null, busy ? null : error]),
   }
 }
 
@@ -36,16 +36,16 @@ export async function withFeatures<Document extends object>(
 export function followingFeatures(call: Call, say: (words: string) => void) {
   const refused = new Set<string>()
   let tried = ''
-  const left = async () => {
+  const countLeft = async () => {
     const names = (await due(call)).filter((name) => !refused.has(`feature/${name}`))
     if (names.length === 0) return { names, key: tried }
     using ledger = await Ledger.openToRead(call.settings.data)
     return { names, key: [ledger.head().version, Math.floor(instantNow(call) / hour), ...names].join(' ') }
   }
   return {
-    due: async () => (await left()).key !== tried,
+    due: async () => (await countLeft()).key !== tried,
     bring: async () => {
-      const { names, key } = await left()
+      const { names, key } = await countLeft()
       tried = key
       if (names.length === 0) return
       const { told, error } = await broughtFeatures(call, names)

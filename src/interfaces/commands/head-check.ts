@@ -39,16 +39,18 @@ export const headFlags = {
 /** Compares the lake with a head, and begins a new log where that is asked for. */
 export async function headVerified(call: Call<typeof headFlags>) {
   const { head: file = '', against, adopt, key } = call.options
-  const kept = headGiven(call, file, '--head')
+  const earlierHead = headGiven(call, file, '--head')
   using ledger = await (adopt ? Ledger.open : Ledger.openToRead)(call.settings.data)
-  const found = await checkHead(ledger, kept, await keyGiven(call, key))
+  const checked = await checkHead(ledger, earlierHead, await keyGiven(call, key))
   const copy =
-    found.verdict === 'extends' && against !== undefined ? await compareCopy(ledger, resolve(call.cwd, against)) : null
-  const begins = adopt && (found.verdict === 'fork' || found.verdict === 'behind')
-  const log = begins ? await adoptLog(ledger, kept, lakeWorld(call, 'verify')) : null
-  const anew = log && { verdict: 'adopted', reason: `${found.reason}; a new log begins: ${log.origin}` }
+    checked.verdict === 'extends' && against !== undefined
+      ? await compareCopy(ledger, resolve(call.cwd, against))
+      : null
+  const begins = adopt && (checked.verdict === 'fork' || checked.verdict === 'behind')
+  const log = begins ? await adoptLog(ledger, earlierHead, lakeWorld(call, 'verify')) : null
+  const anew = log && { verdict: 'adopted', reason: `${checked.reason}; a new log begins: ${log.origin}` }
   const document: HeadCheck & { readonly copy: CopyComparison | null } = {
-    ...found,
+    ...checked,
     ...(copy && verdictOfCopy(copy)),
     ...anew,
     copy,

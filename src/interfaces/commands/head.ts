@@ -30,13 +30,13 @@ the public key, to give away: checkers take it as --key.`,
     if (!relative(realPath(data), path).startsWith('..'))
       throw usage('--out', { expected: 'a file outside the lake', got: path })
     if (isThere(path)) throw usage('--out', { expected: 'a new file', got: path, next: 'a key is never written over' })
-    using held = isBegun(data) ? await Ledger.openToRead(data) : undefined
-    const name = options.name ?? originOf(held?.head().lake ?? 'new')
+    using ledger = isBegun(data) ? await Ledger.openToRead(data) : undefined
+    const name = options.name ?? originOf(ledger?.head().lake ?? 'new')
     const text = secretText(name, randomBytes(32))
     const key = readKey(text)
     if (key === undefined) throw usage('--name', { expected: 'a name without spaces and +', got: name })
     await writePrivate(path, text)
-    if (held !== undefined && recordedHeadFiles(held).size > 0)
+    if (ledger !== undefined && recordedHeadFiles(ledger).size > 0)
       stderr(
         'note: heads of this lake bear the signature of an earlier key: whoever checks them needs both public halves\n',
       )

@@ -171,10 +171,10 @@ async function runHook({ command, folder, env, limit, signal }: HookRun, facts: 
     }
   }
   const { promise, resolve } = Promise.withResolvers<string | null>()
-  let said = ''
+  let lastError = ''
   let overdue: number | null = null
   const ended = (words: string | null): void => {
-    const last = said.trim().split('\n').at(-1) ?? ''
+    const last = lastError.trim().split('\n').at(-1) ?? ''
     resolve(words === null || last === '' ? words : `${words}: ${last}`)
   }
   const within = (seconds: number): void => {
@@ -189,7 +189,7 @@ async function runHook({ command, folder, env, limit, signal }: HookRun, facts: 
   const forget = beforeLeaving(() => kill('SIGKILL'))
   child.stdin.on('error', () => undefined)
   child.stdin.end(facts)
-  child.stderr.on('data', (part: Buffer) => void (said = (said + part.toString()).slice(-mostWords)))
+  child.stderr.on('data', (part: Buffer) => void (lastError = (lastError + part.toString()).slice(-mostWords)))
   child.on('error', ({ message }) => resolve(`cannot be run: ${message}`))
   child.on('exit', (code, how) => {
     kill('SIGKILL')

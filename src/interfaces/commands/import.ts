@@ -3,7 +3,7 @@ import { kinds } from '../../base/option-kinds.ts'
 import { withFeatures } from './follow.ts'
 import { importOwn } from '../../sources/user-files/import.ts'
 import { intervals } from '../../base/time.ts'
-import { whole, several } from '../../base/figures.ts'
+import { formatCount, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
 import { askingWorld } from '../cli/world.ts'
 
@@ -55,13 +55,13 @@ Example: pitlake import --guess prices.csv
 Example: pitlake import prices.csv --as prices --value close --available end+15m`,
   answer: async (call) => {
     const { args, options, settings, catalogue, cwd, stderr } = call
-    const given = { root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }
+    const importInput = { root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }
     if (options.guess) {
       const { guessed } = await import('../../sources/user-files/guess.ts')
-      const text = await guessed(given)
+      const text = await guessed(importInput)
       return { document: { mapping: text }, words: () => text }
     }
-    const done = await importOwn(given, askingWorld(call, 'import'))
+    const done = await importOwn(importInput, askingWorld(call, 'import'))
     for (const { summary } of done) for (const note of summary.notes) stderr(`note: ${summary.name}: ${note}\n`)
     return await withFeatures(call, (version) => {
       const summaries = done.map(({ summary }) => ({ ...summary, version }))
@@ -88,8 +88,8 @@ function inWords({
   version,
 }: Imported): string {
   const left = Object.entries(left_because).filter(([, count]) => count > 0)
-  const because = left.map(([why, count]) => `${whole(count)} ${why}`).join(', ')
-  const vintages = vintages_added === 0 ? '' : `, ${whole(vintages_added)} vintages`
-  const tardy = late === 0 ? '' : `, ${whole(late)} late`
+  const because = left.map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
+  const vintages = vintages_added === 0 ? '' : `, ${formatCount(vintages_added)} vintages`
+  const tardy = late === 0 ? '' : `, ${formatCount(late)} late`
   return `own/${name}: ${several(points_added, 'point')} added${vintages}${tardy} of ${several(rows, 'row')}${because && ` (left: ${because})`}, ${several(violations, 'violation')}, version ${version}\n`
 }

@@ -4,7 +4,7 @@ import { configJsonSchema } from '../../catalog/config.ts'
 import { loadCatalogue } from '../../catalog/load.ts'
 import { applySettings, resolveSettings } from '../../catalog/settings.ts'
 import { usage } from '../../base/errors.ts'
-import { several, span, whole } from '../../base/figures.ts'
+import { several, span, formatCount } from '../../base/figures.ts'
 import { redact } from '../../base/secrets.ts'
 import { formatDate } from '../../base/time.ts'
 import { putOut } from '../../lake/store/output.ts'
@@ -93,7 +93,7 @@ const yamlList = (names: readonly string[]): string => `[${names.map(yamlText).j
 
 function planInWords({ series, requests, credits, points, seconds }: ProviderSetup['totals']): string {
   const parts = [several(series, 'series', 'series'), several(requests, 'request'), several(credits, 'credit')]
-  return `${parts.join(', ')}, about ${whole(points)} points, about ${span(seconds)}`
+  return `${parts.join(', ')}, about ${formatCount(points)} points, about ${span(seconds)}`
 }
 
 /** The configuration of a provider as text, with what a person may change as comments. */

@@ -162,14 +162,14 @@ const dependences: Readonly<Record<string, string>> = {
   calendar: 'how many decisions come later, or when',
 }
 
-function verdictText(proof: LookaheadProof, file: string, whole: boolean): string {
+function verdictText(proof: LookaheadProof, file: string, isWhole: boolean): string {
   const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved, depends_on } = proof
-  const given = givenThat(proof.assumes, rows)
-  const always = proved && given === '' ? ', proved for every lake and every instant' : proved ? ', proved' : ''
+  const assumptions = givenThat(proof.assumes, rows)
+  const always = proved && assumptions === '' ? ', proved for every lake and every instant' : proved ? ', proved' : ''
   const others = changed === 0 ? '' : ` and ${changed} with another future`
   const tried = `${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`
   return [
-    `${file}: ${verdict}${always}${given === '' ? '' : `, ${given}`}${reason === null ? '' : `, ${reason}`}`,
+    `${file}: ${verdict}${always}${assumptions === '' ? '' : `, ${assumptions}`}${reason === null ? '' : `, ${reason}`}`,
     ...differences.slice(0, 1).map(leakSentence),
     ...(verdict === 'undecided' ? [] : [tried]),
     ...(depends_on.length > 0
@@ -178,7 +178,7 @@ function verdictText(proof: LookaheadProof, file: string, whole: boolean): strin
         ]
       : []),
     ...notes.map((note) => `note: ${note}`),
-    ...proofLines(proof, whole),
+    ...proofLines(proof, isWhole),
     ...differences.flatMap(({ as_of, row, column, full, truncated, future }) => {
       const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
       const said = (value: unknown): string =>
@@ -231,7 +231,7 @@ async function proveProgram(
   files: readonly OwnFile[],
 ): Promise<LookaheadProof> {
   const lines = createInterface({ input: process.stdin, signal })[Symbol.asyncIterator]()
-  const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
+  const receive = async <T>(shape: z.ZodType<T>): Promise<T> => {
     const line = await lines.next()
     if (signal.aborted) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
     const said = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
@@ -250,14 +250,14 @@ async function proveProgram(
     files.map(([name]) => name),
   )
   await bringUserFiles(engine, files)
-  const { text } = await heard(opening)
+  const { text } = await receive(opening)
   let runs = 0
   try {
     return await proveFunction(engine, text, input, async (table, world) => {
       const rows = join(scratch.path, `${runs++}.parquet`)
       const whole = world === wholeLake
       stdout(`${JSON.stringify({ database, variables: withoutLaterPoints(world), rows, whole })}\n`)
-      const said = await heard(reply)
+      const said = await receive(reply)
       if ('raised' in said) throw new Raised(said.raised, world)
       await carryFile(rows, engine, table)
       await realDisk.remove(rows)

@@ -56,7 +56,7 @@ packed file:
 
 /** Has a tool called, after a look at the views; how the lake stands is read here, where the settings are. */
 function calling(tool: string, answers: Answers, call: Call, look: () => Promise<void>): ToolCall {
-  return async (args, { gone }) => {
+  return async (args, { closed: gone }) => {
     await look()
     const now = tool === 'status' ? await standingNow(call) : null
     const standing = now === null ? {} : { check: check(now).lines.join('\n'), ...now }

@@ -6,7 +6,7 @@ import { selectedPlaceholdersNow, type UnmappedName, unmappedError } from '../..
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
-import { bytes, labelled, type LabelledRow, span, table, whole, wrapped, several } from '../../base/figures.ts'
+import { bytes, labelled, type LabelledRow, span, table, formatCount, wrapped, several } from '../../base/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
@@ -93,9 +93,9 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const { settings, catalogue, options, stderr } = call
   const { maxRequests: most, offline, gaps: gapsOnly, requests, verbose } = options
   const selections = await selectionsOf(call)
-  const wanted = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
+  const planInput = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
   const world = offline ? null : { ...besideWorld(call), ...lakeWorld(call, 'plan') }
-  const { plan, unmapped, metadata } = await preparePlan(wanted, world)
+  const { plan, unmapped, metadata } = await preparePlan(planInput, world)
   const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
   if (offline) stderr('note: --offline: planned with the metadata in the lake; no request was sent\n')
@@ -128,8 +128,8 @@ function requestTable({ asks }: Plan): string {
 function inWords({ totals, blocked }: Plan, metadata: string): string {
   const { series, windows, requests, credits } = totals
   const rows: readonly LabelledRow[] = [
-    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, whole(n)] as const),
-    ['points', `about ${whole(totals.points)}`],
+    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, formatCount(n)] as const),
+    ['points', `about ${formatCount(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
     blocked.length > 0 && ['not requested', several(blocked.length, 'window')],

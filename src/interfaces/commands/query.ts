@@ -215,7 +215,7 @@ function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
 }
 
 /** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise<void> {
+export async function writeAnswer(call: Querying, question: AskedQuestion): Promise<void> {
   const output = outputOf(call)
   const folder = dataFolder(call)
   const tell = (notes: readonly Note[]): void => {
@@ -226,10 +226,10 @@ export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
       // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are, too.
-      const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in asked ? 1 : 1 / 2)
-      const query = 'sql' in asked ? asked.sql : ''
+      const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in question ? 1 : 1 / 2)
+      const query = 'sql' in question ? question.sql : ''
       using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })
-      const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
+      const { ready, by, notes, doubts } = await judgeQuestion(question, engine, run)
       tell(notes)
       const answer = { engine, ready, options: { ...output, by }, deps: run }
       const written = await (target === undefined

@@ -32,7 +32,7 @@ export const registrySnapshotCommand = answering({
   options: jobOptions,
   details: `The snapshot is one request. If the provider's limit refuses it, pitlake reads the lists instead. Differences from the stored
 state become history. If a snapshot loses a resource or many records, pitlake holds it back (exit 4) until you pass --accept-shrink.`,
-  answer: async (call) => await asked(call, 'snapshot', registrySnapshot),
+  answer: async (call) => await runJob(call, 'snapshot', registrySnapshot),
 })
 
 export const registrySyncCommand = answering({
@@ -44,7 +44,7 @@ export const registrySyncCommand = answering({
 cursor make one version. An hourly sync is enough.`,
   answer: async (call) => {
     spareHeap()
-    return await asked(call, 'sync', registrySync)
+    return await runJob(call, 'sync', registrySync)
   },
 })
 
@@ -64,7 +64,7 @@ export const registryStatusCommand = answering({
 /** What only a job is told. */
 const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
-async function asked(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
+async function runJob(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
   const { options, settings, catalogue } = call
   const { acceptShrink, maxRequests = null, providerMoved } = options
   const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }

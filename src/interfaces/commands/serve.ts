@@ -85,13 +85,13 @@ const readers = 512
 
 /** Has what is asked at a path answered, after a look at the views, or refused in words. */
 function showing(path: string, answers: Answers, look: () => Promise<void>): Routes[string] {
-  return async ({ method, query, headers, body, client, program, gone }) => {
+  return async ({ method, query, headers, body, client, program, closed }) => {
     try {
       await look()
       const { accept, 'content-type': type } = headers
       const text = method === 'POST' ? await body() : ''
       const asked = { method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
-      const answer = await answers.ask({ path, client, program, ...asked }, gone)
+      const answer = await answers.ask({ path, client, program, ...asked }, closed)
       if (typeof answer === 'string') throw new RangeError(`${path} was answered as a tool`)
       return answer
     } catch (error) {

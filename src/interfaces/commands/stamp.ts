@@ -138,8 +138,8 @@ function doubtOn({ verdict, reason, from }: Explained): LakeError | null {
   return verdict === 'other query' ? new LakeError('incomplete', others) : null
 }
 
-function explainedInWords(found: Explained): string {
-  const { verdict, reason, from, to, versions, runs, text, commit, row, points, records, minimal, notes } = found
+function explainedInWords(explained: Explained): string {
+  const { verdict, reason, from, to, versions, runs, text, commit, row, points, records, minimal, notes } = explained
   const names = `version ${from.version} and ${to.file === null ? 'now, version' : 'version'} ${to.version}`
   const lines = [
     `${names}: ${verdict}${verdict === 'other query' ? '' : `, ${several(runs, 'run')} over ${several(versions, 'commit')}`}`,
@@ -148,7 +148,7 @@ function explainedInWords(found: Explained): string {
   for (const note of notes) lines.push(`note: ${note}`)
   if (text !== null) {
     lines.push(`the views tell the same data otherwise: ${text.objects.join(', ') || 'which of them is not known'}`)
-    for (const one of text.catalogue) lines.push(`  ${one.path} ${one.field}: ${said(one.from)} -> ${said(one.to)}`)
+    for (const one of text.catalogue) lines.push(`  ${one.path} ${one.field}: ${asJson(one.from)} -> ${asJson(one.to)}`)
   }
   if (commit !== null) {
     const { version, job, committed_at } = commit
@@ -190,7 +190,7 @@ function pointLine({
 }
 
 function recordLine({ table, id, what, at, fields }: ChangedRecord): string {
-  const changes = fields.map(({ field, from, to }) => `${field} ${said(from)} -> ${said(to)}`)
+  const changes = fields.map(({ field, from, to }) => `${field} ${asJson(from)} -> ${asJson(to)}`)
   return `  ${table} ${id} ${what} ${at}${changes.length === 0 ? '' : `: ${changes.join(', ')}`}`
 }
 
@@ -198,5 +198,5 @@ function side(row: ChangedRow, which: 'from' | 'to'): string {
   return row[which] ?? (row.column === null ? 'no such row' : 'NULL')
 }
 
-const said = (value: unknown): string => JSON.stringify(value)
+const asJson = (value: unknown): string => JSON.stringify(value)
 const instant = (micros: number): string => formatInstant(Math.floor(micros / 1_000_000))

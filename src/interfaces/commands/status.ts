@@ -11,7 +11,18 @@ import { rememberPage } from '../../lake/ledger/pages.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { putOut } from '../../lake/store/output.ts'
 import { statusPage } from '../report/page/page.ts'
-import { brief, bytes, counted, labelled, moment, percent, several, span, whole, wrapped } from '../../base/figures.ts'
+import {
+  brief,
+  bytes,
+  counted,
+  labelled,
+  moment,
+  percent,
+  several,
+  span,
+  formatCount,
+  wrapped,
+} from '../../base/figures.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { listen, listenAt, type HttpResponse, type Routes } from '../server/listen.ts'
 import { instantNow } from '../cli/context.ts'
@@ -42,10 +53,10 @@ With --check, exit 0 means trusted and fresh, 4 integrity, 6 stale or something 
 pitlake.yaml or by options, which win. docs/how-to/monitor.md describes them.
 
 Example: pitlake status --check --max-late 2h`,
-  answer: async (given) => {
-    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = given.options
-    const settings = { ...given.settings, check: checkOf(maxLate, limits, given.settings.check) }
-    const call = { ...given, settings }
+  answer: async (statusCall) => {
+    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = statusCall.options
+    const settings = { ...statusCall.settings, check: checkOf(maxLate, limits, statusCall.settings.check) }
+    const call = { ...statusCall, settings }
     const { catalogue, cwd, stderr } = call
     if (address !== undefined) {
       const beside = Object.entries({ check: checks, html: file, metrics, json: 'json' in limits && limits.json })
@@ -55,8 +66,8 @@ Example: pitlake status --check --max-late 2h`,
     }
     const { data } = settings
     using ledger = await Ledger.openToRead(data)
-    const asked = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
-    const full = file === undefined ? asked : { ...asked, arrivals: true, page: resolve(cwd, file) }
+    const factsInput = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
+    const full = file === undefined ? factsInput : { ...factsInput, arrivals: true, page: resolve(cwd, file) }
     const judged = await readStanding(ledger, full)
     if (file !== undefined) {
       const path = resolve(cwd, file)
@@ -68,7 +79,8 @@ Example: pitlake status --check --max-late 2h`,
       const remedy = `pitlake status --html ${path}`
       await rememberPage(data, { name: `the facts of the status page ${path}`, file: path, remedy })
     }
-    if (metrics !== undefined) await putOut(resolve(cwd, metrics), metricsText(judged, asked.now), data, '--metrics')
+    if (metrics !== undefined)
+      await putOut(resolve(cwd, metrics), metricsText(judged, factsInput.now), data, '--metrics')
     if (file !== undefined) stderr(`page written to ${file}\n`)
     const { lines, code } = checks ? check(judged.standing) : { lines: null, code: 0 }
     const words = () => (lines === null ? statusInWords(judged.standing, data) : `${lines.join('\n')}\n`)
@@ -98,13 +110,14 @@ const verdicts = { yes: 'yes', look: 'look first', no: 'NO' } as const
 /** The status for people, at most 80 columns wide. */
 export function statusInWords(standing: LakeStanding, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at, schema_changes: changes } = standing
-  const at = committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
+  const at =
+    committed_at === null ? 'none yet' : `${formatCount(standing.version)} of ${moment(instantOf(committed_at))}`
   const { fresh, pending, behind, overdue_seconds, stopped } = freshness
-  const late = behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
+  const late = behind === 0 ? '0 behind' : `${formatCount(behind)} behind by up to ${span(overdue_seconds)}`
   const states = (['covered', 'empty', 'unsupported', 'failed', 'not_requested'] as const).map(
-    (state) => `${whole(windows[state])} ${state.replace('_', ' ')}`,
+    (state) => `${formatCount(windows[state])} ${state.replace('_', ' ')}`,
   )
-  const asked = `${whole(requests.total)}, ${several(requests.credits, 'credit')}`
+  const requestsText = `${formatCount(requests.total)}, ${several(requests.credits, 'credit')}`
   const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
   const lines = labelled([
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
@@ -113,10 +126,13 @@ export function statusInWords(standing: LakeStanding, data: string): string {
     ['version', at],
     ['trust', verdicts[standing.trust]],
     ...standing.reasons.map(({ text, next }) => ['', `- ${text}${next === null ? '' : `: ${next}`}`] as const),
-    ['coverage', `${percent(coverage.held, coverage.due)} of ${whole(coverage.due)} due points`],
-    ['fresh', `${whole(fresh)} series, ${whole(pending)} pending, ${late}, ${whole(stopped)} stopped`],
+    ['coverage', `${percent(coverage.held, coverage.due)} of ${formatCount(coverage.due)} due points`],
+    [
+      'fresh',
+      `${formatCount(fresh)} series, ${formatCount(pending)} pending, ${late}, ${formatCount(stopped)} stopped`,
+    ],
     ['newest', standing.newest ?? 'none'],
-    ['gaps', `${several(standing.gaps, 'window')}, ${whole(standing.pending)} pending`],
+    ['gaps', `${several(standing.gaps, 'window')}, ${formatCount(standing.pending)} pending`],
     ['windows', states.join(', ')],
     ['violations', violationsLine(standing)],
     changes !== 0 && ['schema', `${several(changes, 'change')} of values (view schema_changes)`],
@@ -124,8 +140,8 @@ export function statusInWords(standing: LakeStanding, data: string): string {
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
     ],
-    ['requests', `${asked}; last 24 h ${whole(requests.day)}, ${several(requests.day_credits, 'credit')}`],
-    ['rate', `busiest minute ${whole(requests.busiest_minute)} of ${whole(requests.per_minute)} allowed`],
+    ['requests', `${requestsText}; last 24 h ${formatCount(requests.day)}, ${several(requests.day_credits, 'credit')}`],
+    ['rate', `busiest minute ${formatCount(requests.busiest_minute)} of ${formatCount(requests.per_minute)} allowed`],
     ['registry', registryLine(standing)],
     ['stored', `${brief(standing.points)} points, ${stored}`],
     standing.running.length > 0 && ['at work', standing.running.join(', ')],
@@ -140,7 +156,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
 function violationsLine({ violations, incidents, acknowledged, reverted }: LakeStanding): string {
   const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
   const more = [counted({ acknowledged }), counted({ 'reverted upstream': reverted })].filter((words) => words !== '')
-  return [`${whole(violations)}${of}`, ...more].join(', and ')
+  return [`${formatCount(violations)}${of}`, ...more].join(', and ')
 }
 
 function registryLine({ registry }: LakeStanding): string {
@@ -151,7 +167,7 @@ function registryLine({ registry }: LakeStanding): string {
     several(total, 'record'),
     `snapshots ${first_snapshot} .. ${last_snapshot}`,
     feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`,
-    ...(schema_changes ? [`${whole(schema_changes)} schema changes`] : []),
+    ...(schema_changes ? [`${formatCount(schema_changes)} schema changes`] : []),
     ...(findings ? [several(findings, 'contradiction')] : []),
   ].join(', ')
 }

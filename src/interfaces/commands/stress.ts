@@ -18,7 +18,7 @@ import {
 } from '../../trust/results/stress.ts'
 import { outFile, putOut } from '../../lake/store/output.ts'
 import { formatDuration, parseDuration } from '../../base/time.ts'
-import { table, whole } from '../../base/figures.ts'
+import { table, formatCount } from '../../base/figures.ts'
 import { judged, readGiven, stampedPath, timeoutOption, withinTime } from '../cli/context.ts'
 import { checkEnding, knowledgeFlags } from './query.ts'
 import { answering, type Call, showLive } from '../cli/spec.ts'
@@ -67,13 +67,13 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
     await openedLake(call)
     using ledger = await Ledger.openToRead(data)
-    const seen: ReadLags = async (metrics) => await seenLags(ledger, catalogue, metrics)
+    const readLags: ReadLags = async (metrics) => await seenLags(ledger, catalogue, metrics)
     const onRun = (done: number) => showLive(call, `${done} runs`)
-    const asked: StressInput = { figure, lags, latencies, within, ts, labels, seen, onRun }
-    const given = readGivenQuery(call, file)
+    const stressInput: StressInput = { figure, lags, latencies, within, ts, labels, seen: readLags, onRun }
+    const query = readGivenQuery(call, file)
     const done = await (out === undefined
-      ? stress(await openSource(call, ledger, given), asked, { folder: data, ...withinTime(call) })
-      : stampOutcome(call, given, resolve(cwd, out), asked)
+      ? stress(await openSource(call, ledger, query), stressInput, { folder: data, ...withinTime(call) })
+      : stampOutcome(call, query, resolve(cwd, out), stressInput)
     ).finally(() => showLive(call, ''))
     if (plot !== undefined) await putOut(resolve(cwd, plot), stressPicture(done, file), data, '--plot')
     return {
@@ -143,18 +143,18 @@ function timeOf(flag: string, text: string, beside = ''): number {
 
 /** Outcome as text: the verdict, each run with a bar of its statistic, and the effect of each metric alone. */
 function outcomeText({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
-  const said = stressWords[verdict]
-  const head = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
+  const words = stressWords[verdict]
+  const head = [`${file}: ${words}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
   const parts = [head.map((line) => `${line}\n`).join('')]
   if (figure === null || verdict === 'leak') return parts.join('')
   const judged = runs.filter(({ kind }) => kind !== 'version')
   const bar = barOf([figure, ...judged.map((run) => run.figure)])
-  const as = ['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)]
+  const as = ['as it is', text(figure), '', `of ${formatCount(rows)}`, bar(figure)]
   const tried = judged.map((run) => [
     runLabel(run),
     text(run.figure),
     share(run.moved),
-    whole(run.changed),
+    formatCount(run.changed),
     bar(run.figure),
   ])
   parts.push(table(['known', 'figure', 'moved', 'rows changed', ''], [as, ...tried]))
@@ -173,7 +173,7 @@ function versionTable(versions: readonly StressRun[]): string {
   const bar = barOf(versions.flatMap(({ figure, before }) => [figure, before]))
   const rows = versions.map(({ name, at, figure, before, moved, changed }) => {
     const of = `${(at ?? '').slice(0, 16).replace('T', ' ')}Z`
-    return [name, of, text(figure), text(before), share(moved), whole(changed), bar(figure)]
+    return [name, of, text(figure), text(before), share(moved), formatCount(changed), bar(figure)]
   })
   return table(['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', ''], rows)
 }

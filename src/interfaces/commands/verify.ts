@@ -23,7 +23,7 @@ import { answering, type Call, type Deps } from '../cli/spec.ts'
 import { askingWorld, providersOf, requireLake } from '../cli/world.ts'
 import type { Difference } from '../../sources/metrics/verify-findings.ts'
 import { againLines } from './doctor.ts'
-import { bytes, counted, cut, several, type LabelledRow, whole, wrapped } from '../../base/figures.ts'
+import { bytes, counted, cut, several, type LabelledRow, formatCount, wrapped } from '../../base/figures.ts'
 
 /** Number of files of user data that are compared, unless all are requested. */
 const usualFiles = 20
@@ -64,8 +64,8 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     const { data } = settings
     requireLake(data)
     if (options.head !== undefined) return await headVerified(call)
-    const { all, budget: given, report, maxRequests = null } = options
-    if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
+    const { all, budget, report, maxRequests = null } = options
+    if (all && budget !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const { scope, names } = wantedOf(call)
     // Said before anything is asked, not after it was paid for.
     if (report !== undefined) outFile(resolve(cwd, report), data, '--report').discard()
@@ -73,13 +73,13 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     stderr('reading every file of the lake\n')
     const common = { settings, catalogue, providerMoved: false }
     const world = askingWorld(call, 'verify')
-    const within = (usual: number): number | null => (all ? null : (given ?? usual))
+    const within = (usual: number): number | null => (all ? null : (budget ?? usual))
     const points = await verify(
       { ...common, now: instantNow(call), scope, budget: within(usualBudget), maxRequests },
       { ...world, onEvent, detailedLog: isVerbose(call), onDamage: toldAtOnce(call) },
     ).finally(end)
-    const left = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
-    const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: left }
+    const requestsLeft = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
+    const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: requestsLeft }
     const summary =
       names === undefined || points.stopped_by !== null || isUnreadable(points)
         ? points
@@ -149,7 +149,7 @@ export function namesOf(named: readonly string[], known: readonly string[]): rea
   throw usage('--resources', { expected: known.join(', '), got: unknown, next: hint(unknown, known) })
 }
 
-const shown = 10
+const mostShown = 10
 
 /** What a person sees on the terminal, at most 80 columns. */
 export function toldOf(summary: VerifySummary): string {
@@ -157,16 +157,22 @@ export function toldOf(summary: VerifySummary): string {
   const { incidents, acknowledged, points_added: added } = summary
   const sound = damage.length === 0 ? 'all sound' : `${damage.length} findings`
   const lists = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []]
-  const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
+  const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - mostShown), 0)
   const lines = [
     ...labels([
-      ['files', `${whole(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
-      ['contents', `${several(checked.points, 'point')} of ${whole(checked.series)} series, ${whole(gaps)} known gaps`],
+      ['files', `${formatCount(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
+      [
+        'contents',
+        `${several(checked.points, 'point')} of ${formatCount(checked.series)} series, ${formatCount(gaps)} known gaps`,
+      ],
       ['windows', compared(windows, '')],
       counted(results) !== '' && ['results', counted(results)],
       counted(results) !== '' && added > 0 && ['appended', several(added, 'point')],
       ['asked', `${several(requests, 'request')}, ${several(credits, 'credit')}`],
-      incidents > 0 && ['incidents', `${whole(incidents)}, of very many points at once: see pitlake violations list`],
+      incidents > 0 && [
+        'incidents',
+        `${formatCount(incidents)}, of very many points at once: see pitlake violations list`,
+      ],
       acknowledged > 0 && ['known', `${several(acknowledged, 'acknowledged difference')}, not reported again`],
       windows.refused > 0 && ['refused', `${several(windows.refused, 'window')}, as before: pitlake violations list`],
       windows.failed > 0 && ['failed', `${several(windows.failed, 'window')} without a usable answer`],
@@ -178,18 +184,18 @@ export function toldOf(summary: VerifySummary): string {
     ...againLines(summary.observed_again).flatMap((line) => ['', ...wrapped(line)]),
     ...(registry === null ? [] : ['', ...registryLines(registry)]),
     ...(summary.own === null ? [] : ['', ...ownLines(summary.own)]),
-    ...(more > 0 ? ['', `and ${whole(more)} more: see --json or --report FILE`] : []),
+    ...(more > 0 ? ['', `and ${formatCount(more)} more: see --json or --report FILE`] : []),
   ]
   return `${lines.join('\n')}\n`
 }
 
 function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>, what: string): string {
-  return `${whole(all.verified)} of ${whole(all.chosen)}${what} compared, ${whole(all.held)} held`
+  return `${formatCount(all.verified)} of ${formatCount(all.chosen)}${what} compared, ${formatCount(all.held)} held`
 }
 
 /** The first of a list, each below an empty line. */
 function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): string[] {
-  return list.slice(0, shown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
+  return list.slice(0, mostShown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
 }
 
 function labels(rows: readonly LabelledRow[]): string[] {
@@ -262,7 +268,7 @@ function seriesName({ metric, asset, interval, currency, exchange, network }: Di
 /** The report that a person can send to the provider: Markdown, no key in it. */
 export function reportOf(summary: VerifySummary): string {
   const { run, version, provider, differences, damage, failures, windows, results, registry } = summary
-  const found = differences.length + failures.length + damage.length + (registry?.findings.length ?? 0)
+  const findingCount = differences.length + failures.length + damage.length + (registry?.findings.length ?? 0)
   const failed = failures.map(({ series, since, until, reason }) => `- \`${series}\`, ${since} to ${until}: ${reason}`)
   const damages = damage.map(({ path, found, remedy }) => `- \`${path}\`: ${found}; ${remedy}`)
   const lines = [
@@ -280,7 +286,7 @@ export function reportOf(summary: VerifySummary): string {
     ...(registry === null ? [] : registrySections(registry)),
     ...(failed.length > 0 ? ['## Windows without a usable answer', '', ...failed, ''] : []),
     ...(damages.length > 0 ? ['## Damage in this lake (not for the provider)', '', ...damages] : []),
-    ...(found === 0 ? ['Nothing differs.'] : []),
+    ...(findingCount === 0 ? ['Nothing differs.'] : []),
   ]
   return `${lines.join('\n').trimEnd()}\n`
 }

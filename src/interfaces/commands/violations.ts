@@ -6,7 +6,7 @@ import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { listFindings } from '../../sources/registry/verify.ts'
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../../base/time.ts'
-import { counted, table, whole, several } from '../../base/figures.ts'
+import { counted, table, formatCount, several } from '../../base/figures.ts'
 import { answering, type Call } from '../cli/spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from '../cli/world.ts'
@@ -34,9 +34,9 @@ Differences of registry records come from \`pitlake verify\`. They leave the lis
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
     const known = (['reverted', 'settled'] as const).filter((one) => count(one) > 0)
-    const rest = (['acknowledged', ...known] as const).map((one) => `, ${whole(count(one))} ${one}`).join('')
+    const rest = (['acknowledged', ...known] as const).map((one) => `, ${formatCount(count(one))} ${one}`).join('')
     const list = (): string => (shown.length > 0 ? table(header, shown.map(line)) : '')
-    const words = () => `${list()}${whole(count('open'))} open${rest}\n`
+    const words = () => `${list()}${formatCount(count('open'))} open${rest}\n`
     return { document: { violations: shown.map(scripted) }, words }
   },
 })
@@ -65,7 +65,7 @@ Example: pitlake violations acknowledge 3f2a9c0d11e4 --why "restated by the exch
     const groups = groupsOf(chosen ?? [])
     if (chosen !== null && !options.yes) {
       const none = { version: ledger.head().version, made: false, acknowledged: [], known: [], chosen: groups }
-      const rows = groups.map((one) => [one.day, one.kind, whole(one.count)])
+      const rows = groups.map((one) => [one.day, one.kind, formatCount(one.count)])
       const counted = rows.length === 0 ? '' : table(['day', 'kind', 'count'], rows)
       return { document: none, words: () => `${counted}nothing was acknowledged: run the same command with --yes\n` }
     }
@@ -145,23 +145,23 @@ function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[])
     return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []
   })
   if (mixed.length === 0) return
-  const got = groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', ')
+  const got = groups.map(({ day, kind, count }) => `${formatCount(count)} ${kind} of ${day}`).join(', ')
   const next = 'name those that you have looked at'
   throw usage('pitlake violations acknowledge --yes', { expected: mixed.join(' and '), got, next })
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
-export function scripted(one: UpstreamDifference): object {
-  const { id, kind, acknowledged_at, why } = one
+export function scripted(difference: UpstreamDifference): object {
+  const { id, kind, acknowledged_at, why } = difference
   const acknowledged = acknowledged_at === null ? null : formatMillis(acknowledged_at)
-  const found_at = formatMillis(one.found_at)
-  const status = statusOf(one)
-  if ('record' in one) {
-    const { resource, record, detail, held: stored, offered, settled } = one
+  const found_at = formatMillis(difference.found_at)
+  const status = statusOf(difference)
+  if ('record' in difference) {
+    const { resource, record, detail, held: stored, offered, settled } = difference
     const about = { resource, record, detail, found_at, settled, status }
     return { id, ...noSeries, t: null, kind, stored, offered, acknowledged, why, ...about }
   }
-  const { series, t, stored, offered, reverted_at, incident } = one
+  const { series, t, stored, offered, reverted_at, incident } = difference
   const about = {
     stored,
     offered,
@@ -173,7 +173,7 @@ export function scripted(one: UpstreamDifference): object {
   }
   if (incident === null) return { id, ...readableSeries(series), t: formatInstant(t), kind, ...about }
   const { series: among, ...facts } = incident
-  const day = dayOf(one.found_at)
+  const day = dayOf(difference.found_at)
   return { id, ...noSeries, t: null, kind, ...about, incident: { ...facts, day, series: among.length } }
 }
 
@@ -181,20 +181,21 @@ const noSeries = { metric: null, asset: null, interval: null, currency: null, ex
 
 const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'status']
 
-function line(one: UpstreamDifference): (string | null)[] {
-  const { id, kind, why } = one
-  const status = statusOf(one)
-  const found = dayOf(one.found_at)
-  const at = one.acknowledged_at ?? ('reverted_at' in one ? one.reverted_at : null) ?? one.found_at
+function line(difference: UpstreamDifference): (string | null)[] {
+  const { id, kind, why } = difference
+  const status = statusOf(difference)
+  const foundOn = dayOf(difference.found_at)
+  const at =
+    difference.acknowledged_at ?? ('reverted_at' in difference ? difference.reverted_at : null) ?? difference.found_at
   const state = `${status} ${status === 'open' ? 'since ' : ''}${dayOf(at)}${why === null ? '' : `: ${why}`}`
-  if ('record' in one) {
-    const { resource, record, detail } = one
-    return [id, kind, `${resource} ${record}`, found, null, detail, status === 'settled' ? status : state]
+  if ('record' in difference) {
+    const { resource, record, detail } = difference
+    return [id, kind, `${resource} ${record}`, foundOn, null, detail, status === 'settled' ? status : state]
   }
-  const { series, t, stored, offered, incident } = one
+  const { series, t, stored, offered, incident } = difference
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
-  const where = `${whole(among.length)} series of ${several(endpoints.length, 'endpoint')}`
-  const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
-  return [id, kind, where, found, null, `${counted(counts)}${left}`, state]
+  const where = `${formatCount(among.length)} series of ${several(endpoints.length, 'endpoint')}`
+  const left = open === points || open === 0 ? '' : `, ${formatCount(open)} still`
+  return [id, kind, where, foundOn, null, `${counted(counts)}${left}`, state]
 }

@@ -12,7 +12,7 @@ import { formatInstant, hour, type Instant, minute } from '../../base/time.ts'
 import type { NextPoint } from '../../maintenance/watch/due.ts'
 import { jobsOn, type PublishJob } from '../../maintenance/watch/jobs.ts'
 import { watch, type WatchDeps, type WatchEvent, type WatchSleep } from '../../maintenance/watch/watch.ts'
-import { whole, several } from '../../base/figures.ts'
+import { formatCount, several } from '../../base/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { followingFeatures } from './follow.ts'
 import { type JobHooks, openHooks } from './hooks.ts'
@@ -57,8 +57,8 @@ the day. docs/how-to/fetch-and-schedule.md describes the details.`,
     if (door !== null) stderr(`listening at ${door.url}\n`)
     const tell = (kind: 'features' | 'hook') => (words: string) => log({ kind, at: instantNow(call), words })
     const features = catalogue.features.size === 0 ? null : followingFeatures(call, tell('features'))
-    const own = { settings, catalogue, selections, watches, features, publish: publisher(call, options.publish) }
-    const jobs = jobsOn(own, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
+    const jobsInput = { settings, catalogue, selections, watches, features, publish: publisher(call, options.publish) }
+    const jobs = jobsOn(jobsInput, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
     const { credits, weekStart } = settings.metrics
     const text = (event: WatchNews): string => (options.json ? JSON.stringify(plainly(event)) : lineOf(event))
     const log = (event: WatchNews): void => stdout(redact(`${text(event)}\n`, givenKeys(env)))
@@ -75,7 +75,7 @@ the day. docs/how-to/fetch-and-schedule.md describes the details.`,
 
 /** Returns resources whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
 function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
-  let seen = version
+  let lastVersion = version
   let looked = Number.NEGATIVE_INFINITY
   const look = (): void => {
     looked = world.now()
@@ -84,8 +84,8 @@ function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
   const log = (event: WatchEvent): void => {
     world.log(event)
     const isTurn = event.kind === 'metrics' || event.kind === 'registry'
-    if (event.kind !== 'ended' && !(isTurn && event.version > seen)) return
-    if (isTurn) seen = event.version
+    if (event.kind !== 'ended' && !(isTurn && event.version > lastVersion)) return
+    if (isTurn) lastVersion = event.version
     look()
     hooks.done({ event: plainly(event) })
   }
@@ -147,17 +147,17 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
     case 'metrics':
     case 'registry': {
       const { kind, brought, requests, version, error } = event
-      const came = kind === 'metrics' ? `new points, ${whole(event.series)} series due` : 'events'
+      const came = kind === 'metrics' ? `new points, ${formatCount(event.series)} series due` : 'events'
       const next = kind === 'metrics' && event.next !== null ? `; next ${formatInstant(event.next).slice(11, 16)}` : ''
       const then = `${next}${error === null ? '' : `; ${error}`}`
-      return [kind, `${whole(brought)} ${came}, ${several(requests, 'request')}, version ${version}${then}`]
+      return [kind, `${formatCount(brought)} ${came}, ${several(requests, 'request')}, version ${version}${then}`]
     }
     case 'views':
       return ['views', `of version ${event.version}`]
     case 'trouble':
       return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
     case 'clock':
-      return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
+      return ['clock', `went back ${formatCount(event.back)} s: everything is planned anew`]
     case 'features':
     case 'hook':
     case 'unmapped':

@@ -64,11 +64,11 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
   const text = new TextDecoder()
   for (const { name, bytes } of await pageFiles())
     await put(name, text.decode(bytes).replace('<html lang="en">', '<html lang="en" data-recorded>'))
-  const told = new Set<string>()
+  const toldMetrics = new Set<string>()
   const keep: Keep = async (sql, asOf, answer) => {
     const name = questions.nameOf(sql, asOf)
-    if (!told.has(name)) await put(`data/${name}.json`, answer)
-    told.add(name)
+    if (!toldMetrics.has(name)) await put(`data/${name}.json`, answer)
+    toldMetrics.add(name)
   }
   const ask: Ask = async (sql, asOf) => {
     const answer = await input.ask(sql, asOf)
@@ -88,7 +88,7 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
   }
   await recordRest(questions, instants, { ask, keep })
   await put(indexFile, JSON.stringify({ lake, wall, instants, columns }))
-  return { files: told.size, charts: charts.length }
+  return { files: toldMetrics.size, charts: charts.length }
 }
 
 interface Chart {
@@ -101,9 +101,9 @@ interface Chart {
 /** What each chart shows where the address names its metric alone. */
 async function chartsOf({ metrics }: RecordInput, questions: Questions, ask: Ask): Promise<readonly Chart[]> {
   const all = await questions.metricsOf(ask, false)
-  const wanted = all.filter(({ metric }, n) => metrics.length === 0 || n === 0 || metrics.includes(metric))
-  const found: Chart[] = []
-  for (const { metric } of wanted) {
+  const wantedCharts = all.filter(({ metric }, n) => metrics.length === 0 || n === 0 || metrics.includes(metric))
+  const charts: Chart[] = []
+  for (const { metric } of wantedCharts) {
     const state = { metric, assets: '', component: '' }
     let picked = questions.chosen(all, state)
     let [extent] = await ask(questions.extentSql(picked), '')
@@ -115,9 +115,9 @@ async function chartsOf({ metrics }: RecordInput, questions: Questions, ask: Ask
     const [t0, t1, a0, a1] = ['t0', 't1', 'a0', 'a1'].map((name) => Number(extent?.[name]))
     if (t0 === undefined || t1 === undefined || a0 === undefined || a1 === undefined || extent?.['t0'] === null)
       continue
-    found.push({ picked, range: [t0, questions.endOf(t1, picked.interval)], known: [a0, a1] })
+    charts.push({ picked, range: [t0, questions.endOf(t1, picked.interval)], known: [a0, a1] })
   }
-  return found
+  return charts
 }
 
 /** Instants from the first arrival to the last, on whole minutes. */

@@ -129,18 +129,18 @@ export function staleName(stale: Stale): string {
  * began is no news of a lake of which nothing was ever told. One at a time.
  */
 export async function newAlarms(root: string, { violations, stale }: Alarms, before: readonly UpstreamDifference[]) {
-  const told = await readTold(root)
-  const known = new Set(told?.violations ?? before.map(({ id }) => id))
-  const lasting = new Set(told?.stale)
+  const reported = await readTold(root)
+  const knownViolations = new Set(reported?.violations ?? before.map(({ id }) => id))
+  const lasting = new Set(reported?.stale)
   const now: ReportedAlarms = { violations: violations.map(({ id }) => id), stale: stale.map(staleName) }
   const file = inLake(root, places.alarms)
   const text = `${JSON.stringify(now)}\n`
-  if (told === null || text !== `${JSON.stringify(told)}\n`) {
+  if (reported === null || text !== `${JSON.stringify(reported)}\n`) {
     await realDisk.write(`${file}.part`, text)
     await realDisk.move(`${file}.part`, file)
   }
   return {
-    violations: violations.filter(({ id }) => !known.has(id)),
+    violations: violations.filter(({ id }) => !knownViolations.has(id)),
     stale: stale.filter((one) => !lasting.has(staleName(one))),
   }
 }

@@ -556,7 +556,7 @@ export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
 /** Series that have points and are refused now (with their windows and the first refusal), and withdrawn ones. */
 function refusedOf(all: readonly ListedRefusal[]): RefusedCounts {
   const now = all.filter(({ withdrawn }) => !withdrawn)
-  const gone = all.filter(({ withdrawn }) => withdrawn)
+  const withdrawnSeries = all.filter(({ withdrawn }) => withdrawn)
   const first = now.toSorted((a, b) => a.since - b.since)[0]
   const count = (some: readonly ListedRefusal[]): number => new Set(some.map(({ listed }) => listed.series)).size
   return {
@@ -564,8 +564,8 @@ function refusedOf(all: readonly ListedRefusal[]): RefusedCounts {
     windows: now.reduce((sum, { rows }) => sum + rows.length, 0),
     since: first === undefined ? null : formatInstant(first.since),
     words: first?.words ?? null,
-    withdrawn: count(gone),
-    unacknowledged: count(gone.filter(isOpen)),
+    withdrawn: count(withdrawnSeries),
+    unacknowledged: count(withdrawnSeries.filter(isOpen)),
   }
 }
 
@@ -588,14 +588,14 @@ function oldestOf(
   const oldest = (instants: readonly Instant[]): string | null =>
     instants.length === 0 ? null : formatInstant(instants.reduce((least, one) => Math.min(least, one)))
   const open = (findings ?? []).filter(isOpenFinding)
-  const seen = heldViolations(ledger).filter(
+  const openViolations = heldViolations(ledger).filter(
     ({ acknowledged_at, reverted_at }) => acknowledged_at === null && reverted_at === null,
   )
   const found = (some: readonly HeldViolation[]): Instant[] =>
     some.map(({ offered_at }) => Math.floor(offered_at / 1_000_000))
   return {
-    violations: oldest(found(seen.filter(({ incident }) => incident === null))),
-    incidents: oldest(found(seen.filter(({ incident }) => incident !== null))),
+    violations: oldest(found(openViolations.filter(({ incident }) => incident === null))),
+    incidents: oldest(found(openViolations.filter(({ incident }) => incident !== null))),
     findings: oldest(open.map(({ found_at }) => Math.floor(found_at / 1_000_000))),
     withdrawn: oldest(refused.filter((one) => one.withdrawn && isOpen(one)).map(({ since }) => since)),
     failed: oldest(failed.map(({ asked_at }) => asked_at)),
@@ -610,7 +610,7 @@ async function notAskedOf(
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   running: readonly string[],
 ): Promise<NotAskedCounts> {
-  const told = [...coverage.values()].flat().filter(({ state }) => state === 'not requested')
+  const notRequested = [...coverage.values()].flat().filter(({ state }) => state === 'not requested')
   // Of a run that is at work nobody knows yet what it leaves over.
   const atWork = running.includes('metrics') ? runAtWork(ledger) : null
   const killed = pendingSelections(ledger, input.now, atWork).since
@@ -619,7 +619,7 @@ async function notAskedOf(
   const asked = { at: input.now, request: '', weekStart: input.settings.metrics.weekStart }
   const silent = notAsked(ledger, asks, new Map(), asked).flatMap((one) => one.coverage)
   const fresh = silent.filter(({ asked_at }) => asked_at === input.now).map((row) => ({ ...row, asked_at: at }))
-  const rows = await selectedOf(ledger, input, [...told, ...fresh])
+  const rows = await selectedOf(ledger, input, [...notRequested, ...fresh])
   const since = rows.reduce((least, row) => Math.min(least, row.asked_at), Infinity)
   return {
     series: new Set(rows.map(({ series }) => series)).size,

@@ -92,21 +92,21 @@ function judge(
   }
   if (points <= 0 || first_t === null || last_t === null) return { ...empty, fresh: null, ...inTime }
   const reached = end(last_t, interval)
-  const own = isOwnPath(metric)
+  const isUserData = isOwnPath(metric)
   const withdrawn =
-    own || rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
+    isUserData || rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
   // Of what was withdrawn nothing more is due, nor of own data, which come when somebody brings them.
   const due = { since: first_t, until: withdrawn ? reached : Math.max(reached, against.horizon) }
-  const held = rows.filter((row) => row.state === 'covered' && row.reason === null)
+  const coveredRows = rows.filter((row) => row.state === 'covered' && row.reason === null)
   const failed = rows.filter((row) => row.state === 'failed')
   const same = verified.filter((row) => row.result === 'identical')
   return {
     ...empty,
     due,
-    held: intersect([due], held),
+    held: intersect([due], coveredRows),
     failed: intersect([due], failed),
     failing: failed.some(({ since, until }) => since <= reached && until > reached),
-    verified: intersect(held, same),
+    verified: intersect(coveredRows, same),
     ...(withdrawn ? { fresh: null, ...inTime } : freshness(reached, interval, rows, against)),
   }
 }
@@ -204,8 +204,8 @@ export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'ma
   const limits = new Map([...new Set(series.map(({ metric }) => metric))].map((path) => [path, lateFor(check, path)]))
   const late = new Map<string, Late>()
   const stopped = new Map<string, Late>()
-  for (const one of series) {
-    const { metric, interval, fresh, overdue, late: due } = one
+  for (const standing of series) {
+    const { metric, interval, fresh, overdue, late: due } = standing
     const limit = limits.get(metric) ?? null
     const isStopped = limit === null && fresh === 'stopped'
     const isLate = limit === null ? overdue > maxLate : due > limit
@@ -214,7 +214,7 @@ export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'ma
     const key = `${metric} ${interval}`
     const known = into.get(key) ?? { metric, interval, series: 0, inVain: 0, seconds: 0 }
     const seconds = Math.max(known.seconds, limit === null && isLate ? overdue : due)
-    into.set(key, { ...known, series: known.series + 1, inVain: known.inVain + (one.failing ? 1 : 0), seconds })
+    into.set(key, { ...known, series: known.series + 1, inVain: known.inVain + (standing.failing ? 1 : 0), seconds })
   }
   return { late: [...late.values()], stopped: [...stopped.values()] }
 }

@@ -44,7 +44,11 @@ function written({ name, help, samples }: Family): string {
 
 const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 
-const one = (name: string, help: string, value: number | null): Family => ({ name, help, samples: [[{}, value]] })
+const singleSample = (name: string, help: string, value: number | null): Family => ({
+  name,
+  help,
+  samples: [[{}, value]],
+})
 
 function by(name: string, help: string, label: string, values: Readonly<Record<string, number | null>>): Family {
   return { name, help, samples: Object.entries(values).map(([key, value]) => [{ [label]: key }, value]) }
@@ -61,18 +65,18 @@ function ofLake(standing: LakeStanding): Family[] {
       look: Number(trust === 'look'),
       no: Number(trust === 'no'),
     }),
-    one('version', 'The newest version of the lake.', standing.version),
-    one('committed_timestamp_seconds', 'When it was committed, Unix time.', instant(standing.committed_at)),
-    one('synthetic', 'Whether the data are a sandbox.', Number(standing.synthetic)),
-    one('series', 'Series that the lake knows.', standing.series),
-    one('points', 'Stored points.', standing.points),
-    one('files', 'Live files.', standing.files),
-    one('bytes', 'Bytes of live files.', standing.bytes),
-    one('files_damaged', 'Live files that are lost or cut.', standing.files_damaged),
-    one('newest_t_seconds', 'The largest stored t, Unix time.', instant(standing.newest)),
+    singleSample('version', 'The newest version of the lake.', standing.version),
+    singleSample('committed_timestamp_seconds', 'When it was committed, Unix time.', instant(standing.committed_at)),
+    singleSample('synthetic', 'Whether the data are a sandbox.', Number(standing.synthetic)),
+    singleSample('series', 'Series that the lake knows.', standing.series),
+    singleSample('points', 'Stored points.', standing.points),
+    singleSample('files', 'Live files.', standing.files),
+    singleSample('bytes', 'Bytes of live files.', standing.bytes),
+    singleSample('files_damaged', 'Live files that are lost or cut.', standing.files_damaged),
+    singleSample('newest_t_seconds', 'The largest stored t, Unix time.', instant(standing.newest)),
     by('windows', 'Windows by their state.', 'state', windows),
-    one('gaps', 'Windows in which points are missing for good.', standing.gaps),
-    one('pending', 'Windows in which a point may still come.', standing.pending),
+    singleSample('gaps', 'Windows in which points are missing for good.', standing.gaps),
+    singleSample('pending', 'Windows in which a point may still come.', standing.pending),
     by('violations', 'Stored values that differ upstream.', 'state', {
       open: standing.violations,
       acknowledged: standing.acknowledged,
@@ -84,8 +88,12 @@ function ofLake(standing: LakeStanding): Family[] {
       verified: coverage.verified,
     }),
     by('fresh_series', 'Series by how far they are from what is due.', 'state', fresh),
-    one('overdue_seconds', 'How long the most overdue point nobody asked for has been due.', overdue_seconds),
-    one('rules_contradicted', 'Availability rules that the arrivals contradict.', standing.rules?.contradicted ?? null),
+    singleSample('overdue_seconds', 'How long the most overdue point nobody asked for has been due.', overdue_seconds),
+    singleSample(
+      'rules_contradicted',
+      'Availability rules that the arrivals contradict.',
+      standing.rules?.contradicted ?? null,
+    ),
   ]
 }
 
@@ -95,21 +103,29 @@ function ofAsking(
   creditsPerDay: number | null,
 ): Family[] {
   const feed = instant(registry.feed_at)
-  const left = creditsPerDay === null ? null : Math.max(0, creditsPerDay - requests.credits_today)
+  const creditsLeft = creditsPerDay === null ? null : Math.max(0, creditsPerDay - requests.credits_today)
   return [
-    one('requests', 'Requests sent so far.', requests.total),
-    one('credits', 'Credits spent so far.', requests.credits),
-    one('requests_day', 'Requests of the last 24 hours.', requests.day),
-    one('credits_day', 'Credits of the last 24 hours.', requests.day_credits),
-    one('credits_today', 'Credits spent since midnight UTC.', requests.credits_today),
-    one('credits_left', 'Credits that a watch may still spend until midnight UTC.', left),
+    singleSample('requests', 'Requests sent so far.', requests.total),
+    singleSample('credits', 'Credits spent so far.', requests.credits),
+    singleSample('requests_day', 'Requests of the last 24 hours.', requests.day),
+    singleSample('credits_day', 'Credits of the last 24 hours.', requests.day_credits),
+    singleSample('credits_today', 'Credits spent since midnight UTC.', requests.credits_today),
+    singleSample('credits_left', 'Credits that a watch may still spend until midnight UTC.', creditsLeft),
     {
       name: 'requests_by_outcome',
       help: 'Requests on record by how they ended.',
       samples: requests.by_outcome.map(({ api, outcome, requests: value }) => [{ api, outcome }, value]),
     },
-    one('requests_busiest_minute', 'Requests of the busiest minute of the last 24 hours.', requests.busiest_minute),
-    one('requests_per_minute_allowed', 'Requests a minute that the configuration allows.', requests.per_minute),
+    singleSample(
+      'requests_busiest_minute',
+      'Requests of the busiest minute of the last 24 hours.',
+      requests.busiest_minute,
+    ),
+    singleSample(
+      'requests_per_minute_allowed',
+      'Requests a minute that the configuration allows.',
+      requests.per_minute,
+    ),
     {
       name: 'job_running',
       help: 'Whether a job is at work that holds this lock.',
@@ -120,9 +136,13 @@ function ofAsking(
       open: registry.findings,
       acknowledged: registry.findings_acknowledged,
     }),
-    one('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
-    one('registry_feed_age_seconds', 'Seconds since the feed was read to its tail.', feed === null ? null : now - feed),
-    one('verified_windows', 'Windows that were asked again and compared.', verified.windows),
+    singleSample('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
+    singleSample(
+      'registry_feed_age_seconds',
+      'Seconds since the feed was read to its tail.',
+      feed === null ? null : now - feed,
+    ),
+    singleSample('verified_windows', 'Windows that were asked again and compared.', verified.windows),
   ]
 }
 

@@ -229,17 +229,20 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame): Endpoint
 }
 
 /** By month, from the first one on: intervals due, held, and in failed windows; beside that freshness and lag. */
-function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame): EndpointFacts {
-  const { overdue_seconds: overdue, ...fresh } = countFresh(own)
+function endpointRow(metric: string, standings: readonly SeriesStanding[], frame: Frame): EndpointFacts {
+  const { overdue_seconds: overdue, ...fresh } = countFresh(standings)
   const byMonth = { due: zeros(frame.months), held: zeros(frame.months), failed: zeros(frame.months) }
-  for (const { due, held, failed, interval } of own) {
+  for (const { due, held, failed, interval } of standings) {
     addByMonth(byMonth.due, due === null ? [] : [due], interval, frame)
     addByMonth(byMonth.held, held, interval, frame)
     addByMonth(byMonth.failed, failed, interval, frame)
   }
-  const newest = own.reduce<Instant | null>((last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity), null)
+  const newest = standings.reduce<Instant | null>(
+    (last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity),
+    null,
+  )
   const lag = frame.lags.get(metric) ?? null
-  return { metric, series: own.length, ...byMonth, fresh, overdue, newest, lag }
+  return { metric, series: standings.length, ...byMonth, fresh, overdue, newest, lag }
 }
 
 /** Adds the intervals of the windows to the months in which they start; months count from `firstMonth`. */

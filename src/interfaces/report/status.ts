@@ -3,7 +3,7 @@ import { atOneInstant } from '../../lake/ledger/index-rows.ts'
 import { type StatusFacts, type StatusSources, readStatusFacts, type StatusInput } from './facts.ts'
 import { defaultMaxLate, type Late, lateOf, type SeriesStanding } from './freshness.ts'
 import { type ReasonKind, type Trust, type LateCount, type Reason, reasonsOf, trustOf, verdictLimits } from './trust.ts'
-import { percent, whole } from '../../base/figures.ts'
+import { percent, formatCount } from '../../base/figures.ts'
 import { isOnDisk, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { bytesProblem } from '../../lake/ledger/commit.ts'
 
@@ -77,7 +77,7 @@ export function check(standing: LakeStanding): { readonly lines: readonly string
   if (!first?.word) {
     const { version, coverage } = standing
     const share = percent(coverage.held, coverage.due)
-    const line = `trusted: version ${whole(version)}, ${share} of what is due`
+    const line = `trusted: version ${formatCount(version)}, ${share} of what is due`
     const known = standing.reasons.some(({ kind }) => kind === 'gaps')
     const limits = verdictLimits({ ...standing, gaps: known ? 0 : standing.gaps })
     return { lines: [line, ...limits.map(({ text, next }) => `note: ${text}; ${next}`), ...notes], code: 0 }

@@ -85,7 +85,7 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Tru
     ...arrivals(facts),
     ...holes(facts, check),
     ...polled(facts, now, maxFeedAge),
-    ...(facts.mirror_of === null ? kept(facts) : []),
+    ...(facts.mirror_of === null ? reasonsOfCopies(facts) : []),
     ...facts.behind.map(({ words, remedy }) => note(reasonAbout('behind', 1), words, remedy)),
     ...remarks(facts),
   ]
@@ -239,48 +239,48 @@ function upstream(
   }: StatusFacts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
-  const found: Reason[] = []
+  const reasons: Reason[] = []
   if (refused.series > 0) {
     const series = several(refused.series, 'series that has points is', 'series that have points are')
     const about = reasonAbout('refused', refused.series, refused.since)
-    found.push(look(about, 'look', `${series} refused: ${refused.words}`, list))
+    reasons.push(look(about, 'look', `${series} refused: ${refused.words}`, list))
   }
   if (refused.unacknowledged > 0) {
     const series = several(refused.unacknowledged, 'series that has points was', 'series that have points were')
     const text = `${series} withdrawn by the provider, and nobody took note`
-    found.push(look(reasonAbout('withdrawn', refused.unacknowledged, oldest.withdrawn), 'look', text, list))
+    reasons.push(look(reasonAbout('withdrawn', refused.unacknowledged, oldest.withdrawn), 'look', text, list))
   }
   const alone = violations - incidents
   if (alone > 0) {
     const values = several(alone, 'stored value differs', 'stored values differ')
     const text = `${values} upstream; both are kept, the stored one holds`
     const about = reasonAbout('violations', alone, oldest.violations)
-    found.push(look(about, 'integrity', text, list, violations <= maxViolations))
+    reasons.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
   if (incidents > 0) {
     const text = `${several(incidents, 'incident')}: very many stored values differed or were missing upstream at once; the next fetch asks again`
     const about = reasonAbout('incidents', incidents, oldest.incidents)
-    found.push(look(about, 'integrity', text, list, violations <= maxViolations))
+    reasons.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
   const findings = registry.findings ?? 0
   if (findings > 0) {
     const records = several(findings, 'record of the registry contradicts', 'records of the registry contradict')
     const text = `${records} what snapshot and feed gave`
     const about = reasonAbout('findings', findings, oldest.findings)
-    found.push(look(about, 'integrity', text, `${list} --resources '*'`, findings <= maxFindings))
+    reasons.push(look(about, 'integrity', text, `${list} --resources '*'`, findings <= maxFindings))
   }
   for (const metric of lost) {
     const text = `${metric} lost points with a file, and no provider has them`
-    found.push(look(reasonAbout('user_data', 1), 'look', text, importAgain(metric)))
+    reasons.push(look(reasonAbout('user_data', 1), 'look', text, importAgain(metric)))
   }
-  found.push(...failedReason(windows.failed - refused.windows, failed_most, oldest.failed, maxFailed))
+  reasons.push(...failedReason(windows.failed - refused.windows, failed_most, oldest.failed, maxFailed))
   if (unasked.series > 0) {
     const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
     const [why] = lastFetch(last_ends)
     const next = why?.next ?? 'pitlake fetch'
-    found.push(look(reasonAbout('not_requested', unasked.series, unasked.since), 'look', text, next))
+    reasons.push(look(reasonAbout('not_requested', unasked.series, unasked.since), 'look', text, next))
   }
-  return found
+  return reasons
 }
 
 function freshness(
@@ -289,7 +289,7 @@ function freshness(
   now: Instant,
   isExplained: boolean,
 ): Reason[] {
-  const found: Reason[] = []
+  const reasons: Reason[] = []
   const isRequested = isExplained || (inVain > 0 && inVain === series)
   const why = isRequested
     ? `${several(series, 'series lacks', 'series lack')} points that were requested in vain: due for`
@@ -298,10 +298,10 @@ function freshness(
       : `${several(series, 'series lacks', 'series lack')} a point that was not to be so late: due for`
   const late = reasonAbout('late', series, formatInstant(Math.floor(now - seconds)))
   if (series > 0)
-    found.push(look(late, 'stale', `${why} up to ${roughly(seconds)}`, isRequested ? failedNext : 'pitlake fetch'))
+    reasons.push(look(late, 'stale', `${why} up to ${roughly(seconds)}`, isRequested ? failedNext : 'pitlake fetch'))
   const quiet = `${several(stopped, 'series has', 'series have')} had no new point for longer than tolerated`
-  if (stopped > 0) found.push(look(reasonAbout('stopped', stopped), 'look', quiet, "pitlake sql 'FROM gaps'"))
-  return found
+  if (stopped > 0) reasons.push(look(reasonAbout('stopped', stopped), 'look', quiet, "pitlake sql 'FROM gaps'"))
+  return reasons
 }
 
 /** What brings failed windows, and the command that shows why they failed. */
@@ -311,21 +311,23 @@ const failedNext = `the next pitlake fetch requests them again, and pitlake sql 
 const longHole = 10
 
 function holes({ gaps, oldest, holes: { longest, later, begins } }: StatusFacts, { maxGaps }: Check): Reason[] {
-  const told: Reason[] = []
+  const reasons: Reason[] = []
   if (begins !== null) {
     const series = several(later, 'series begins', 'series begin')
     const text = `${series} later than asked: ${beginsInWords(begins)}`
-    told.push(note(reasonAbout('begins', later, `${begins.asked_from}T00:00:00Z`), text, "pitlake sql 'FROM coverage'"))
+    reasons.push(
+      note(reasonAbout('begins', later, `${begins.asked_from}T00:00:00Z`), text, "pitlake sql 'FROM coverage'"),
+    )
   }
   if (maxGaps === null || gaps <= maxGaps) {
-    if (longest === null || longest.points < longHole) return told
+    if (longest === null || longest.points < longHole) return reasons
     const { metric, asset, points, since } = longest
     const where = `${points} points of ${metric} ${asset} from ${since.slice(0, 10)} on`
     const text = `points are missing in ${several(gaps, 'window')}, the most in a row: ${where}`
-    return [...told, note(reasonAbout('gaps', gaps, oldest.gaps), text, "pitlake sql 'FROM gaps'")]
+    return [...reasons, note(reasonAbout('gaps', gaps, oldest.gaps), text, "pitlake sql 'FROM gaps'")]
   }
   const text = `points are missing for good in ${several(gaps, 'window')}, more than the ${maxGaps} that are tolerated`
-  return [...told, look(reasonAbout('gaps', gaps, oldest.gaps), 'look', text, "pitlake sql 'FROM gaps'")]
+  return [...reasons, look(reasonAbout('gaps', gaps, oldest.gaps), 'look', text, "pitlake sql 'FROM gaps'")]
 }
 
 /** A registry that was followed once and is no longer. */
@@ -338,7 +340,7 @@ function polled(facts: StatusFacts, now: Instant, maxFeedAge: number): Reason[] 
 }
 
 /** Destinations that did not get, or did not keep, what was published there last. */
-function kept({ published }: StatusFacts): Reason[] {
+function reasonsOfCopies({ published }: StatusFacts): Reason[] {
   return published.flatMap(({ destination, at, exit_code, missing, changed }) => {
     const lost = missing + changed
     if (exit_code === 0 && lost === 0) return []
@@ -351,15 +353,15 @@ function kept({ published }: StatusFacts): Reason[] {
 }
 
 function remarks(facts: StatusFacts): Reason[] {
-  const found: Reason[] = []
+  const reasons: Reason[] = []
   const say = (kind: ReasonKind, count: number, text: string, next: string | null) =>
-    found.push(note(reasonAbout(kind, count), text, next))
+    reasons.push(note(reasonAbout(kind, count), text, next))
   if (facts.synthetic) say('synthetic', 1, 'the data are synthetic: for trying out, not for research', null)
   const { length } = facts.running
   if (length > 0) say('running', length, `a ${facts.running.join(' and a ')} job is at work`, null)
   const withdrawn = facts.refused.withdrawn - facts.refused.unacknowledged
-  const gone = `${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`
-  if (withdrawn > 0) say('withdrawn', withdrawn, gone, "pitlake sql 'FROM gaps'")
+  const withdrawnText = `${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`
+  if (withdrawn > 0) say('withdrawn', withdrawn, withdrawnText, "pitlake sql 'FROM gaps'")
   const { months, points: again } = facts.observed_again
   const anew = `${several(again, 'point')} of ${several(months, 'month')} of series, lost with a file, are known from when they were observed again`
   if (months > 0) say('observed_again', months, anew, 'pitlake doctor')
@@ -374,7 +376,7 @@ function remarks(facts: StatusFacts): Reason[] {
   if (facts.verified.refused > 0) say('verified', facts.verified.refused, unshown, 'pitlake verify')
   if (facts.coverage.held > 0 && facts.verified.windows === 0)
     say('verified', 0, 'nothing was verified yet', 'pitlake verify')
-  return found
+  return reasons
 }
 
 /** A span as people say it: rounded to minutes, hours or days. */

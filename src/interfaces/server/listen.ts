@@ -228,13 +228,13 @@ type Readers = Pick<Settings, 'token' | 'secrets'>
 
 async function answerTo(
   request: IncomingMessage,
-  gone: AbortSignal,
+  closed: AbortSignal,
   { token, secrets }: Readers,
   shows: Routes,
   { posts, linked = ['/'], free = [] }: Manner,
 ): Promise<HttpResponse> {
-  const { method = '', headers, url: asked = '' } = request
-  const url = URL.canParse(asked, 'http://here') ? new URL(asked, 'http://here') : null
+  const { method = '', headers, url: address = '' } = request
+  const url = URL.canParse(address, 'http://here') ? new URL(address, 'http://here') : null
   const path = url?.pathname ?? null
   const client = clientOf(request.socket)
   const posted = path !== null && posts.includes(path)
@@ -253,7 +253,15 @@ async function answerTo(
     const query = new URLSearchParams(url?.searchParams)
     query.delete('token')
     const program = [headers[programHeader]].flat()[0]
-    const shown = await show({ method, query, headers, client, program, gone, body: async () => await bodyOf(request) })
+    const shown = await show({
+      method,
+      query,
+      headers,
+      client,
+      program,
+      closed,
+      body: async () => await bodyOf(request),
+    })
     return { ...shown, body: typeof shown.body === 'string' ? redact(shown.body, secrets) : shown.body }
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error)
@@ -314,11 +322,11 @@ async function send(
   patience: Patience,
 ): Promise<void> {
   const { status, type, body, headers } = shown
-  const whole = typeof body === 'string' ? Buffer.from(body) : body
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
   response.setTimeout(patience.answer)
   response.writeHead(status, {
     'content-type': typeof body === 'string' ? `${type}; charset=utf-8` : type,
-    ...(status !== 304 && { 'content-length': 'path' in whole ? whole.bytes : whole.length }),
+    ...(status !== 304 && { 'content-length': 'path' in bytes ? bytes.bytes : bytes.length }),
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
@@ -327,7 +335,7 @@ async function send(
     ...(!request.complete && { connection: 'close' }),
     ...headers,
   })
-  if (!('path' in whole)) return void response.end(request.method === 'HEAD' ? undefined : whole)
-  await using file = whole
+  if (!('path' in bytes)) return void response.end(request.method === 'HEAD' ? undefined : bytes)
+  await using file = bytes
   await pipeline(readStream(file.path), response).catch(() => undefined)
 }

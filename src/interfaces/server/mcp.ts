@@ -54,7 +54,7 @@ function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocsPag
         const said = (words: string) => [{ type: 'text' as const, text: redact(words, secrets) }]
         try {
           refuseLong(args)
-          const document = redact(await call(args, { client: theAgent, gone: mcpReq.signal }), secrets)
+          const document = redact(await call(args, { client: theAgent, closed: mcpReq.signal }), secrets)
           return { content: said(document), structuredContent: JSON.parse(document) as Record<string, unknown> }
         } catch (error) {
           return { isError: true, content: said(error instanceof Error ? error.message : String(error)) }

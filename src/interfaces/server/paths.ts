@@ -65,30 +65,30 @@ const besidePanel = {
 export function pathsOf(input: PathsInput): Paths {
   return {
     '/query': async (asked) => {
-      const { sql, format, ...knowledge } = readOptions(queryOptions, await given(asked, queryOptions), 'fields')
-      return await shown(input, { knowledge, sql }, formOf(asked, format), asked)
+      const { sql, format, ...knowledge } = readOptions(queryOptions, await readValues(asked, queryOptions), 'fields')
+      return await answerInFormat(input, { knowledge, sql }, formOf(asked, format), asked)
     },
     '/panel': async (asked) => {
-      const { own, rest } = splitKnownOptions(besidePanel, await given(asked, { ...panelTable, ...besidePanel }))
+      const { own, rest } = splitKnownOptions(besidePanel, await readValues(asked, { ...panelTable, ...besidePanel }))
       const { format, explain, ...knowledge } = readOptions(besidePanel, own, 'fields')
       const panel = panelSpec(rest, 'fields')
       if (explain === true) {
         const { decisions, query } = panelSql(panel)
         return { status: 200, type: 'text/plain', body: `${decisions};\n${query};\n` }
       }
-      return await shown(input, { knowledge, panel }, formOf(asked, format), asked)
+      return await answerInFormat(input, { knowledge, panel }, formOf(asked, format), asked)
     },
     '/metrics': async (asked) => {
       const { format } = readOptions(formatOption, fromAddress(asked.query), 'fields')
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
-      return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked)
+      return await answerInFormat(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked)
     },
     '/lookahead': async (asked) => {
-      const body = await lookaheadTool(input.desk).call(await given(asked, lookaheadOptions), asked)
+      const body = await lookaheadTool(input.desk).call(await readValues(asked, lookaheadOptions), asked)
       return { status: 200, type: 'application/json', body }
     },
     '/explain': async (asked) => {
-      const { result } = readOptions(explainOptions, await given(asked, explainOptions), 'fields')
+      const { result } = readOptions(explainOptions, await readValues(asked, explainOptions), 'fields')
       return { status: 200, type: 'application/json', body: await explained(input, result, asked) }
     },
   }
@@ -117,7 +117,7 @@ async function explained({ desk, scratch, draw }: PathsInput, result: string, as
 }
 
 /** What was asked as one record: the address, and a body that is a JSON object, or SQL. */
-async function given(asked: HttpQuestion, table: Options): Promise<Readonly<Record<string, unknown>>> {
+async function readValues(asked: HttpQuestion, table: Options): Promise<Readonly<Record<string, unknown>>> {
   const named = fromAddress(asked.query)
   if (asked.method !== 'POST') return named
   const body = await asked.body()
@@ -170,7 +170,7 @@ function formOf({ headers }: HttpQuestion, named: Format | undefined): Format {
   })
 }
 
-async function shown({ desk, scratch, draw }: PathsInput, question: Question, format: Format, asker: Asker) {
+async function answerInFormat({ desk, scratch, draw }: PathsInput, question: Question, format: Format, asker: Asker) {
   const path = join(scratch, `${draw()}${formatFacts[format].served?.ending}`)
   try {
     const { facts, sql, rows, notes } = await desk.turn(asker, async (run) => {

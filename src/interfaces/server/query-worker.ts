@@ -89,7 +89,7 @@ interface WorkerState<Question, Answer> {
 export class Answerer<Question, Answer> implements AsyncDisposable {
   readonly #limit: TurnLimit
   readonly #deps: AnswererDeps<Question, Answer>
-  #kept: WorkerState<Question, Answer> | undefined
+  #state: WorkerState<Question, Answer> | undefined
   /** Until when questions are asked alone. */
   #alone: Promise<unknown> = Promise.resolve()
   #ended: Promise<void> = Promise.resolve()
@@ -105,18 +105,18 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
 
   /** What a process says of itself once it can answer. */
   async ready(): Promise<unknown> {
-    const opened = await this.#held().opened.promise
+    const opened = await this.#workerState().opened.promise
     if ('answer' in opened) return opened.answer
     throw 'refused' in opened ? opened.refused : new LakeError('unexpected', { subject: opened.lost.why })
   }
 
   /** Asks; whoever asked may go away. */
-  async ask(question: Question, gone: AbortSignal): Promise<Answer> {
+  async ask(question: Question, closed: AbortSignal): Promise<Answer> {
     let suspect = false
     for (let lost = 0; lost < mostLost; ) {
       const outcome: Outcome<Answer> = suspect
-        ? await this.#byItself(question, gone)
-        : await this.#besideOthers(question, gone)
+        ? await this.#byItself(question, closed)
+        : await this.#besideOthers(question, closed)
       if ('answer' in outcome) return outcome.answer
       if ('refused' in outcome) throw outcome.refused
       if (suspect && outcome.suspect) throw culprit(outcome.lost)
@@ -132,7 +132,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   /** Ends the process; who still waits is refused. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
-    if (this.#kept !== undefined) this.#lose(this.#kept, { why: 'the program was stopped', byItself: false })
+    if (this.#state !== undefined) this.#lose(this.#state, { why: 'the program was stopped', byItself: false })
     await this.#ended
   }
 
@@ -140,7 +140,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     for (;;) {
       const alone = this.#alone
       await alone
-      await this.#held().opened.promise
+      await this.#workerState().opened.promise
       if (alone === this.#alone) return await this.#send(question, gone)
     }
   }
@@ -151,31 +151,31 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     return await mine
   }
 
-  async #send(question: Question, gone: AbortSignal): Promise<Outcome<Answer>> {
-    const kept = this.#held()
-    const opened = await kept.opened.promise
+  async #send(question: Question, closed: AbortSignal): Promise<Outcome<Answer>> {
+    const state = this.#workerState()
+    const opened = await state.opened.promise
     // Whoever started it is told in whole why it did not open; who asks is not.
     if ('refused' in opened) return { refused: unopenedLake(opened.refused) }
     if ('lost' in opened) return opened
-    if (gone.aborted || this.#stopped) return { refused: cancelled() }
-    if (kept.lost !== undefined) return { lost: kept.lost, begun: false, suspect: false }
+    if (closed.aborted || this.#stopped) return { refused: cancelled() }
+    if (state.lost !== undefined) return { lost: state.lost, begun: false, suspect: false }
     const id = this.#count++
     const { promise, resolve } = Promise.withResolvers<Outcome<Answer>>()
     const asked: PendingQuestion<Answer> = { begun: false, over: undefined, clock: new AbortController(), end: resolve }
-    const leave = (): void => this.#cancel(kept, id, asked, cancelled())
-    kept.asked.set(id, asked)
-    gone.addEventListener('abort', leave, { once: true })
-    kept.process.send({ id, question })
+    const leave = (): void => this.#cancel(state, id, asked, cancelled())
+    state.asked.set(id, asked)
+    closed.addEventListener('abort', leave, { once: true })
+    state.process.send({ id, question })
     const outcome = await promise
-    gone.removeEventListener('abort', leave)
+    closed.removeEventListener('abort', leave)
     asked.clock.abort()
-    kept.asked.delete(id)
+    state.asked.delete(id)
     return outcome
   }
 
-  #held(): WorkerState<Question, Answer> {
-    this.#kept ??= this.#started()
-    return this.#kept
+  #workerState(): WorkerState<Question, Answer> {
+    this.#state ??= this.#started()
+    return this.#state
   }
 
   #started(): WorkerState<Question, Answer> {
@@ -194,26 +194,27 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     return kept
   }
 
-  #hear(kept: WorkerState<Question, Answer>, said: WorkerMessage<Answer>): void {
-    if ('ready' in said) {
-      kept.ready = true
+  #hear(state: WorkerState<Question, Answer>, message: WorkerMessage<Answer>): void {
+    if ('ready' in message) {
+      state.ready = true
       this.#wasReady = true
-      return kept.opened.resolve({ answer: said.ready })
+      return state.opened.resolve({ answer: message.ready })
     }
-    if ('failed' in said) {
-      const refused = thrownBy(said.failed)
+    if ('failed' in message) {
+      const refused = thrownBy(message.failed)
       // After the first one only clients ask; it is told here, then.
       if (this.#wasReady) this.#deps.note(refused.message)
-      kept.opened.resolve({ refused })
-      return this.#lose(kept, { why: 'it did not open', byItself: false })
+      state.opened.resolve({ refused })
+      return this.#lose(state, { why: 'it did not open', byItself: false })
     }
-    if ('full' in said) return this.#lose(kept, { why: 'the answers took more memory than they may', byItself: true })
-    if ('broken' in said) return this.#lose(kept, { why: 'DuckDB gave up after a fatal error', byItself: true })
-    const asked = kept.asked.get(said.id)
+    if ('full' in message)
+      return this.#lose(state, { why: 'the answers took more memory than they may', byItself: true })
+    if ('broken' in message) return this.#lose(state, { why: 'DuckDB gave up after a fatal error', byItself: true })
+    const asked = state.asked.get(message.id)
     if (asked === undefined) return
-    if ('begun' in said) return this.#begin(kept, said.id, asked)
-    if ('answer' in said) return asked.end({ answer: said.answer })
-    asked.end({ refused: asked.over ?? thrownBy(said.refused) })
+    if ('begun' in message) return this.#begin(state, message.id, asked)
+    if ('answer' in message) return asked.end({ answer: message.answer })
+    asked.end({ refused: asked.over ?? thrownBy(message.refused) })
   }
 
   /** From here on its time counts. */
@@ -251,18 +252,18 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   }
 
   /** Ends a process and begins the next one; what was asked of it is told that it is lost. */
-  #lose(kept: WorkerState<Question, Answer>, lost: Loss): void {
-    if (kept.lost !== undefined) return
-    kept.lost = lost
-    kept.process.kill()
-    kept.opened.resolve({ lost, begun: true, suspect: false })
+  #lose(state: WorkerState<Question, Answer>, lost: Loss): void {
+    if (state.lost !== undefined) return
+    state.lost = lost
+    state.process.kill()
+    state.opened.resolve({ lost, begun: true, suspect: false })
     // One that was stopped is kept, so that none begins after it; after one that never answered the next question tries.
-    if (this.#kept === kept && !this.#stopped) this.#kept = undefined
-    if (kept.ready && !this.#stopped) {
+    if (this.#state === state && !this.#stopped) this.#state = undefined
+    if (state.ready && !this.#stopped) {
       this.#deps.note(`${lost.why}; another process goes on`)
-      this.#held()
+      this.#workerState()
     }
-    const asked = [...kept.asked.values()]
+    const asked = [...state.asked.values()]
     const idle = asked.every(({ begun }) => !begun)
     for (const { begun, over, end } of asked) {
       const refused = over ?? (this.#stopped ? cancelled() : undefined)

@@ -92,7 +92,7 @@ export class Desk {
   readonly #mark: string
   readonly #turns = new Turns(atOnce)
   readonly #opening = pLimit(1)
-  #held: OpenedVersion | undefined
+  #openedVersion: OpenedVersion | undefined
   #openings = 0
   /** Why the lake could not be opened when that was last tried. */
   #unopened = ''
@@ -109,16 +109,16 @@ export class Desk {
   }
 
   /** Takes a seat on the newest version, in a state of knowledge. */
-  async sit(asked: Knowledge): Promise<Seat> {
-    refuseLate(asked, this.means)
-    const knowledge = behind(asked, this.means.wall)
+  async sit(wantedKnowledge: Knowledge): Promise<Seat> {
+    refuseLate(wantedKnowledge, this.means)
+    const knowledge = behind(wantedKnowledge, this.means.wall)
     // One after the other, so that a new version is opened once for all who ask.
     const opened = await this.#opening(async () => this.#hiding(async () => await this.#newest()))
     let engine: Engine | undefined
-    let gone = false
+    let isGone = false
     const leave = (): void => {
-      if (gone) return
-      gone = true
+      if (isGone) return
+      isGone = true
       engine?.close()
       release(opened)
     }
@@ -135,7 +135,7 @@ export class Desk {
   /** Does work when it is the client's turn; a client that goes away cancels it. */
   async turn<T>(asker: Asker, work: (run: RunDeps) => Promise<T>): Promise<T> {
     const { begun, sleep } = this.#deps
-    const { gone } = asker
+    const { closed: gone } = asker
     return await this.#turns.take(asker, async () => {
       begun(gone)
       return await work({ folder: this.means.folder, door: 'fields', mark: this.#mark, signal: gone, sleep })
@@ -169,13 +169,13 @@ export class Desk {
   async #newest(): Promise<OpenedVersion> {
     const { folder, wall } = this.means
     const stamp = await stampOf(folder)
-    let held = this.#held
+    let held = this.#openedVersion
     if (held === undefined || held.stamp !== stamp) {
       const engine = await this.#openEngine()
       const facts = await factsOf(engine, folder, wall)
       const opened = { engine, facts, stamp, opening: ++this.#openings, users: 1 }
       if (held !== undefined) release(held)
-      held = this.#held = opened
+      held = this.#openedVersion = opened
     }
     held.users++
     return held

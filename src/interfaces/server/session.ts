@@ -72,9 +72,9 @@ async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Pro
   let pending = ''
   while (!state.quit) {
     if (pending === '') await readMoments(state)
-    const held = pending === '' ? state.held.asOf : null
+    const heldAsOf = pending === '' ? state.held.asOf : null
     // The prompt tells the `as_of` in force, however it was set.
-    const line = await desk.ask(pending !== '' ? '   ...> ' : held === null ? 'lake> ' : `lake @ ${held}> `)
+    const line = await desk.ask(pending !== '' ? '   ...> ' : heldAsOf === null ? 'lake> ' : `lake @ ${heldAsOf}> `)
     if (line === undefined) break
     if (line === cancelledLine) {
       pending = ''
@@ -163,7 +163,7 @@ async function shielded(
 
 /** Runs one statement and shows or writes its answer. */
 async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: string): Promise<void> {
-  const begun = deps.now()
+  const beganAt = deps.now()
   const run: RunDeps = { folder: state.folder, signal: desk.working(), sleep: deps.sleep }
   try {
     const { ready, notes, doubts } = await judgeQuestion({ sql }, state.engine, run)
@@ -174,7 +174,7 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
         : state.format === 'table' || !givesRows(ready)
           ? await toScreen(state, desk, deps, ready, run)
           : await asText(state, desk, ready, run)
-    const took = state.timer ? `${told === '' ? '' : ', '}${elapsed(deps.now() - begun)}` : ''
+    const took = state.timer ? `${told === '' ? '' : ', '}${elapsed(deps.now() - beganAt)}` : ''
     if (told + took !== '') desk.say(`(${told}${took})\n`)
     if (extent !== undefined) tell(desk, await doubts(extent))
   } finally {

@@ -242,20 +242,20 @@ export const lookaheadTool = (desk: Desk): Tool =>
     async (asked, asker) => await lookahead(desk, asked, asker),
   )
 
-async function lookahead(desk: Desk, asked: ReadOptions<typeof lookaheadOptions>, asker: Asker) {
+async function lookahead(desk: Desk, options: ReadOptions<typeof lookaheadOptions>, asker: Asker) {
   const { wall } = desk.means
   if (wall !== undefined)
     throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
   return await desk.turn(asker, async (run) => {
     using seat = await desk.sit({})
-    const { ts = 'ts', labels = [], cutoffs = 20 } = asked
-    const { sql } = await judgeQuestion({ sql: asked.sql }, seat.engine, run)
+    const { ts = 'ts', labels = [], cutoffs = 20 } = options
+    const { sql } = await judgeQuestion({ sql: options.sql }, seat.engine, run)
     const proof = await proveNoLookahead(
       // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
       async (threads) => (threads === undefined ? await seat.engine.session() : await desk.open(threads)),
       { sql, ts, labels, cutoffs, tolerance: 0, door: 'fields' },
       run,
     )
-    return fitted({ lake: seat.facts, ...(asked.showSql === true && { sql }), ...proof })
+    return fitted({ lake: seat.facts, ...(options.showSql === true && { sql }), ...proof })
   })
 }

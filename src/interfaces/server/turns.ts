@@ -7,7 +7,7 @@ export interface Asker {
   /** The name that a program gives itself: programs of one client share its places by turns, and get no more than these. */
   readonly program?: string | undefined
   /** Aborted when the client no longer waits. */
-  readonly gone: AbortSignal
+  readonly closed: AbortSignal
 }
 
 /** A question without a place yet. */
@@ -37,7 +37,7 @@ export class Turns {
   }
 
   /** Does the work once the client has a place; rejects as cancelled if it goes away before. */
-  async take<T>({ client, program = '', gone }: Asker, work: () => Promise<T>): Promise<T> {
+  async take<T>({ client, program = '', closed: gone }: Asker, work: () => Promise<T>): Promise<T> {
     await this.#admission(client, program, gone)
     try {
       return await work()
@@ -46,16 +46,16 @@ export class Turns {
     }
   }
 
-  async #admission(client: string, program: string, gone: AbortSignal): Promise<void> {
+  async #admission(client: string, program: string, closed: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter: Waiter = { admit: resolve }
     const leave = (): void => {
       this.#forget(client, program, waiter)
       reject(new LakeError('stopped', { subject: 'the query was cancelled' }))
     }
-    if (gone.aborted) leave()
+    if (closed.aborted) leave()
     else {
-      gone.addEventListener('abort', leave, { once: true })
+      closed.addEventListener('abort', leave, { once: true })
       const programs = this.#waiting.get(client) ?? new Map<string, Set<Waiter>>()
       programs.set(program, (programs.get(program) ?? new Set()).add(waiter))
       this.#waiting.set(client, programs)
@@ -64,7 +64,7 @@ export class Turns {
     try {
       await promise
     } finally {
-      gone.removeEventListener('abort', leave)
+      closed.removeEventListener('abort', leave)
     }
   }
 

@@ -155,8 +155,8 @@ function applySeries(index: Index, entry: Entry): void {
 }
 
 function applyFiles(index: Index, entry: Entry): void {
-  const gone = entry.files.remove.flatMap((path) => liveRows(index, path))
-  const kept = withRows(readLiveDigest(index), gone, -1n)
+  const removedRows = entry.files.remove.flatMap((path) => liveRows(index, path))
+  const digestWithout = withRows(readLiveDigest(index), removedRows, -1n)
   const remove = index.statement('UPDATE files SET removed_version = ? WHERE path = ? AND removed_version IS NULL')
   for (const path of entry.files.remove) remove.run(entry.version, path)
   const drop = index.statement('UPDATE files SET dropped_version = ? WHERE path = ? AND dropped_version IS NULL')
@@ -167,8 +167,8 @@ function applyFiles(index: Index, entry: Entry): void {
   const added = [...come].flatMap((path) =>
     liveRows(index, path).filter((row) => row['added_version'] === entry.version),
   )
-  setMeta(index, liveKey, withRows(kept, added))
-  applyLiveLists(index, [...gone, ...added].map(listOfRow))
+  setMeta(index, liveKey, withRows(digestWithout, added))
+  applyLiveLists(index, [...removedRows, ...added].map(listOfRow))
 }
 
 function listOfRow({ tbl, metric }: IndexRow): ListName {

@@ -1,5 +1,5 @@
 import type { Json, NamedState } from './entry.ts'
-import { proven } from './index-rows.ts'
+import { checkedValue } from './index-rows.ts'
 import { real, shape } from '../../base/value-checks.ts'
 import type { Micros } from '../../base/time.ts'
 
@@ -52,7 +52,7 @@ export function toState(state: ArchivedState): NamedState {
 /** What an entry or the index says of it; undefined where nothing went yet. */
 export function fromState(state: (key: string) => Json | undefined): ArchivedState | undefined {
   const value = state(stateKey)
-  return value === undefined ? undefined : proven(archivedShape, value, stateKey)
+  return value === undefined ? undefined : checkedValue(archivedShape, value, stateKey)
 }
 
 /** Takes out of the index what the entry that set this state put into files. */

@@ -75,16 +75,16 @@ export async function loadCheckpointIndex(root: string, version: number): Promis
 const surelyEnded: Micros = 30 * 86_400_000_000
 
 /** The files of runs that have ended and whose every line the checkpoint holds and follows an old version. */
-async function foldedRuns(held: Ledger, until: number, before: Micros): Promise<string[]> {
+async function foldedRuns(ledger: Ledger, until: number, before: Micros): Promise<string[]> {
   const folded: string[] = []
-  const read = held.statement('SELECT offset FROM run_files WHERE name = ?')
-  const run = held.statement('SELECT started_at, ended_at FROM runs WHERE id = ?')
-  const instant = held.statement('SELECT committed_at FROM versions WHERE version = ?')
-  for (const name of (await namesIn(inLake(held.root, places.runs))).toSorted()) {
+  const read = ledger.statement('SELECT offset FROM run_files WHERE name = ?')
+  const run = ledger.statement('SELECT started_at, ended_at FROM runs WHERE id = ?')
+  const instant = ledger.statement('SELECT committed_at FROM versions WHERE version = ?')
+  for (const name of (await namesIn(inLake(ledger.root, places.runs))).toSorted()) {
     const { offset } = read.get(name) ?? {}
     const path = `${places.runs}/${name}`
-    if (offset === undefined || (await statOf(inLake(held.root, path)))?.size !== Number(offset)) continue
-    const last = (await readFacts(held.root, () => 0, [name])).at(-1)
+    if (offset === undefined || (await statOf(inLake(ledger.root, path)))?.size !== Number(offset)) continue
+    const last = (await readFacts(ledger.root, () => 0, [name])).at(-1)
     if (last === undefined || last.line.after > until || last.end !== Number(offset)) continue
     const { started_at, ended_at = null } = run.get(runOf(name)) ?? {}
     const since = Number(started_at ?? instant.get(last.line.after)?.['committed_at'] ?? before)

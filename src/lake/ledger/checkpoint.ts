@@ -70,7 +70,7 @@ export async function readCheckpoint(
   root: string,
   version: number,
   index: Foldable,
-  told: () => void = () => undefined,
+  onRead: () => void = () => undefined,
 ): Promise<void> {
   const name = checkpointFile(version)
   index.exec('BEGIN IMMEDIATE')
@@ -83,7 +83,7 @@ export async function readCheckpoint(
       takeLine(index, line, first, version)
       first = false
     }
-    told()
+    onRead()
     index.exec('COMMIT')
   } catch (error) {
     index.exec('ROLLBACK')
@@ -103,19 +103,19 @@ export async function checkpointHeader(root: string, version: number): Promise<s
 /** All lines but the last, which must be the SHA-256 of those before it. */
 async function* provedLines(root: string, name: string): AsyncGenerator<string> {
   const hash = createHash('sha256')
-  let held: string | undefined
+  let newestText: string | undefined
   try {
     for await (const line of checkpointLines(inLake(root, name))) {
-      if (held !== undefined) {
-        hash.update(`${held}\n`)
-        yield held
+      if (newestText !== undefined) {
+        hash.update(`${newestText}\n`)
+        yield newestText
       }
-      held = line
+      newestText = line
     }
   } catch (error) {
     throw isPacked(error) ? torn(name, error) : error
   }
-  if (held !== JSON.stringify({ sha256: hash.digest('hex') })) throw torn(name)
+  if (newestText !== JSON.stringify({ sha256: hash.digest('hex') })) throw torn(name)
 }
 
 /** The lines of a checkpoint, the header first; only a line feed ends one. */

@@ -9,7 +9,7 @@ import {
   real,
   shape,
   text,
-  whole,
+  wholeNumber,
   type ValueCheck,
 } from '../../base/value-checks.ts'
 import { intervals } from '../../base/time.ts'
@@ -49,7 +49,7 @@ const seconds = (stored: string): string => `${stored} * 1000000`
 export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
 
 /** The short number of a series, in the index only: the journal has its id. */
-const seriesNumber = { series: { check: whole, stored: 'INTEGER' } } as const satisfies LedgerColumns
+const seriesNumber = { series: { check: wholeNumber, stored: 'INTEGER' } } as const satisfies LedgerColumns
 
 /** The six dimensions of a series, which the exported file has instead of its number. */
 export const seriesColumns = {
@@ -71,9 +71,9 @@ const removedAt = { removed_at: { shown: 'TIMESTAMPTZ' } } as const satisfies Le
 
 /** What an answer says of a half-open window of a series; seconds. */
 export const windowColumns = {
-  since: { check: whole, stored: 'INTEGER', shown: 'TIMESTAMPTZ', value: seconds, about: 'start of the window' },
+  since: { check: wholeNumber, stored: 'INTEGER', shown: 'TIMESTAMPTZ', value: seconds, about: 'start of the window' },
   until: {
-    check: whole,
+    check: wholeNumber,
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
     value: seconds,
@@ -248,9 +248,9 @@ export const valueTypeColumns = {
   /** The path of the object or list that it stands in; null for the value itself. */
   parent: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR' },
   type: { check: oneOf('null', 'boolean', 'number', 'string', 'object', 'array'), stored: 'TEXT', shown: 'VARCHAR' },
-  available_at: { check: orNull(whole), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
+  available_at: { check: orNull(wholeNumber), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
   /** As `available_at`, if the rule dates backfilled points. */
-  ruled_at: { check: orNull(whole), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
+  ruled_at: { check: orNull(wholeNumber), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
 } as const satisfies LedgerColumns
 
 const { metric, path, parent, type, available_at, ruled_at } = valueTypeColumns
@@ -292,7 +292,7 @@ export const runColumns = {
     about: 'what stopped it early; NULL if it finished',
   },
   exit_code: {
-    check: maybe(whole),
+    check: maybe(wholeNumber),
     stored: 'INTEGER',
     shown: 'INTEGER',
     viewed: 'CASE WHEN {{by_then ended_at}} THEN exit_code END',
@@ -343,7 +343,7 @@ export const versionColumns = {
     about: 'files that this version replaced; the views no longer read them',
   },
   files_dropped: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'files that vacuum deleted from the disk' },
-  points_added: { check: whole, stored: 'INTEGER', shown: 'BIGINT', about: 'points that it added' },
+  points_added: { check: wholeNumber, stored: 'INTEGER', shown: 'BIGINT', about: 'points that it added' },
   digest: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'SHA-256 of its journal entry' },
 } as const satisfies LedgerColumns
 
@@ -375,7 +375,7 @@ export const requestColumns = {
     about: 'end of that range, exclusive',
   },
   status: {
-    check: orNull(whole),
+    check: orNull(wholeNumber),
     stored: 'INTEGER',
     shown: 'INTEGER',
     about: 'HTTP status; NULL if there was no answer',

@@ -47,10 +47,10 @@ export function applyDifferences(index: Index, entry: Entry, numberOf: (id: stri
 }
 
 function applyPassed(index: Index, { passed = [], version }: Entry, numberOf: (id: string) => number): void {
-  const gone = `INSERT OR IGNORE INTO passed (${columns.join(', ')}, added_version) SELECT ${columns.join(', ')}, ? FROM violations v`
-  const one = index.statement(`${gone} WHERE ${ofKey}`)
+  const insertPassed = `INSERT OR IGNORE INTO passed (${columns.join(', ')}, added_version) SELECT ${columns.join(', ')}, ? FROM violations v`
+  const one = index.statement(`${insertPassed} WHERE ${ofKey}`)
   const all = index.statement(
-    `${gone} WHERE series = ? AND incident = ? AND NOT EXISTS (SELECT 1 FROM passed p WHERE ${passedToo})`,
+    `${insertPassed} WHERE series = ? AND incident = ? AND NOT EXISTS (SELECT 1 FROM passed p WHERE ${passedToo})`,
   )
   for (const { series, incident = '', differences } of passed) {
     const n = numberOf(series)

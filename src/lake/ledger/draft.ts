@@ -168,13 +168,13 @@ export function needsVersion(entry: Entry, head: Head, draft: Draft): boolean {
 function checkFiles(ledger: Ledger, draft: Draft): void {
   const named = ledger.statement('SELECT 1 FROM files WHERE path = ?')
   const labelled = ledger.statement('SELECT 1 FROM files WHERE path = ? AND label = ?')
-  const kept = ledger.statement('SELECT 1 FROM files WHERE path = ? AND dropped_version IS NULL')
+  const keptPath = ledger.statement('SELECT 1 FROM files WHERE path = ? AND dropped_version IS NULL')
   const live = ledger.statement('SELECT 1 FROM files WHERE path = ? AND removed_version IS NULL')
   const fresh = new Set((draft.add ?? []).filter((file) => file.temporary !== null).map((file) => file.path))
   for (const { path, label, temporary } of draft.add ?? []) {
     const taken = temporary === null ? labelled.get(path, label) : named.get(path)
     if (taken) throw conflict(path, 'a new file name', 'one that is listed already')
-    if (temporary === null && !fresh.has(path) && !kept.get(path))
+    if (temporary === null && !fresh.has(path) && !keptPath.get(path))
       throw conflict(path, 'a file of the lake', 'one that is not listed')
   }
   for (const path of draft.remove ?? [])

@@ -23,7 +23,7 @@ import {
   real,
   shape,
   text,
-  whole,
+  wholeNumber,
   type Json,
   type Shaped,
   type ValueCheck,
@@ -88,7 +88,7 @@ const monthSum: ValueCheck<string> = (value) =>
  */
 const progressFields = {
   series: text,
-  points: whole,
+  points: wholeNumber,
   first_t: real,
   last_t: real,
   digests: maybe(mapOf(monthSum)),
@@ -102,9 +102,9 @@ const progressFields = {
 export const forgottenFields = {
   series: text,
   month: text,
-  since: whole,
-  until: whole,
-  points: orNull(whole),
+  since: wholeNumber,
+  until: wholeNumber,
+  points: orNull(wholeNumber),
   digest: orNull(text),
 }
 
@@ -162,7 +162,7 @@ export const valueTypeFields = { ...checksOf(valueTypeColumns), after: orNull(te
 export const requestFields = checksOf(requestColumns)
 
 /** A window (seconds) that was asked again and compared, `at` in microseconds. */
-export const verifiedFields = { series: text, since: whole, until: whole, at: real, result: text }
+export const verifiedFields = { series: text, since: wholeNumber, until: wholeNumber, at: real, result: text }
 
 /** A result that was stamped (microseconds): `vacuum` keeps the files of its version. */
 export const stampFields = {
@@ -189,7 +189,7 @@ const entryFields = {
   /** SHA-256 of the entry of this number that was set aside because it could not be applied. */
   replaces: maybe(text),
   /** Strictly increasing from version to version, even if the clock steps back. */
-  committed_at: whole,
+  committed_at: wholeNumber,
   /** Name and version of the program that wrote it. */
   program: text,
   job: text,
@@ -204,7 +204,7 @@ const entryFields = {
   /** Points that were lost and received again; left out if there are none. */
   regained: maybe(listOf(shape(regainedFields))),
   /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
-  uncovered: maybe(listOf(shape({ series: text, since: whole, until: whole }))),
+  uncovered: maybe(listOf(shape({ series: text, since: wholeNumber, until: wholeNumber }))),
   coverage: listOf(shape({ series: text, ...windowFields })),
   violations: listOf(shape(violationFields)),
   /** Incidents; left out if there are none. */

@@ -26,7 +26,7 @@ import {
   violationFields,
   type WindowAnswer,
 } from './entry.ts'
-import { type Index, type IndexCell, parsed, proven, read, rowOf } from './index-rows.ts'
+import { type Index, type IndexCell, parsed, checkedValue, read, rowOf } from './index-rows.ts'
 import { count, interval, orNull, real, shape, type Shaped, text, type ValueCheck } from '../../base/value-checks.ts'
 import { type ArchivedState, fromState } from './archived-rows.ts'
 
@@ -135,19 +135,19 @@ interface HeldAnswers {
 /** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
 export function heldAnswers(index: Index): Map<string, HeldAnswers> {
   const byNumber = new Map<IndexCell | undefined, HeldAnswers>()
-  const held = new Map<string, HeldAnswers>()
+  const bySeries = new Map<string, HeldAnswers>()
   for (const row of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
     const { id, ...plain } = plannedOf(row)
     const one = { ...plain, answers: [] }
     byNumber.set(row['n'], one)
-    held.set(id, one)
+    bySeries.set(id, one)
   }
   const rows = index.statement(
     `SELECT series AS n, ${windowColumnNames.join(', ')} FROM coverage
      WHERE removed_version IS NULL ORDER BY series, since`,
   )
   for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(windowAnswerOf(row))
-  return held
+  return bySeries
 }
 
 /** The live coverage of every series (or of the named ones), each list sorted and disjoint. */
@@ -246,7 +246,7 @@ export function heldStates<T>(
     .all(prefix.length, prefix)
   return rows.map(({ key, value, committed_at }) => ({
     key: String(key).slice(prefix.length),
-    value: proven(check, parsed(value, prefix), prefix),
+    value: checkedValue(check, parsed(value, prefix), prefix),
     at: Number(committed_at),
   }))
 }

@@ -36,12 +36,12 @@ function refuse(column: string, wrong: string): never {
 
 /** A cell as what the index keeps in its column, and nothing else. */
 export function read<T>(check: ValueCheck<T>, cell: IndexCell | undefined, column: string): T {
-  if (check.optional === true && cell === null) return proven(check, undefined, column)
-  return proven(check, check.nested === true && cell !== null ? parsed(cell, column) : cell, column)
+  if (check.optional === true && cell === null) return checkedValue(check, undefined, column)
+  return checkedValue(check, check.nested === true && cell !== null ? parsed(cell, column) : cell, column)
 }
 
 /** A value of a column, if it is what the check wants. */
-export function proven<T>(check: ValueCheck<T>, value: unknown, column: string): T {
+export function checkedValue<T>(check: ValueCheck<T>, value: unknown, column: string): T {
   const wrong = check(value)
   return wrong === undefined ? (value as T) : refuse(column, wrong)
 }

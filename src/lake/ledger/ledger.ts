@@ -22,8 +22,8 @@ import { createTableSql, ledgerTables } from './columns.ts'
 import { decodeEntry, type Provider, providerFields, sha256 } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { type Index, type IndexRow, parsed, proven, type Statement } from './index-rows.ts'
-import { real, shape, text, type ValueCheck, whole } from '../../base/value-checks.ts'
+import { type Index, type IndexRow, parsed, checkedValue, type Statement } from './index-rows.ts'
+import { real, shape, text, type ValueCheck, wholeNumber } from '../../base/value-checks.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { takeStamps } from './stamps.ts'
@@ -207,9 +207,9 @@ export class Ledger implements Index {
     const told = this.#told()
     return {
       lake: told('lake', text) ?? null,
-      version: told('version', whole) ?? 0,
+      version: told('version', wholeNumber) ?? 0,
       digest: told('digest', text) ?? null,
-      committed_at: told('committed_at', whole) ?? 0,
+      committed_at: told('committed_at', wholeNumber) ?? 0,
       provider: told('provider', shape(providerFields)) ?? null,
     }
   }
@@ -302,7 +302,7 @@ export class Ledger implements Index {
         .all()
         .map(({ key, value }) => [key, value]),
     )
-    return (key, check) => (cells.has(key) ? proven(check, parsed(cells.get(key), key), key) : undefined)
+    return (key, check) => (cells.has(key) ? checkedValue(check, parsed(cells.get(key), key), key) : undefined)
   }
 
   async #ready(): Promise<Ledger> {

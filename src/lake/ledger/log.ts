@@ -1,14 +1,14 @@
 import { leafText, linesDigest, type LogLeaf } from '../../base/merkle/leaf.ts'
 import { leafHash } from '../../base/merkle/tree.ts'
-import { listOf, shape, text, whole } from '../../base/value-checks.ts'
+import { listOf, shape, text, wholeNumber } from '../../base/value-checks.ts'
 import { canonical, type Entry, type Json, sha256 } from './entry.ts'
-import { type Index, parsed, proven } from './index-rows.ts'
+import { checkedValue, type Index, parsed } from './index-rows.ts'
 import { liveLines, sortedByBytes } from './live-lists.ts'
 
 /** Name of the piece of state that lists the preregistered queries. */
 export const preregisteredKey = 'preregistered'
 
-const preregisteredShape = shape({ queries: listOf(shape({ sha256: text, version: whole })) })
+const preregisteredShape = shape({ queries: listOf(shape({ sha256: text, version: wholeNumber })) })
 
 /** A query that was named before its result was seen. */
 export interface PreregisteredQuery {
@@ -22,7 +22,7 @@ export interface PreregisteredQuery {
 export function heldPreregistered(index: Index, version = Number.POSITIVE_INFINITY): readonly PreregisteredQuery[] {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(preregisteredKey)
   if (row === undefined) return []
-  const { queries } = proven(preregisteredShape, parsed(row['value'], preregisteredKey), preregisteredKey)
+  const { queries } = checkedValue(preregisteredShape, parsed(row['value'], preregisteredKey), preregisteredKey)
   return queries.filter((one) => one.version <= version)
 }
 

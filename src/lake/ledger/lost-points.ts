@@ -2,7 +2,7 @@ import { minus, union, type Window } from '../../base/windows.ts'
 import { type Entry, type Forgotten, forgottenFields } from './entry.ts'
 import { addDigests } from './month-digests.ts'
 import { type Index, rowOf } from './index-rows.ts'
-import { count, orNull, real, text, whole } from '../../base/value-checks.ts'
+import { count, orNull, real, text, wholeNumber } from '../../base/value-checks.ts'
 import { formatMillis, type Micros } from '../../base/time.ts'
 
 /** A stored value that a violation has on record. */
@@ -68,7 +68,7 @@ interface LostMonth extends Pick<Forgotten, 'month' | 'since' | 'until' | 'point
 
 /** What these series lost and did not get again, by id; only series that lost something. */
 export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost> {
-  const found = new Map<string, Lost>()
+  const lostBySeries = new Map<string, Lost>()
   const rows = index.statement(
     `SELECT f.* FROM forgotten f JOIN series s ON s.n = f.series
      WHERE s.id = ? AND regained_version IS NULL ORDER BY month, added_version`,
@@ -77,9 +77,9 @@ export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost
     const lost = rows.all(id).map(forgottenOf)
     if (lost.length === 0) continue
     const last = Math.max(...lost.map(({ added_version }) => added_version))
-    found.set(id, { months: byMonth(lost), ...knownThen(index, id, last), recorded: recordedOf(index, id) })
+    lostBySeries.set(id, { months: byMonth(lost), ...knownThen(index, id, last), recorded: recordedOf(index, id) })
   }
-  return found
+  return lostBySeries
 }
 
 /** What went in several steps of one month comes again together. */
@@ -96,11 +96,11 @@ function byMonth(lost: readonly LostMonth[]): LostRange[] {
 }
 
 const askedOf = rowOf({
-  since: whole,
-  until: whole,
+  since: wholeNumber,
+  until: wholeNumber,
   state: text,
   reason: orNull(text),
-  asked_at: whole,
+  asked_at: wholeNumber,
   observed: count,
 })
 
@@ -141,7 +141,14 @@ function recordedOf(index: Index, id: string): RecordedValue[] {
   return [...found.values()]
 }
 
-const againOf = rowOf({ id: text, month, since: whole, until: whole, points: orNull(count), at: orNull(real) })
+const againOf = rowOf({
+  id: text,
+  month,
+  since: wholeNumber,
+  until: wholeNumber,
+  points: orNull(count),
+  at: orNull(real),
+})
 
 /** A month of a series of which points were lost with their file. */
 export interface ObservedAgain {

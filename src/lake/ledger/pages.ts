@@ -25,10 +25,10 @@ const mostPages = 20
 /** Remembers where a page was written. A lake that cannot be written to does not. */
 export async function rememberPage(root: string, page: WrittenPage): Promise<void> {
   if (!isWritable(root)) return
-  const known = await readPages(root)
-  const pages = [...known.filter(({ file }) => file !== page.file), page].slice(-mostPages)
+  const knownPages = await readPages(root)
+  const pages = [...knownPages.filter(({ file }) => file !== page.file), page].slice(-mostPages)
   const text = `${JSON.stringify({ pages })}\n`
-  if (text === `${JSON.stringify({ pages: known })}\n`) return
+  if (text === `${JSON.stringify({ pages: knownPages })}\n`) return
   const file = inLake(root, places.pages)
   const part = `${file}.${sha256(page.file).slice(0, 8)}.part`
   try {

@@ -6,17 +6,17 @@ import type { Ledger } from './ledger.ts'
  * The provider to write down for a commit: what the lake knows together with what the job found.
  * Another provider is refused; `moved` accepts a new address, but never made-up data beside real ones.
  */
-export function agreeProvider(held: Provider | null, found: Provider, moved: boolean): Provider {
-  if (!held) return found
-  if (held.synthetic !== found.synthetic)
+export function agreeProvider(recorded: Provider | null, answering: Provider, moved: boolean): Provider {
+  if (!recorded) return answering
+  if (recorded.synthetic !== answering.synthetic)
     throw usage('this lake holds data of another provider', {
-      expected: nameOf(held),
-      got: nameOf(found),
+      expected: nameOf(recorded),
+      got: nameOf(answering),
       next: 'name another folder with --data: made-up and real data never share a lake',
     })
   for (const api of ['metrics', 'registry'] as const) {
-    const before = held[api]
-    const now = found[api]
+    const before = recorded[api]
+    const now = answering[api]
     if (before === undefined || now === undefined || before === now || moved) continue
     throw usage(`this lake holds ${api} data of another provider`, {
       expected: before,
@@ -24,7 +24,7 @@ export function agreeProvider(held: Provider | null, found: Provider, moved: boo
       next: 'name another folder with --data, or say --provider-moved if it is the same provider at a new address',
     })
   }
-  return { ...held, ...found }
+  return { ...recorded, ...answering }
 }
 
 /** Who answers at an address of an API: the sandbox says so itself, everybody else is an address. */

@@ -218,18 +218,18 @@ export async function gatherLogs(root: string, disk: Disk, before: Micros): Prom
     const path = inLake(root, `${places.runs}/${day}.log.gz`)
     // Whoever was killed here has gathered some of them.
     const there = (await gatheredLog(path)) ?? ''
-    let whole = there
+    let gatheredText = there
     const gathered: string[] = []
     for (const log of logs) {
       const one = inLake(root, log.path)
       const text = log.path.endsWith('.gz') ? await gatheredLog(one) : await textOf(one)
       if (text === undefined) continue
-      if (!whole.includes(text)) whole += text
+      if (!gatheredText.includes(text)) gatheredText += text
       gathered.push(one)
     }
-    if (whole !== there) {
+    if (gatheredText !== there) {
       const temporary = inLake(root, `${places.runs}/.tmp-${day}.log.gz`)
-      await writePrivate(temporary, gzipSync(whole))
+      await writePrivate(temporary, gzipSync(gatheredText))
       await disk.sync(temporary)
       await disk.move(temporary, path)
     }

@@ -2,13 +2,13 @@ import { archivedState } from './index-queries.ts'
 import { checksOf, runColumns } from './columns.ts'
 import type { RunFacts } from './run-facts.ts'
 import { type Verified, verifiedFields } from './entry.ts'
-import { type Index, parsed, proven, rowOf } from './index-rows.ts'
-import { count, flag, listOf, maybe, orNull, real, shape, text, whole } from '../../base/value-checks.ts'
+import { type Index, parsed, checkedValue, rowOf } from './index-rows.ts'
+import { count, flag, listOf, maybe, orNull, real, shape, text, wholeNumber } from '../../base/value-checks.ts'
 import type { Instant, Micros } from '../../base/time.ts'
 import type { Selection } from '../../catalog/series.ts'
 
 const runOf = rowOf(checksOf(runColumns))
-const costOf = rowOf({ requests: whole, credits: real, points: whole })
+const costOf = rowOf({ requests: wholeNumber, credits: real, points: wholeNumber })
 
 /** A run on record: its columns in `columns.ts`, null for what is not known of it. */
 export type RecordedRun = {
@@ -73,7 +73,7 @@ export function isWatched(index: Index): boolean {
   return /\bwatch\b/.test(String(row?.['command'] ?? ''))
 }
 
-const runEndOf = rowOf({ job: text, started_at: real, stopped_by: orNull(text), exit_code: orNull(whole) })
+const runEndOf = rowOf({ job: text, started_at: real, stopped_by: orNull(text), exit_code: orNull(wholeNumber) })
 
 /** How a run ended. */
 export interface HeldRunEnd {
@@ -118,7 +118,7 @@ export function heldBackSnapshot(index: Index): HeldRunEnd | null {
 const publishedOf = rowOf({
   destination: text,
   at: real,
-  exit_code: orNull(whole),
+  exit_code: orNull(wholeNumber),
   missing: count,
   changed: count,
 })
@@ -366,7 +366,7 @@ export function pendingSelections(index: Index, now: Instant, but: string | null
      ORDER BY started_at`,
   )
   const found = rows.all(but, (now + 1) * 1_000_000)
-  const marks = found.map(({ plan }) => proven(shape(markFields), parsed(plan, 'plan'), 'plan'))
+  const marks = found.map(({ plan }) => checkedValue(shape(markFields), parsed(plan, 'plan'), 'plan'))
   const unique = new Map(marks.flatMap(({ selections }) => selections).map((one) => [JSON.stringify(one), one]))
   const since = found[0] === undefined ? null : Number(found[0]['started_at'])
   return { selections: [...unique.values()], held: marks.some(({ held }) => held), since }

@@ -7,7 +7,7 @@ export type Round = {
   /** The scope as JSON text. */
   readonly scope: string
   /** When the round began, microseconds: what was requested since then counts as done. */
-  readonly begun: Micros
+  readonly beganAt: Micros
 }
 
 /** The round of a job over one scope that is under way; else a new one. */
@@ -18,7 +18,7 @@ export function roundOf(index: Index, job: string, about: unknown, now: Micros):
      WHERE job = ? AND plan ->> '$.scope' = ? ORDER BY started_at DESC LIMIT 1`,
   )
   const last = runs.get(job, scope)
-  return { scope, begun: last === undefined || last['ended'] === 1 ? now : Number(last['begun']) }
+  return { scope, beganAt: last === undefined || last['ended'] === 1 ? now : Number(last['begun']) }
 }
 
 /** How windows or records that were chosen ended. */

@@ -204,7 +204,7 @@ export async function acceptViolations(
   elsewhere: ReadonlyMap<string, Elsewhere> = new Map(),
 ): Promise<Acknowledgement> {
   let accepted: string[] = []
-  let known: string[] = []
+  let acknowledgedBefore: string[] = []
   const version = await commit(
     ledger,
     async (ticket) => {
@@ -215,7 +215,7 @@ export async function acceptViolations(
       }))
       const fresh = named.filter(({ acknowledged_at }) => acknowledged_at === null)
       accepted = fresh.map(({ id }) => id)
-      known = named.filter(({ acknowledged_at }) => acknowledged_at !== null).map(({ id }) => id)
+      acknowledgedBefore = named.filter(({ acknowledged_at }) => acknowledged_at !== null).map(({ id }) => id)
       if (fresh.length === 0) return null
       const notes = fresh.flatMap(({ id }): Accepted[] => {
         const one = all.get(id)
@@ -236,7 +236,7 @@ export async function acceptViolations(
     },
     deps,
   )
-  return { version: version.version, made: version.made, acknowledged: accepted, known }
+  return { version: version.version, made: version.made, acknowledged: accepted, known: acknowledgedBefore }
 }
 
 function unknown(id: string): never {

@@ -21,7 +21,7 @@ import { places } from './layout.ts'
 export const busyMilliseconds = 60_000
 
 /** Keeps the holds from being collected, which would give them back. */
-const held = new Set<DatabaseSync>()
+const openDatabases = new Set<DatabaseSync>()
 
 /** A file that this process has to itself. */
 export interface FileHold {
@@ -40,10 +40,10 @@ export function holdFile(path: string, timeout = 0): FileHold | undefined {
     if ((error as { errcode?: number }).errcode === 5) return undefined
     throw explain(error, `lock ${path}`, path)
   }
-  held.add(database)
+  openDatabases.add(database)
   return {
     release: (): void => {
-      if (held.delete(database)) database.close()
+      if (openDatabases.delete(database)) database.close()
     },
   }
 }

@@ -85,16 +85,16 @@ const anchored = new WeakMap<Disk, Set<string>>()
  */
 export async function makeFolder(disk: Disk, path: string, mode = 0o777): Promise<void> {
   const first = await fs.mkdir(path, { recursive: true, mode })
-  const known = anchored.get(disk) ?? new Set()
-  anchored.set(disk, known)
+  const anchoredFolders = anchored.get(disk) ?? new Set()
+  anchored.set(disk, anchoredFolders)
   for (let at = resolve(path); at !== dirname(at); at = dirname(at)) {
     const fresh = first !== undefined && at.length >= resolve(first).length
-    if (!fresh && (known.has(at) || (await isMount(at)))) return
+    if (!fresh && (anchoredFolders.has(at) || (await isMount(at)))) return
     await disk.syncFolder(dirname(at)).catch((error: unknown) => {
       // A folder above the lake that is not ours to read: its names were there before us.
       if (fresh || codeOf(error) !== 'EACCES') throw error
     })
-    known.add(at)
+    anchoredFolders.add(at)
   }
 }
 

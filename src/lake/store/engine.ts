@@ -172,7 +172,7 @@ export class Engine {
   async ask<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
     const statements = await this.#connection.extractStatements(sql)
     if (statements.count !== 1) throw new RangeError(`one SELECT was to be asked, not ${statements.count} statements`)
-    const begun = await this.#begin('BEGIN TRANSACTION READ ONLY')
+    const beganTransaction = await this.#begin('BEGIN TRANSACTION READ ONLY')
     try {
       const statement = await statements.prepare(0)
       try {
@@ -185,7 +185,7 @@ export class Engine {
         statement.destroySync()
       }
     } finally {
-      if (begun) await this.#rollback()
+      if (beganTransaction) await this.#rollback()
     }
   }
 
@@ -227,7 +227,7 @@ export class Engine {
 
   async *#chunks(
     result: DuckDBResult,
-    own: boolean,
+    isOwned: boolean,
     sql: string,
     parameters: Parameters | undefined,
     most: number,
@@ -249,12 +249,12 @@ export class Engine {
       }
       ended = !this.#interrupted && (await this.#holds())
     } finally {
-      if (own && !this.#closed) await (ended ? this.run('COMMIT') : this.#rollback())
+      if (isOwned && !this.#closed) await (ended ? this.run('COMMIT') : this.#rollback())
     }
     if (ended) return
     if (this.#interrupted) throw new Error('INTERRUPT Error: Interrupted!')
     // Once more, for its words alone.
-    if (own) await this.run(`EXPLAIN ANALYZE ${sql}`, parameters)
+    if (isOwned) await this.run(`EXPLAIN ANALYZE ${sql}`, parameters)
     throw new Error('the query failed before its last row')
   }
 

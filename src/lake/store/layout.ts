@@ -15,12 +15,12 @@ const hiveNulls = new Set(['null', '__hive_default_partition__'])
 export function encodeSegment(text: string): string {
   if (text === '' || !text.isWellFormed())
     throw usage('name', { expected: 'a text of valid unicode', got: JSON.stringify(text) })
-  const whole = hiveNulls.has(text)
+  const isReserved = hiveNulls.has(text)
   let out = ''
   let at = 0
   for (const char of text) {
     const edge = char === '.' && (at === 0 || at === text.length - 1)
-    const plain = readable.test(char) && !edge && !(whole && at === 0)
+    const plain = readable.test(char) && !edge && !(isReserved && at === 0)
     out += plain ? char : percent(char)
     at += char.length
   }

@@ -11,7 +11,7 @@ export const leastMemory: number = 384 * mega
 /** How much more than it counts an engine takes: what the allocator keeps, footers, texts on their way. */
 const uncounted = 1.4
 
-let kept: number | undefined
+let keptBytes: number | undefined
 
 /** What a process keeps to where nobody says, of a machine with so many bytes. */
 export function usualMemory(machine: number): number {
@@ -21,7 +21,7 @@ export function usualMemory(machine: number): number {
 /** From here on this process keeps to so many bytes; `subject` is what named them. */
 export function keepMemory(bytes: number, subject: string): void {
   requireMemory(leastMemory, bytes, subject)
-  kept = bytes
+  keptBytes = bytes
 }
 
 /** Refuses to begin what needs more memory than it may take. */
@@ -31,7 +31,7 @@ export function requireMemory(needed: number, given: number, subject: string): v
 
 /** How many bytes the process keeps to. */
 export function keptMemory(): number {
-  return kept ?? usualMemory(totalmem())
+  return keptBytes ?? usualMemory(totalmem())
 }
 
 /** What the process has to keep to so that an engine that may count so many bytes may count as many as it needs, rounded up. */

@@ -25,10 +25,10 @@ export function outFile(file: string, folder: string | null, flag = '--out'): Ou
   if (!existsSync(home) || !statSync(home).isDirectory())
     throw usage(flag, { expected: 'a file in a folder that exists', got: target })
   const link = lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() === true
-  const there = statSync(target, { throwIfNoEntry: false })
-  if (there?.isDirectory() === true) throw usage(flag, { expected: 'a file', got: `the folder ${target}` })
+  const status = statSync(target, { throwIfNoEntry: false })
+  if (status?.isDirectory() === true) throw usage(flag, { expected: 'a file', got: `the folder ${target}` })
   // /dev/stdout and its like are links of the system to whatever is open; /dev/shm is a folder of files like others.
-  if (home === '/dev' || home === '/dev/fd' || (there !== undefined && !there.isFile()))
+  if (home === '/dev' || home === '/dev/fd' || (status !== undefined && !status.isFile()))
     return { path: target, finish: async () => undefined, discard: () => undefined }
   if (link)
     throw usage(flag, {

@@ -73,7 +73,7 @@ async function grown(
 ) {
   const { engine, portions } = writing
   const files = [...target.state.files.values()]
-  const held = files.flatMap((add): HeldPiece[] => {
+  const heldPieces = files.flatMap((add): HeldPiece[] => {
     const piece = pieceOf(add.tags)
     return piece ? [{ add, piece, rows: rowsOf(add) }] : []
   })
@@ -82,7 +82,7 @@ async function grown(
   const stale = moved && last.version > 0 ? ((await growth.stale?.values(engine, last)) ?? []) : []
   const by = growth.stale?.by ?? ''
   const { write: pieces, leave } = rewriting(
-    held,
+    heldPieces,
     { since: last, until: now },
     fresh,
     ({ add }) => target.lost.has(add.path) || mayHold(add, by, stale),

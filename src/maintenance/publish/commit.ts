@@ -18,15 +18,15 @@ import { schemaString } from './write.ts'
  */
 export async function comparedAt(
   to: Destination,
-  wanted: readonly StampedFile[],
+  neededFiles: readonly StampedFile[],
   reading?: { readonly local: string; readonly signal: AbortSignal },
 ) {
   const sizes = new Map<string, number>()
-  for (const folder of new Set(wanted.map(({ path }) => path.slice(0, path.indexOf('/')))))
+  for (const folder of new Set(neededFiles.map(({ path }) => path.slice(0, path.indexOf('/')))))
     for (const { path, bytes } of await to.list(folder)) sizes.set(path, bytes)
-  const missing = new Set(wanted.filter(({ path, bytes }) => sizes.get(path) !== bytes).map(({ path }) => path))
+  const missing = new Set(neededFiles.filter(({ path, bytes }) => sizes.get(path) !== bytes).map(({ path }) => path))
   const changed = new Set<string>()
-  for (const file of wanted) {
+  for (const file of neededFiles) {
     if (!reading || file.sha256 === '' || missing.has(file.path)) continue
     stopAt(reading.signal, `reading ${to.uri}`)
     if (!(await to.get(file.path, reading.local))) missing.add(file.path)
@@ -52,9 +52,9 @@ export async function unlike(local: string, { bytes, sha256 }: StampedFile) {
 }
 
 /** Refuses to name files that were taken and are not there: a destination that does not keep what it answers for. */
-async function requireThere(to: Destination, wanted: readonly StampedFile[]): Promise<void> {
-  const { missing } = await comparedAt(to, wanted)
-  const [first, ...others] = wanted.filter(({ path }) => missing.has(path))
+async function requireThere(to: Destination, neededFiles: readonly StampedFile[]): Promise<void> {
+  const { missing } = await comparedAt(to, neededFiles)
+  const [first, ...others] = neededFiles.filter(({ path }) => missing.has(path))
   if (first === undefined) return
   const more = others.length === 0 ? '' : `, nor ${others.length} others`
   throw new LakeError('incomplete', {

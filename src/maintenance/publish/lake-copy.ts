@@ -103,11 +103,13 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<CopySummary> 
       next: 'name a lake folder or what publish --lake wrote',
     })
   const target = await journalAt(to)
-  const held = input.near ? { place: to, listing: target } : undefined
-  using staged = await stageJournal(from, source, `${input.scratch}/journal`, held).catch(async (error: unknown) => {
-    // Listed while it was folded, a journal may seem to lack entries.
-    throw isFolded(source, await journalAt(from, input.until)) ? new Vanished(entryFile(source.newest)) : error
-  })
+  const earlierCopy = input.near ? { place: to, listing: target } : undefined
+  using staged = await stageJournal(from, source, `${input.scratch}/journal`, earlierCopy).catch(
+    async (error: unknown) => {
+      // Listed while it was folded, a journal may seem to lack entries.
+      throw isFolded(source, await journalAt(from, input.until)) ? new Vanished(entryFile(source.newest)) : error
+    },
+  )
   const { lake, version, provider } = staged.index.head()
   if (lake === null) throw new RangeError('a version without a lake')
   await agree(input, lake, target)
@@ -118,7 +120,7 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<CopySummary> 
   const rewritten = await followsOn(input, staged, target)
   if (!(await to.read(places.marker)))
     await to.create(places.marker, mirrorMarker(lake, provider?.synthetic ?? false, input.mirrorOf(lake)))
-  const needed = await neededBy(staged, from, held?.place)
+  const needed = await neededBy(staged, from, earlierCopy?.place)
   const { stand, ...moved } = await bringFiles(input, needed.files, deps)
   await bringRuns(to, staged.root)
   await bringHeads(from, to, staged.index)
@@ -148,8 +150,8 @@ async function followsOn({ from, to, scratch }: CopyInput, staged: StagedJournal
   const { newest } = target
   const digest = await newestDigest(to, target, `${scratch}/target`)
   if (digest === null) return false
-  const there = versionDigest(staged.index, newest)
-  if (there === digest) return false
+  const targetDigest = versionDigest(staged.index, newest)
+  if (targetDigest === digest) return false
   if (staged.entries.includes(newest)) {
     const { entry } = await readEntry(staged.root, newest)
     if (entry.replaces === digest) return true
@@ -157,7 +159,10 @@ async function followsOn({ from, to, scratch }: CopyInput, staged: StagedJournal
   throw new LakeError('integrity', {
     subject: `${from.uri}: version ${newest}`,
     expected: `the entry that ${to.uri} holds, ${digest.slice(0, 12)}`,
-    got: there === null ? `version ${staged.index.head().version} as the newest` : `another one, ${there.slice(0, 12)}`,
+    got:
+      targetDigest === null
+        ? `version ${staged.index.head().version} as the newest`
+        : `another one, ${targetDigest.slice(0, 12)}`,
     next: 'that lake went back, or is another copy of it: mirror it into an empty folder',
   })
 }
@@ -256,10 +261,10 @@ async function bringJournal(to: Destination, { staged, target, rewritten, leap }
   const { root, index } = staged
   const { version } = index.head()
   if (leap) await writeCheckpoint(realDisk, index)
-  const there = target.checkpoints.at(-1) ?? 0
-  const base = leap ? version : Math.max(staged.checkpoint ?? 0, there)
+  const newestCheckpoint = target.checkpoints.at(-1) ?? 0
+  const base = leap ? version : Math.max(staged.checkpoint ?? 0, newestCheckpoint)
   if (rewritten) await to.remove(entryFile(target.newest))
-  if (base > there || rewritten) await to.put(checkpointFile(base), inLake(root, checkpointFile(base)))
+  if (base > newestCheckpoint || rewritten) await to.put(checkpointFile(base), inLake(root, checkpointFile(base)))
   for (const one of target.entries.filter((entry) => entry < base)) await to.remove(entryFile(one))
   for (const one of target.checkpoints.filter((checkpoint) => checkpoint < base)) await to.remove(checkpointFile(one))
   // The newest entry stands beside its checkpoint: by it the next copy knows where this one ended.
@@ -291,7 +296,7 @@ async function neededBy({ root, index }: StagedJournal, from: Destination, near?
   for (const file of liveFiles(index)) take(file)
   const listed = await from.list(places.stamps)
   const notes = await stageNotes(root, from, listed, near)
-  const own: string[] = []
+  const ownPaths: string[] = []
   const { lake, version } = index.head()
   for (const id of notes) {
     const stamp = await readStamp(root, id).catch((error: unknown) => {
@@ -299,13 +304,13 @@ async function neededBy({ root, index }: StagedJournal, from: Destination, near?
     })
     if (stamp.lake !== lake || stamp.version > version) continue
     for (const file of stamp.files) take(file)
-    own.push(stampFile(id))
+    ownPaths.push(stampFile(id))
   }
   return {
     /** Data files and what stamped results were made with, each once. */
     files: [...files.values()],
     /** Notes of stamped results, staged; after the files that they name. */
-    notes: own,
+    notes: ownPaths,
   }
 }
 

@@ -43,24 +43,27 @@ export async function stageJournal(
   from: Destination,
   source: Listing,
   root: string,
-  held?: EarlierCopy,
+  earlierCopy?: EarlierCopy,
 ): Promise<StagedJournal> {
-  if (held && goesOn(source, held.listing)) {
-    const { newest } = held.listing
-    const near = inForce(held.listing).filter(
+  if (earlierCopy && goesOn(source, earlierCopy.listing)) {
+    const { newest } = earlierCopy.listing
+    const near = inForce(earlierCopy.listing).filter(
       ({ version, entry }) => !entry || version < newest || !has(source, version),
     )
     const far = source.entries.filter((version) => version >= newest)
-    const places = [...near.map((one) => ({ ...one, place: held.place })), ...far.map((one) => ofEntry(one, from))]
+    const places = [
+      ...near.map((one) => ({ ...one, place: earlierCopy.place })),
+      ...far.map((one) => ofEntry(one, from)),
+    ]
     try {
-      return await staged(`${root}/near`, from, places, held)
+      return await staged(`${root}/near`, from, places, earlierCopy)
     } catch (error) {
       // What stands here may be what does not fit.
       if (!(error instanceof LakeError)) throw error
     }
   }
   const places = inForce(source).map((one) => ({ ...one, place: from }))
-  return await staged(`${root}/all`, from, places, held)
+  return await staged(`${root}/all`, from, places, earlierCopy)
 }
 
 /** A file of a journal: an entry or a checkpoint, and the place to copy it from. */
@@ -105,10 +108,10 @@ async function staged(
   root: string,
   from: Destination,
   files: readonly JournalFile[],
-  held?: EarlierCopy,
+  earlierCopy?: EarlierCopy,
 ): Promise<StagedJournal> {
   await makeFolder(realDisk, inLake(root, places.journal))
-  await stageRuns(root, from, held)
+  await stageRuns(root, from, earlierCopy)
   for (const { version, entry, place } of files) {
     const path = entry ? entryFile(version) : checkpointFile(version)
     if (!(await place.get(path, inLake(root, path)))) throw new Vanished(path)
@@ -137,15 +140,15 @@ const longestRun = 256_000_000
  * What runs wrote down is part of the index: each line counts right after the version that it follows. Such a file only
  * grows: one of the same size need not travel.
  */
-async function stageRuns(root: string, from: Destination, held: EarlierCopy | undefined): Promise<void> {
+async function stageRuns(root: string, from: Destination, earlierCopy: EarlierCopy | undefined): Promise<void> {
   await makeFolder(realDisk, inLake(root, places.runs))
-  const here = new Map((await held?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
+  const here = new Map((await earlierCopy?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
   const limit = pLimit(atOnce)
   const files = (await from.list(places.runs)).filter(({ path }) => runPath.test(path))
   const large = files.find(({ bytes }) => bytes > longestRun)
   if (large) throw unsoundAt(from, large.path, `at most ${longestRun} bytes`, String(large.bytes))
   await limit.map(files, async ({ path, bytes }) => {
-    const place = held && here.get(path) === bytes ? held.place : from
+    const place = earlierCopy && here.get(path) === bytes ? earlierCopy.place : from
     await place.get(path, inLake(root, path))
   })
 }

@@ -185,10 +185,10 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<PullSummar
   const from = await lakeIn(destinationOf(input.source, input.cwd === undefined ? reach : { ...reach, cwd: input.cwd }))
   requireApart(root, from, 'source')
   try {
-    await using held = new AsyncDisposableStack()
-    held.use(await lockJob(root, pullLock, { ...deps.holder, since: deps.nowMicros() }))
-    const spool = held.use(await openSpool(root, run, deps))
-    held.use(await pinned(from, run, deps))
+    await using resources = new AsyncDisposableStack()
+    resources.use(await lockJob(root, pullLock, { ...deps.holder, since: deps.nowMicros() }))
+    const spool = resources.use(await openSpool(root, run, deps))
+    resources.use(await pinned(from, run, deps))
     const inPlace = await namedByViews(root)
     const to = folderAt(root, reach)
     const copy = { from, to, mirrorOf: () => from.uri, scratch: spool.file('.'), near: true, thorough: input.thorough }

@@ -95,10 +95,17 @@ async function published(
   const logs: Logs = { to, engine, local: spool.file }
   const tables = publishedTables({ root, catalogue, files: liveFiles(ledger, { version }) })
   const states = await readAll(logs, [...tables.map(({ name }) => name), versionsTable], lake)
-  const held = heldVersions(ledger).find((one) => one.version === version)
-  if (!held) throw new RangeError(`the index has no version ${version}`)
+  const publishedVersion = heldVersions(ledger).find((one) => one.version === version)
+  if (!publishedVersion) throw new RangeError(`the index has no version ${version}`)
   const now = (): number => Math.floor(deps.nowMicros() / 1000)
-  const at: LakeVersion = { lake, version, at: held.committed_at, digest: held.digest, program: deps.program, now }
+  const at: LakeVersion = {
+    lake,
+    version,
+    at: publishedVersion.committed_at,
+    digest: publishedVersion.digest,
+    program: deps.program,
+    now,
+  }
   const mended = await requireFit(engine, to, states, at)
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
   const writing: Writing = { ...logs, mark, now: at.now, portions }
@@ -222,12 +229,12 @@ async function publishVersions(
   const state = states.get(versionsTable) ?? noTable
   const lost = lostOf(versionsTable, state, all)
   const tables = [...states].filter(([name]) => name !== versionsTable)
-  const known = [...state.files.values()]
-  const paths = known.flatMap(({ path }) => (lost.has(path) ? [] : [path]))
+  const stateFiles = [...state.files.values()]
+  const paths = stateFiles.flatMap(({ path }) => (lost.has(path) ? [] : [path]))
   const before = await bring(writing, paths)
-  const told = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
+  const versionRows = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
   const newest = `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version DESC) = 1)`
-  const current = `(SELECT * FROM (VALUES ${told}) AS current (table_name, delta_version))`
+  const current = `(SELECT * FROM (VALUES ${versionRows}) AS current (table_name, delta_version))`
   const [row] = await writing.engine.rows<{ differ: bigint }>(
     `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,
   )
@@ -239,7 +246,7 @@ async function publishVersions(
   const order = ['lake_version', 'table_name']
   const written = await writeRows(writing, versionsTable, { rows, columns, where: [], order })
   const add = [await placeFile(writing, versionsTable, '0', written, {})]
-  return await commitChange(writing, { table: { name: versionsTable }, columns, state }, { add, leave: known }, at)
+  return await commitChange(writing, { table: { name: versionsTable }, columns, state }, { add, leave: stateFiles }, at)
 }
 
 /** The rows that stand there, as a SELECT over local copies. */

@@ -77,7 +77,7 @@ export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
  * What is stale is made again from the lake as it is now: pieces are written, with about so many rows, and files leave.
  */
 export function rewriting(
-  held: readonly HeldPiece[],
+  pieces: readonly HeldPiece[],
   { since, until }: Range,
   fresh: number,
   isStale: (file: HeldPiece) => boolean,
@@ -85,7 +85,7 @@ export function rewriting(
 ): Rewriting {
   const leave = new Set<HeldPiece>()
   let [rows, start] = [fresh, since]
-  const ranges = [...Map.groupBy(held, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
+  const ranges = [...Map.groupBy(pieces, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
   for (const [, files] of fresh === 0 ? [] : ranges) {
     const own = files.reduce((sum, file) => sum + file.rows, 0)
     if (own > Math.max(2 * rows, few) || rows + own > large) break
@@ -93,7 +93,7 @@ export function rewriting(
     rows += own
     start = files[0]?.piece.since ?? start
   }
-  const stale = held.filter((file) => !leave.has(file) && isStale(file))
+  const stale = pieces.filter((file) => !leave.has(file) && isStale(file))
   return {
     write: [
       ...(fresh === 0 ? [] : [{ since: start, until, group: null, rows }]),

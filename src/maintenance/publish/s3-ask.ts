@@ -168,12 +168,12 @@ function sectionsOf(text: string): Map<string, Record<string, string>> {
 }
 
 function credentialsOf(env: Environment, { name, values }: AwsProfile): Credentials {
-  const given = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']].map((text) => first(text))
-  const [id, secret] = given.some((text) => text !== undefined)
-    ? given
+  const keyPair = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']].map((text) => first(text))
+  const [id, secret] = keyPair.some((text) => text !== undefined)
+    ? keyPair
     : [first(values['aws_access_key_id']), first(values['aws_secret_access_key'])]
-  const own = given.some((text) => text !== undefined)
-  const token = own ? first(env['AWS_SESSION_TOKEN']) : first(values['aws_session_token'])
+  const hasKeys = keyPair.some((text) => text !== undefined)
+  const token = hasKeys ? first(env['AWS_SESSION_TOKEN']) : first(values['aws_session_token'])
   if (id !== undefined && secret !== undefined) return { id, secret, token }
   const lacking = id === undefined ? 'AWS_ACCESS_KEY_ID' : 'AWS_SECRET_ACCESS_KEY'
   const elsewhere = Object.keys(values).find((key) => /^(?:sso_|role_arn|credential_process|source_profile)/.test(key))
@@ -229,8 +229,8 @@ export interface S3Requests {
 
 /** Returns the requests to the bucket of an address, with keys and places from the environment. */
 export function askS3(text: string, web: Web): S3Requests {
-  let known: Promise<S3Connection> | undefined
-  const ready = (): Promise<S3Connection> => (known ??= connect(text, web))
+  let connection: Promise<S3Connection> | undefined
+  const ready = (): Promise<S3Connection> => (connection ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
   const once = async (call: S3Call): Promise<Exchanged> => {
     const { settings: own, exchange } = await ready()

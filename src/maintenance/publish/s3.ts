@@ -40,7 +40,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   const { bucket, prefix } = parseS3(text)
   const asking = askS3(text, web)
   /** The answer about an object; undefined where it is not there. */
-  const found = async (doing: string, call: S3Call): Promise<S3Answer | undefined> => {
+  const findObject = async (doing: string, call: S3Call): Promise<S3Answer | undefined> => {
     const answer = await asking.ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     if (isMissing(answer)) return undefined
@@ -49,8 +49,8 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   let proved: Promise<void> | undefined
   return {
     uri: `s3://${bucket}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`,
-    read: async (path) => (await found('reading', { method: 'GET', path }))?.body,
-    get: async (path, file) => (await found('reading', { method: 'GET', path, into: file })) !== undefined,
+    read: async (path) => (await findObject('reading', { method: 'GET', path }))?.body,
+    get: async (path, file) => (await findObject('reading', { method: 'GET', path, into: file })) !== undefined,
     list: async (folder) => await listBelow(asking, prefix, folder),
     create: async (path, body) => {
       await (proved ??= prove(asking))
@@ -62,7 +62,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
       await asking.want(writing, { method: 'PUT', path, body: { file, start: 0, bytes } })
     },
     replace: async (path, body) => void (await asking.want(writing, { method: 'PUT', path, body: Buffer.from(body) })),
-    remove: async (path) => void (await found('removing from', { method: 'DELETE', path })),
+    remove: async (path) => void (await findObject('removing from', { method: 'DELETE', path })),
   }
 }
 
@@ -160,10 +160,10 @@ export async function putParts(
   { file, bytes }: { readonly file: string; readonly bytes: number },
   partSize: number,
 ): Promise<void> {
-  const begun = await asking.want(writing, { method: 'POST', path, query: { uploads: '' } })
-  const uploadId = tag(begun.body.toString(), 'UploadId')
+  const upload = await asking.want(writing, { method: 'POST', path, query: { uploads: '' } })
+  const uploadId = tag(upload.body.toString(), 'UploadId')
   // Parts of no upload are objects of their own.
-  if (!uploadId) throw await asking.refuse(begun, writing)
+  if (!uploadId) throw await asking.refuse(upload, writing)
   try {
     const size = Math.max(partSize, Math.ceil(bytes / mostParts))
     const tags: string[] = []

@@ -57,7 +57,7 @@ export const versionsTable = 'versions'
 /** Every table but `versions`, in the order in which they are committed. */
 export function publishedTables(sources: TableSources): readonly PublishedTable[] {
   const resources = [...recordTables(sources.catalogue.resources).keys()]
-  const whole = (name: string, order: readonly string[]): PublishedTable => ({
+  const wholeTable = (name: string, order: readonly string[]): PublishedTable => ({
     name,
     rows: () => `SELECT * FROM ${name}`,
     order,
@@ -67,11 +67,11 @@ export function publishedTables(sources: TableSources): readonly PublishedTable[
     ...resources.map(historyTable),
     ...resources.map(snapshotTable),
     ...growingTables.flatMap((table) => grownTable(sources, table)),
-    whole('coverage', [...series, 'since']),
-    whole('violations', [...series, 't', 'kind', 'offered']),
-    whole('endpoints', ['metric']),
-    { ...whole('series', series), follows: 'points' },
-    whole('links', ['metric_asset', 'product_id', 'valid_from', 'basis', 'chain_id', 'address']),
+    wholeTable('coverage', [...series, 'since']),
+    wholeTable('violations', [...series, 't', 'kind', 'offered']),
+    wholeTable('endpoints', ['metric']),
+    { ...wholeTable('series', series), follows: 'points' },
+    wholeTable('links', ['metric_asset', 'product_id', 'valid_from', 'basis', 'chain_id', 'address']),
   ]
 }
 

@@ -114,13 +114,13 @@ export async function entryOf(root: string, { file, label, meta }: FileListing):
 /** A points file as the journal keeps it, read back from its rows. */
 export async function pointsEntry({ engine, root }: LostFolder, file: FoundFile): Promise<FileEntry> {
   const { metric, interval, datedAt } = file
-  const own = metric !== null && interval !== null
-  const names = own ? `${quote(metric)} AS metric, ${quote(interval)} AS "interval", ` : ''
+  const isPlaced = metric !== null && interval !== null
+  const names = isPlaced ? `${quote(metric)} AS metric, ${quote(interval)} AS "interval", ` : ''
   const shares = await readShares(engine, `(SELECT ${names}* FROM ${parquet([inLake(root, file.path)])})`)
   const { rows, digest, min_t, max_t, ...bounds } = describe(shares)
   const meta: Record<string, Json> = {
     ...bounds,
-    ...(!own && { shares: sharesMeta(shares.map(shareOf)) }),
+    ...(!isPlaced && { shares: sharesMeta(shares.map(shareOf)) }),
     ...(datedAt > 0 && { dated_at: datedAt }),
   }
   const entry = await entryOf(root, { file, label: '', meta })

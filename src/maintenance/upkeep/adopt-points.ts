@@ -44,19 +44,19 @@ function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]) {
   const why = new Map<string, string>()
   for (const overlap of overlaps)
     for (const { path, why: reason } of judge(overlap, byPath)) if (!why.has(path)) why.set(path, reason)
-  const left = sorted.filter(({ path }) => !why.has(path))
-  const number = new Map(left.map(({ path }, n) => [path, n]))
+  const accepted = sorted.filter(({ path }) => !why.has(path))
+  const number = new Map(accepted.map(({ path }, n) => [path, n]))
   const shared = overlaps
     .map(({ files: paths }): Shared => paths.flatMap((path) => number.get(path) ?? []))
     .filter((rows) => rows.length > 0)
-  const { kept, refused } = chooseFiles(left.length, shared)
-  for (const [n, { path }] of left.entries()) {
+  const { kept, refused } = chooseFiles(accepted.length, shared)
+  for (const [n, { path }] of accepted.entries()) {
     if (refused.has(n))
       why.set(path, 'some of its rows stand in other files, and no set of whole files holds each once')
     else if (!kept.has(n)) why.set(path, superseded)
   }
   return {
-    kept: left.filter((_, n) => kept.has(n)),
+    kept: accepted.filter((_, n) => kept.has(n)),
     others: [...why].map(([path, reason]) => ({ path, why: reason })),
   }
 }
@@ -112,14 +112,14 @@ async function overlapsOf(
   all: readonly FoundFile[],
   { metric, interval }: Named,
 ) {
-  const own = all.filter((file) => file.metric === metric && file.interval === interval)
+  const partitionFiles = all.filter((file) => file.metric === metric && file.interval === interval)
   const recent = all.filter((file) => file.metric === null)
   const rows = (files: readonly FoundFile[], where: string): string =>
     `SELECT filename, asset, currency, exchange, network, params, t, ${revisable?.has(metric) === true ? `(observed_at, ${computedSql()})` : 'NULL'} AS vintage,
        hash(v, signbit(v), o, extra, observed_at, ${computedSql()}) AS content, hash(available_at, basis, available_rule_at) AS dates
      FROM read_parquet(${pathsOf(root, files)}, union_by_name = true, hive_partitioning = false, filename = true)${where}`
   const levels = [
-    ...(own.length === 0 ? [] : [rows(own, '')]),
+    ...(partitionFiles.length === 0 ? [] : [rows(partitionFiles, '')]),
     ...(recent.length === 0
       ? []
       : [rows(recent, ` WHERE metric = ${quote(metric)} AND "interval" = ${quote(interval)}`)]),
@@ -191,24 +191,28 @@ function groups(count: number, shared: readonly Shared[]): Group[] {
 
 /** The preferred files first: the first set that is found is the preferred one, whatever else was there beside it. */
 function coverOf({ files, shared }: Group): ReadonlySet<number> | undefined {
-  const own = Map.groupBy(
+  const byVersion = Map.groupBy(
     shared.flatMap((rows) => rows.map((file) => ({ file, rows }))),
     ({ file }) => file,
   )
-  const rivals = (file: number): Set<number> => new Set((own.get(file) ?? []).flatMap(({ rows }) => rows))
+  const rivals = (file: number): Set<number> => new Set((byVersion.get(file) ?? []).flatMap(({ rows }) => rows))
   let steps = 0
-  const search = (at: number, kept: readonly number[], out: ReadonlySet<number>): ReadonlySet<number> | undefined => {
+  const search = (
+    at: number,
+    keptIndexes: readonly number[],
+    out: ReadonlySet<number>,
+  ): ReadonlySet<number> | undefined => {
     if (++steps > patience || shared.some((rows) => rows.every((file) => out.has(file)))) return undefined
     let next = at
     while (out.has(files[next] ?? -1)) next++
     const file = files[next]
-    if (file === undefined) return new Set(kept)
+    if (file === undefined) return new Set(keptIndexes)
     const others = rivals(file)
     others.delete(file)
-    const free = !kept.some((one) => others.has(one))
+    const free = !keptIndexes.some((one) => others.has(one))
     return (
-      (free ? search(next + 1, [...kept, file], out.union(others)) : undefined) ??
-      search(next + 1, kept, new Set([...out, file]))
+      (free ? search(next + 1, [...keptIndexes, file], out.union(others)) : undefined) ??
+      search(next + 1, keptIndexes, new Set([...out, file]))
     )
   }
   return search(0, [], new Set())

@@ -119,19 +119,19 @@ function columnsOf({ columns }: FoundFile): readonly (readonly [string, string])
 
 /** Each layer under every date that it shows. */
 function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string, FoundFile>): FileListing[] {
-  const found = new Map<string, FileListing>()
+  const listings = new Map<string, FileListing>()
   for (const { resource, base, delta, date } of manifests)
     for (const [kind, name] of Object.entries({ base, delta })) {
       if (name === null) continue
       const file = dated.get(`${resource}/${name}`)
       if (!file) throw new Refusal(`the ${kind} ${name} of ${resource} on ${date} is missing or damaged`)
-      found.set(`${date} ${file.path}`, {
+      listings.set(`${date} ${file.path}`, {
         file,
         label: date,
         meta: { layer: kind, columns: columnsMark(columnsOf(file)) },
       })
     }
-  return [...found.values()]
+  return [...listings.values()]
 }
 
 /** The steps must lead to what the last snapshot counted: else files of the history are lost. */
@@ -154,8 +154,8 @@ async function stateOf(
   manifests: readonly Manifest[],
   dated: ReadonlyMap<string, FoundFile>,
 ): Promise<JsonState> {
-  const shown = manifests.map(({ date, observed_at, as_of, source }) => ({ date, observed_at, as_of, source }))
-  const [first = null, last = null] = [shown[0], shown.at(-1)]
+  const snapshots = manifests.map(({ date, observed_at, as_of, source }) => ({ date, observed_at, as_of, source }))
+  const [first = null, last = null] = [snapshots[0], snapshots.at(-1)]
   const layers: Record<string, Layers> = {}
   for (const { resource, base, delta, rows, observed_at } of manifests) {
     if (observed_at !== last?.observed_at) continue

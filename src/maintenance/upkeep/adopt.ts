@@ -40,7 +40,7 @@ import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
 import { foundFolder, isLakeLost } from './judgement.ts'
 import { countStrayDataFiles } from '../../lake/store/parquet.ts'
-import { whole } from '../../base/figures.ts'
+import { formatCount } from '../../base/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adoption {
@@ -90,27 +90,27 @@ export async function adoptLost(root: string, adopting: Adoption, deps: CommitDe
   const lake = await lakeOf(root, (await countStrayDataFiles(root)).lakes)
   const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
   if (synthetic === null) throw unknownProvider(root)
-  const begun = await unfinished(root)
-  if (begun) await moveAside(disk, root, begun)
-  const found = await takeStock(opened, lake)
-  if (found.listed.length === 0) throw nothingLeft(root)
-  const plan = begun ?? (await planned(disk, root, found, deps.nowMicros()))
-  await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
+  const unfinishedAdoption = await unfinished(root)
+  if (unfinishedAdoption) await moveAside(disk, root, unfinishedAdoption)
+  const stock = await takeStock(opened, lake)
+  if (stock.listed.length === 0) throw nothingLeft(root)
+  const plan = unfinishedAdoption ?? (await planned(disk, root, stock, deps.nowMicros()))
+  await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...stock.others] })
   await setMarker(disk, root, lake, synthetic)
-  const { series, progress } = await seriesIn(opened, found.listed, adopting.catalogue)
-  const version = Math.max(plan.version, found.version) + 1
-  const state = { ...found.state, ...revisableAnew(revisable, found.listed) }
+  const { series, progress } = await seriesIn(opened, stock.listed, adopting.catalogue)
+  const version = Math.max(plan.version, stock.version) + 1
+  const state = { ...stock.state, ...revisableAnew(revisable, stock.listed) }
   const entry: Entry = {
     schema_version: layoutNumber,
     lake,
     version,
-    committed_at: Math.max(Math.floor(deps.nowMicros()), found.observed + 1),
+    committed_at: Math.max(Math.floor(deps.nowMicros()), stock.observed + 1),
     program: deps.program,
     previous: null,
     job: 'adopt',
     run: `adopt-${version}`,
     provider: { synthetic },
-    files: { add: found.listed, remove: [], drop: [] },
+    files: { add: stock.listed, remove: [], drop: [] },
     series,
     progress,
     ...emptyEntry,
@@ -119,7 +119,7 @@ export async function adoptLost(root: string, adopting: Adoption, deps: CommitDe
     ...(await recordIn(inLake(root, plan.folder), lake, series)),
   }
   await publish(disk, root, plan.folder, entry)
-  return inWords(found, series, progress, version, plan)
+  return inWords(stock, series, progress, version, plan)
 }
 
 /** What an entry has no word of. */
@@ -258,18 +258,18 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
     const held = stack.adopt(await loadCheckpointIndex(folder, version), (one) => one?.close())
     if (held?.head().lake === lake) index = held
   }
-  const known = new Set(series.map(({ id }) => id))
-  const own = <T extends { readonly series: string }>(rows: readonly T[] = []): T[] =>
-    rows.filter((row) => known.has(row.series))
+  const knownIds = new Set(series.map(({ id }) => id))
+  const ofKnownSeries = <T extends { readonly series: string }>(rows: readonly T[] = []): T[] =>
+    rows.filter((row) => knownIds.has(row.series))
   for (const version of entries.filter((one) => one > index.head().version)) {
     const sealed = await readEntry(folder, version).catch(() => undefined)
     if (sealed?.entry.lake !== lake) continue
     const { violations, incidents, passed, accepted } = sealed.entry
     const told = {
-      violations: own(violations),
-      incidents: own(incidents),
-      passed: own(passed),
-      accepted: own(accepted),
+      violations: ofKnownSeries(violations),
+      incidents: ofKnownSeries(incidents),
+      passed: ofKnownSeries(passed),
+      accepted: ofKnownSeries(accepted),
     }
     const alone = { ...emptyEntry, files: { add: [], remove: [], drop: [] }, progress: [], state: {} }
     const entry: Entry = { ...sealed.entry, ...alone, forgotten: [], regained: [], uncovered: [], series, ...told }
@@ -304,13 +304,13 @@ function inWords(
   const points = progress.reduce((sum, one) => sum + one.points, 0)
   const paths = new Set(listed.map(({ path }) => path))
   const reasons = Map.groupBy(moves, ({ why }) => why)
-  const known = Object.keys(state).length > 0
+  const hasState = Object.keys(state).length > 0
   return [
-    `a journal was made anew: version ${version} lists ${paths.size} files with ${whole(points)} points of ${series.length} series`,
+    `a journal was made anew: version ${version} lists ${paths.size} files with ${formatCount(points)} points of ${series.length} series`,
     ...(unproved === 0
       ? []
       : [`${unproved} of these files were read whole, but their footers tell no digest to prove their rows by`]),
-    ...(known
+    ...(hasState
       ? ['the history of the registry was taken up; its cursor is lost, the next sync begins with a snapshot']
       : []),
     ...(registry === null ? [] : [`the registry was moved to ${folder}/registry/: ${registry}`]),

@@ -75,7 +75,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
   // Polls of the wrong clock stay one after the other, all of them behind what was known before.
   const polls = pollInstants(ledger, first.version)
   const instant = Math.max(now, (good?.committed_at ?? 0) + 1 + wrong.length) + Math.max(0, polls.length - 1)
-  let seen = ''
+  let lastSeen = ''
   await withRewriting(ledger, patient, run, async (rewriting) => {
     let files = 0
     await commit(
@@ -89,7 +89,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const registry = await mendRegistry(rewriting, mending, polls)
         const archive = await mendArchive(rewriting, mending)
         const datings = datingsBack(ledger, mending)
-        seen = `${points.rows} points${registry.rows === 0 ? '' : ` and ${registry.rows} rows of the registry and of assets`}`
+        lastSeen = `${points.rows} points${registry.rows === 0 ? '' : ` and ${registry.rows} rows of the registry and of assets`}`
         const { uncovered, coverage } = coverageBack(ledger, Math.floor(instant / 1_000_000))
         const clock_mended = { version: ticket.version, at: ticket.committed_at, before: good?.committed_at ?? 0 }
         return {
@@ -111,7 +111,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
       instant,
     )
   })
-  return [`${wrong.length} versions were dated by a clock far ahead: ${seen} are now seen at their mending`]
+  return [`${wrong.length} versions were dated by a clock far ahead: ${lastSeen} are now seen at their mending`]
 }
 
 /** Points that were seen in the future are seen now, and so is what is known by that alone. */
@@ -162,14 +162,14 @@ function busy(): LakeError {
 
 /** Windows that answers of the future told of, and what of them stored points prove. */
 function coverageBack(ledger: Ledger, now: number) {
-  const held = heldSeries(ledger)
+  const storedSeries = heldSeries(ledger)
   const uncovered: Pick<CoverageRow, 'series' | 'since' | 'until'>[] = []
   const coverage: CoverageRow[] = []
   for (const row of [...heldCoverage(ledger).values()].flat()) {
     if (row.asked_at <= now + 3600 && row.until <= now + 3600) continue
     const { series, since, until } = row
     uncovered.push({ series, since, until })
-    const known = held.get(series)
+    const known = storedSeries.get(series)
     if (row.state !== 'covered' || row.reason !== null || !known || known.last_t === null) continue
     const proven = Math.min(until, end(known.last_t, storedInterval(known)))
     if (proven > since) coverage.push({ ...row, until: proven, asked_at: Math.min(row.asked_at, now) })

@@ -117,8 +117,8 @@ export interface MendedArchive {
  */
 export async function mendArchive(rewriting: Rewriting, mending: Mending): Promise<MendedArchive> {
   const { ledger } = rewriting
-  const held = archivedState(ledger)
-  if (held.before <= mending.ticket.committed_at) return { add: [], remove: [], state: {} }
+  const archivedNow = archivedState(ledger)
+  if (archivedNow.before <= mending.ticket.committed_at) return { add: [], remove: [], state: {} }
   const add: StagedFile[] = []
   const remove: string[] = []
   for (const table of archived)
@@ -128,7 +128,7 @@ export async function mendArchive(rewriting: Rewriting, mending: Mending): Promi
       remove.push(file.path)
       if (mended !== null) add.push(mended)
     }
-  return { add, remove, state: toState({ ...held, before: (mending.before ?? 0) + 1 }) }
+  return { add, remove, state: toState({ ...archivedNow, before: (mending.before ?? 0) + 1 }) }
 }
 
 /** Windows and days of these names are told by others than this machine's clock. */
@@ -138,14 +138,14 @@ const foreign: ReadonlySet<string> = new Set(['since', 'until', 'provider_date']
 async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archived, file: HeldFile) {
   const { version, committed_at: now } = mending.ticket
   // An instant of a wrong version is that version's mended one; any other of the future is that of the mending.
-  const known = new Map(mending.wrong.map((one) => [one.committed_at, now - (version - one.version)]))
+  const mendedTimes = new Map(mending.wrong.map((one) => [one.committed_at, now - (version - one.version)]))
   const bound = (at: number | null): number | null => at && Math.min(at, Math.floor(now / 1_000_000))
   const range = { min_t: bound(file.min_t), max_t: bound(file.max_t) }
   const staged = await rewriteFiles(rewriting, mending.nextFile(), [file], async (old) => {
     const { session, source, columns, out, metadata } = old
     const mended = columns
       .filter(({ name, type }) => type === 'TIMESTAMP WITH TIME ZONE' && !foreign.has(name))
-      .map(({ name }) => `${trueInstantSql(name, { now, known, otherwise: now })} AS "${name}"`)
+      .map(({ name }) => `${trueInstantSql(name, { now, known: mendedTimes, otherwise: now })} AS "${name}"`)
     const rest = `(SELECT * REPLACE (${mended.join(', ')}) FROM ${source} WHERE ${staysSql(rewriting, mending, table)})`
     await writeEncoded(session, { source: rest, order: '' }, out, usualEncoding(false, file.rows), metadata)
     const { rows, digest } = await prove(session, parquet([out]), columns, table)
@@ -192,8 +192,8 @@ export async function mendRegistry(rewriting: Rewriting, mending: Mending, insta
   const { now, wrong, ticket } = mending
   const first = wrong[0]?.version ?? Infinity
   const last = ticket.committed_at
-  const known = new Map(instants.map((at, i) => [at, last - (instants.length - 1 - i)]))
-  const polls: Polls = { now, known, otherwise: last, date: formatDate(last / 1e6), layers: new Map() }
+  const mendedTimes = new Map(instants.map((at, i) => [at, last - (instants.length - 1 - i)]))
+  const polls: Polls = { now, known: mendedTimes, otherwise: last, date: formatDate(last / 1e6), layers: new Map() }
   const paths = new Map<string, string>()
   const add: StagedFile[] = []
   let rows = 0

@@ -161,14 +161,14 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   }
   if (missing.size === 0) return []
   const listed = await listJournal(ledger.root)
-  let kept = new Map<string, number>()
+  let keptOffsets = new Map<string, number>()
   for (const version of listed.checkpoints.toReversed()) {
     using held = await loadCheckpointIndex(ledger.root, version)
     if (held === undefined) continue
-    kept = offsetsOf(held)
+    keptOffsets = offsetsOf(held)
     break
   }
-  const lost = [...missing].filter(([name, offset]) => (kept.get(name) ?? 0) < offset).map(([name]) => name)
+  const lost = [...missing].filter(([name, offset]) => (keptOffsets.get(name) ?? 0) < offset).map(([name]) => name)
   if (lost[0] === undefined) return []
   if (await isFoldedSince(ledger.root, listed)) return await checkRuns(ledger)
   const what = `${lost.length} ${lost.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`

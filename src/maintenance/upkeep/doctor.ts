@@ -49,7 +49,7 @@ import {
 import { checkClock, mendClock } from './clock-ahead.ts'
 import { checkRuns, strayFolders } from './damage-journal.ts'
 import { readManifest } from '../../query/views/manifest.ts'
-import { whole } from '../../base/figures.ts'
+import { formatCount } from '../../base/figures.ts'
 
 /** Options of the doctor. */
 interface DoctorInput {
@@ -150,7 +150,7 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
 /** The finding of a lost lake. */
 function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof countStrayDataFiles>>): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
-  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
+  const what = `${files} data files (${formatCount(bytes)} bytes) ${whose}, up to version ${version}`
   return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
 }
 
@@ -179,19 +179,19 @@ async function mendIndex(
 }
 
 async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
-  const gone = async (): Promise<DamagedFile[]> =>
+  const findMissing = async (): Promise<DamagedFile[]> =>
     (await checkFiles(ledger, input.thorough)).damaged.filter(({ damage }) => isGone(damage))
   const done: string[] = []
   /** Why files of the registry could not be made again, by path. */
   let beyond: ReadonlyMap<string, string> = new Map()
   if (input.repair) {
-    const lost = await gone()
+    const lost = await findMissing()
     done.push(...(await mendMarker(ledger, deps)))
     const rebuilt = await rebuildRegistry(ledger, lost, deps.resources, deps)
     beyond = rebuilt.beyond
     done.push(...rebuilt.done, ...(await restoreMerged(ledger, lost, deps)))
   }
-  const forgotten = input.forgetLost ? await forgetLost(ledger, await gone(), deps) : null
+  const forgotten = input.forgetLost ? await forgetLost(ledger, await findMissing(), deps) : null
   if (input.forgetLost)
     done.push(...(await forgetStamps(ledger, input.thorough, deps)), ...(await forgetHeads(ledger, deps)))
   if (input.repair)
@@ -273,9 +273,9 @@ function onePerWay(damages: readonly Damage[]): Damage[] {
   return [...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values()]
 }
 
-async function look(input: DoctorInput, deps: DoctorDeps, known?: LakeJudgement): Promise<Diagnosis> {
+async function look(input: DoctorInput, deps: DoctorDeps, judgement?: LakeJudgement): Promise<Diagnosis> {
   const { data: root, thorough } = input
-  const judged = known ?? (await judgeLake(root))
+  const judged = judgement ?? (await judgeLake(root))
   const findings = [...judged.findings]
   let files: FilesHealth = { damaged: [], files: 0, bytes: 0 }
   const writable = isWritable(root)
@@ -347,6 +347,6 @@ async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promis
   const { free = Infinity } = (await deps.space?.(root)) ?? {}
   const wanted = Math.max(leastFree, bytes / 10)
   if (free >= wanted) return []
-  const megabytes = (count: number) => `${whole(count / 1e6)} MB`
+  const megabytes = (count: number) => `${formatCount(count / 1e6)} MB`
   return [finding('disk_full', '.', `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`)]
 }

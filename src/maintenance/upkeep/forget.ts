@@ -112,24 +112,26 @@ async function lostOf(
   { metric, interval }: Partition<HeldFile>,
 ): Promise<LossWithMonths[]> {
   const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
-  const kept = partitionsOf(rest).get(`${metric} ${interval}`)
-  const left =
-    kept === undefined ? new Map<string, Remnant>() : await islands(engine, interval, partitionSql(ledger.root, kept))
-  const own = [...heldSeries(ledger).values()].filter(
+  const keptPartition = partitionsOf(rest).get(`${metric} ${interval}`)
+  const remaining =
+    keptPartition === undefined
+      ? new Map<string, Remnant>()
+      : await islands(engine, interval, partitionSql(ledger.root, keptPartition))
+  const partitionSeries = [...heldSeries(ledger).values()].filter(
     (series) => series.metric === metric && storedInterval(series) === interval,
   )
   const source =
-    kept &&
-    `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(ledger.root, kept)})`
+    keptPartition &&
+    `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(ledger.root, keptPartition)})`
   const sums = new Map(
     (source === undefined ? [] : await monthSums(engine, source)).map((one) => [keyOf(one), one.months]),
   )
   const coverage = heldCoverage(
     ledger,
-    own.map((series) => series.id),
+    partitionSeries.map((series) => series.id),
   )
-  return own.flatMap((series): LossWithMonths[] => {
-    const there = left.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
+  return partitionSeries.flatMap((series): LossWithMonths[] => {
+    const there = remaining.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
     const points = series.points - there.points
     if (points <= 0) return []
     const covered = (coverage.get(series.id) ?? []).filter(isPlain)
@@ -161,7 +163,7 @@ const islandFields = {
 
 /** The stored runs of every series: from their first point to the end of their last one. */
 async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Remnant>> {
-  const found = new Map<string, Remnant>()
+  const remnants = new Map<string, Remnant>()
   const rows = await rowsAs(
     engine,
     islandFields,
@@ -178,11 +180,11 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
      FROM island GROUP BY asset, currency, exchange, network, params, n ORDER BY first`,
   )
   for (const row of rows) {
-    const before = found.get(keyOf(row)) ?? { points: 0, windows: [] }
+    const before = remnants.get(keyOf(row)) ?? { points: 0, windows: [] }
     before.windows.push({ since: row.first, until: end(row.last, interval) })
-    found.set(keyOf(row), { points: before.points + row.points, windows: before.windows })
+    remnants.set(keyOf(row), { points: before.points + row.points, windows: before.windows })
   }
-  return found
+  return remnants
 }
 
 const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
@@ -203,20 +205,20 @@ function progressOf(ledger: Ledger, parts: readonly LossWithMonths[]): Progress[
  * What went of each month. The digests speak of it where they count every point that the series had; else it is only
  * known in which months points are missing.
  */
-function forgottenOf({ series, windows, months }: LossWithMonths, known: HeldSeries | undefined): Forgotten[] {
-  const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === known?.points
-  const gone = counted ? monthsBetween(months.left, months.held) : new Map<string, MonthDigest>()
-  const names = counted ? [...gone.keys()] : monthsOf(windows)
+function forgottenOf({ series, windows, months }: LossWithMonths, storedSeries: HeldSeries | undefined): Forgotten[] {
+  const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === storedSeries?.points
+  const lostMonths = counted ? monthsBetween(months.left, months.held) : new Map<string, MonthDigest>()
+  const names = counted ? [...lostMonths.keys()] : monthsOf(windows)
   return names.map((month) => {
     const begin = parseInstant(`${month}-01`) ?? 0
-    const whole = { since: begin, until: step(begin, '1month', 1) }
-    const parts = intersect([whole], windows)
-    const { points = null, digest = null } = gone.get(month) ?? {}
+    const monthWindow = { since: begin, until: step(begin, '1month', 1) }
+    const parts = intersect([monthWindow], windows)
+    const { points = null, digest = null } = lostMonths.get(month) ?? {}
     return {
       series,
       month,
-      since: parts[0]?.since ?? whole.since,
-      until: parts.at(-1)?.until ?? whole.until,
+      since: parts[0]?.since ?? monthWindow.since,
+      until: parts.at(-1)?.until ?? monthWindow.until,
       points,
       digest,
     }

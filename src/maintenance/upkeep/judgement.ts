@@ -68,7 +68,7 @@ async function wayOf(
   journal: JournalHealth,
   ledger: Ledger | undefined,
   ahead: IndexAhead | null,
-  found: Damage | null,
+  damage: Damage | null,
 ): Promise<Way> {
   const { newest, broken, torn, reach } = journal
   const seen = ledger?.head().version ?? 0
@@ -80,7 +80,7 @@ async function wayOf(
   // A first commit that was killed leaves data of version 1 beside marker and empty ledger: its job goes on.
   const begun = data <= 1 && (data === 0 || (ledger !== undefined && seen === 0 && (await readMarker(root)) !== null))
   if (newest === 0 && !begun) return 'adopt'
-  return found ? 'rebuild' : 'whole'
+  return damage ? 'rebuild' : 'whole'
 }
 
 /** The newest version that names of data files tell; 0 for none, and where this user may not look. */

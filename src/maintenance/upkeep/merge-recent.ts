@@ -38,9 +38,9 @@ export async function mergeRecentFiles(
     await refuseUnsound(session, ledger.root, files)
     const source = parquet(files.map(({ path }) => inLake(ledger.root, path)))
     const before = await readShares(session, source)
-    const held = before.reduce((sum, share) => sum + share.rows, 0)
-    if (held !== rowsOf(files))
-      throw new Unmergeable(`the files hold ${held} rows instead of the ${rowsOf(files)} on record`)
+    const storedRows = before.reduce((sum, share) => sum + share.rows, 0)
+    if (storedRows !== rowsOf(files))
+      throw new Unmergeable(`the files hold ${storedRows} rows instead of the ${rowsOf(files)} on record`)
     const placed = placesFor(before, portion, (i) => spool.file(file(i)))
     for (const one of placed) {
       written.push(one.out)

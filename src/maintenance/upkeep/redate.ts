@@ -116,7 +116,7 @@ async function draftOf(
   ticket: Ticket,
   made: readonly DatedPartition[],
 ) {
-  const kept = made.flatMap(({ inputs }) => inputs.map((file) => asEarlier(file, ticket.committed_at)))
+  const earlierFiles = made.flatMap(({ inputs }) => inputs.map((file) => asEarlier(file, ticket.committed_at)))
   const add = made.flatMap(({ staged }) => (staged ? [staged] : []))
   const remove = made.flatMap(({ inputs }) => inputs.map((file) => file.path))
   return {
@@ -125,7 +125,7 @@ async function draftOf(
     provider: providerOf(ledger),
     ...(await valueTypesAnew(ledger, engine, { add, remove })),
     progress: await redatedMonths(ledger, engine, { add, remove }),
-    add: [...add, ...kept],
+    add: [...add, ...earlierFiles],
     remove,
     rules: rulesOf(catalogue),
   }

@@ -304,7 +304,7 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
     return index
   }
   const [before, after] = [await at(version - 1), await at(version)]
-  const own = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
+  const madeFiles = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
   for (const file of liveFiles(before).filter((held) => isMade(held))) {
     const held = await supply(rebuilding, before, file)
     if (held[0] !== file) listInstead(before, file, held)
@@ -312,8 +312,8 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
   for (const acceptShrink of [false, true]) {
     const made = await foldAgain({ ...rebuilding, before, after, acceptShrink })
     for (const staged of made)
-      for (const file of own) if (file.path === staged.path) await put(rebuilding, file, staged.temporary)
-    if (own.every(({ path }) => rebuilding.sound.has(path))) break
+      for (const file of madeFiles) if (file.path === staged.path) await put(rebuilding, file, staged.temporary)
+    if (madeFiles.every(({ path }) => rebuilding.sound.has(path))) break
   }
 }
 

@@ -180,17 +180,17 @@ async function clean(
     },
     deps,
   )
-  const [gone] = going
-  if (!gone) throw new RangeError('a commit without its draft')
-  const summary = await summaryOf(ledger, input, gone)
-  if (gone.expired.length > 0) await deps.buildViews(ledger)
+  const [firstGoing] = going
+  if (!firstGoing) throw new RangeError('a commit without its draft')
+  const summary = await summaryOf(ledger, input, firstGoing)
+  if (firstGoing.expired.length > 0) await deps.buildViews(ledger)
   // Only now: whoever dies in between leaves files that no entry names, and the next writing command sweeps them.
   const disk = deps.disk ?? realDisk
   // What stands in for the journal's entries may be what a killed run left: its name must outlive a power cut.
   await disk.syncFolder(inLake(ledger.root, places.journal))
-  const exports = new Set(gone.exports)
+  const exports = new Set(firstGoing.exports)
   for (const path of summary.paths) if (!exports.has(path)) await disk.remove(inLake(ledger.root, path))
-  await removeExports(ledger.root, gone.exports, deps)
+  await removeExports(ledger.root, firstGoing.exports, deps)
   ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   return summary
 }
@@ -284,7 +284,7 @@ function countOf(ledger: Ledger, table: Archived, before: Micros): number {
 
 async function draftOf(archiving: ArchiveRun): Promise<Draft> {
   const { ledger, run, before } = archiving
-  const held = archivedState(ledger)
+  const archivedNow = archivedState(ledger)
   const add: StagedFile[] = []
   for (const table of archived) add.push(...(await filesOf(archiving, table)))
   const cost = ledger
@@ -294,8 +294,8 @@ async function draftOf(archiving: ArchiveRun): Promise<Draft> {
     .get()
   const state = {
     before,
-    requests: held.requests + Number(cost?.['n'] ?? 0),
-    credits: held.credits + Number(cost?.['c'] ?? 0),
+    requests: archivedNow.requests + Number(cost?.['n'] ?? 0),
+    credits: archivedNow.credits + Number(cost?.['c'] ?? 0),
   }
   return { job: 'archive', run, provider: providerOf(ledger), add, state: toState(state) }
 }

@@ -210,7 +210,11 @@ async function compare(
   const { paths, assets, since, until } = input.scope
   const harmed = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
   const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget], deps.nowMicros())
-  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: new Set(partitionsOf(harmed).keys()) })
+  const chosen = chooseWindows(ledger, {
+    ...input,
+    begun: round.beganAt,
+    damaged: new Set(partitionsOf(harmed).keys()),
+  })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(metricsRun, chosen.plan, round)
   await findings.readArchive(ledger)
@@ -324,19 +328,19 @@ async function checkFooters(engine: Engine, ledger: Ledger, files: readonly Held
 }
 
 /** Counts and bounds of every series. */
-function checkSeries(known: readonly HeldSeries[], counted: readonly Counted[]): Damage[] {
-  const found = new Map(counted.map((one) => [keyOf(one), one]))
+function checkSeries(storedSeries: readonly HeldSeries[], counted: readonly Counted[]): Damage[] {
+  const countedByKey = new Map(counted.map((one) => [keyOf(one), one]))
   const findings: Damage[] = []
-  for (const series of known) {
+  for (const series of storedSeries) {
     const interval = storedInterval(series)
     const key = keyOf({ metric: series.metric, interval, ...identityOf(series) })
-    const { points, first, last } = found.get(key) ?? { points: 0, first: null, last: null }
-    found.delete(key)
+    const { points, first, last } = countedByKey.get(key) ?? { points: 0, first: null, last: null }
+    countedByKey.delete(key)
     const outside = first !== null && ((series.first_t ?? first) > first || (series.last_t ?? 0) < (last ?? 0))
     const text = `its files hold ${points} points, the ledger says ${series.points}`
     if (points !== series.points || outside) findings.push(finding('series_differs', series.id, text))
   }
-  for (const { metric, asset, points } of found.values())
+  for (const { metric, asset, points } of countedByKey.values())
     findings.push(finding('series_differs', `${metric} ${asset}`, `${points} points that no series names`))
   return findings
 }

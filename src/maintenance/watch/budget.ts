@@ -21,28 +21,28 @@ export function paced(
 ): readonly NextPoint[] {
   if (budget === null) return points
   const { until } = budget
-  const own = points.filter(({ poll }) => poll < until)
-  const groups = [...Map.groupBy(own, ({ interval }) => longestSeconds(interval))].toSorted(([a], [b]) => b - a)
-  let left = Math.max(0, budget.credits)
+  const duePoints = points.filter(({ poll }) => poll < until)
+  const groups = [...Map.groupBy(duePoints, ({ interval }) => longestSeconds(interval))].toSorted(([a], [b]) => b - a)
+  let creditsLeft = Math.max(0, budget.credits)
   const put = new Map<NextPoint, NextPoint>()
   for (const [seconds, group] of groups) {
     const round = total(group, price)
-    const whole = total(group, (point) => price(point) * pollsUntil(point, seconds, budget, at))
-    if (whole <= left) {
-      left -= whole
+    const groupCredits = total(group, (point) => price(point) * pollsUntil(point, seconds, budget, at))
+    if (groupCredits <= creditsLeft) {
+      creditsLeft -= groupCredits
       continue
     }
-    const rounds = round === 0 ? 0 : Math.floor(left / round)
+    const rounds = round === 0 ? 0 : Math.floor(creditsLeft / round)
     const spacing = Math.ceil((until - at) / Math.max(1, rounds))
     for (const point of group) {
-      const fits = rounds > 0 || price(point) <= left
-      if (rounds === 0 && fits) left -= price(point)
+      const fits = rounds > 0 || price(point) <= creditsLeft
+      if (rounds === 0 && fits) creditsLeft -= price(point)
       const poll = fits
-        ? Math.max(point.poll, rounds === 0 ? point.poll : (point.asked ?? at - spacing) + spacing)
+        ? Math.max(point.poll, rounds === 0 ? point.poll : (point.lastRequested ?? at - spacing) + spacing)
         : until
       put.set(point, { ...point, poll: Math.min(until, poll) })
     }
-    left -= rounds * round
+    creditsLeft -= rounds * round
   }
   return points.map((point) => put.get(point) ?? point)
 }

@@ -27,7 +27,7 @@ export interface Learnt {
   /** Before nearly all arrivals, in their middle, and after nearly all; null where the rule says as much. */
   readonly lag: { readonly early: number; readonly usual: number; readonly late: number } | null
   /** What the provider says of it: asked by until enough has been seen. */
-  readonly told?: { readonly usual: number; readonly late: number }
+  readonly reportedLags?: { readonly usual: number; readonly late: number }
 }
 
 /** Reason for the instant at which a point is expected. */
@@ -42,7 +42,7 @@ export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'>
   readonly by: DueBy
   readonly observations: number
   /** When it was last asked for, as far as that matters; null where it was not. */
-  readonly asked: Instant | null
+  readonly lastRequested: Instant | null
   /** When to ask next: near the instant at which it is due, after a failure later and later. */
   readonly poll: Instant
 }
@@ -74,44 +74,44 @@ export function nextPoints(wanted: readonly Wanted[], input: DueInput): NextPoin
 
 function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput): NextPoint | null {
   const { series, endpoint } = want
-  const known = held.get(series.id)
-  const interval = storedInterval({ interval: series.interval, settled: known?.settled ?? null })
-  const own = learnt.get(`${endpoint.path} ${interval}`) ?? { observations: 0, lag: null }
-  const answers = (known?.answers ?? []).filter(({ state }) => state !== 'not requested')
+  const stored = held.get(series.id)
+  const interval = storedInterval({ interval: series.interval, settled: stored?.settled ?? null })
+  const lagFacts = learnt.get(`${endpoint.path} ${interval}`) ?? { observations: 0, lag: null }
+  const answers = (stored?.answers ?? []).filter(({ state }) => state !== 'not requested')
   // An instant of the future was told by a clock that was wrong.
   const past = (instant: Instant): Instant => (instant > at ? Number.NEGATIVE_INFINITY : instant)
   const memory = past(polled?.get(series.id) ?? Number.NEGATIVE_INFINITY)
   const askedOf = (rows: typeof answers): Instant => Math.max(memory, ...rows.map(({ asked_at }) => past(asked_at)))
   const last = askedOf(answers)
   const lately = Number.isFinite(last) ? last : null
-  const said: SeriesFacts = { series, endpoint, interval, observations: own.observations, asked: lately }
+  const facts: SeriesFacts = { series, endpoint, interval, observations: lagFacts.observations, lastRequested: lately }
   const refusal = standingRefusal(answers)
   if (refusal !== null) {
     const due = triedAgainAt(refusal)
-    return { ...said, t: null, due, by: 'refused', poll: Math.max(due, memory + hour) }
+    return { ...facts, t: null, due, by: 'refused', poll: Math.max(due, memory + hour) }
   }
   const reached = Math.max(...answers.filter(isPlain).map(({ until }) => until))
-  const line: Line = { endpoint, interval, learnt: own }
-  if (!Number.isFinite(reached)) return firstOf(want, said, { line, asked: last, weekStart, at, answers })
+  const line: Line = { endpoint, interval, learnt: lagFacts }
+  if (!Number.isFinite(reached)) return firstOf(want, facts, { line, asked: last, weekStart, at, answers })
   const t = ceil(reached, interval, weekStart)
   if (want.until !== null && t >= want.until) return null
   const beyond = answers.filter((row) => row.until > reached)
   const asked = askedOf(beyond)
   if (beyond.some(({ reason, since }) => reason === 'gap' && since <= reached)) {
     const due = asked === Number.NEGATIVE_INFINITY ? at : asked + day
-    return { ...said, t, due, by: 'quiet', poll: due }
+    return { ...facts, t, due, by: 'quiet', poll: due }
   }
-  return { ...said, t, due: dueAt(line, t), by: byOf(own), poll: pollAfter(line, t, asked) }
+  return { ...facts, t, due: dueAt(line, t), by: byOf(lagFacts), poll: pollAfter(line, t, asked) }
 }
 
 /** Facts of a series that do not depend on its next point. */
-type SeriesFacts = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
+type SeriesFacts = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'lastRequested'>
 
 /** A series of which nothing is held: never asked, not begun yet, or one that answers nothing, asked once a day. */
 function firstOf(
   { since }: Wanted,
-  said: SeriesFacts,
-  known: {
+  facts: SeriesFacts,
+  stored: {
     readonly line: Line
     readonly asked: Instant
     readonly weekStart: Weekday | undefined
@@ -119,15 +119,15 @@ function firstOf(
     readonly answers: readonly WindowAnswer[]
   },
 ): NextPoint {
-  const { line, asked, weekStart, at, answers } = known
-  const first = since === null ? null : ceil(since, said.interval, weekStart)
+  const { line, asked, weekStart, at, answers } = stored
+  const first = since === null ? null : ceil(since, facts.interval, weekStart)
   const never = asked === Number.NEGATIVE_INFINITY
   if (first !== null && never && dueAt(line, first) > at)
-    return { ...said, t: first, due: dueAt(line, first), by: byOf(line.learnt), poll: pollAfter(line, first, asked) }
-  if (never) return { ...said, t: null, due: at, by: 'new', poll: at }
+    return { ...facts, t: first, due: dueAt(line, first), by: byOf(line.learnt), poll: pollAfter(line, first, asked) }
+  if (never) return { ...facts, t: null, due: at, by: 'new', poll: at }
   const failed = answers.length === 0 || answers.some(({ state }) => state === 'failed')
   const due = asked + (failed ? hour : day)
-  return { ...said, t: null, due, by: 'quiet', poll: due }
+  return { ...facts, t: null, due, by: 'quiet', poll: due }
 }
 
 /** The instant from which a standing refusal may be tried again. */
@@ -147,12 +147,12 @@ const isLearnt = ({ observations, lag }: Learnt): boolean => lag !== null && obs
 
 function byOf(learnt: Learnt): DueBy {
   if (isLearnt(learnt)) return 'learnt'
-  return learnt.told === undefined ? 'rule' : 'told'
+  return learnt.reportedLags === undefined ? 'rule' : 'told'
 }
 
 /** The lag that points are expected by: what was seen, else what is told; null where only the rule is known. */
 function expected(learnt: Learnt): { readonly usual: number; readonly late: number } | null {
-  return isLearnt(learnt) ? learnt.lag : (learnt.told ?? null)
+  return isLearnt(learnt) ? learnt.lag : (learnt.reportedLags ?? null)
 }
 
 /** No answer before this instant can hold the point: the end of its interval, and where a rule is stated, what it says. */

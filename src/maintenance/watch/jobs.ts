@@ -56,8 +56,8 @@ export async function lakeNow(
   using ledger = isBegun(root) ? await Ledger.openToRead(root) : null
   const { version, digest } = ledger?.head() ?? { version: 0, digest: null }
   const same = earlier?.version === version && earlier.digest === digest ? earlier : null
-  const wanted = same?.wanted ?? expandNamed(catalogue, await withListedAssets(selections, ledger), ledger)
-  const nothing = { version, digest, wanted, registryPolled: null, viewsVersion: 0, spentToday: 0 }
+  const wantedSeries = same?.wanted ?? expandNamed(catalogue, await withListedAssets(selections, ledger), ledger)
+  const nothing = { version, digest, wanted: wantedSeries, registryPolled: null, viewsVersion: 0, spentToday: 0 }
   if (ledger === null) return { ...nothing, held: new Map<string, Held>() }
   const { feed_at } = registryFacts(ledger)
   const registryPolled = feed_at === null ? null : (parseInstant(feed_at) ?? null)
@@ -170,15 +170,15 @@ type JobWorld = (command: string) => Omit<AskingDeps & RewriteDeps & BesideDeps,
 export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
   const { settings, catalogue, selections, watches } = input
   const root = settings.data
-  const own = watches.metrics ? selections : []
+  const metricSelections = watches.metrics ? selections : []
   const hinted = hintsOf({ settings, catalogue }, world)
-  let seen: LakeNow | null = null
+  let lastSeen: LakeNow | null = null
   const common = { settings, catalogue, maxRequests: null, providerMoved: false, gapsOnly: false } as const
   return {
     look: async (dayBegin) => {
-      seen = await lakeNow(root, catalogue, own, dayBegin, seen)
+      lastSeen = await lakeNow(root, catalogue, metricSelections, dayBegin, lastSeen)
       const featuresDue = (await input.features?.due()) ?? false
-      return { ...seen, watchesRegistry: watches.registry, featuresDue }
+      return { ...lastSeen, watchesRegistry: watches.registry, featuresDue }
     },
     lags: async (wanted) => {
       const arrived = await lagsNow(root, catalogue, wanted)
@@ -211,34 +211,35 @@ function hintsOf(
   provider: Pick<JobsInput, 'settings' | 'catalogue'>,
   world: JobWorld,
 ): (wanted: readonly Wanted[]) => Promise<ReadonlyMap<string, LagStatistics>> {
-  let known: ReadonlyMap<string, LagStatistics> = new Map()
+  let knownLags: ReadonlyMap<string, LagStatistics> = new Map()
   let askedAt = Number.NEGATIVE_INFINITY
-  return async (wanted) => {
+  return async (wantedSeries) => {
     const deps = world('watch')
-    if (wanted.length === 0 || Math.abs(deps.now() - askedAt) < day * 1000) return known
+    if (wantedSeries.length === 0 || Math.abs(deps.now() - askedAt) < day * 1000) return knownLags
     askedAt = deps.now()
     try {
-      known = await askLagStats(provider, wanted, deps)
+      knownLags = await askLagStats(provider, wantedSeries, deps)
     } catch (error) {
       // Nobody waits for a hint; what stands in the way of asking stands in the way of fetching, too.
       if (!(error instanceof LakeError)) throw error
     }
-    return known
+    return knownLags
   }
 }
 
 function withHints(
-  seen: ReadonlyMap<string, Learnt>,
+  previous: ReadonlyMap<string, Learnt>,
   unsure: readonly Wanted[],
   hints: ReadonlyMap<string, LagStatistics>,
 ) {
-  const merged = new Map(seen)
+  const merged = new Map(previous)
   for (const { endpoint, series } of unsure) {
     const statistics = hints.get(endpoint.path)
     const ofInterval = series.interval === null ? undefined : statistics?.byInterval.get(series.interval)
     const told = ofInterval ?? statistics?.overall ?? undefined
     const key = `${endpoint.path} ${series.interval}`
-    if (told !== undefined) merged.set(key, { ...(seen.get(key) ?? { observations: 0, lag: null }), told })
+    if (told !== undefined)
+      merged.set(key, { ...(previous.get(key) ?? { observations: 0, lag: null }), reportedLags: told })
   }
   return merged
 }

@@ -213,31 +213,31 @@ async function tidy({ memory, jobs, deps, now }: WatchContext): Promise<number> 
 
 async function ask(action: WatchRequest, acting: WatchContext): Promise<number> {
   const { input, look, memory, jobs, deps, now } = acting
-  const begun = now()
-  const left = budgetOf(input.creditsPerDay, look, begun)?.credits ?? null
-  const asked = action.kind === 'metrics' ? await jobs.fetch(action.series, left) : await jobs.sync()
-  const { brought, requests, version, error } = asked
+  const beganAt = now()
+  const creditsLeft = budgetOf(input.creditsPerDay, look, beganAt)?.credits ?? null
+  const done = action.kind === 'metrics' ? await jobs.fetch(action.series, creditsLeft) : await jobs.sync()
+  const { brought, requests, version, error } = done
   if (error?.kind === 'unauthorised') throw error
   if (error?.kind === 'integrity') memory.codes.add(exitCode(error))
   // One series alone may be at fault itself: it is asked less and less often by its own polls.
   const alone = action.kind === 'metrics' && action.series.size === 1 && memory.failures.metrics === 0
-  if (asked.cut || (asked.inVain && !alone)) {
-    if (action.kind === 'metrics') for (const id of action.series) memory.tried.set(id, begun)
-    rest(acting, action.kind, { words: error === null ? '' : firstLine(error), until: asked.resumeAt })
+  if (done.cut || (done.inVain && !alone)) {
+    if (action.kind === 'metrics') for (const id of action.series) memory.tried.set(id, beganAt)
+    rest(acting, action.kind, { words: error === null ? '' : firstLine(error), until: done.resumeAt })
     return version
   }
   well(memory, action.kind)
-  const told: PollReport = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
+  const report: PollReport = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
   if (action.kind === 'registry') {
-    memory.registryAt = begun
-    deps.log({ kind: 'registry', ...told })
+    memory.registryAt = beganAt
+    deps.log({ kind: 'registry', ...report })
     return version
   }
   memory.tried.clear()
-  for (const id of action.series) memory.polled.set(id, begun)
+  for (const id of action.series) memory.polled.set(id, beganAt)
   // What was answered says when to come back, a refusal above all.
   const next = nextPollAfter({ ...acting, look: await jobs.look(dayBegin(now())) }, now())
-  deps.log({ kind: 'metrics', ...told, series: action.series.size, next })
+  deps.log({ kind: 'metrics', ...report, series: action.series.size, next })
   return version
 }
 

@@ -136,9 +136,9 @@ function openedOnce(): OpenEngine {
 }
 
 /** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
-async function compiled(ledger: Ledger, { catalogue: given, deps }: ViewsBuild, engine: OpenEngine) {
+async function compiled(ledger: Ledger, { catalogue: baseCatalogue, deps }: ViewsBuild, engine: OpenEngine) {
   await ledger.catchUp()
-  const catalogue = withOwn(given, ledger)
+  const catalogue = withOwn(baseCatalogue, ledger)
   await removeLeftovers(ledger.root, deps)
   return await atOneInstant(ledger, async () => {
     const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
@@ -158,7 +158,7 @@ async function compiled(ledger: Ledger, { catalogue: given, deps }: ViewsBuild, 
     const makers = {
       program: deps.program,
       templates: templatesDigest(),
-      catalogue: catalogueDigest(given),
+      catalogue: catalogueDigest(baseCatalogue),
       runs: runsMark(ledger),
     }
     return { mark, files, exported, statements, makers }

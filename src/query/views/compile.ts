@@ -161,7 +161,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const fill: PlaceholderFill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
   const body = (name: string, own = fill, all = false): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
-    return fillIn(object?.file ?? name, found(all ? object?.stored : object?.body, name), own)
+    return fillIn(object?.file ?? name, requireNamed(all ? object?.stored : object?.body, name), own)
   }
   /** The view `points` over a relation of files, or (`all`) every vintage; `ordered` keeps `observed_at` to sort by. */
   const pointsIn = (relation: string, all = false, ordered = false): string => {
@@ -174,11 +174,11 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     }
     return body('points', own, all)
   }
-  const own = pointWords(sources, points, pointsIn)
+  const pointTexts = pointWords(sources, points, pointsIn)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       ...sources,
-      ...own.early,
+      ...pointTexts.early,
       revisable,
       files: points,
       points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true, true),
@@ -189,7 +189,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       stitched: () => (hasRegistry(tables) ? fillIn('stitched', partOf('stitched'), fill) : undefined),
     }),
     ...clockWords,
-    ...own.words,
+    ...pointTexts.words,
     every_point: () => pointsIn(datedPoints(root, readPoints(root, points), earlier), true),
     ...identityWords(revisable),
     ...vintageNotes(revisable, () => body('vintages')),
@@ -203,13 +203,13 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       onRead(name)
       return exportedSql(sources, name, tables.get(name) ?? [])
     },
-    ledger_comments: (name) => commentsOn(name, viewedColumns(found(exportedTables(catalogue)[name], name))),
-    columns: (name) => selectList(name, found(exportedTables(catalogue)[name], name), fill),
+    ledger_comments: (name) => commentsOn(name, viewedColumns(requireNamed(exportedTables(catalogue)[name], name))),
+    columns: (name) => selectList(name, requireNamed(exportedTables(catalogue)[name], name), fill),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
-    ...clockedPoints(own.early.parts, () => own.words.points(''), own.early.part),
+    ...clockedPoints(pointTexts.early.parts, () => pointTexts.words.points(''), pointTexts.early.part),
     leaves: (relation) => {
-      const alone = clockedPoints([], () => relation, own.early.part)
+      const alone = clockedPoints([], () => relation, pointTexts.early.part)
       return body('components', (word, argument) => alone[word]?.() ?? fill(word, argument))
     },
     ...nameWords(texts, catalogue),
@@ -288,11 +288,11 @@ function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
 
 /** The relation over an exported table; without a lake it is empty. */
 function exportedSql({ root, catalogue, exports }: Sources, name: string, files: readonly HeldFile[]): string {
-  if (exports === null) return emptySql(found(exportedTables(catalogue)[name], name).columns)
-  return ledgerSql(root, found(exports.get(name), name), files)
+  if (exports === null) return emptySql(requireNamed(exportedTables(catalogue)[name], name).columns)
+  return ledgerSql(root, requireNamed(exports.get(name), name), files)
 }
 
-function found<T>(value: T | undefined, name: string): T {
+function requireNamed<T>(value: T | undefined, name: string): T {
   if (value === undefined) throw new RangeError(`nothing of the views is named ${name}`)
   return value
 }
@@ -304,7 +304,7 @@ function literal(text: string | null | undefined): string {
 /** `issuers` or `history.issuers`: the part behind the last dot names the table. */
 function fieldsOf(catalogue: Catalogue, object: string): readonly RegistryColumn[] {
   const name = object.slice(object.lastIndexOf('.') + 1).replaceAll('"', '')
-  return found(recordTables(catalogue.resources).get(name), object)
+  return requireNamed(recordTables(catalogue.resources).get(name), object)
 }
 
 /** Columns of the view over an exported table. */

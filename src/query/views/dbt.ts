@@ -84,17 +84,17 @@ const database = 'lake'
  * its columns and what is true of them, and each endpoint and interval of `wanted` as a table of its own, whose
  * freshness is that of its availability rule; own data, too, of which nobody says when they come.
  */
-export async function dbtSources(catalogue: Catalogue, wanted: readonly Wanted[]) {
+export async function dbtSources(catalogue: Catalogue, wantedSeries: readonly Wanted[]) {
   const schemas = Map.groupBy(await describeViews(catalogue), ({ schema }) => schema)
-  const asked = endpointTables(
-    wanted.flatMap(({ endpoint, series }) => (isOwn(endpoint) ? [] : [[endpoint, series.interval]])),
+  const sources = endpointTables(
+    wantedSeries.flatMap(({ endpoint, series }) => (isOwn(endpoint) ? [] : [[endpoint, series.interval]])),
   )
-  const mine = [...catalogue.endpoints.values()].filter(isOwn)
+  const userEndpoints = [...catalogue.endpoints.values()].filter(isOwn)
   const endpoints = [
-    ...asked,
-    ...endpointTables(mine.flatMap((one) => one.intervals.map((interval) => [one, interval]))),
+    ...sources,
+    ...endpointTables(userEndpoints.flatMap((one) => one.intervals.map((interval) => [one, interval]))),
   ]
-  const finest = asked.toSorted((a, b) => a.due - b.due)[0]
+  const finest = sources.toSorted((a, b) => a.due - b.due)[0]
   const views = [...schemas].map(([schema, own]) => ({
     name: schema === 'main' ? database : `${database}_${schema}`,
     description: about[schema] ?? '',

@@ -52,10 +52,10 @@ export function unsettledText(
 ): readonly [before: Sql, behind: Sql] {
   const due = (t: Sql, rule = 's'): Sql =>
     `make_timestamptz(${byKind(({ sql }) => sql(t, endSql(t, '\u0002'), `${rule}.seconds`), `${rule}.kind`)} * 1000000)`
-  const own = 's.name, s.asset, NULL, s.currency, s.exchange, s.network, make_timestamptz(s.t * 1000000)'
+  const seriesCells = 's.name, s.asset, NULL, s.currency, s.exchange, s.network, make_timestamptz(s.t * 1000000)'
   const row = alone
     ? `s.name AS metric, s.asset, s.currency, s.exchange, s.network, ${due('s.t')} AS since, ${due('s.until', 'e')} AS until`
-    : `${own}, ${due('s.t')}, NULL, NULL${sources.observed === true ? ', NULL' : ''}`
+    : `${seriesCells}, ${due('s.t')}, NULL, NULL${sources.observed === true ? ', NULL' : ''}`
   const ends =
     ' LEFT JOIN _pit_rules AS e ON e.name = s.name AND e.metric = s.metric AND s.until >= e.begins AND s.until < e.ends'
   const behind = `${holesText(sources)}

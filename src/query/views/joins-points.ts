@@ -71,8 +71,11 @@ export function factsOf({ catalogue, files, parts, revisable }: JoinSources): Jo
   const shares = files.flatMap((file) =>
     sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
   )
-  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
-  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${extentOf(own)}`])
+  const sharesByPartition = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
+  const bounds = [...sharesByPartition].map(([key, own]): [string, string] => [
+    key,
+    `${smallestLag(own)}${extentOf(own)}`,
+  ])
   const prices = bounds.flatMap(([key, own]): [string, string][] =>
     key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, own]] : [],
   )
@@ -94,9 +97,11 @@ export function factsOf({ catalogue, files, parts, revisable }: JoinSources): Jo
   const lines = new Map(metricsOf(catalogue, files))
   return {
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
-    files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
+    files: linesOf(
+      [...sharesByPartition].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')]),
+    ),
     bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, `${lag}${untold}`] as const)]),
-    plain: linesOf([...held].flatMap(([key, own]) => plainOf(catalogue, key, own, revisable))),
+    plain: linesOf([...sharesByPartition].flatMap(([key, own]) => plainOf(catalogue, key, own, revisable))),
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
 }
@@ -200,9 +205,13 @@ export function joinPointsSql(
       ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}\n      ${followRenamesMistake}`}
       ELSE ${filesOf(sources, facts, interval)} END`)
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
-  const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
+  const text = fillPlaces(storedText(sources, false), {
+    [relation]: filesText(sources, chosen),
+    names: paths,
+    interval,
+  })
   const also = (name: string, own: string): Sql =>
-    `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = ${quote(name)})) > 0 THEN ${said(` UNION ALL ${own}`, { interval })} ELSE '' END`
+    `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = ${quote(name)})) > 0 THEN ${fillPlaces(` UNION ALL ${own}`, { interval })} ELSE '' END`
   const more = [
     also(price, priceText(sources)),
     ...sources.parts.map((part) => also(part.name, partText(sources, part, part.name))),
@@ -232,19 +241,19 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
 
 /** The text for the one metric that `fact` is about. */
 function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone = false): Sql {
-  const own = { names: "fact['name']", interval }
+  const partition = { names: "fact['name']", interval }
   const files = filesText(sources, filesOf(sources, facts, interval))
   const early = sources.parts.map(
     (part) =>
-      ` WHEN fact['name'] = ${quote(part.name)} THEN ${said(partText(sources, part, alone ? part.metric : part.name), own)}`,
+      ` WHEN fact['name'] = ${quote(part.name)} THEN ${fillPlaces(partText(sources, part, alone ? part.metric : part.name), partition)}`,
   )
   const revised = alone ? vintageWords(sources.revisable).isRevised("fact['name']") : null
   const last =
     revised === null
       ? ''
-      : `WHEN ${revised} AND NOT ${followsRenames} THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
-  return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}${early.join('')}
-      ${last}ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
+      : `WHEN ${revised} AND NOT ${followsRenames} THEN ${fillPlaces(storedText(sources, true, sources.last()), { ...partition, [relation]: files })}\n      `
+  return `CASE WHEN fact['name'] = '${price}' THEN ${fillPlaces(priceText(sources), partition)}${early.join('')}
+      ${last}ELSE ${fillPlaces(storedText(sources, true), { ...partition, [relation]: files })} END`
 }
 
 /**
@@ -257,7 +266,7 @@ export function seriesOf(
   pointer: Sql,
   leaf: (column: string, at: Sql) => Sql,
 ): Sql {
-  const wanted = joinDimensions.flatMap((dimension) => [
+  const dimensionTests = joinDimensions.flatMap((dimension) => [
     quote(` AND known.${dimension} IS NOT DISTINCT FROM `),
     `coalesce(${literal(wantedOf(dimension, "fact['line']"))}, 'NULL')`,
   ])
@@ -269,7 +278,7 @@ export function seriesOf(
     quote(' FROM ('),
     withHoles(sources, rulesOf(facts, '"interval"'), '"interval"', textOfOne(sources, facts, '"interval"')),
     quote(') AS known WHERE true'),
-    ...wanted,
+    ...dimensionTests,
   ]
   return `query(list_transform(${factsFor(sources, facts, 'metric')}, lambda fact: CASE
     ${mistakes('metric', '"interval"')}
@@ -312,7 +321,7 @@ function factsFor(sources: JoinSources, facts: JoinFacts, names: string): Sql {
 
 /** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
 function mistakes(names: string, interval: Sql): Sql {
-  const own = `string_split(fact['line'], chr(9))[1]`
+  const firstField = `string_split(fact['line'], chr(9))[1]`
   const wrong = joinDimensions.map((dimension) => {
     const values = valuesOf("fact['line']", dimension)
     return `WHEN ${values} <> '' AND NOT contains(concat(${values}, ','), ',' || CAST(${dimension} AS VARCHAR) || ',')
@@ -321,8 +330,8 @@ function mistakes(names: string, interval: Sql): Sql {
   return `WHEN ${badPointer(names)} THEN error('a component is a JSON pointer: it begins with /')
       WHEN fact['name'] IS NULL THEN error('the name of a metric is NULL')
       WHEN fact['line'] IS NULL THEN error(concat('unknown metric ', fact['name'], ': the view endpoints lists them all'))
-      WHEN NOT coalesce(list_contains(string_split(${own}, ','), CAST(${interval} AS VARCHAR)), false)
-      THEN error(concat(fact['name'], ' has no interval ', coalesce(CAST(${interval} AS VARCHAR), 'NULL'), ', but ', ${own}))
+      WHEN NOT coalesce(list_contains(string_split(${firstField}, ','), CAST(${interval} AS VARCHAR)), false)
+      THEN error(concat(fact['name'], ' has no interval ', coalesce(CAST(${interval} AS VARCHAR), 'NULL'), ', but ', ${firstField}))
       ${wrong.join('\n      ')}`
 }
 
@@ -347,7 +356,7 @@ const columns = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'netwo
 const relation = 'relation'
 
 /** The text of a relation over the files that an SQL expression gives by tab. */
-function filesText({ root, files: held }: JoinSources, files: Sql): Sql {
+function filesText({ root, files: heldFiles }: JoinSources, files: Sql): Sql {
   const paths = `string_split(${files}, chr(9))`
   const [before = '', after = ''] =
     `list_transform(string_split(\u0002, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`.split(
@@ -358,7 +367,7 @@ function filesText({ root, files: held }: JoinSources, files: Sql): Sql {
     const whole = list === paths ? files : `array_to_string(${list}, chr(9))`
     return `concat(${quote(before)}, ${literal(whole)}, ${quote(after)})`
   }
-  return relationText(root, paths, listed, held.some(isRecent))
+  return relationText(root, paths, listed, heldFiles.some(isRecent))
 }
 
 function storedText(sources: JoinSources, one: boolean, last = ''): string {
@@ -386,7 +395,7 @@ function someOf({ revisable }: JoinSources, body: string, metric = 'known_points
 }
 
 /** The text of a query as an SQL expression: each place holds, as a literal of the text, what its expression gives. */
-function said(text: string, places: Readonly<Record<string, Sql>>): Sql {
+function fillPlaces(text: string, places: Readonly<Record<string, Sql>>): Sql {
   const literals = Object.entries(places).map(([name, place]): [string, Sql] => [
     name,
     name === relation ? place : literal(`CAST(${place} AS VARCHAR)`),

@@ -30,17 +30,17 @@ export function joinText(sources: TextSources, body: string): Sql {
   const { plain, bounds, path, files, revisable, weekStart } = sources
   const grids = intervals.map((name): [string, string] => [name, gridOf(name, weekStart).join('\t')])
   const split = (lines: Sql, key: Sql): Sql => `string_split(${lookUp(lines, key)}, '\t')`
-  const own = `list_concat(coalesce(${split(linesOf(grids), '"interval"')}, ['NULL', 'NULL', 'NULL', 'NULL']),
+  const lambdaValues = `list_concat(coalesce(${split(linesOf(grids), '"interval"')}, ['NULL', 'NULL', 'NULL', 'NULL']),
     list_slice(coalesce(${split(bounds, `${path}, '|', "interval"`)}, ['0', 'NULL', 'NULL']), 1, CASE WHEN ${beyondAsked} THEN 1 ELSE 3 END),
     CASE WHEN ${beyondAsked} THEN ['NULL', 'NULL'] END,
     CASE WHEN ${nothingAsked} THEN ${split(plain, `metric, '|', "interval"`)} END)`
   const until = revisable.length > 0 ? ', CAST(NULL AS TIMESTAMPTZ) AS until' : ''
-  const known = `known.asset, known.t, known.available_at, known.v, known.o${until}`
+  const knownColumns = `known.asset, known.t, known.available_at, known.v, known.o${until}`
   // Also where nothing is cut it is said that nothing is: by that a door knows a scan that obeys `as_of`.
   const [open, cut] = ['', ` OR known.available_at <= ${instantSql('as_of')}`].map((more) =>
     quote(` AND (${unsetSql('as_of')}${more}))`),
   )
-  const short = `concat('_pit_p AS ', own[8], ' (SELECT ${known} FROM ', ${files}, ' AS known WHERE ', own[9],
+  const short = `concat('_pit_p AS ', own[8], ' (SELECT ${knownColumns} FROM ', ${files}, ' AS known WHERE ', own[9],
       CASE WHEN ${unsetSql('as_of')} THEN ${open} ELSE ${cut} END)`
   const points = `CASE WHEN own[8] IS NOT NULL THEN ${short} ELSE ${fullSql(sources)} END`
   const lapses = vintageWords(revisable).mayLapse({
@@ -50,10 +50,10 @@ export function joinText(sources: TextSources, body: string): Sql {
   })
   const places =
     lapses === null ? textPlaces : { ...textPlaces, lapses: `CASE WHEN ${lapses} THEN 'true' ELSE 'false' END` }
-  return `query(list_transform([${own}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, places)}))[1])`
+  return `query(list_transform([${lambdaValues}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, places)}))[1])`
 }
 
-const given = [
+const givenColumns = [
   'metric',
   '"interval"',
   'currency',
@@ -72,24 +72,28 @@ const nothingAsked = `${asStored} AND coalesce(currency, exchange, network, comp
 
 /** The text of the points under any option: in it the macro's parameters are texts of a list. */
 function fullSql({ series, path, revisable }: TextSources): Sql {
-  const own = vintageWords(revisable)
+  const vintageTexts = vintageWords(revisable)
   const pieces = series.split(/('(?:[^']|'')*')/)
   const numbered = pieces.map((piece, n) =>
-    n % 2 === 0 ? piece.replaceAll(parameters, (name) => `asked[${given.indexOf(name) + 1}]`) : piece,
+    n % 2 === 0 ? piece.replaceAll(parameters, (name) => `asked[${givenColumns.indexOf(name) + 1}]`) : piece,
   )
-  const vintages = own
+  const vintages = vintageTexts
     .vintages('w.asset', slot('revised'), slot('skips'))
     .replaceAll('CAST(vintage AS VARCHAR)', slot('vintage'))
-  const counted = own.counted('p', { skips: 'true', revised: slot('revised'), last: `${slot('vintage')} = 'last'` })
+  const counted = vintageTexts.counted('p', {
+    skips: 'true',
+    revised: slot('revised'),
+    last: `${slot('vintage')} = 'last'`,
+  })
   const skips = `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN 'true' ELSE 'false' END`
   const vintage = `coalesce(${literal('CAST(vintage AS VARCHAR)')}, 'NULL')`
-  const revised = `CASE WHEN ${own.isRevised(path) ?? 'false'} THEN 'true' ELSE 'false' END`
-  const text = `${own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED')} (
+  const revised = `CASE WHEN ${vintageTexts.isRevised(path) ?? 'false'} THEN 'true' ELSE 'false' END`
+  const text = `${vintageTexts.knownSql.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED')} (
   SELECT p.* FROM query(list_transform([from_json(${slot('given')}, '["VARCHAR"]')], lambda asked: ${slot('series')})[1]) AS p${slot('counted')}
 )${vintages === '' ? '' : `,${vintages.slice(0, -1)}`}`
   return filled(text, {
     series: quote(numbered.join('').slice('query('.length, -1)),
-    given: literal(`CAST(json_array(${given.join(', ')}) AS VARCHAR)`),
+    given: literal(`CAST(json_array(${givenColumns.join(', ')}) AS VARCHAR)`),
     counted: `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN ${filled(` WHERE ${counted}`, { vintage, revised })} END`,
     skips,
     vintage,
@@ -97,7 +101,7 @@ function fullSql({ series, path, revisable }: TextSources): Sql {
   })
 }
 
-const parameters = new RegExp(`(?<![.\\w"])(?:${given.join('|')})(?![\\w"])`, 'g')
+const parameters = new RegExp(`(?<![.\\w"])(?:${givenColumns.join('|')})(?![\\w"])`, 'g')
 
 /** A place in the text of a body. */
 export function inText(name: string): string {

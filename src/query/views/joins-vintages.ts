@@ -29,7 +29,7 @@ export interface VintageWords {
   /** Returns a WHERE clause on rows: each was the newest vintage at some instant. */
   readonly lived: (row: string) => Sql
   /** Head of the CTE of the points, or of all their vintages. */
-  readonly known: Sql
+  readonly knownSql: Sql
   /** A further column, used by `vintages`; empty if there is no revisable metric. */
   readonly observed: Sql
   /**
@@ -48,22 +48,22 @@ export interface VintageWords {
 /** Returns the vintage-dependent SQL for a lake in which the points of these metrics may have several vintages. */
 export function vintageWords(revisable: readonly string[]): VintageWords {
   const any = revisable.length > 0
-  const given = (sql: Sql): Sql => (any ? sql : '')
+  const ifAny = (sql: Sql): Sql => (any ? sql : '')
   const list = quoteList(revisable)
   return {
     isRevised: (name: Sql): Sql | null => (any ? `list_contains(${list}, ${name})` : null),
-    current: (row: string, at: Sql): Sql => given(` AND (${row}.until IS NULL OR ${row}.until > ${at})`),
-    lived: (row: string): Sql => given(`\n  WHERE (${row}.until IS NULL OR ${row}.until > ${row}.available_at)`),
-    known: any ? '_pit_w AS NOT MATERIALIZED' : '_pit_p AS MATERIALIZED',
-    observed: given(', known.observed_at'),
+    current: (row: string, at: Sql): Sql => ifAny(` AND (${row}.until IS NULL OR ${row}.until > ${at})`),
+    lived: (row: string): Sql => ifAny(`\n  WHERE (${row}.until IS NULL OR ${row}.until > ${row}.available_at)`),
+    knownSql: any ? '_pit_w AS NOT MATERIALIZED' : '_pit_p AS MATERIALIZED',
+    observed: ifAny(', known.observed_at'),
     counted: (row: string, { skips, revised, last }: VintageSwitches): Sql =>
-      `NOT ${skips} OR ${row}.v IS NOT NULL OR ${row}.o IS NOT NULL${given(` OR (${revised} AND ${last})`)}`,
+      `NOT ${skips} OR ${row}.v IS NOT NULL OR ${row}.o IS NOT NULL${ifAny(` OR (${revised} AND ${last})`)}`,
     mayLapse: ({ skips, revised, last }: VintageSwitches): Sql | null =>
       any ? `(${skips} AND ${revised} AND ${last})` : null,
     number: any ? 'dense_rank()' : 'row_number()',
     vintages: (keys: Sql, revised: Sql, skips: Sql): Sql => {
       const order = `PARTITION BY ${keys}, w.t ORDER BY w.available_at, w.observed_at`
-      return given(`
+      return ifAny(`
 _pit_p AS MATERIALIZED (
   SELECT w.*, CAST(NULL AS TIMESTAMPTZ) AS until FROM _pit_w AS w WHERE NOT ${revised}
   UNION ALL

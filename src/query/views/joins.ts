@@ -57,7 +57,7 @@ import type { Weekday } from '../../base/time.ts'
 export function joinWords(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
   const facts = factsOf(sources)
   const { weekStart } = sources
-  const own = vintageWords(sources.revisable)
+  const vintageTexts = vintageWords(sources.revisable)
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
     unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
@@ -91,18 +91,23 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     its: (place = '') => inText(place),
     unresolved: () => beyondAsked,
-    misses: (points = '', ...keys) => missesSql(keys, points, own),
-    known: (kept = '') => (kept === '' ? own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : own.known),
-    observed: () => own.observed,
-    number: () => own.number,
-    current: (row = '', at = '') => own.current(row, at),
-    seen: () => own.observed.replace('known', 'p'),
+    misses: (points = '', ...keys) => missesSql(keys, points, vintageTexts),
+    known: (kept = '') =>
+      kept === '' ? vintageTexts.knownSql.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : vintageTexts.knownSql,
+    observed: () => vintageTexts.observed,
+    number: () => vintageTexts.number,
+    current: (row = '', at = '') => vintageTexts.current(row, at),
+    seen: () => vintageTexts.observed.replace('known', 'p'),
     among: (row = '', at = '') =>
-      own.observed === '' ? '' : ` AND ${row}.available_at <= ${at}${own.current(row, at)}`,
-    revised: (name = '') => own.isRevised(pathOf(sources, name)) ?? 'false',
-    flagged: () => (own.observed === '' ? '' : `${own.observed}, ${own.isRevised('known.metric')} AS revised`),
-    vintages: (keys = '', ...revised) => own.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' '), skipsNulls),
-    counted: (row = '', ...revised) => own.counted(row, { ...skipping, revised: revised.join(' ') }),
+      vintageTexts.observed === '' ? '' : ` AND ${row}.available_at <= ${at}${vintageTexts.current(row, at)}`,
+    revised: (name = '') => vintageTexts.isRevised(pathOf(sources, name)) ?? 'false',
+    flagged: () =>
+      vintageTexts.observed === ''
+        ? ''
+        : `${vintageTexts.observed}, ${vintageTexts.isRevised('known.metric')} AS revised`,
+    vintages: (keys = '', ...revised) =>
+      vintageTexts.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' '), skipsNulls),
+    counted: (row = '', ...revised) => vintageTexts.counted(row, { ...skipping, revised: revised.join(' ') }),
   }
   return {
     ...Object.fromEntries(
@@ -199,7 +204,7 @@ function backSql(start: Sql, n: Sql): Sql {
  * newest known is told by the strict frontier: the blocks, and the points of those that were found, which were the newest
  * known when they arrived, one an instant.
  */
-function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sql {
+function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageWords): Sql {
   const { list, same, row, sameRow, values } = wordsOf(names)
   const inBlock = wordsOf([...names, 'block'])
   // Out of a list, which counts as one row: else all points would be kept for the sake of many misses.
@@ -208,7 +213,7 @@ function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sq
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
   const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
     UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
-  const inNames = own.mayLapse({ ...skipping, revised: 'p.revised' })
+  const inNames = vintageTexts.mayLapse({ ...skipping, revised: 'p.revised' })
   const lapses = inNames !== null && names[0] === 'asset' ? inText('lapses') : inNames
   const [holding, lapsed] =
     lapses === null
@@ -218,7 +223,7 @@ function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sq
           `
   UNION ALL SELECT ${row('l')}, ${values('l.best')} FROM (
     SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
-    FROM _pit_rest AS n JOIN _pit_p AS p ON ${same('p', 'n')} AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
+    FROM _pit_rest AS n JOIN _pit_p AS p ON ${same('p', 'n')} AND p.available_at <= n._pit_k${vintageTexts.current('p', 'n._pit_k')}
     WHERE ${lapses} GROUP BY ${row('n')}
   ) AS l`,
         ]
@@ -226,7 +231,7 @@ function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sq
   return `_pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o, 'minus': p.v = 0 AND signbit(p.v)}) AS best
   FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
-  JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
+  JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${vintageTexts.current('p', 'n._pit_k')}
   GROUP BY ${row('n')}
 ),
 _pit_rest AS MATERIALIZED (
@@ -242,7 +247,7 @@ _pit_tail AS MATERIALIZED (
     ON ${same('p', 'n')} AND n._pit_k >= p.available_at
 ),
 _pit_frontier AS (
-  SELECT p.* FROM ${blocks} AS p SEMI JOIN ${few('_pit_tail', [...names, 'block'])} AS n ON ${inBlock.same('p', 'n')}${own.lived('p')}
+  SELECT p.* FROM ${blocks} AS p SEMI JOIN ${few('_pit_tail', [...names, 'block'])} AS n ON ${inBlock.same('p', 'n')}${vintageTexts.lived('p')}
   ${frontierSql(inBlock.list('p'), 'p.t')}
 ),
 _pit_r AS (

@@ -221,7 +221,7 @@ function constant(columns: string, rows: readonly object[]): ExportTable {
 
 function endpointsOf(catalogue: Catalogue): ExportTable {
   const rows = exportCatalogue(catalogue).map((endpoint) => {
-    const own = catalogue.endpoints.get(endpoint.path) as Endpoint
+    const listed = catalogue.endpoints.get(endpoint.path) as Endpoint
     const { availability, default: defaults, ...rest } = endpoint
     return {
       ...rest,
@@ -237,8 +237,8 @@ function endpointsOf(catalogue: Catalogue): ExportTable {
       tolerance_seconds: endpoint.tolerance,
       rules: JSON.stringify(endpoint.availability_by_interval),
       params: JSON.stringify(endpoint.params),
-      placeholders: own.placeholders,
-      source: isOwn(own) ? imported : 'catalogue',
+      placeholders: listed.placeholders,
+      source: isOwn(listed) ? imported : 'catalogue',
     }
   })
   return constant(
@@ -302,8 +302,8 @@ export async function exportTable(
   const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
   const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
   const digest = digestOf(lines(ledger), columns)
-  const held = await heldExport(ledger.root, table, digest)
-  if (held !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
+  const earlier = await heldExport(ledger.root, table, digest)
+  if (earlier !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${earlier}`), written: false }
   try {
     const written = await writeLines(text, lines(ledger))
     await (await engine()).run(copySql(written, temporary, columns))

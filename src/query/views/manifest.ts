@@ -207,7 +207,7 @@ export async function firstChanged(
 ): Promise<ChangedFile | undefined> {
   const proved = await readNotes(root)
   const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
-  let left = most
+  let filesLeft = most
   for (const [i, file] of files.entries()) {
     const now = standings[i]
     const made = file.bytes === null ? 'made for the views' : 'committed'
@@ -225,8 +225,8 @@ export async function firstChanged(
       continue
     }
     if (file.bytes !== null && file.bytes !== now.size) return wrong(`${file.bytes} bytes`, `${now.size} bytes`)
-    if (proved.get(file.path) === now.told || now.size > left) continue
-    left -= now.size
+    if (proved.get(file.path) === now.told || now.size > filesLeft) continue
+    filesLeft -= now.size
     if (!(await sha256File(inLake(root, file.path))).startsWith(file.checksum)) return wrong('bytes', 'others')
   }
   return undefined

@@ -53,13 +53,13 @@ const made = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'),
 export function clockedPoints(
   parts: readonly EarlyPart[],
   points: () => Sql,
-  own: (part: EarlyPart) => Sql,
+  partSql: (part: EarlyPart) => Sql,
 ): Readonly<Record<string, () => Sql>> {
   if (parts.length === 0) return { clocked: points, clocked_too: () => '' }
   const isPart = (at: Sql): Sql => `(${made} = ${at} OR starts_with(${made}, ${at} || '/'))`
   const early = parts.map(({ metric, pointer }) => `(metric = ${quote(metric)} AND ${isPart(quote(pointer))})`)
   const each = (part: EarlyPart): Sql =>
-    `UNION ALL SELECT *, ${quote(part.pointer)} AS early_part FROM (${own(part)}) AS early_points`
+    `UNION ALL SELECT *, ${quote(part.pointer)} AS early_part FROM (${partSql(part)}) AS early_points`
   return {
     clocked: () =>
       [`SELECT *, CAST(NULL AS VARCHAR) AS early_part FROM (${points()}) AS whole_points`, ...parts.map(each)].join(

@@ -21,7 +21,7 @@ ${body}
 
 /** What the notes say of them: why nothing was known, and since when anything was, told by the first vintages. */
 export function vintageNotes(revisable: readonly string[], vintages: () => string) {
-  const own = 'metric, asset, "interval", currency, exchange, network, t, available_at'
+  const pointKey = 'metric, asset, "interval", currency, exchange, network, t, available_at'
   return {
     before_first: (path: string) => {
       const revised = vintageWords(revisable).isRevised(path)
@@ -32,7 +32,7 @@ export function vintageNotes(revisable: readonly string[], vintages: () => strin
     ever_known: () =>
       revisable.length === 0
         ? '_pit_points'
-        : `(SELECT ${own} FROM _pit_points UNION ALL
-    SELECT ${own} FROM (${vintages()}) AS v WHERE v.metric IN (SELECT metric FROM _pit_points))`,
+        : `(SELECT ${pointKey} FROM _pit_points UNION ALL
+    SELECT ${pointKey} FROM (${vintages()}) AS v WHERE v.metric IN (SELECT metric FROM _pit_points))`,
   }
 }

@@ -49,7 +49,7 @@ export function alteredScript(script: string, points: string): string | undefine
   const [before = '', after, ...more] = points.split(realPoints)
   if (after === undefined || more.length > 0) throw new RangeError(`one ${realPoints} was to be in ${points}`)
   let altered = script
-  let found = 0
+  let matches = 0
   // As it stands in views, inside the texts from which the joins make theirs, and in texts of those.
   for (const depth of [0, 1, 2]) {
     const spelt = (text: string): string => quotedTimes(text, depth)
@@ -60,10 +60,10 @@ export function alteredScript(script: string, points: string): string | undefine
       altered = parts.join(spelt(`${head}(${before}`))
     }
     if (altered.split(spelt(tail)).length - 1 !== opened) return undefined
-    found += opened
+    matches += opened
     altered = altered.replaceAll(spelt(tail), () => spelt(`${after})${tail}`))
   }
-  if (found === 0) return undefined
+  if (matches === 0) return undefined
   return altered.replaceAll(asStored, 'false').replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
 }
 

@@ -202,8 +202,8 @@ const kinds: Readonly<Record<string, unknown>> = tables.families
 function assetRow(asset: WorldAsset): object {
   const { id, symbol, name, family, chain_id = '', address } = asset
   const [blockchain, decimals, onChain] = chains.get(chain_id) ?? [chain_id, 18, false]
-  const own: ContractRow[] = address === undefined ? [] : [[blockchain, address, decimals, onChain]]
-  const all = [...own, ...(contracts.get(id) ?? []).map(([, ...contract]): ContractRow => contract)]
+  const contractRows: ContractRow[] = address === undefined ? [] : [[blockchain, address, decimals, onChain]]
+  const all = [...contractRows, ...(contracts.get(id) ?? []).map(([, ...contract]): ContractRow => contract)]
   const [asset_type, categories, semantic_tags] = kinds[family] as [string, string[], string[]]
   return {
     id,

@@ -140,8 +140,8 @@ interface ProductWish {
 export function newProduct(draft: RegistryDraft, wish: ProductWish = {}): string {
   const { source } = draft
   const issuer = choose(draft, 'issuer', (row) => isActive(row) && row['id'] !== wish.notIssuer) ?? newIssuer(draft)
-  const known = source.yes(0.55) ? choose(draft, 'asset', () => true) : undefined
-  const asset = wish.asset ?? known ?? newAsset(draft)
+  const existing = source.yes(0.55) ? choose(draft, 'asset', () => true) : undefined
+  const asset = wish.asset ?? existing ?? newAsset(draft)
   const symbol = wish.symbol ?? productSymbol(asset, issuer)
   const house = String(issuer['id']).split('-').slice(0, 2).join('-')
   const id = freshId(draft, 'product', slug(`${house}-${symbol}`))
@@ -167,7 +167,7 @@ export function newDeployment(draft: RegistryDraft, product: string, fixed: { ch
   const chain = chainOf(fixed.chain) ?? chainByUse(source)
   const id = freshId(draft, 'deployment', `${product}-${chain.name}`)
   const chain_id = fixed.chain ?? source.pick(chain.ids)
-  const own = fixed.address ?? address(chain, source)
+  const contractAddress = fixed.address ?? address(chain, source)
   const verified = fixed.address !== undefined || source.yes(0.94)
   const sources = source.yes(0.15) ? 2 : 1
   return create(draft, 'deployment', {
@@ -176,7 +176,7 @@ export function newDeployment(draft: RegistryDraft, product: string, fixed: { ch
     chain_id,
     status: 'active',
     verification_status: verified ? 'verified' : 'unverified',
-    address: own,
+    address: contractAddress,
     provenance: Array.from({ length: sources }, () => provenance(draft.at, source)),
   })
 }

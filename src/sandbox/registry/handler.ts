@@ -46,15 +46,15 @@ function listPage(
   query: URLSearchParams,
   omits: (table: EntityTable, id: string) => boolean,
 ) {
-  const own = filters[table]
-  const given = readQuery(query, ['limit', 'cursor', ...Object.keys(own)])
-  const limit = readLimit(given)
-  const passes = readFilters(own, given, table)
-  const filtered = Object.keys(own).some((name) => given.has(name))
+  const tableFilters = filters[table]
+  const parameters = readQuery(query, ['limit', 'cursor', ...Object.keys(tableFilters)])
+  const limit = readLimit(parameters)
+  const passes = readFilters(tableFilters, parameters, table)
+  const filtered = Object.keys(tableFilters).some((name) => parameters.has(name))
   const ids = idsOf(view.store, tables[table])
   const data: EntityRow[] = []
   let more = false
-  for (let i = firstAfter(ids, given.get('cursor')); i < ids.length && !more; i++) {
+  for (let i = firstAfter(ids, parameters.get('cursor')); i < ids.length && !more; i++) {
     const id = ids[i] as string
     const row = shownRow(view, tables[table], id)
     if (!row || !passes(row) || (filtered && omits(table, id))) continue
@@ -74,12 +74,12 @@ function detail(view: RegistryView, table: EntityTable, id: string, query: URLSe
 }
 
 function readFilters(
-  own: Readonly<Record<string, Filter>>,
-  given: ReadonlyMap<string, string>,
+  tableFilters: Readonly<Record<string, Filter>>,
+  parameters: ReadonlyMap<string, string>,
   table: EntityTable,
 ): (row: EntityRow) => boolean {
-  const tests = [...given].flatMap(([name, value]) => {
-    const filter = own[name]
+  const tests = [...parameters].flatMap(([name, value]) => {
+    const filter = tableFilters[name]
     if (!filter) return []
     const supported = (filter.values?.includes(value) ?? true) && (filter.form?.test(value) ?? true)
     if (!supported) throw invalidParameter(`unsupported value of parameter: ${name}`)
@@ -108,11 +108,11 @@ function firstAfter(ids: readonly string[], cursor: string | undefined): number 
 /** The body of a snapshot: one array a table, then the cursor and `as_of`, unless a fault says another form. */
 function* snapshotPieces(view: RegistryView, env: RegistryEnv, as_of: string): Generator<string> {
   const { layout, embedded } = pick(env.faults ?? [], 'registry-shape') ?? {}
-  const shown = (Object.keys(tables) as EntityTable[]).filter(
+  const shownTables = (Object.keys(tables) as EntityTable[]).filter(
     (table) => table !== 'deployments' || embedded !== 'products',
   )
   yield layout === 'data' ? '{"data":{' : '{'
-  for (const [index, table] of shown.entries()) {
+  for (const [index, table] of shownTables.entries()) {
     yield `${index > 0 ? ',' : ''}"${table}":[`
     let comma = ''
     for (const record of recordsOf(view, tables[table], embedded !== 'array')) {
@@ -182,9 +182,9 @@ function readCursor(text: string, settings: FeedSettings, head: number): FeedCur
  * comes once per page, always with its current state, ordered by the last of them.
  */
 function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSettings) {
-  const given = readQuery(query, ['since', 'limit'])
-  const limit = readLimit(given)
-  const text = given.get('since')
+  const parameters = readQuery(query, ['since', 'limit'])
+  const limit = readLimit(parameters)
+  const text = parameters.get('since')
   if (text === undefined) throw invalidParameter('since is required')
   const { seq: since, pause } = readCursor(text, settings, view.seq)
   const cursor = (seq: number, paused: boolean): string =>
@@ -301,8 +301,8 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
   const inside = url.pathname.startsWith(`${registryPrefix}/`)
   const [segment = '', ...rest] = inside ? url.pathname.slice(registryPrefix.length + 1).split('/') : ['']
   const { faults = [] } = env
-  const whole = viewAt(env, now)
-  const [told, view] = [liedTo(whole, faults, true), liedTo(whole, faults, false)]
+  const fullView = viewAt(env, now)
+  const [told, view] = [liedTo(fullView, faults, true), liedTo(fullView, faults, false)]
   const as_of = formatInstant(now)
   const path = [segment, ...rest].join('/')
   if (path === 'snapshot') return snapshot(told, env, url.searchParams, as_of)

@@ -206,17 +206,17 @@ function findings(
   midnight: number,
   linked: readonly WorldAsset[],
 ): Happening[] {
-  const found: Happening[] = []
+  const happenings: Happening[] = []
   for (const [mean, find, from] of rates) {
     const certain = from === midnight ? 1 : 0
     const count = (from ?? 0) <= midnight ? certain + draft.source.times(mean * size[scale]) : 0
-    for (let n = 0; n < count; n++) found.push(find)
+    for (let n = 0; n < count; n++) happenings.push(find)
   }
-  if (draft.source.yes(0.08)) found.push(noteSweep)
+  if (draft.source.yes(0.08)) happenings.push(noteSweep)
   for (const asset of linked) {
-    if (firstWeekday(dateAt(asset.born)) === midnight) found.push((target) => linkProducts(target, asset))
+    if (firstWeekday(dateAt(asset.born)) === midnight) happenings.push((target) => linkProducts(target, asset))
   }
-  return found
+  return happenings
 }
 
 /**

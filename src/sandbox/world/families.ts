@@ -48,7 +48,7 @@ export interface Family {
 type Row = [rest: string, kind: FamilyKind, level: number, more?: object]
 
 /** What a row says, with the lists that it names. */
-function told(more: object): object {
+function fillLists(more: object): object {
   const lists = new Map(Object.entries(tables.lists))
   return Object.fromEntries(Object.entries(more).map(([key, value]) => [key, lists.get(String(value)) ?? value]))
 }
@@ -60,7 +60,7 @@ function told(more: object): object {
  */
 const families = tables.families.flatMap(({ below, all, rows }) =>
   (rows as Row[]).map(([rest, kind, level, more = {}]): readonly [RegExp, Family] => {
-    return [new RegExp(below + rest), { ...told(all), kind, level, ...told(more) }]
+    return [new RegExp(below + rest), { ...fillLists(all), kind, level, ...fillLists(more) }]
   }),
 )
 

@@ -147,8 +147,8 @@ const byId = new Map(providerAssets.map((asset) => [asset.id, asset]))
 /** The market of an asset under a seed, made once; undefined for an unknown id. */
 export function marketOf(id: string, seed: number): AssetMarket | undefined {
   const key = `${seed}/${id}`
-  const known = markets.get(key)
-  if (known) return known
+  const cached = markets.get(key)
+  if (cached) return cached
   const asset = byId.get(id)
   if (!asset) return undefined
   const born = dateAt(asset.born)

@@ -29,18 +29,18 @@ export function octave(seed: number, period: number): Curve {
   const phase = unit(mix(seed ^ 0x5bd1e995))
   const knot = (k: number): number => unit(hashAt(seed, k)) * 2 - 1
   let index = Number.NaN
-  let left = 0
+  let remaining = 0
   let right = 0
   return (at) => {
     const place = at / period + phase
     const k = Math.floor(place)
     if (k !== index) {
-      left = k === index + 1 ? right : knot(k)
+      remaining = k === index + 1 ? right : knot(k)
       right = knot(k + 1)
       index = k
     }
     const f = place - k
-    return left + (right - left) * f * f * (3 - 2 * f)
+    return remaining + (right - remaining) * f * f * (3 - 2 * f)
   }
 }
 

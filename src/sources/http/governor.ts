@@ -308,22 +308,22 @@ function resetting(state: Governor, at: number, resetAt: number): Partial<Govern
 function refuse(state: Governor, signs: LimitSigns, event: { at: number; ticket: number }): Governor {
   const fresh = event.ticket > state.refusedTicket
   const refusals = fresh ? state.refusals + 1 : state.refusals
-  const told = signs.retryAfterMs ?? (signs.resetMs === null ? null : signs.resetMs + marginMs)
+  const signalledMs = signs.retryAfterMs ?? (signs.resetMs === null ? null : signs.resetMs + marginMs)
   const doubled = Math.min(minuteMs, marginMs * 2 ** (refusals - 1))
   // Who names a short wait is believed: a few of them at most, however often it refuses.
-  const again = told === null || told === 0 ? doubled : Math.min(doubled, mostWaits * told)
-  const backoff = told === null || refusals > 1 ? again : 0
-  const blockedUntil = Math.max(state.blockedUntil, event.at + Math.max(told ?? 0, backoff))
+  const again = signalledMs === null || signalledMs === 0 ? doubled : Math.min(doubled, mostWaits * signalledMs)
+  const backoff = signalledMs === null || refusals > 1 ? again : 0
+  const blockedUntil = Math.max(state.blockedUntil, event.at + Math.max(signalledMs ?? 0, backoff))
   if (!fresh) return { ...state, blockedUntil }
   const first = event.at - (state.firstAt ?? event.at) <= state.windowMs
-  const explained = first && told !== null && refusals === 1
+  const explained = first && signalledMs !== null && refusals === 1
   const cut = explained ? 1 : state.limit === null ? 0.7 : 0.97
   return {
     ...state,
     refusals,
     refusedTicket: state.sent,
     blockedUntil,
-    factor: Math.max(leastFactor(state, told), state.factor * cut),
+    factor: Math.max(leastFactor(state, signalledMs), state.factor * cut),
     ceiling: explained ? state.ceiling : state.factor * 0.98,
     changedAt: blockedUntil,
   }

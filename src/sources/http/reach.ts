@@ -31,7 +31,7 @@ export function newReach(): Reach {
   /** Whether anything useful ever came, faults since, until when they may go on, and until when nobody sends. */
   let [answered, vain, until, blocked, inFlight] = [false, 0, 0, 0, 0]
   let words = ''
-  let given = false
+  let isTaken = false
   const waiting: (() => void)[] = []
   const fault = (outcome: Outcome, now: number): void => {
     const waitMs = 'waitMs' in outcome ? outcome.waitMs : null
@@ -45,8 +45,8 @@ export function newReach(): Reach {
     next: (now: number): number | Promise<void> | { readonly words: string } => {
       const [many, long] = [vain >= mostVain, vain > 0 && now >= until]
       // Of one that has answered before some paths may fail for good: it gets both.
-      given ||= answered ? many && long : many || long
-      if (given) return { words }
+      isTaken ||= answered ? many && long : many || long
+      if (isTaken) return { words }
       if (!answered && vain + inFlight >= mostVain) return new Promise((resolve) => void waiting.push(resolve))
       return Math.max(0, Math.ceil(blocked - now))
     },
@@ -58,7 +58,7 @@ export function newReach(): Reach {
       else if (outcome !== null && isUseful(outcome)) [answered, vain, blocked] = [true, 0, 0]
       for (const wake of waiting.splice(0)) wake()
     },
-    gaveUp: (): string | null => (given ? words : null),
+    gaveUp: (): string | null => (isTaken ? words : null),
   }
 }
 

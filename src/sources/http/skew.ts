@@ -41,15 +41,15 @@ type Replied = Pick<Reply, 'headers' | 'outcome'>
  */
 export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T extends Replied>(reply: T) => T {
   let judged = false
-  let told = false
+  let isReported = false
   return (reply) => {
     const skew = skewOf(reply, nowMicros() / 1000 - now())
     if (skew === null) return reply
     const far = Math.abs(skew.seconds)
     if (far > endingSeconds && !judged && !(synthetic() ?? callsItselfSandbox(reply))) throw clocksApart(skew)
     judged = true
-    if (far > toldSeconds && !told) {
-      told = true
+    if (far > toldSeconds && !isReported) {
+      isReported = true
       onSkew(skew)
     }
     return reply

@@ -47,7 +47,7 @@ export interface BatchResult {
   /** Requests whose answer could not be used, by series, with the reason. */
   readonly unused: ReadonlyMap<string, string>
   /** The answers with a body. */
-  readonly asked: readonly AnswerWithBody[]
+  readonly answersWithBody: readonly AnswerWithBody[]
   /** Windows to be asked once more. */
   readonly again: readonly Retry[]
 }

@@ -37,9 +37,9 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
     await batches.check()
     const told = await askWindow(asking, ask, before !== undefined)
     if (told.length > 0) to.onSettled(ask)
-    const { settled } = asking.state
+    const { resolvedWindows } = asking.state
     const own = told.filter(({ cut }) => cut === undefined).map((one) => one.ask.settles)
-    settled.set(ask.series.id, [...(settled.get(ask.series.id) ?? []), ...own])
+    resolvedWindows.set(ask.series.id, [...(resolvedWindows.get(ask.series.id) ?? []), ...own])
     await batches.take(await lexed(to.during, before?.doubted ? eitherOf(before.doubted, told) : told))
   }
   const limit = pLimit(to.concurrency)
@@ -76,14 +76,14 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
     committing = committing.then(async () => void again.push(...(await commitNow(batch)))).finally(() => ahead--)
     await committing
   }
-  let [came, armed] = [0, false]
+  let [arrivals, armed] = [0, false]
   let forget = (): void => undefined
   const flushOnceQuiet = (): void => {
-    const before = came
+    const before = arrivals
     armed = true
     forget = delayed(quietMs, () => {
       armed = false
-      if (came > before) flushOnceQuiet()
+      if (arrivals > before) flushOnceQuiet()
       else if (waiting.length > 0) flush().catch(() => (lost = true))
     })
   }
@@ -91,7 +91,7 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
     /** Fails where a batch could not be committed: nothing more is asked then. */
     check: async () => (lost ? await committing : undefined),
     take: async (answers: readonly Answered[]): Promise<void> => {
-      came++
+      arrivals++
       // Only now: while it was asked, the batch may have been handed over and replaced.
       if (waiting.length === 0) since = asking.now()
       waiting.push(...answers)

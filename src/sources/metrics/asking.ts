@@ -99,7 +99,7 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
 }
 
 const nextId = ({ run, state }: Pick<Asking, 'run' | 'state'>): string =>
-  `${run}-${String(++state.asked).padStart(6, '0')}`
+  `${run}-${String(++state.requestCount).padStart(6, '0')}`
 
 /** Whether an answer without content is compared with stored points, as `[]` is. */
 function comparesNothing(asking: Pick<Asking, 'ledger' | 'purpose'>, ask: Ask): boolean {
@@ -205,7 +205,7 @@ function closing(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask, { kind, wor
   const key = pathKey(asking, ask)
   const refused: RefusedAsk = { scope: 'path', words: refusalWords(kind, words) }
   const isUndecided =
-    kind === 'gone' && ask.refused === undefined && (asking.state.gone.get(key)?.size ?? 0) < seriesOfGonePath
+    kind === 'gone' && ask.refused === undefined && (asking.state.goneSeries.get(key)?.size ?? 0) < seriesOfGonePath
   return { key: isUndecided ? id : key, refused }
 }
 
@@ -260,23 +260,24 @@ function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
  * A 400 is about the whole series only once a short recent window was refused, too; a long window of a series that is
  * answered is halved, the newer half first, and what lies before a short refused part counts as refused with it.
  */
-async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise<Answered[]> {
+async function afterRefusal(asking: Asking, reply: Reply, providerWords: string): Promise<Answered[]> {
   const { ask, depth } = reply
   const { state } = asking
   const { id } = ask.series
   const { at, weekStart } = askedOf(asking, reply)
-  const own: RefusedAsk = { scope: 'series', words: refusalWords('refused', said) }
+  const seriesRefusal: RefusedAsk = { scope: 'series', words: refusalWords('refused', providerWords) }
   const parts: Answered[] = []
   if (!state.answering.has(id)) {
-    if (asking.purpose.name === 'verify' || (isShort(ask) && isRecentWindow(ask, at))) state.closed.set(id, own)
+    if (asking.purpose.name === 'verify' || (isShort(ask) && isRecentWindow(ask, at)))
+      state.closed.set(id, seriesRefusal)
     else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
-    if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
+    if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, seriesRefusal)]
     // What the refusal is about is not known: asked again with the next run.
     if (!state.answering.has(id)) return state.stopped === null ? [...parts, failed(asking, reply)] : parts
   }
   const two = isSmall(ask) || depth >= mostHalvings ? null : halve(ask)
   if (two === null) {
-    const words = refusalWords('range', said)
+    const words = refusalWords('range', providerWords)
     state.refusedBefore.set(id, { until: ask.window?.until ?? 0, words })
     return [...parts, refusedPart(asking, reply, { scope: 'range', words })]
   }
@@ -339,7 +340,7 @@ function learn(asking: Pick<Asking, 'connection' | 'ledger' | 'state' | 'wire'>,
   if (outcome.kind === 'forbidden' || outcome.kind === 'gone') {
     if (outcome.kind === 'gone') {
       const path = pathKey(asking, ask)
-      state.gone.set(path, (state.gone.get(path) ?? new Set<string>()).add(ask.series.id))
+      state.goneSeries.set(path, (state.goneSeries.get(path) ?? new Set<string>()).add(ask.series.id))
     }
     const { key, refused } = closing(asking, ask, outcome)
     state.closed.set(key, refused)

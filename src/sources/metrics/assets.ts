@@ -64,7 +64,7 @@ export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
   const listed = outcome.kind === 'body' ? await bodyOf(outcome.file, input.catalogue.chains) : null
   const described = listed === null ? null : await askDescribed(listing, listed)
   const assets = listed?.map((asset) => described?.assets.get(asset.id) ?? asset) ?? null
-  const told = { outcome: assets === null ? describeOutcome(outcome) : 'read', assets: assets?.length ?? null }
+  const listingFacts = { outcome: assets === null ? describeOutcome(outcome) : 'read', assets: assets?.length ?? null }
   let fresh = 0
   const version = await commit(
     ledger,
@@ -82,13 +82,13 @@ export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
         provider: connection.provider() ?? providerOf(ledger),
         providerMoved: input.providerMoved,
         add: fresh > 0 ? [{ ...staged, rows: fresh }] : [],
-        requests: [{ ...row, points: told.assets }, ...(described === null ? [] : [described.row])],
-        passing: { [fact]: told },
+        requests: [{ ...row, points: listingFacts.assets }, ...(described === null ? [] : [described.row])],
+        passing: { [fact]: listingFacts },
       }
     },
     deps,
   )
-  return { outcome, assets: told.assets, fresh, version }
+  return { outcome, assets: listingFacts.assets, fresh, version }
 }
 
 /** The provider's description of its assets, and the request for it as the ledger records it. */
@@ -161,8 +161,10 @@ export async function refuseSlips(root: string, assets: readonly string[]): Prom
   if (!isBegun(root)) return
   using ledger = await Ledger.openToRead(root)
   const listing = heldPassing(ledger, fact)
-  const held = new Set([...heldSeries(ledger).values()].flatMap((one) => (one.first_t === null ? [] : [one.asset])))
-  const strange = assets.filter((id) => id !== '*' && !held.has(id))
+  const storedAssets = new Set(
+    [...heldSeries(ledger).values()].flatMap((one) => (one.first_t === null ? [] : [one.asset])),
+  )
+  const strange = assets.filter((id) => id !== '*' && !storedAssets.has(id))
   if (listing === undefined || strange.length === 0) return
   const listed = await listedIds(ledger)
   for (const got of strange) {

@@ -46,13 +46,13 @@ interface Judging {
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
 export function judge(
   ledger: Ledger,
-  { fresh, noted, heard }: BatchDifferences,
+  { fresh, noted, statuses }: BatchDifferences,
   { recorded, at, intervalOf }: Judging,
 ) {
-  const about = [...Map.groupBy(heard, ({ standing }) => standing)]
+  const about = [...Map.groupBy(statuses, ({ standing }) => standing)]
   const over = about.filter(([, points]) => points.some(({ shown }) => shown === false))
-  const seen = about.flatMap(([one, points]) => (points.some(({ shown }) => shown === true) ? [one] : []))
-  const open = seen.filter(({ accepted }) => accepted === null)
+  const standingSeen = about.flatMap(([one, points]) => (points.some(({ shown }) => shown === true) ? [one] : []))
+  const open = standingSeen.filter(({ accepted }) => accepted === null)
   const many = fresh.length + recorded > manyAtOnce
   const incident = many && fresh.length > 0 ? [incidentOf(ledger, 'metrics', formatMillis(at).slice(0, 10))] : []
   const alone = many ? [] : fresh
@@ -66,28 +66,28 @@ export function judge(
     seen: {
       violations: [...alone, ...open.filter((one) => one.incident === undefined)],
       incidents: [...new Set([...open.flatMap((one) => one.incident ?? []), ...incident])],
-      accepted: [...noted.map(violationId), ...seen.flatMap(({ accepted }) => accepted ?? [])],
+      accepted: [...noted.map(violationId), ...standingSeen.flatMap(({ accepted }) => accepted ?? [])],
       recorded: fresh.length,
     },
   }
 }
 
 /** What of a window is still missing, with the instant at which it was seen first. */
-function leftOf(one: Standing, points: readonly ConflictStatus[]): Violation[] {
-  if (one.until === undefined) return []
-  const left: Violation[] = []
+function leftOf(standing: Standing, points: readonly ConflictStatus[]): Violation[] {
+  if (standing.until === undefined) return []
+  const remaining: Violation[] = []
   let run: ConflictStatus[] = []
   const close = (until: number): void => {
     const [first] = run
-    if (first) left.push({ ...one, t: first.t, until, points: run.length })
+    if (first) remaining.push({ ...standing, t: first.t, until, points: run.length })
     run = []
   }
   for (const point of points) {
     if (point.shown === false) close(point.t)
     else run.push(point)
   }
-  close(one.until)
-  return left
+  close(standing.until)
+  return remaining
 }
 
 /** What passed, as short as it can be said: where nothing of an incident is open any more in a series, that. */
@@ -108,8 +108,8 @@ function passedOf(ledger: Ledger, over: readonly Standing[]): RevertedViolations
 }
 
 /** Points that an answer lacked as windows: consecutive ones together. */
-function inWindows(found: readonly Violation[], intervalOf: Judging['intervalOf']): Violation[] {
-  const lacking = found.filter(({ kind }) => kind === 'vanished')
+function inWindows(violations: readonly Violation[], intervalOf: Judging['intervalOf']): Violation[] {
+  const lacking = violations.filter(({ kind }) => kind === 'vanished')
   const windows: Violation[] = []
   for (const group of Map.groupBy(lacking, ({ series }) => series).values()) {
     let last: Violation | undefined
@@ -124,7 +124,7 @@ function inWindows(found: readonly Violation[], intervalOf: Judging['intervalOf'
       windows.push(last)
     }
   }
-  return [...windows, ...found.filter(({ kind }) => kind !== 'vanished')]
+  return [...windows, ...violations.filter(({ kind }) => kind !== 'vanished')]
 }
 
 /** What the commit of a batch needs, in addition to its conversion. */
@@ -152,31 +152,34 @@ export async function commitBatch(
   const version = await commit(
     ledger,
     async (ticket) => {
-      const known = seriesNamed(ledger, answers)
-      const inferred = await during('reading', async () => await inferIntervals(engine, answers, known, weekStart))
+      const storedSeries = seriesNamed(ledger, answers)
+      const inferred = await during(
+        'reading',
+        async () => await inferIntervals(engine, answers, storedSeries, weekStart),
+      )
       const { batch, doubts, differing, made } = await compareAll(context, ticket, inferred)
       const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const judged = judge(ledger, differing, { recorded: before.recorded, at: ticket.committed_at, intervalOf })
       const learnt = await during('proving', async () => await learntFrom(context, batch, made))
-      const settled = await settleBatch({ ledger, weekStart, secrets }, batch, made.bodies, known)
+      const coverageOfBatch = await settleBatch({ ledger, weekStart, secrets }, batch, made.bodies, storedSeries)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = job === 'verify'
       const coverage = verifying
-        ? onlyMissing(ledger, batch, settled.coverage)
-        : keepingProven(ledger, settled.coverage)
+        ? onlyMissing(ledger, batch, coverageOfBatch.coverage)
+        : keepingProven(ledger, coverageOfBatch.coverage)
       const verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
-      const again = [...settled.again.map((ask) => ({ ask, doubted: null })), ...doubts]
+      const again = [...coverageOfBatch.again.map((ask) => ({ ask, doubted: null })), ...doubts]
       const unused = unusedOf(answers, made.bodies)
       const revised = batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
-      done = { made, ...judged.seen, coverage, verified, unused, asked: answers.filter(hasBody), again }
+      done = { made, ...judged.seen, coverage, verified, unused, answersWithBody: answers.filter(hasBody), again }
       return {
         job,
         run,
         provider,
         providerMoved,
         add: made.files,
-        series: seriesRows(batch, made.bodies, inferred.shown),
+        series: seriesRows(batch, made.bodies, inferred.shownIntervals),
         regained: made.regained,
         coverage,
         violations: judged.violations,
@@ -220,7 +223,7 @@ async function settleBatch(
   { ledger, weekStart, secrets }: BatchSettling,
   batch: readonly Answered[],
   bodies: readonly BodyResult[],
-  known: ReadonlyMap<string, HeldSeries>,
+  storedSeries: ReadonlyMap<string, HeldSeries>,
 ): Promise<{ coverage: CoverageRow[]; again: Ask[] }> {
   const byRequest = new Map(bodies.map((body) => [body.request, body]))
   const coverage: CoverageRow[] = []
@@ -236,7 +239,7 @@ async function settleBatch(
     const at = knownAt(Math.floor(asked_at / 1_000_000), answered.body.date)
     const asked = { at, request: id, weekStart }
     if (result.state !== 'poison')
-      coverage.push(...coverageFromBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
+      coverage.push(...coverageFromBody(ask, result, storedSeries.get(ask.series.id)?.first_t ?? null, asked))
     else if (!answered.again) again.push(ask)
     else {
       const reason = result.reason ?? 'undecodable'
@@ -272,8 +275,8 @@ export async function learntFrom(
   )
   const find = (key: string): string | undefined => named.get(key)
   const months = await monthsIn(await engine(), ledger.root, files, find)
-  const brought = Map.groupBy(bodies, ({ series }) => series)
-  const progress = [...brought].flatMap(([series, own]): Progress[] => {
+  const bodiesBySeries = Map.groupBy(bodies, ({ series }) => series)
+  const progress = [...bodiesBySeries].flatMap(([series, own]): Progress[] => {
     const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
     const points = own.reduce((sum, { added }) => sum + added, 0)
     if (points === 0 || ts.length === 0) return []

@@ -44,14 +44,14 @@ export interface BatchDifferences {
   /** Such violations that a person acknowledged while they were open. */
   readonly noted: readonly Violation[]
   /** What the answers show of differences on record. */
-  readonly heard: readonly ConflictStatus[]
+  readonly statuses: readonly ConflictStatus[]
 }
 
 /** Compares what a conversion found with what is on record. */
 export function differingIn(
   ledger: Ledger,
   standing: ReadonlyMap<string, readonly Standing[]>,
-  { violations, heard }: Pick<ConvertResult, 'violations' | 'heard'>,
+  { violations, statuses }: Pick<ConvertResult, 'violations' | 'statuses'>,
 ): BatchDifferences {
   const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
   const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
@@ -59,7 +59,7 @@ export function differingIn(
   return {
     fresh,
     noted,
-    heard,
+    statuses,
   }
 }
 
@@ -198,13 +198,13 @@ export type PartToConvert = Omit<ConvertPart, 'existing' | 'out'>
 export async function convertBeside(
   { ledger, spool, engine, run, ticket }: ConversionDeps,
   parts: readonly PartToConvert[],
-  begun: readonly PartName[],
+  startedParts: readonly PartName[],
   how: Pick<ConversionContext, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
 ): Promise<StagedConversion> {
-  const held = holding(liveFiles(ledger, { table: 'points' }), begun)
+  const held = holding(liveFiles(ledger, { table: 'points' }), startedParts)
   const own = partitionsOf(held.filter((file) => !isRecent(file)))
   const whole = parts.map((part, p): ConvertPart => {
-    const files = own.get(`${part.metric} ${part.interval}`)?.own ?? []
+    const files = own.get(`${part.metric} ${part.interval}`)?.files ?? []
     return { ...part, existing: existing(ledger, files), out: spool.file(partName(p)) }
   })
   const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
@@ -266,14 +266,14 @@ function partsOf(
   const ids = answers.flat().map(({ ask }) => ask.series.id)
   const coverage = heldCoverage(ledger, ids)
   const lost = heldLost(ledger, ids)
-  const known = new Set(heldRevisable(ledger))
+  const revisableMetrics = new Set(heldRevisable(ledger))
   return answers.flatMap((part): PartToConvert[] => {
     const [first] = part
     if (!first) return []
     const { interval, endpoint } = first.ask
     const { path: metric, ask: wireName, overlap } = endpoint
     // Once a lake has vintages of a metric it goes on with them, whatever a catalogue says later.
-    const revisable = endpoint.revisable || known.has(metric) ? ('observed' as const) : undefined
+    const revisable = endpoint.revisable || revisableMetrics.has(metric) ? ('observed' as const) : undefined
     const bodies = part.map((one) => ({
       ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
       standing: standing.get(one.ask.series.id),
@@ -348,7 +348,7 @@ export interface InferredIntervals {
   /** Why the interval of a body contradicts that of its series, by id of the request. */
   readonly refused: ReadonlyMap<string, string>
   /** Intervals that are shown for the first time, by id of the series. */
-  readonly shown: ReadonlyMap<string, Interval>
+  readonly shownIntervals: ReadonlyMap<string, Interval>
 }
 
 /**
@@ -358,35 +358,35 @@ export interface InferredIntervals {
 export async function inferIntervals(
   engine: () => Promise<Engine>,
   batch: readonly Answered[],
-  held: ReadonlyMap<string, HeldSeries>,
+  storedSeries: ReadonlyMap<string, HeldSeries>,
   weekStart: Weekday,
 ): Promise<InferredIntervals> {
   const refused = new Map<string, string>()
-  const shown = new Map<string, Interval>()
+  const shownIntervals = new Map<string, Interval>()
   const placed: Answered[] = []
   const spacings = await spacingsIn(engine, batch)
   for (const answered of batch) {
-    const seen = spacings.get(answered)
-    if (seen === undefined || !hasBody(answered)) {
+    const spacing = spacings.get(answered)
+    if (spacing === undefined || !hasBody(answered)) {
       placed.push(answered)
       continue
     }
     const { ask, body, request } = answered
     const { id } = ask.series
-    const known = held.get(id)
-    const fixed = known?.settled ?? shown.get(id) ?? ((known?.points ?? 0) > 0 ? ask.interval : null)
-    if (fixed !== null && seen !== null && longestSeconds(seen) > longestSeconds(fixed))
-      refused.set(request.id, `points ${seen} apart in a series of ${fixed}`)
-    if (seen !== null && (fixed === null || fixed === seen)) shown.set(id, seen)
+    const known = storedSeries.get(id)
+    const fixed = known?.settled ?? shownIntervals.get(id) ?? ((known?.points ?? 0) > 0 ? ask.interval : null)
+    if (fixed !== null && spacing !== null && longestSeconds(spacing) > longestSeconds(fixed))
+      refused.set(request.id, `points ${spacing} apart in a series of ${fixed}`)
+    if (spacing !== null && (fixed === null || fixed === spacing)) shownIntervals.set(id, spacing)
     const at = knownAt(Math.floor(request.asked_at / 1_000_000), body.date)
-    placed.push({ ...answered, ask: onGridOf(ask, fixed ?? seen ?? ask.interval, at, weekStart) })
+    placed.push({ ...answered, ask: onGridOf(ask, fixed ?? spacing ?? ask.interval, at, weekStart) })
   }
   return {
     batch: placed,
     /** By request: why the body cannot belong to its series. */
     refused,
     /** By series: the interval that this batch was the first to show. */
-    shown,
+    shownIntervals,
   }
 }
 

@@ -80,7 +80,11 @@ async function account(
   if (purpose.name !== 'fetch' || connection.provider() === null || committing.holdsBack()) return
   const at = Math.floor(deps.now() / 1000)
   const asks = [...plan.asks, ...(await pendingAsks(ledger, input, at, id))]
-  const left = notAsked(ledger, asks, state.settled, { at, request: '', weekStart: input.settings.metrics.weekStart })
+  const left = notAsked(ledger, asks, state.resolvedWindows, {
+    at,
+    request: '',
+    weekStart: input.settings.metrics.weekStart,
+  })
   await committing.commitNow(left.map((one) => withoutAnswer(one.ask, one.coverage)))
   tally.account()
 }
@@ -182,7 +186,7 @@ function committer(
 }
 
 function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): BlockedWindow {
-  return { series, endpoint, interval, window: settles, reason: reason ?? '', told: null }
+  return { series, endpoint, interval, window: settles, reason: reason ?? '', recorded: null }
 }
 
 /** Records windows that are not requested; what was recorded of them before keeps its time. */
@@ -192,9 +196,9 @@ function unasked(
 ): Answered[] {
   const at = Math.floor(deps.now() / 1000)
   const { weekStart } = input.settings.metrics
-  return blocked.map(({ series, endpoint, interval, window, reason, told }, i) => {
+  return blocked.map(({ series, endpoint, interval, window, reason, recorded }, i) => {
     const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
-    const { state, asked_at, request } = told ?? { state: 'unsupported', asked_at: at, request: `${id}-b${i}` }
+    const { state, asked_at, request } = recorded ?? { state: 'unsupported', asked_at: at, request: `${id}-b${i}` }
     const rows = settleWhole(ask, state, reason, { at, request: '', weekStart })
     return withoutAnswer(
       ask,

@@ -27,10 +27,10 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
     const { run, tally } = metricsRun
     const { ledger } = run
     // What a configuration contradicts is refused before anything is requested.
-    const known = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: null }).catalogue
-    const open = unnamedSelections(known, input.selections)
+    const knownCatalogue = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: null }).catalogue
+    const open = unnamedSelections(knownCatalogue, input.selections)
     const listing = wantsListing(open) && isListingDue(ledger, deps.nowMicros())
-    const due = metadataDue({ ...input, catalogue: known, selections: open }, ledger, deps.nowMicros())
+    const due = metadataDue({ ...input, catalogue: knownCatalogue, selections: open }, ledger, deps.nowMicros())
     let paths: readonly string[] | null = null
     if (listing || due.plain.length + due.guarded.length > 0)
       await connected(metricsRun, async ({ list, describe }) => {
@@ -38,21 +38,21 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
         paths = await describe(due)
       })
     const named = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: paths })
-    const own = { ...input, catalogue: named.catalogue }
-    checkSelections(own.catalogue, own.selections)
+    const resolvedInput = { ...input, catalogue: named.catalogue }
+    checkSelections(resolvedInput.catalogue, resolvedInput.selections)
     await recordNames(metricsRun, named)
-    const planned = await planOn(own, ledger)
+    const planned = await planOn(resolvedInput, ledger)
     const plan = { ...planned, notes: [...planned.notes, ...named.notes] }
-    await selectedPlaceholders(own, ledger)
+    await selectedPlaceholders(resolvedInput, ledger)
     if (plan.asks.length === 0 && plan.blocked.length === 0) deps.onEvent({ kind: 'planned', plan })
     else {
       // What converts answers is a quarter of the program, and loaded only where there is something to ask.
       const { execute } = await import('./execute.ts')
-      await execute({ ...metricsRun, input: own }, plan, selectionMarks(input.selections))
+      await execute({ ...metricsRun, input: resolvedInput }, plan, selectionMarks(input.selections))
       // Without metadata nobody had answered before.
       await recordNames(metricsRun, named)
     }
-    tally.unmapped(await selectedPlaceholders(own, ledger))
+    tally.unmapped(await selectedPlaceholders(resolvedInput, ledger))
     const value = tally.summary(run.id)
     return { value, stopped_by: value.stopped_by, error: verdict(value) }
   })

@@ -1,7 +1,7 @@
 import type { ProviderNames } from '../../catalog/catalogue.ts'
 import { noNames } from '../../catalog/names.ts'
 import { heldState } from '../../lake/ledger/index-queries.ts'
-import { type Index, proven } from '../../lake/ledger/index-rows.ts'
+import { type Index, checkedValue } from '../../lake/ledger/index-rows.ts'
 import { listOf, mapOf, shape, text } from '../../base/value-checks.ts'
 
 /** The piece of committed state that holds the provider's names. */
@@ -17,5 +17,5 @@ const recorded = shape({
 /** The provider's own names as the lake has recorded them: with them a reader needs no configuration. */
 export function heldNames(index: Index): ProviderNames {
   const held = heldState(index, namesKey)
-  return held === undefined ? noNames : proven(recorded, held, namesKey)
+  return held === undefined ? noNames : checkedValue(recorded, held, namesKey)
 }

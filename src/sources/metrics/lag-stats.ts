@@ -71,7 +71,7 @@ interface Place {
   readonly depth: number
 }
 
-function collectHints(value: unknown, { interval, scale, depth }: Place, found: FoundHint[]): void {
+function collectHints(value: unknown, { interval, scale, depth }: Place, hints: FoundHint[]): void {
   if (typeof value !== 'object' || value === null || depth === 0) return
   const entries = Object.entries(value)
   const unit: unknown = entries.find(([key]) => key === 'unit')?.[1]
@@ -83,34 +83,41 @@ function collectHints(value: unknown, { interval, scale, depth }: Place, found: 
   }
   const usual = secondsOf(usualName)
   const late = secondsOf(lateName)
-  if (usual !== undefined && late !== undefined && late >= usual) found.push({ interval, hint: { usual, late } })
+  if (usual !== undefined && late !== undefined && late >= usual) hints.push({ interval, hint: { usual, late } })
   for (const [key, inner] of entries)
-    collectHints(inner, { interval: isInterval(key) ? key : interval, scale: here, depth: depth - 1 }, found)
+    collectHints(inner, { interval: isInterval(key) ? key : interval, scale: here, depth: depth - 1 }, hints)
 }
 
 /** Requests the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none. */
 export async function askLagStats(
   provider: MetricsProvider,
-  wanted: readonly Wanted[],
+  wantedSeries: readonly Wanted[],
   deps: BesideDeps,
 ): Promise<ReadonlyMap<string, LagStatistics>> {
   const { catalogue } = provider
   const hints = new Map<string, LagStatistics>()
   const template = catalogue.wire.metadata?.stats
-  const series = new Map(wanted.filter(({ endpoint }) => !isNameless(endpoint)).map((one) => [one.endpoint.path, one]))
+  const series = new Map(
+    wantedSeries.filter(({ endpoint }) => !isNameless(endpoint)).map((one) => [one.endpoint.path, one]),
+  )
   if (template === undefined || series.size === 0) return hints
   const how = { perMinute: metadataPerMinute, retry: { ...metadataRetries, attempts: 1, limitedAttempts: 1 } }
   await askBeside(metricsAccess(provider, largest), deps, how, async ({ ask, base, file }) => {
-    let asked = 0
+    let requestCount = 0
     for (const [path, { endpoint, series: of }] of [...series].slice(0, mostPaths)) {
       const named = template.replace('{asset}', () => encodeURIComponent(of.asset))
       const url = metadataUrl(base, named, endpoint.ask)
-      const { outcome } = await ask({ id: `lag-${++asked}`, url, file: file(`${asked}.json`), bucket: 'metadata' })
+      const { outcome } = await ask({
+        id: `lag-${++requestCount}`,
+        url,
+        file: file(`${requestCount}.json`),
+        bucket: 'metadata',
+      })
       const body = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largest
       const hint = body ? readLagStats(await readText(outcome.file)) : null
       if (hint !== null) hints.set(path, hint)
       const isThere = 'status' in outcome && outcome.status !== null && outcome.kind !== 'limited'
-      if (!isThere || (hints.size === 0 && asked >= fewPaths)) return
+      if (!isThere || (hints.size === 0 && requestCount >= fewPaths)) return
     }
   })
   return hints

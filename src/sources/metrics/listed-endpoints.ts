@@ -60,33 +60,35 @@ export async function listNewEndpoints(input: ListedEndpointsInput, deps: Beside
   const manner = { perMinute: metadataPerMinute, retry: metadataRetries, next: `set it, or ${saved}` }
   return await askBeside(metricsAccess(input), deps, manner, async (beside) => {
     const listing = await askListing({ ...input, saved }, beside)
-    const wanted = listing.filter(({ path }) => all || path.endsWith('_pit'))
+    const wantedPaths = listing.filter(({ path }) => all || path.endsWith('_pit'))
     const fresh = new Set(compareListing(catalogue, listing, all).new)
     const open = openPaths(catalogue, listing)
-    const left: LeftPath[] = [...fresh].flatMap((path) => {
+    const leftPaths: LeftPath[] = [...fresh].flatMap((path) => {
       const name = open.get(path)
       return name === undefined ? [] : [{ path, reason: `may be ${name}: write which in metrics.paths` }]
     })
-    const rows = wanted.filter(({ path }) => fresh.has(path) && !open.has(path))
-    const asked = catalogue.wire.metadata === null ? rows : rows.slice(0, mostPaths)
-    left.push(...rows.slice(asked.length).map(({ path }) => ({ path, reason: 'not asked: beyond --max-requests' })))
+    const rows = wantedPaths.filter(({ path }) => fresh.has(path) && !open.has(path))
+    const askedPaths = catalogue.wire.metadata === null ? rows : rows.slice(0, mostPaths)
+    leftPaths.push(
+      ...rows.slice(askedPaths.length).map(({ path }) => ({ path, reason: 'not asked: beyond --max-requests' })),
+    )
     const limit = pLimit(settings.metrics.concurrency)
-    const readings = await Promise.all(asked.map((row) => limit(readEndpoint, catalogue.wire, row, beside)))
-    const taken: TakenEndpoint[] = []
+    const readings = await Promise.all(askedPaths.map((row) => limit(readEndpoint, catalogue.wire, row, beside)))
+    const takenEndpoints: TakenEndpoint[] = []
     let stopped: ListedEndpoints['stopped'] = null
     for (const reading of readings) {
-      if ('row' in reading) taken.push(reading)
+      if ('row' in reading) takenEndpoints.push(reading)
       else {
-        left.push({ path: reading.path, reason: reading.reason })
+        leftPaths.push({ path: reading.path, reason: reading.reason })
         stopped ??= reading.stopped ?? null
       }
     }
     const counts = {
       listed: listing.length,
-      skipped: listing.length - wanted.length,
-      known: wanted.length - fresh.size,
+      skipped: listing.length - wantedPaths.length,
+      known: wantedPaths.length - fresh.size,
     }
-    return { ...counts, taken, left, requests: beside.sent(), stopped }
+    return { ...counts, taken: takenEndpoints, left: leftPaths, requests: beside.sent(), stopped }
   })
 }
 

@@ -131,16 +131,16 @@ export interface MetadataStanding {
 
 /** A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date. */
 export function standingOf(
-  said: SeriesMetadata | null,
+  metadata: SeriesMetadata | null,
   answers: readonly RecordedAnswer[],
-  asked: 'new' | 'held' | 'exact',
+  purpose: 'new' | 'held' | 'exact',
   floor: (at: Instant) => Instant,
 ): MetadataStanding {
-  const { listed = true, start = null, at = 0 } = said ?? {}
+  const { listed = true, start = null, at = 0 } = metadata ?? {}
   const never = Number.NEGATIVE_INFINITY
-  const noted = start === null || asked === 'exact' ? never : floor(start)
+  const noted = start === null || purpose === 'exact' ? never : floor(start)
   const told = answers.find(isUnlisted) ?? { state: 'unsupported' as const, reason: null, asked_at: at, request: null }
-  const isNew = asked === 'new'
+  const isNew = purpose === 'new'
   return {
     unlisted: listed || !isNew ? null : { ...told, reason: told.reason ?? `${unlistedReason}${formatDate(at)}` },
     begins: isNew ? noted : never,

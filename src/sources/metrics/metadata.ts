@@ -169,15 +169,15 @@ export async function askMetadata(
   const all = async (paths: readonly string[]): Promise<MetadataAnswer[]> =>
     await Promise.all(paths.map((path) => limit(askOne, asking, path)))
   const answers: MetadataAnswer[] = []
-  const heard = (): MetadataHeard => ({ answers, listing: null, listingRow: null })
+  const answersSoFar = (): MetadataHeard => ({ answers, listing: null, listingRow: null })
   for (const path of plain.slice(0, fewPaths)) {
     const answer = await askOne(asking, path)
     answers.push(answer)
     if (answer.read !== null || !isAnswer(answer)) break
   }
-  if (answers.at(-1)?.read === null) return heard()
+  if (answers.at(-1)?.read === null) return answersSoFar()
   answers.push(...(await all(plain.slice(answers.length))))
-  if (guarded.length === 0) return heard()
+  if (guarded.length === 0) return answersSoFar()
   const asIs = guarded.map(({ ask }) => ask)
   const found = takesPlaceholders(answers) ? unlisted : await askListing(asking)
   if (found.paths !== null) {
@@ -259,15 +259,15 @@ export function speaksPlaceholders(
 }
 
 /** What was read over what was known: what says the same keeps the instant at which it was first read, what is no more goes. */
-export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {
-  const merged = new Map(held)
+export function mergeMetadata(stored: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {
+  const merged = new Map(stored)
   for (const answer of answers) {
     const { path, read } = answer
     if (read === null) {
       if (isAnswer(answer)) merged.delete(path)
       continue
     }
-    const { at: _, ...before } = held.get(path) ?? { at: 0 }
+    const { at: _, ...before } = stored.get(path) ?? { at: 0 }
     if (canonical(before) !== canonical(read)) merged.set(path, { ...read, at })
   }
   return merged

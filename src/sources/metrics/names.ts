@@ -71,7 +71,7 @@ function storedExchanges(ledger: Ledger): Map<string, Set<string>> {
 /** Refuses a configuration that gives another meaning to a name under which the lake has points. */
 export function refuseChangedNames(
   settings: Pick<Settings, 'where'> & { readonly metrics: Pick<MetricsSettings, 'paths' | 'exchanges'> },
-  held: ProviderNames,
+  storedNames: ProviderNames,
   stored: StoredExchanges,
 ): void {
   const { paths, exchanges } = settings.metrics
@@ -81,7 +81,7 @@ export function refuseChangedNames(
   }
   for (const [kind, mapped] of Object.entries({ paths, exchanges } as const))
     for (const [name, real] of Object.entries(mapped)) {
-      const before = namedIn(held[kind as 'paths' | 'exchanges'], name)
+      const before = namedIn(storedNames[kind as 'paths' | 'exchanges'], name)
       if (before === undefined || before === real || !inUse[kind as 'paths' | 'exchanges'].has(before)) continue
       throw usage(settings.where(['metrics', kind, name]), {
         expected: `${before}, which ${name} means in this lake`,
@@ -164,16 +164,21 @@ function exchangesOf(
   endpoint: Endpoint,
   metadata: Metadata,
   stored: ReadonlySet<string> | undefined,
-  known: NamedExchanges | undefined,
+  knownExchanges: NamedExchanges | undefined,
 ): NamedExchanges | null {
   const key = catalogue.wire.queryKeys.exchange
   const { parameters, defaults } = metadata.get(endpoint.ask) ?? { parameters: {}, defaults: undefined }
   const listed = namedIn<readonly string[]>(parameters, key) ?? []
-  if (listed.length === 0 || listed.some((name) => isOpenExchange(catalogue, name))) return known ?? null
+  if (listed.length === 0 || listed.some((name) => isOpenExchange(catalogue, name))) return knownExchanges ?? null
   const mapped = (endpoint.unnamed?.exchanges ?? []).flatMap((name) => namedIn(catalogue.names.exchanges, name) ?? [])
   const all = [...new Set([...listed, ...mapped, ...(stored ?? [])])]
   const { exchange } = endpoint.defaults
-  const wanted = [known?.exchange, exchange, ...(namedIn<readonly string[]>(defaults ?? {}, key) ?? []), all[0]]
+  const wanted = [
+    knownExchanges?.exchange,
+    exchange,
+    ...(namedIn<readonly string[]>(defaults ?? {}, key) ?? []),
+    all[0],
+  ]
   const chosen = wanted.find((name) => name !== undefined && name !== null && all.includes(name))
   return chosen === undefined || chosen === null ? null : { exchanges: all, exchange: chosen }
 }

@@ -52,7 +52,7 @@ export interface PlanLimits {
   /** Why a series must not be asked of this provider; null when it may. */
   readonly blocked: (series: Series, endpoint: Endpoint) => string | null
   /** What the provider's metadata say of a series, and since when; null where there are none. */
-  readonly said?: (series: Series, endpoint: Endpoint) => SeriesMetadata | null
+  readonly metadataOf?: (series: Series, endpoint: Endpoint) => SeriesMetadata | null
 }
 
 /** One request: a window of a series, or the whole series where the endpoint takes no range. */
@@ -79,7 +79,7 @@ export interface BlockedWindow extends Pick<Ask, 'series' | 'endpoint' | 'interv
   /** Why it is not requested. */
   readonly reason: string
   /** What is recorded of it, from a standing refusal or from metadata; null if a name is not mapped. */
-  readonly told: RecordedStanding | null
+  readonly recorded: RecordedStanding | null
 }
 
 /** Size and cost of a plan. */
@@ -131,8 +131,8 @@ const emptyPatience = 30 * day
 
 /** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
 export function plan(
-  wanted: readonly Wanted[],
-  held: ReadonlyMap<string, Held>,
+  wantedSeries: readonly Wanted[],
+  storedSeries: ReadonlyMap<string, Held>,
   limits: PlanLimits,
   now: Instant,
 ): Plan {
@@ -141,12 +141,12 @@ export function plan(
   let windows = 0
   let expected = 0
   const horizons = new Map<string, Horizon>()
-  const paths = refusedPaths(held)
+  const paths = refusedPaths(storedSeries)
   /** Series that are not requested for a name that nobody mapped, and of which that is on record already. */
   const silent = new Map<string, number>()
-  for (const want of wanted) {
-    const known = held.get(want.series.id)
-    const interval = storedInterval({ interval: want.series.interval, settled: known?.settled ?? null })
+  for (const want of wantedSeries) {
+    const stored = storedSeries.get(want.series.id)
+    const interval = storedInterval({ interval: want.series.interval, settled: stored?.settled ?? null })
     const key = `${want.endpoint.path} ${interval}`
     const horizon =
       horizons.get(key) ??
@@ -158,36 +158,38 @@ export function plan(
     }
     if (range.since >= range.until) continue
     const { series, endpoint } = want
-    const line: Line = { want, known, interval, horizon, limits, now }
+    const line: Line = { want, known: stored, interval, horizon, limits, now }
     const unmapped = limits.blocked(series, endpoint)
-    const said = limits.said?.(series, endpoint) ?? null
-    const asked = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(known) ? 'held' : 'new'
-    const { refusal, suspect, isShared } = refusalOf(endpoint.path, known, paths, now)
-    const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
-    const wanted = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
-    const doubtful = doubtfulOf(line, range, wanted.length > 0)
-    if (unmapped !== null && wanted.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
-    if (wanted.length + doubtful.length === 0) continue
-    const block = (parts: readonly Window[], reason: string, told: RecordedStanding | null): void =>
-      void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
+    const seriesMetadata = limits.metadataOf?.(series, endpoint) ?? null
+    const requestKind = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(stored) ? 'held' : 'new'
+    const { refusal, suspect, isShared } = refusalOf(endpoint.path, stored, paths, now)
+    const metadata = standingOf(seriesMetadata, stored?.answers ?? [], requestKind, (at) =>
+      floor(at, interval, limits.weekStart),
+    )
+    const missingParts = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
+    const doubtful = doubtfulOf(line, range, missingParts.length > 0)
+    if (unmapped !== null && missingParts.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
+    if (missingParts.length + doubtful.length === 0) continue
+    const block = (parts: readonly Window[], reason: string, recorded: RecordedStanding | null): void =>
+      void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, recorded })))
     const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
     if (unmapped !== null || why !== null) {
-      block(wanted, unmapped ?? why?.reason ?? '', why)
+      block(missingParts, unmapped ?? why?.reason ?? '', why)
       continue
     }
-    const early = intersect(wanted, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
+    const early = intersect(missingParts, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
     block(early, beforeStart, { state: 'empty', asked_at: metadata.at, request: null })
-    const missing = union([...minus(wanted, early), ...doubtful])
+    const missing = union([...minus(missingParts, early), ...doubtful])
     if (missing.length === 0) continue
     windows += missing.length
     const own = requestsFor(line, missing)
-    for (const ask of own) expected += expectedOf(ask, known)
-    const marked = { refused: wasHeld(known) ? ('held' as const) : ('new' as const) }
+    for (const ask of own) expected += expectedOf(ask, stored)
+    const marked = { refused: wasHeld(stored) ? ('held' as const) : ('new' as const) }
     asks.push(...(isShared ? own.map((ask) => ({ ...ask, ...marked })) : own))
   }
   const unmappedNotes = [...silent].map(([reason, series]) => `${series} series not requested: ${reason}`)
-  const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
-  return { asks, blocked, totals, notes: [...notesOf(wanted), ...unmappedNotes] }
+  const totals = { ...totalsOf(wantedSeries.length, windows, asks, limits), points: expected }
+  return { asks, blocked, totals, notes: [...notesOf(wantedSeries), ...unmappedNotes] }
 }
 
 /** The ranges of open differences; a run of a watch, which comes back in minutes, looks again only where it `asks` anyway. */

@@ -59,7 +59,7 @@ export interface PreparedPlan {
   /** The catalogue in the provider's own names. */
   readonly catalogue: Catalogue
   /** Metadata by path, and who gave them; null if no answer showed it. */
-  readonly known: Metadata
+  readonly storedMetadata: Metadata
   readonly provider: Provider | null
   /** Selected paths that have metadata, and paths whose metadata were requested now. */
   readonly metadata: { readonly paths: number; readonly asked: number }
@@ -79,34 +79,34 @@ export async function preparePlan(
   const standing = ledger === null ? new Map<string, DatedMetadata>() : standingMetadata(ledger)
   // What a configuration contradicts is refused before anything is requested.
   const before = { ...input, catalogue: resolveNames(input, ledger, { metadata: standing, listing: null }).catalogue }
-  const asked = asking === null ? nobodyAsked : await askedNow(before, ledger, asking)
-  const { answers, listing } = asked.heard
+  const askedMetadata = asking === null ? nobodyAsked : await askedNow(before, ledger, asking)
+  const { answers, listing } = askedMetadata.heard
   const none = ledger === null || isWithout(ledger, answers, asking?.nowMicros() ?? 0)
   const metadata = mergeMetadata(none ? new Map() : standing, answers, input.now)
   const named = resolveNames(input, ledger, { metadata, listing })
-  const own = { ...input, catalogue: named.catalogue }
-  checkSelections(own.catalogue, selections)
-  const paths = new Set(selections.flatMap((one) => askedPaths(own.catalogue, one.paths ?? ['*'])))
-  const known = [...paths].filter(({ ask }) => metadata.has(ask))
-  const provider = asked.provider ?? ledger?.head().provider ?? null
-  const plan = await planOn(own, ledger, metadata, provider)
-  const unmapped = await selectedPlaceholders(own, ledger, provider)
+  const resolvedInput = { ...input, catalogue: named.catalogue }
+  checkSelections(resolvedInput.catalogue, selections)
+  const paths = new Set(selections.flatMap((one) => askedPaths(resolvedInput.catalogue, one.paths ?? ['*'])))
+  const knownPaths = [...paths].filter(({ ask }) => metadata.has(ask))
+  const provider = askedMetadata.provider ?? ledger?.head().provider ?? null
+  const plan = await planOn(resolvedInput, ledger, metadata, provider)
+  const unmapped = await selectedPlaceholders(resolvedInput, ledger, provider)
   return {
     plan: { ...plan, notes: [...plan.notes, ...named.notes] },
     unmapped,
-    catalogue: own.catalogue,
-    known: metadata,
+    catalogue: resolvedInput.catalogue,
+    storedMetadata: metadata,
     provider,
-    metadata: { paths: known.length, asked: answers.length },
+    metadata: { paths: knownPaths.length, asked: answers.length },
   }
 }
 
 /** Plans for an empty lake, by what an earlier plan has learnt of the provider. */
 export async function planWith(
   input: PlanInput,
-  { known, provider }: Pick<PreparedPlan, 'known' | 'provider'>,
+  { storedMetadata, provider }: Pick<PreparedPlan, 'storedMetadata' | 'provider'>,
 ): Promise<Plan> {
-  return await planOn(input, null, known, provider)
+  return await planOn(input, null, storedMetadata, provider)
 }
 
 /** The answers to requests for metadata. */
@@ -132,8 +132,8 @@ async function askedNow(
   const run = runName(asking, 'plan')
   const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
   let sandbox: string | null | undefined
-  const held = ledger === null ? [] : [...heldMetadata(ledger).values()]
-  const heard = await askBeside(metricsAccess(input), asking, manner, async (beside) => {
+  const storedReadings = ledger === null ? [] : [...heldMetadata(ledger).values()]
+  const metadataAnswers = await askBeside(metricsAccess(input), asking, manner, async (beside) => {
     const ask: AskOne = async (request, about) => {
       const answer = await beside.ask(request, about)
       if (sandbox === undefined && 'sandbox' in answer.outcome) sandbox = answer.outcome.sandbox
@@ -141,16 +141,16 @@ async function askedNow(
     }
     return await askMetadata({ ...beside, ask, run, wire: catalogue.wire, concurrency }, due, {
       isSandbox: () => typeof sandbox === 'string',
-      takesPlaceholders: (now) => speaksPlaceholders(catalogue, [...held, ...readings(now)]),
+      takesPlaceholders: (now) => speaksPlaceholders(catalogue, [...storedReadings, ...readings(now)]),
     })
   })
   const provider = sandbox === undefined ? null : providerAt('metrics', url, sandbox)
   if (ledger !== null && ledger.head().version > 0 && provider !== null && (await mayKeep(settings.data))) {
     using writable = await Ledger.open(settings.data)
     const keeping = { job: 'plan', run, provider, providerMoved: false } as const
-    await keepMetadata({ ...keeping, ledger: writable, deps: asking }, heard)
+    await keepMetadata({ ...keeping, ledger: writable, deps: asking }, metadataAnswers)
   }
-  return { heard, provider }
+  return { heard: metadataAnswers, provider }
 }
 
 /** A mirror, and a lake on a medium that is only read, stay as they are. */
@@ -172,7 +172,7 @@ export async function planOn(
     gapsOnly,
     eager,
     blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
-    said: (series, endpoint) => {
+    metadataOf: (series, endpoint) => {
       const known = metadata.get(endpoint.ask)
       return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics) : null
     },
@@ -202,7 +202,7 @@ const isTaken = ({ endpoints }: Catalogue, path: string): boolean =>
 /** Selections of every series that the ledger names, each from where it begins there. */
 function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
   const answers = heldAnswers(ledger)
-  const found = new Map<string, Selection & { readonly assets: string[] }>()
+  const bySelection = new Map<string, Selection & { readonly assets: string[] }>()
   for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
     const begins = [
       ...(first_t === null ? [] : [first_t]),
@@ -210,21 +210,21 @@ function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
     ]
     const since = Math.min(...begins)
     const { asset, metric } = series
-    const own = dimensions.map(({ one, many }) => [many, series[one] === null ? undefined : [series[one]]])
+    const dimensionValues = dimensions.map(({ one, many }) => [many, series[one] === null ? undefined : [series[one]]])
     const selection = {
       paths: [metric],
-      ...(Object.fromEntries(own) as Partial<Selection>),
+      ...(Object.fromEntries(dimensionValues) as Partial<Selection>),
       since,
       held: true as const,
     }
     // What the catalogue no longer has cannot be asked.
     if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
     const key = JSON.stringify(selection)
-    const known = found.get(key) ?? { ...selection, assets: [] }
-    found.set(key, known)
+    const known = bySelection.get(key) ?? { ...selection, assets: [] }
+    bySelection.set(key, known)
     known.assets.push(asset)
   }
-  return [...found.values()]
+  return [...bySelection.values()]
 }
 
 /** Whether the endpoint has every value of the series' dimensions. */
@@ -244,20 +244,20 @@ export function notAsked(
   ledger: Ledger,
   asks: readonly Ask[],
   answered: ReadonlyMap<string, readonly Window[]>,
-  asked: AskedAt,
+  request: AskedAt,
 ): { readonly ask: Ask; readonly coverage: readonly CoverageRow[] }[] {
   const bySeries = Map.groupBy(asks, ({ series }) => series.id)
-  const held = heldCoverage(ledger, [...bySeries.keys()])
-  return [...bySeries].flatMap(([id, own]) => {
-    const [first] = own
+  const storedCoverage = heldCoverage(ledger, [...bySeries.keys()])
+  return [...bySeries].flatMap(([id, seriesAsks]) => {
+    const [first] = seriesAsks
     if (first === undefined) return []
-    const rows = held.get(id) ?? []
+    const rows = storedCoverage.get(id) ?? []
     const told = rows.filter(({ state }) => state === 'not requested')
     const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not requested')])
-    const coverage = minus(union(own.map(({ settles }) => settles)), known).flatMap((settles) => {
+    const coverage = minus(union(seriesAsks.map(({ settles }) => settles)), known).flatMap((settles) => {
       const since = told.filter((row) => row.since < settles.until && row.until > settles.since)
-      const at = since.reduce((least, row) => Math.min(least, row.asked_at), asked.at)
-      const due = settleWhole({ ...first, settles }, 'not requested', null, asked)
+      const at = since.reduce((least, row) => Math.min(least, row.asked_at), request.at)
+      const due = settleWhole({ ...first, settles }, 'not requested', null, request)
       return due.map((row) => ({ ...row, asked_at: at, request: null }))
     })
     return coverage.length === 0 ? [] : [{ ask: first, coverage }]

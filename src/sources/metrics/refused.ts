@@ -30,10 +30,10 @@ export interface RefusedPaths {
 }
 
 /** Which paths are refused, by what is known of every series. */
-export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
-  const told = [...held.values()].filter(({ answers }) => answers.length > 0)
+export function refusedPaths(bySeries: ReadonlyMap<string, Known>): RefusedPaths {
+  const answered = [...bySeries.values()].filter(({ answers }) => answers.length > 0)
   const isServed = ({ points, answers }: Known): boolean => points > 0 && standingRefusal(answers) === null
-  const served = new Set(told.filter(isServed).map(({ metric }) => metric))
+  const served = new Set(answered.filter(isServed).map(({ metric }) => metric))
   const showsGone = ({ answers }: Known): boolean => {
     const one = standingRefusal(answers)
     return one?.scope === 'path' && isGone(one.words)
@@ -54,11 +54,11 @@ export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
       .toSorted((a, b) => b.asked_at - a.asked_at)[0] ?? null
   return {
     fresh: byPath(
-      told.filter(({ points }) => points <= 0),
+      answered.filter(({ points }) => points <= 0),
       (own) => standingRefusal(own.flatMap(({ answers }) => answers)),
     ),
     held: byPath(
-      told.filter(({ points }) => points > 0),
+      answered.filter(({ points }) => points > 0),
       newest,
     ),
   }
@@ -78,17 +78,19 @@ export interface SeriesRefusal {
  * The refusal for which a series is left alone now: its own, or its path's while it never had a point. Of a path all series
  * are tried again at once, by when any of them was asked last.
  */
-export function refusalOf(path: string, known: Known | undefined, paths: RefusedPaths, now: Instant): SeriesRefusal {
-  const shared = wasHeld(known) ? undefined : paths.fresh.get(path)
-  const own = known === undefined ? null : standingRefusal(known.answers)
+export function refusalOf(path: string, series: Known | undefined, paths: RefusedPaths, now: Instant): SeriesRefusal {
+  const shared = wasHeld(series) ? undefined : paths.fresh.get(path)
+  const seriesRefusal = series === undefined ? null : standingRefusal(series.answers)
   // Told before it had points: nothing that an alarm may rest upon.
-  const told = shared ?? (own !== null && (known?.points ?? 0) > 0 && own.since === null ? null : own)
-  if (told === null) return { refusal: null, suspect: false, isShared: false }
+  const refusal =
+    shared ??
+    (seriesRefusal !== null && (series?.points ?? 0) > 0 && seriesRefusal.since === null ? null : seriesRefusal)
+  if (refusal === null) return { refusal: null, suspect: false, isShared: false }
   // What is refused to those that have points is refused to all.
-  const newest = told.scope === 'path' ? paths.held.get(path) : undefined
-  const asked_at = Math.max(told.asked_at, newest?.asked_at ?? told.asked_at)
-  if (!isTriedAgain({ ...told, asked_at }, now)) return { refusal: told, suspect: false, isShared: false }
-  const suspect = told.scope === 'path'
-  const isOfAll = shared !== undefined || newest !== undefined || !isGone(told.words)
+  const newest = refusal.scope === 'path' ? paths.held.get(path) : undefined
+  const asked_at = Math.max(refusal.asked_at, newest?.asked_at ?? refusal.asked_at)
+  if (!isTriedAgain({ ...refusal, asked_at }, now)) return { refusal, suspect: false, isShared: false }
+  const suspect = refusal.scope === 'path'
+  const isOfAll = shared !== undefined || newest !== undefined || !isGone(refusal.words)
   return { refusal: null, suspect, isShared: suspect && isOfAll }
 }

@@ -35,14 +35,14 @@ export interface EarlyStop {
 /** What the requests of a run so far have shown; each answer updates it. */
 export interface AskingState {
   /** Requests sent so far. */
-  asked: number
+  requestCount: number
   /**
    * What is not requested any more: a path (403, 404) to series without points, a path to those with points, or one series
    * (400, 404), with the refusal. A refusal of a series that never answered says nothing of those that did.
    */
   readonly closed: Map<string, RefusedAsk>
   /** Ids of series that answered 404, by the key of their path in `closed`. */
-  readonly gone: Map<string, Set<string>>
+  readonly goneSeries: Map<string, Set<string>>
   /** Paths of which the lake had points when the first 404 came; null before. */
   storedPaths: ReadonlySet<string> | null
   /** The first request of a refused path, by path: all others wait for its answer. */
@@ -52,7 +52,7 @@ export interface AskingState {
   /** Up to where (seconds) short windows of a series were refused, although others are answered. */
   readonly refusedBefore: Map<string, { readonly until: number; readonly words: string }>
   /** The windows that were answered, whatever the answers resolve, by series. */
-  readonly settled: Map<string, Window[]>
+  readonly resolvedWindows: Map<string, Window[]>
   /** Failures to connect in a row. */
   unreachable: number
   /** Whether anything at all has been answered. */
@@ -68,14 +68,14 @@ export interface AskingState {
 /** The state of a run before its first answer. */
 export function newAskingState(): AskingState {
   return {
-    asked: 0,
+    requestCount: 0,
     closed: new Map<string, RefusedAsk>(),
-    gone: new Map<string, Set<string>>(),
+    goneSeries: new Map<string, Set<string>>(),
     storedPaths: null,
     probes: new Map<string, Promise<unknown>>(),
     answering: new Set<string>(),
     refusedBefore: new Map<string, { readonly until: number; readonly words: string }>(),
-    settled: new Map<string, Window[]>(),
+    resolvedWindows: new Map<string, Window[]>(),
     unreachable: 0,
     reached: false,
     priced: 0,

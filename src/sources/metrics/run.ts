@@ -160,18 +160,18 @@ async function refreshMetadata(
   const { catalogue, settings, providerMoved } = input
   const { concurrency } = settings.metrics
   const asking = { ask, base, run: id, wire: catalogue.wire, concurrency, file: spool.file }
-  const known = [...heldMetadata(ledger).values()]
-  const heard = await askMetadata(asking, due, {
+  const storedReadings = [...heldMetadata(ledger).values()]
+  const metadataAnswers = await askMetadata(asking, due, {
     isSandbox: () => typeof sandbox() === 'string',
-    takesPlaceholders: (now) => speaksPlaceholders(catalogue, [...known, ...readings(now)]),
+    takesPlaceholders: (now) => speaksPlaceholders(catalogue, [...storedReadings, ...readings(now)]),
   })
-  const { answers } = heard
+  const { answers } = metadataAnswers
   tell({ kind: 'metadata', asked: answers.length, read: answers.filter(({ read }) => read !== null).length })
   const provider = connection.provider()
   if (provider === null) return null
-  const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, heard)
+  const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, metadataAnswers)
   if (version) tally.version(version)
-  return heard.listing
+  return metadataAnswers.listing
 }
 
 /** A step of a run that requests points, for progress and the run's log. */

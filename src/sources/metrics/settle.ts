@@ -36,11 +36,16 @@ export function settleWhole(ask: Ask, state: CoverageState, reason: string | nul
  * Coverage ranges that follow from a decoded body, within its window and beyond it: covered where points are,
  * `empty` before the first point of the series, `pending` or `gap` where one is missing behind it.
  */
-export function coverageFromBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {
-  const known = [firstHeld, body.first].filter((t) => t !== null)
-  if (known.length === 0) return settleWhole(ask, 'empty', null, asked)
-  const beginning = Math.min(...known)
-  const due = dueOf(ask, asked)
+export function coverageFromBody(
+  ask: Ask,
+  body: BodyResult,
+  firstHeld: Instant | null,
+  request: AskedAt,
+): CoverageRow[] {
+  const firstPoints = [firstHeld, body.first].filter((t) => t !== null)
+  if (firstPoints.length === 0) return settleWhole(ask, 'empty', null, request)
+  const beginning = Math.min(...firstPoints)
+  const due = dueOf(ask, request)
   // A stored point covers its interval, also where it ended by the provider's clock alone; what is missing there is pending.
   const reached = body.last === null ? due.until : Math.max(due.until, end(body.last, ask.interval))
   // A point that the overlap brought fills a gap that lies before what was to be final.
@@ -51,9 +56,9 @@ export function coverageFromBody(ask: Ask, body: BodyResult, firstHeld: Instant 
   const before = intersect([range], [{ since: Number.NEGATIVE_INFINITY, until: beginning }])
   const holes = minus(missing, before)
   return [
-    ...minus([range], [...missing, ...before]).map((window) => row(ask, window, 'covered', null, asked)),
-    ...before.map((window) => row(ask, window, 'empty', beforeFirst, asked)),
-    ...holes.flatMap((window) => splitByAge(ask, window, asked)),
+    ...minus([range], [...missing, ...before]).map((window) => row(ask, window, 'covered', null, request)),
+    ...before.map((window) => row(ask, window, 'empty', beforeFirst, request)),
+    ...holes.flatMap((window) => splitByAge(ask, window, request)),
   ].toSorted((a, b) => a.since - b.since)
 }
 
@@ -80,39 +85,39 @@ export function settleRefusal(
   ask: Ask,
   refusal: RefusedAsk,
   { points, coverage, standing }: SeriesRecord,
-  asked: AskedAt,
+  request: AskedAt,
 ) {
-  const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
+  const provenRows = coverage.filter((row) => isPlain(row) || row.state === 'empty')
   const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
-    settleWhole(ask, state, reason, asked).flatMap((row) =>
-      minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),
+    settleWhole(ask, state, reason, request).flatMap((row) =>
+      minus([row], points > 0 ? provenRows : []).map((window) => ({ ...row, ...window })),
     )
   if (refusal.scope === 'range') return rows('unsupported', refusal.words)
   // The first words stay, lest another request id in them counts as news.
   const isSame = standing !== null && standing.scope === refusal.scope && (points <= 0 || standing.since !== null)
   const words = isSame ? standing.words : refusal.words
   if (points <= 0) return rows('unsupported', words)
-  const since = standing?.since ?? asked.at
-  if (standing?.withdrawn === true || asked.at - since >= alarmPatience)
+  const since = standing?.since ?? request.at
+  if (standing?.withdrawn === true || request.at - since >= alarmPatience)
     return rows('unsupported', withdrawnReason(since, words))
   return rows('failed', alarmReason(since, words))
 }
 
 /** A hole is awaited until it is older than the endpoint's tolerance, then it is a gap. */
-function splitByAge(ask: Ask, window: Window, asked: AskedAt): CoverageRow[] {
+function splitByAge(ask: Ask, window: Window, request: AskedAt): CoverageRow[] {
   const rules = ask.endpoint.rules[ask.interval]
   const patience = toleranceOf(ask.endpoint, ask.interval)
   let border = window.until
   while (border > window.since) {
     const last = step(border, ask.interval, -1)
-    if (asked.at - availableAt(rules, last, ask.interval) > patience) break
+    if (request.at - availableAt(rules, last, ask.interval) > patience) break
     border = last
   }
   const gap = { since: window.since, until: border }
   const awaited = { since: border, until: window.until }
   return [
-    ...(gap.since < gap.until ? [row(ask, gap, 'covered', 'gap', asked)] : []),
-    ...(awaited.since < awaited.until ? [row(ask, awaited, 'covered', 'pending', asked)] : []),
+    ...(gap.since < gap.until ? [row(ask, gap, 'covered', 'gap', request)] : []),
+    ...(awaited.since < awaited.until ? [row(ask, awaited, 'covered', 'pending', request)] : []),
   ]
 }
 

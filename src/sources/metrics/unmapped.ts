@@ -89,14 +89,14 @@ export async function selectedPlaceholders(
   if (mayTakePlaceholders(settings, provider) && !hasOwnNames(catalogue)) return []
   const chosen = selections.filter(({ held }) => held !== true)
   const listed = (await unlessUnlisted(withListedAssets(chosen, ledger))) ?? []
-  const found = new Map<string, Pick<Placeholder, 'setting' | 'name'> & { readonly series: Set<string> }>()
+  const placeholders = new Map<string, Pick<Placeholder, 'setting' | 'name'> & { readonly series: Set<string> }>()
   for (const selection of listed) {
-    const wanted = expand(catalogue, [selection]).map(({ series, endpoint }) => {
+    const names = expand(catalogue, [selection]).map(({ series, endpoint }) => {
       return { series, endpoint, placeholder: placeholderIn(catalogue, series, endpoint) }
     })
     for (const glob of selection.paths ?? ['*']) {
       const isOfGlob = globTest(glob)
-      const matching = wanted.filter(({ endpoint }) => pathNames(endpoint).some(isOfGlob))
+      const matching = names.filter(({ endpoint }) => pathNames(endpoint).some(isOfGlob))
       const isAll = matching.every(({ placeholder }) => placeholder !== null)
       for (const { series, placeholder } of matching) {
         if (placeholder === null || only?.has(series.id) === false) continue
@@ -105,13 +105,13 @@ export async function selectedPlaceholders(
         const { setting, name, candidates } = placeholder
         // The lister knows: no path of the provider is meant, or several may be.
         if (candidates !== null && candidates.length > 1) refuseAmbiguous(settings, name, candidates)
-        const known = found.get(`${setting} ${name}`) ?? { setting, name, series: new Set<string>() }
-        found.set(`${setting} ${name}`, known)
+        const known = placeholders.get(`${setting} ${name}`) ?? { setting, name, series: new Set<string>() }
+        placeholders.set(`${setting} ${name}`, known)
         known.series.add(series.id)
       }
     }
   }
-  return [...found.values()].map((one) => ({ ...one, series: [...one.series] }))
+  return [...placeholders.values()].map((one) => ({ ...one, series: [...one.series] }))
 }
 
 /** Refuses a selected path that may stand for several of the provider: only a person can choose. */
@@ -135,27 +135,27 @@ export async function selectedPlaceholdersNow(input: UnmappedInput): Promise<rea
 }
 
 /** So many series and names are written out. */
-const shown = 3
+const mostShown = 3
 
 /** How many series are never requested, and which. */
 export function unmappedInWords(names: readonly UnmappedName[]): string {
   const series = [...new Set(names.flatMap((one) => one.series))]
-  const listed = series.slice(0, shown).map((id) => {
+  const listed = series.slice(0, mostShown).map((id) => {
     const { metric, asset, interval, currency, exchange, network } = readableSeries(id)
     return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
   })
-  const more = series.length > shown ? ` and ${series.length - shown} more` : ''
+  const more = series.length > mostShown ? ` and ${series.length - mostShown} more` : ''
   return `${several(series.length, 'selected series is', 'selected series are')} never requested: ${listed.join(', ')}${more}`
 }
 
 /** What the configuration lacks; null where it lacks nothing. */
 export function mappingRemedy(names: readonly UnmappedName[]): string | null {
   if (names.length === 0) return null
-  const bySetting = Map.groupBy(names.slice(0, shown), ({ setting }) => setting)
+  const bySetting = Map.groupBy(names.slice(0, mostShown), ({ setting }) => setting)
   const maps = [...bySetting].map(([setting, own]) => {
     return `${setting.slice('metrics.'.length)}: { ${own.map(({ name }) => `${name}: NAME`).join(', ')} }`
   })
-  const more = names.length > shown ? ` (and ${names.length - shown} more)` : ''
+  const more = names.length > mostShown ? ` (and ${names.length - mostShown} more)` : ''
   const which = names.length === 1 ? `${names[0]?.name} is a placeholder` : 'these names are placeholders'
   return `${which} of the catalogue: write into pitlake.yaml what the provider calls it, metrics: { ${maps.join(', ')} }${more}, or take it out of what is selected`
 }

@@ -182,7 +182,7 @@ interface EarlierRequest {
   readonly asked_at: number
 }
 
-type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'asked'>
+type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'answersWithBody'>
 
 /** The results of the batches of a verify so far. */
 export class Findings {
@@ -191,18 +191,18 @@ export class Findings {
   /** Series whose windows the provider refused. */
   readonly #refused = new Set<string>()
   readonly #unused = new Map<string, string>()
-  readonly #asked = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
+  readonly #requests = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
   /** Requests by series whose rows stand in files of the lake. */
   #archived = new Map<string, EarlierRequest[]>()
 
-  readonly add = ({ violations, verified, unused, asked }: Compared): void => {
+  readonly add = ({ violations, verified, unused, answersWithBody }: Compared): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
     this.#verified.push(...verified.filter(isCompared))
     for (const { series, result } of verified) if (result === 'refused') this.#refused.add(series)
     for (const [series, reason] of unused) this.#unused.set(series, reason)
     const needed = new Set(violations.map(({ request }) => request))
-    for (const { request, body } of asked)
-      if (needed.has(request.id)) this.#asked.set(request.id, { request, provider: body.requestId })
+    for (const { request, body } of answersWithBody)
+      if (needed.has(request.id)) this.#requests.set(request.id, { request, provider: body.requestId })
   }
 
   /** Reads what stands in files of the lake of the requests of series that differ: `differences` is to name one of them. */
@@ -233,7 +233,7 @@ export class Findings {
   windows(asks: readonly Ask[], refusedBefore: ReadonlySet<Ask>, stopped: boolean): WindowEnds {
     const verified = Map.groupBy(this.#verified, ({ series }) => series)
     const failures: Unanswered[] = []
-    let left = 0
+    let windowsLeft = 0
     let refused = 0
     for (const ask of asks) {
       const { series, settles } = ask
@@ -241,14 +241,14 @@ export class Findings {
       const reason = this.#unused.get(series.id)
       const isRefused = this.#refused.has(series.id)
       if (rest === undefined) continue
-      if (reason === undefined && stopped) left++
+      if (reason === undefined && stopped) windowsLeft++
       else if (isRefused && refusedBefore.has(ask)) refused++
       else {
         const [since, until] = [formatInstant(rest.since), formatInstant(rest.until)]
         failures.push({ series: series.id, since, until, reason: reason ?? 'no answer', refused: isRefused })
       }
     }
-    return { verified: asks.length - failures.length - left - refused, refused, failures, left }
+    return { verified: asks.length - failures.length - windowsLeft - refused, refused, failures, left: windowsLeft }
   }
 
   /** Every difference in full. */
@@ -259,7 +259,7 @@ export class Findings {
     const before = new Map<string, EarlierRequest[]>()
     return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
-      const asked = this.#asked.get(request ?? '')
+      const sent = this.#requests.get(request ?? '')
       const requests = before.get(series) ?? earlierRequests(ledger, series, this.#archived.get(series) ?? [])
       before.set(series, requests)
       return {
@@ -269,11 +269,11 @@ export class Findings {
         stored,
         offered,
         stored_at: stored_at === null ? null : formatMillis(stored_at),
-        offered_at: formatMillis(asked?.request.asked_at ?? offered_at),
+        offered_at: formatMillis(sent?.request.asked_at ?? offered_at),
         stored_request: broughtBy(requests, t, stored_at),
         offered_request: request,
-        provider_request: asked?.provider ?? null,
-        address: asked === undefined ? null : addressOf(base, asked.request, secrets),
+        provider_request: sent?.provider ?? null,
+        address: sent === undefined ? null : addressOf(base, sent.request, secrets),
       }
     })
   }

@@ -15,7 +15,7 @@ import { intersect, minus, type Window } from '../../base/windows.ts'
 import { blockedFor } from './unmapped.ts'
 import { isCompared } from './verify-findings.ts'
 import { refusals } from '../../lake/ledger/violations.ts'
-import { whole } from '../../base/figures.ts'
+import { formatCount } from '../../base/figures.ts'
 
 /** Which part of what the lake holds is to be asked again. */
 export interface VerifyScope {
@@ -80,13 +80,13 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const endpoints = new Set(candidates.map(({ ask }) => ask.endpoint.path)).size
   const series = new Set(asks.map((ask) => ask.series.id)).size
   const totals = totalsOf(series, asks.length, asks, settings.metrics)
-  const before = done === 0 ? '' : `, ${whole(done)} done before the last run ended`
-  const limit = budget === null ? 'no budget (--all)' : `a budget of ${whole(budget)} credits`
+  const before = done === 0 ? '' : `, ${formatCount(done)} done before the last run ended`
+  const limit = budget === null ? 'no budget (--all)' : `a budget of ${formatCount(budget)} credits`
   const waiting = refused.length - probes.length
   const notes = [
-    `asks ${whole(asks.length)} of ${whole(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
-    ...(waiting > 0 ? [`${whole(waiting)} windows without a usable answer wait for their turn`] : []),
-    ...[...left].map(([why, own]) => `${whole(own)} series are left out: ${why}`),
+    `asks ${formatCount(asks.length)} of ${formatCount(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
+    ...(waiting > 0 ? [`${formatCount(waiting)} windows without a usable answer wait for their turn`] : []),
+    ...[...left].map(([why, own]) => `${formatCount(own)} series are left out: ${why}`),
   ]
   return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }
 }
@@ -107,14 +107,14 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
   const { standing, acknowledged } = refusedSeries(ledger)
   const provider = ledger.head().provider
   const candidates: Candidate[] = []
-  const left = new Map<string, number>()
+  const pointsLeft = new Map<string, number>()
   let done = 0
   let some = false
   for (const series of heldSeries(ledger).values()) {
     if (paths?.includes(series.metric) === false || assets?.some((test) => test(series.asset)) === false) continue
-    const own = catalogue.endpoints.get(series.metric)
+    const catalogued = catalogue.endpoints.get(series.metric)
     // Nobody is asked for own data: their files are compared by an import.
-    if (own && isOwn(own)) continue
+    if (catalogued && isOwn(catalogued)) continue
     const windows = windowsOf(ledger, series, coverage.get(series.id) ?? [], choice)
     if (windows.length === 0) continue
     some = true
@@ -130,7 +130,7 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
               ? 'the provider refuses them, and that was acknowledged'
               : blockedFor(settings, catalogue, provider, series, endpoint)
     if (why !== null || endpoint === undefined) {
-      left.set(why ?? '', (left.get(why ?? '') ?? 0) + 1)
+      pointsLeft.set(why ?? '', (pointsLeft.get(why ?? '') ?? 0) + 1)
       continue
     }
     const before = verified.get(series.id) ?? []
@@ -149,7 +149,7 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
     }
   }
   if (!some && (scope.paths !== null || scope.assets !== null)) throw nothingHeld(scope)
-  return { candidates, done, left }
+  return { candidates, done, left: pointsLeft }
 }
 
 /** Series with points that are refused now (`standing`), and those of them that a person took note of. */

@@ -29,9 +29,9 @@ export interface Comparison {
   readonly tallies: Map<number, Tally>
   readonly contradictions: Contradiction[]
   /** Stored points of revisable series that answers no longer contain. */
-  readonly gone: VanishedPoints[]
+  readonly vanished: VanishedPoints[]
   /** What the answers show of differences on record, point by point. */
-  readonly heard: ConflictStatus[]
+  readonly statuses: ConflictStatus[]
   /** Months that had lost points with a file, of which points were received again. */
   readonly regained: Regained[]
   /** Stored points that bodies lack whose absence means nothing. */
@@ -57,10 +57,10 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
   const bare = stored === noStoredPoints && !lost
-  const apart = areApart(good)
+  const isApart = areApart(good)
   // DuckDB goes through the larger side of a join in its order: that must be the points.
   const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
-  const asRead = bare && apart && !doubled && !revised && points > 10 * ordered.length
+  const asRead = bare && isApart && !doubled && !revised && points > 10 * ordered.length
   const inside = good.every((one) => isInside(one, loaded))
   const alike = asRead && inside && loaded.alike === true
   await session.run(
@@ -76,33 +76,33 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
     statement('new_points', {
-      kind: bare && apart && !revised ? 'VIEW' : 'TABLE',
+      kind: bare && isApart && !revised ? 'VIEW' : 'TABLE',
       unstored: bare ? '' : 'ANTI JOIN stored_points USING (rank, t)',
       plain: revised ? ' AND revisable IS NULL' : '',
-      ...(apart ? { distinct: '', order: '' } : first),
+      ...(isApart ? { distinct: '', order: '' } : first),
     }),
   )
   if (revised) await addVintages(session, good[0]?.part.observedAt ?? 0n)
   await session.run(statement('known_points', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
   // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
-  const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (apart && inside)
+  const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (isApart && inside)
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
   const rewritten = revised ? await numbered<Contradiction>(session, statement('rewritten_vintages')) : []
   const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
   const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
-  const heard = uncompared ? [] : await readDifferenceAnswers(session, ordered, contradictions)
+  const statuses = uncompared ? [] : await readDifferenceAnswers(session, ordered, contradictions)
   const late = await createLatePoints(session, good, { lost, revised })
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
   const latePoints = late && reader !== undefined ? await countLate(session, revised) : 0
-  const tallies = await tally(session, talliesSql(bare && apart, revised))
-  const gone = revised ? await numbered<VanishedPoints>(session, statement('vanished_vintages')) : []
+  const tallies = await tally(session, talliesSql(bare && isApart, revised))
+  const vanishedPoints = revised ? await numbered<VanishedPoints>(session, statement('vanished_vintages')) : []
   return {
     late,
     minusZero: lost || minusZero(loaded),
     tallies,
     contradictions,
-    gone,
-    heard,
+    vanished: vanishedPoints,
+    statuses,
     regained,
     lacking,
     latePoints,
@@ -149,7 +149,7 @@ const noStoredPoints =
 function storedPointsSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
   const meets = ({ from, to }: PointRange, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
-  const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
+  const parts = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
     const range = rangeOf(bodies, loaded)
     const { metric, interval } = part
     return part.existing.filter((file) => meets(range, file)).map(({ path }) => ({ path, metric, interval }))
@@ -158,13 +158,13 @@ function storedPointsSql(good: readonly Good[], loaded: Loaded, revised: boolean
   const recent = (good[0]?.part.recent.existing ?? [])
     .filter((file) => meets(range, file))
     .map(({ path }) => ({ path, metric: null, interval: null }))
-  if (own.length === 0 && recent.length === 0) return noStoredPoints
+  if (parts.length === 0 && recent.length === 0) return noStoredPoints
   const limits = [
     ...(Number.isFinite(range.from) ? [`e.t >= make_timestamptz(${range.from * 1_000_000}::BIGINT)`] : []),
     ...(Number.isFinite(range.to) ? [`e.t <= make_timestamptz(${range.to * 1_000_000}::BIGINT)`] : []),
   ]
   return statement('stored_points', {
-    source: namedSql([...own, ...recent], pointColumns),
+    source: namedSql([...parts, ...recent], pointColumns),
     computed: computedSql('e'),
     available: revised ? ', epoch_us(e.available_at) AS available' : '',
     range: limits.length === 0 ? 'true' : limits.join(' AND '),
@@ -261,11 +261,11 @@ const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VAR
 /** Tells the session what series of the bodies lost: the tables `lost_months`, `first_sightings`, `earlier_answers` and `recorded_values`, the view `restored_points`. */
 async function createLostTables(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
-  const gone = [...byRank].flatMap(([rank, { months }]) =>
+  const lostMonths = [...byRank].flatMap(([rank, { months }]) =>
     months.map(({ month, since, until }) => ({ rank, month, since, until })),
   )
-  const seen = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
-  const asked = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))
+  const seenRows = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
+  const askedRows = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))
   const recorded = good.flatMap(({ i, body: { lost, since, until } }) =>
     (lost?.recorded ?? [])
       .filter(({ t }) => t >= (since ?? -Infinity) && t < (until ?? Infinity))
@@ -273,9 +273,9 @@ async function createLostTables(session: Engine, good: readonly Good[]): Promise
       .map((one) => ({ body: i, ...recordRow(one) })),
   )
   for (const [table, columns, rows] of [
-    ['lost_months', lostMonthColumns, gone],
-    ['first_sightings', sightingColumns, seen],
-    ['earlier_answers', answerColumns, asked],
+    ['lost_months', lostMonthColumns, lostMonths],
+    ['first_sightings', sightingColumns, seenRows],
+    ['earlier_answers', answerColumns, askedRows],
     ['recorded_values', recordedColumns, recorded],
   ] as const) {
     await session.run(`CREATE TEMP TABLE ${table} (${columns})`)
@@ -390,7 +390,7 @@ const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offere
 async function readDifferenceAnswers(
   session: Engine,
   ordered: readonly Ordered[],
-  seen: readonly Contradiction[],
+  contradictions: readonly Contradiction[],
 ): Promise<ConflictStatus[]> {
   const ranks = new Map(ordered.map(({ rank, body }) => [rank, body.standing ?? []]))
   const all = [...ranks].flatMap(([rank, own]) => own.map((standing) => ({ rank, standing })))
@@ -399,7 +399,7 @@ async function readDifferenceAnswers(
     return { n, rank, t, until, offered_at: Math.floor(offered_at / 1_000_000) }
   })
   await session.run(`CREATE TEMP TABLE open_differences AS ${rowsSql(standingColumns, rows)}`)
-  const shown = new Set(seen.map(({ body, ...one }) => nameOf(body, one)))
+  const shown = new Set(contradictions.map(({ body, ...one }) => nameOf(body, one)))
   const told = await numbered<{ n: number; t: Instant; body: number | null }>(session, statement('difference_answers'))
   return told.flatMap(({ n, t, body }) => {
     const standing = all[n]?.standing

@@ -216,7 +216,7 @@ export interface ConvertResult {
   /** One a body, partition by partition, each in the order of asking. */
   readonly bodies: readonly BodyResult[]
   readonly violations: readonly Violation[]
-  readonly heard: readonly ConflictStatus[]
+  readonly statuses: readonly ConflictStatus[]
   readonly findings: readonly Finding[]
   readonly regained: readonly Regained[]
   /** How many held points bodies lack whose absence says nothing. */

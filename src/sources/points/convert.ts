@@ -47,7 +47,7 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
       recent: null,
       bodies: [],
       violations: [],
-      heard: [],
+      statuses: [],
       findings: [],
       regained: [],
       lacking: 0,
@@ -72,21 +72,21 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     const how = { interval, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }
     return await load(session, { circumstances: job, files, lexed, ...how })
   })
-  const told = [...loaded.staged.values()].some((body) => body.told > 0)
+  const hasComputedTimes = [...loaded.staged.values()].some((body) => body.told > 0)
   const [compared, findings] = await during('proving', async () => [
     await compare(session, ordered, loaded),
-    told ? await findClocks(session, ordered) : [],
+    hasComputedTimes ? await findClocks(session, ordered) : [],
   ])
   const { files, recent } = await writeFresh(session, job, ordered, { ...loaded, ...compared })
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
-  const { contradictions, gone, heard, regained, lacking, latePoints } = compared
+  const { contradictions, vanished, statuses, regained, lacking, latePoints } = compared
   return {
     files,
     recent,
     bodies: bodyResults(ordered, { ...loaded, ...compared, holes }),
     violations: contradictions.map((found) => violation(found, ordered)),
-    heard,
-    findings: [...findings, ...gone.map((lacking) => goneFrom(lacking, ordered))],
+    statuses,
+    findings: [...findings, ...vanished.map((lacking) => goneFrom(lacking, ordered))],
     regained,
     lacking,
     latePoints,
@@ -108,14 +108,14 @@ async function writeFresh(
   session: Engine,
   job: ConvertJob,
   ordered: readonly Ordered[],
-  { tallies, late, minusZero, asRead, alike, sorted: known = false }: Comparison & Loaded,
+  { tallies, late, minusZero, asRead, alike, sorted: isSorted = false }: Comparison & Loaded,
 ): Promise<Pick<ConvertResult, 'files' | 'recent'>> {
   const during = job.during ?? unwatched
   const added = job.parts.map(() => 0)
   for (const [i, { p }] of ordered.entries()) added[p] = (added[p] ?? 0) + (tallies.get(i)?.added ?? 0)
   const revised = ordered.some(({ part }) => part.revisable !== undefined)
   const most = Math.max(...added)
-  const sorted = !late && !revised && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
+  const sorted = !late && !revised && most > fewRows && ((isSorted && asRead) || !(await isUnsorted(session)))
   const targets = targetsOf(job, ordered, added)
   await during('writing', async () => {
     const source = await readyPoints(session, job, { sorted, alike, late, revised }, targets.length > 1)
@@ -185,15 +185,15 @@ function bodyResults(
   return results.toSorted((a, b) => a.p - b.p || a.ord - b.ord).map(({ result }) => result)
 }
 
-function violation(found: Contradiction, ordered: readonly Ordered[]): Violation {
-  const { body, part } = bodyAt(ordered, found.body)
+function violation(contradiction: Contradiction, ordered: readonly Ordered[]): Violation {
+  const { body, part } = bodyAt(ordered, contradiction.body)
   return {
     series: body.series.id,
-    t: found.t,
-    kind: found.kind,
-    stored: found.stored,
-    offered: found.offered,
-    stored_at: found.stored_at,
+    t: contradiction.t,
+    kind: contradiction.kind,
+    stored: contradiction.stored,
+    offered: contradiction.offered,
+    stored_at: contradiction.stored_at,
     offered_at: Number(part.observedAt),
     request: body.request,
   }
@@ -252,7 +252,7 @@ interface Early extends Readonly<Record<'body' | 't' | 'computed' | 'close' | 'f
   readonly early: boolean
 }
 
-const enough = 3
+const minFindings = 3
 
 /**
  * Whether the clocks of a body fit the other meaning of `t` only. Interval starts are computed about one interval after `t`. If every one of at least three comes within half an
@@ -261,7 +261,7 @@ const enough = 3
  */
 export function contradictsConvention({ told, low, high }: Clocks, { interval, timestamp }: PartJob): boolean {
   const size = longestSeconds(interval) * 1_000_000
-  if (told < enough) return false
+  if (told < minFindings) return false
   return timestamp === 'interval_start' ? high < -size / 2 : low >= size && high < 2 * size
 }
 

@@ -59,19 +59,19 @@ export function sharesMeta(shares: readonly Share[]): Json {
 export interface Partition<T> {
   readonly metric: string
   readonly interval: Interval
-  readonly own: readonly T[]
+  readonly files: readonly T[]
   readonly recent: readonly T[]
 }
 
 /** The partitions of which these points files hold anything, by `metric interval`. */
 export function partitionsOf<T extends FileEntry>(files: readonly T[]): Map<string, Partition<T>> {
-  const found = new Map<string, { metric: string; interval: Interval; own: T[]; recent: T[] }>()
+  const found = new Map<string, { metric: string; interval: Interval; files: T[]; recent: T[] }>()
   for (const file of files)
     for (const { metric, interval } of sharesOf(file)) {
       const key = `${metric} ${interval}`
-      const one = found.get(key) ?? { metric, interval, own: [], recent: [] }
+      const one = found.get(key) ?? { metric, interval, files: [], recent: [] }
       found.set(key, one)
-      ;(isRecent(file) ? one.recent : one.own).push(file)
+      ;(isRecent(file) ? one.recent : one.files).push(file)
     }
   return found
 }
@@ -80,20 +80,20 @@ const columns =
   'asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at, available_rule_at, params'
 
 /** The points of a partition, for FROM: the columns of its own files. There must be a file. */
-export function partitionSql(root: string, { own, recent, ...partition }: Partition<FileEntry>): string {
+export function partitionSql(root: string, { files: own, recent, ...partition }: Partition<FileEntry>): string {
   const paths = (files: readonly FileEntry[]): string[] => files.map(({ path }) => inLake(root, path))
   return levelsSql(paths(own), paths(recent), partition)
 }
 
 /** The points in files of both levels, by their absolute paths; of the recent ones only what is of the partition. */
 function levelsSql(
-  own: readonly string[],
+  partition: readonly string[],
   recent: readonly string[],
   { metric, interval }: Pick<Partition<unknown>, 'metric' | 'interval'>,
 ): string {
   const wanted = `metric = ${quote(metric)} AND "interval" = ${quote(interval)}`
   const levels = [
-    ...(own.length === 0 ? [] : [`SELECT ${columns} FROM ${parquet(own)}`]),
+    ...(partition.length === 0 ? [] : [`SELECT ${columns} FROM ${parquet(partition)}`]),
     ...(recent.length === 0 ? [] : [`SELECT ${columns} FROM ${parquet(recent)} WHERE ${wanted}`]),
   ]
   if (levels.length === 0) throw new RangeError(`no file holds points of ${metric} ${interval}`)
@@ -106,7 +106,7 @@ export function namedSql(
   columns = '*',
 ): string {
   const recent = files.filter(({ metric }) => metric === null)
-  const own = files.filter(({ metric }) => metric !== null)
+  const placedFiles = files.filter(({ metric }) => metric !== null)
   const nth = (texts: readonly (string | null)[]): string =>
     new Set(texts).size === 1
       ? quote(texts[0] ?? '')
@@ -118,7 +118,12 @@ export function namedSql(
       : [`SELECT ${metric} AS metric, ${interval} AS "interval", ${rest} FROM ${parquet(paths)}`]
   }
   const levels = [
-    ...rows(own, nth(own.map((file) => file.metric)), nth(own.map((file) => file.interval)), columns),
+    ...rows(
+      placedFiles,
+      nth(placedFiles.map((file) => file.metric)),
+      nth(placedFiles.map((file) => file.interval)),
+      columns,
+    ),
     ...rows(recent, 'metric', '"interval"', columns === '*' ? '* EXCLUDE (metric, "interval")' : columns),
   ]
   return `(${levels.join(' UNION ALL BY NAME ')})`

@@ -257,17 +257,17 @@ class Lexer implements Lexed {
     const first = chunk[this.keyStart]
     this.key = this.keys.other
     if (this.keyHead !== '')
-      this.key = this.known(this.keyHead + chunk.toString('latin1', 0, Math.min(end, longestKey)))
+      this.key = this.countOf(this.keyHead + chunk.toString('latin1', 0, Math.min(end, longestKey)))
     else if (length === 1 && first === 0x74) this.key = this.keys.t
     else if (length === 1 && first === 0x76) this.key = this.keys.v
     else if (length === 1 && first === 0x6f) this.key = this.keys.o
-    else if (length === 11) this.key = this.known(chunk.toString('latin1', this.keyStart, end))
+    else if (length === 11) this.key = this.countOf(chunk.toString('latin1', this.keyStart, end))
     this.key.count++
     this.keyStart = -1
     this.keyHead = ''
   }
 
-  known(name: string): { count: number; kinds: number } {
+  countOf(name: string): { count: number; kinds: number } {
     return Object.hasOwn(this.keys, name) && name !== 'other' ? this.keys[name as Key] : this.keys.other
   }
 
@@ -355,8 +355,8 @@ class NestedKeys {
     if (row === undefined) return null
     const head = this.#head
     this.#head = null
-    const known = row.names[row.same]
-    if (head === null && row.own === null && known !== undefined && isSame(known, chunk, start, end)) {
+    const storedName = row.names[row.same]
+    if (head === null && row.own === null && storedName !== undefined && isSame(storedName, chunk, start, end)) {
       row.same++
       return null
     }

@@ -31,12 +31,12 @@ const cells = 2 ** 24
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
   const sql = statement('month_records', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
-  const found = new Map<string, GrowingSums>()
+  const bySeries = new Map<string, GrowingSums>()
   const records = new MonthRecords()
-  let own: GrowingSums | undefined
+  let sums: GrowingSums | undefined
   const close = (): boolean => {
     const month = records.month
-    return own === undefined || (!own.months.has(month) && own.months.set(month, records.end()).size > 0)
+    return sums === undefined || (!sums.months.has(month) && sums.months.set(month, records.end()).size > 0)
   }
   for await (const chunk of (await engine.vectors(sql, undefined, cells)).chunks) {
     const columns = chunkColumns(chunk)
@@ -45,11 +45,11 @@ export async function monthSums(engine: Engine, source: string, inOrder = false)
       records.begin(columns, row)
       const named = columns.text('named', row)
       if (named === null) continue
-      own = found.get(named) ?? namedIn(named)
-      found.set(named, own)
+      sums = bySeries.get(named) ?? namedIn(named)
+      bySeries.set(named, sums)
     }
   }
-  return close() ? [...found.values()] : await monthSums(engine, source)
+  return close() ? [...bySeries.values()] : await monthSums(engine, source)
 }
 
 /** SQL of the clocks of a point in milliseconds, as they are published. */
@@ -82,15 +82,15 @@ export async function monthsIn(
   find: (key: string) => string | undefined,
   only = 'true',
 ): Promise<Map<string, ReadonlyMap<string, MonthDigest>>> {
-  const found = new Map<string, ReadonlyMap<string, MonthDigest>>()
+  const monthsBySeries = new Map<string, ReadonlyMap<string, MonthDigest>>()
   const points = files.filter(({ table }) => table === 'points')
-  if (points.length === 0) return found
+  if (points.length === 0) return monthsBySeries
   const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
   // A file stands in the order of its series.
   const inOrder = new Set(points.map(({ metric, interval }) => `${metric} ${interval}`)).size === points.length
   for (const { months, ...one } of await monthSums(engine, `(FROM ${named} WHERE ${only})`, inOrder)) {
     const id = find(seriesKey(one.metric, one.interval, one))
-    if (id !== undefined) found.set(id, months)
+    if (id !== undefined) monthsBySeries.set(id, months)
   }
-  return found
+  return monthsBySeries
 }

@@ -26,19 +26,19 @@ export async function metricSizes(root: string): Promise<MetricSize[]> {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const files = liveFiles(ledger, { table: 'points' })
   const sizes: MetricSize[] = []
-  for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
-    const paths = own.map((file) => inLake(root, file.path))
+  for (const [metric, metricFiles] of Map.groupBy(files, (file) => file.metric ?? recent)) {
+    const paths = metricFiles.map((file) => inLake(root, file.path))
     const rows = await rowsAs(
       engine,
       { column: text, bytes: count },
       statement('column_sizes', { files: quoteList(paths) }),
     )
-    const points = own.reduce((sum, file) => sum + file.rows, 0)
-    const bytes = own.reduce((sum, file) => sum + file.bytes, 0)
+    const points = metricFiles.reduce((sum, file) => sum + file.rows, 0)
+    const bytes = metricFiles.reduce((sum, file) => sum + file.bytes, 0)
     const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }
     const sorted = [...rows, footers].toSorted((a, b) => b.bytes - a.bytes)
     const each = Object.fromEntries(sorted.map((one) => [one.column, one.bytes / points]))
-    sizes.push({ metric, files: own.length, points, bytes, bytes_per_point: bytes / points, columns: each })
+    sizes.push({ metric, files: metricFiles.length, points, bytes, bytes_per_point: bytes / points, columns: each })
   }
   return sizes.toSorted((a, b) => b.bytes - a.bytes)
 }

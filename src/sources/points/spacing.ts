@@ -3,7 +3,7 @@ import { type Interval, day, offeredIntervals, shortestSeconds, type Weekday, we
 import { type Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 
 /** Fewer points say nothing about a spacing. */
-const enough = 3
+const minPoints = 3
 
 /**
  * The longest interval that fits between the two nearest points of each body; null with fewer than three, and for a body
@@ -19,7 +19,7 @@ export async function spacingsOf(engine: Engine, files: readonly string[]): Prom
   )
   if (rows === null && files.length > 1)
     return (await Promise.all(files.map(async (file) => await spacingsOf(engine, [file])))).flat()
-  const gaps = new Map(rows?.map(({ body, points, gap }) => [body, Number(points) < enough ? null : Number(gap)]))
+  const gaps = new Map(rows?.map(({ body, points, gap }) => [body, Number(points) < minPoints ? null : Number(gap)]))
   return files.map((_, body) => {
     const gap = gaps.get(body) ?? null
     return gap === null ? null : snapped(gap)

@@ -85,12 +85,12 @@ export async function sightsOf(engine: Engine, selects: readonly string[]): Prom
 /** What the points of some SELECTs tell beyond what is known; `held` gives those of all points of some metrics. */
 async function learn(
   engine: Engine,
-  known: readonly ValueType[],
+  recordedTypes: readonly ValueType[],
   selects: readonly string[],
-  held: (metrics: readonly string[]) => readonly string[],
+  metricFiles: (metrics: readonly string[]) => readonly string[],
 ): Promise<ValueType[]> {
   const sights = (await sightsOf(engine, selects)).map((sight) => ({ ...sight, after: null }))
-  const memory = memoryOf(known)
+  const memory = memoryOf(recordedTypes)
   const fresh = sights.filter(
     (sight) => (memory.places.has(keyOf(sight)) || learnsMore(memory, sight)) && remember(memory, sight),
   )
@@ -100,7 +100,7 @@ async function learn(
   const columns =
     'metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after VARCHAR, since BIGINT, ruled_since BIGINT'
   const metrics = [...new Set(fresh.filter((one) => moved.has(pathOf(one))).map(({ metric }) => metric))]
-  const all = [...selects, ...held(metrics)].join(' UNION ALL ')
+  const all = [...selects, ...metricFiles(metrics)].join(' UNION ALL ')
   const rows = await numbered<Place>(
     engine,
     statement('returned_value_types', { shown: all, again: rowsSql(columns, again), ...fragments }),
@@ -114,9 +114,9 @@ async function learn(
  */
 function cameAgain({ places, types }: Memory, sights: readonly Sight[], moved: boolean): object[] {
   const [{ metric, path, parent } = { metric: '', path: '', parent: null }] = sights
-  const own = types.get(pathOf({ metric, path })) ?? []
-  return own.flatMap((type) =>
-    own.flatMap((after) => {
+  const pathTypes = types.get(pathOf({ metric, path })) ?? []
+  return pathTypes.flatMap((type) =>
+    pathTypes.flatMap((after) => {
       const [first, other] = [type, after].map((one) => places.get(keyOf({ metric, path, type: one, after: null })))
       if (type === after || !first || !other) return []
       const known = places.get(keyOf({ metric, path, type, after }))
@@ -187,15 +187,15 @@ function keyOf({ metric, path, type, after }: Pick<Place, 'metric' | 'path' | 't
 
 /** The values of these metrics in some files and since when they could be known, as a SELECT, where any holds some. */
 function shownSql(ledger: Ledger, files: readonly Shown[], metrics: readonly string[]): string[] {
-  const wanted = new Set(metrics)
-  const isWanted = ({ metric }: { readonly metric: string }): boolean => wanted.has(metric)
-  const own = files.filter((file) => sharesOf(file).some(isWanted))
-  if (own.length === 0) return []
+  const wantedMetrics = new Set(metrics)
+  const isWanted = ({ metric }: { readonly metric: string }): boolean => wantedMetrics.has(metric)
+  const metricFiles = files.filter((file) => sharesOf(file).some(isWanted))
+  if (metricFiles.length === 0) return []
   const points = namedSql(
-    own.map((file) => ({ ...file, path: inLake(ledger.root, file.path) })),
+    metricFiles.map((file) => ({ ...file, path: inLake(ledger.root, file.path) })),
     'v, o, available_at, available_rule_at',
   )
-  const all = own.every((file) => sharesOf(file).every(isWanted))
+  const all = metricFiles.every((file) => sharesOf(file).every(isWanted))
   const where = all ? '' : ` WHERE metric IN (${metrics.map(quote).join(', ')})`
   return [
     `SELECT metric, v, o, epoch_us(available_at) AS available, epoch_us(${ruledSql()}) AS ruled FROM ${points}${where}`,

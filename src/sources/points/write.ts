@@ -102,15 +102,15 @@ export async function writePoints(
 ): Promise<void> {
   const places = ordered.flatMap(({ p }, i) => (chosen.includes(p) ? [i] : []))
   const begin = places[0] ?? 0
-  const own = ordered.slice(begin, (places.at(-1) ?? 0) + 1)
+  const batch = ordered.slice(begin, (places.at(-1) ?? 0) + 1)
   const parts = ordered.reduce((most, { p }) => Math.max(most, p), 0) + 1
   const isChosen = Array.from({ length: parts }, (_, p) => chosen.includes(p)).join(', ')
   const sql = statement('points_file', {
-    ...identitySql(own, begin),
+    ...identitySql(batch, begin),
     source,
     // A list of many would be a join, behind which no order is kept.
     chosen: chosen.length === 1 ? `part = ${chosen.join('')}` : `([${isChosen}])[part + 1]`,
-    lead: together ? leadOf(own, begin) : '',
+    lead: together ? leadOf(batch, begin) : '',
     group: together ? recentGroup : usualGroup,
     out: quote(out),
     compression: compressionSql(few),

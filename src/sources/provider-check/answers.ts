@@ -19,8 +19,8 @@ export interface HeardAnswer {
 
 /** How many requests are left, over both APIs; `kept` of them for the other one. */
 export interface Budget {
-  left: number
-  kept: number
+  requestsLeft: number
+  requestsReserved: number
 }
 
 /** One API while it is listened to. */
@@ -31,7 +31,7 @@ export interface Listener {
     url: string,
     about?: { readonly etag?: string; readonly parameters?: readonly QueryParameter[] },
   ) => Promise<HeardAnswer | null>
-  readonly left: () => number
+  readonly requestsLeft: () => number
   /** The answer that ended the listening: a refused key, a spent limit, silence. */
   readonly ended: () => Outcome | null
 }
@@ -47,11 +47,11 @@ export async function listening<T>(
   await using http = httpTo(access, deps)
   let ended: Outcome | null = null
   const outcomes: Outcome[] = []
-  const left = (): number => Math.max(0, budget.left - budget.kept)
+  const requestsLeft = (): number => Math.max(0, budget.requestsLeft - budget.requestsReserved)
   const hear: Listener['hear'] = async (url, about = {}) => {
-    if (ended !== null || left() === 0) return null
-    const file = join(folder.path, `${access.name}-${budget.left}.body`)
-    budget.left--
+    if (ended !== null || requestsLeft() === 0) return null
+    const file = join(folder.path, `${access.name}-${budget.requestsLeft}.body`)
+    budget.requestsLeft--
     const { outcome, headers } = await http.get({ url, file, ...about, signal: deps.signal })
     outcomes.push(outcome)
     if (endsAll(outcome)) ended = outcome
@@ -65,7 +65,7 @@ export async function listening<T>(
     return { outcome, headers: Object.fromEntries<string>(shown), bytes, body, at }
   }
   const base = (access.settings[access.name].url ?? '').replace(/\/+$/, '')
-  return await use({ base, hear, left, ended: () => ended ?? forbidden(outcomes) })
+  return await use({ base, hear, requestsLeft, ended: () => ended ?? forbidden(outcomes) })
 }
 
 /** Where nothing at all is allowed it is the key that is refused. */

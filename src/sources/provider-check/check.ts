@@ -48,15 +48,15 @@ export async function checkProvider(
   const set = (api: Api): boolean => settings[api].url !== null
   if (!set('metrics') && !set('registry')) accessTo('metrics', settings)
   for (const api of ['metrics', 'registry'] as const) if (set(api)) accessTo(api, settings)
-  const budget: Budget = { left: mostRequests, kept: set('registry') ? registryRequests : 0 }
+  const budget: Budget = { requestsLeft: mostRequests, requestsReserved: set('registry') ? registryRequests : 0 }
   const metrics = set('metrics') ? await hearMetrics(provider, deps, budget) : null
-  budget.kept = 0
+  budget.requestsReserved = 0
   const registry = set('registry') ? await hearRegistry(provider, deps, budget) : null
   const judged = [...judge('metrics', metricsJudges, metrics), ...judge('registry', registryJudges, registry)]
   const parts = judged.map(({ yaml }) => yaml).filter((yaml) => yaml !== null)
   const show = (text: string): string => redact(text, settings.secrets)
   return {
-    requests: mostRequests - budget.left,
+    requests: mostRequests - budget.requestsLeft,
     rows: judged.map(({ yaml, evidence, ...row }) => ({
       ...row,
       evidence: show(evidence),

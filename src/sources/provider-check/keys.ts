@@ -50,8 +50,8 @@ export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: End
 }
 
 /** Which of the keys a request for daily points shows to be wrong: named in a refusal, or without any effect. */
-export function wrongKeys(heard: HeardAnswer, { since, until }: Window): readonly QueryKey[] {
-  const { outcome, body } = heard
+export function wrongKeys(answer: HeardAnswer, { since, until }: Window): readonly QueryKey[] {
+  const { outcome, body } = answer
   if (outcome.kind === 'refused') {
     const about =
       /unknown|unrecogni|unexpected|unsupported param|invalid param|not (?:accepted|allowed|supported|known)|missing|required/i
@@ -72,13 +72,13 @@ function timesOf(body: unknown): number[] {
 /** Other names to try after an answer; those that the refusal itself speaks of come first. Null where none is left. */
 export function nextKeys(
   keys: QueryKeys,
-  heard: HeardAnswer,
+  answer: HeardAnswer,
   window: Window,
   tried: ReadonlySet<string>,
 ): QueryKeys | null {
-  const [wrong] = wrongKeys(heard, window)
+  const [wrong] = wrongKeys(answer, window)
   if (wrong === undefined) return null
-  const words = 'words' in heard.outcome ? heard.outcome.words : ''
+  const words = 'words' in answer.outcome ? answer.outcome.words : ''
   const said = (name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(words)
   const guesses: QueryKeys[] =
     wrong === 'since' || wrong === 'until'

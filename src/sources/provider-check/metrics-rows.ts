@@ -187,19 +187,19 @@ function metadataHold({ metadata, wire, asset }: MetricsSeen): Assessment {
     return metadata?.outcome.kind === 'gone'
       ? holds('there are none (404): planned without')
       : unknown(whyNot(metadata))
-  const found = listsIn(metadata.body, wire, asset)
-  if (found === null || !isObject(metadata.body))
+  const lists = listsIn(metadata.body, wire, asset)
+  if (lists === null || !isObject(metadata.body))
     return speaksAgainst('no lists of values by parameter in them', { metrics: { metadata: false } })
-  const renamed: Record<string, string> = found.name === wire.metadata.parameters ? {} : { parameters: found.name }
+  const renamed: Record<string, string> = lists.name === wire.metadata.parameters ? {} : { parameters: lists.name }
   const range = Object.entries(metadata.body).find(
     ([name, value]) =>
-      name !== found.name && isObject(value) && Object.values(value).some((at) => typeof at === 'number'),
+      name !== lists.name && isObject(value) && Object.values(value).some((at) => typeof at === 'number'),
   )
   if (range !== undefined && !isObject(metadata.body[wire.metadata.timerange])) renamed['timerange'] = range[0]
   const bounds = Object.entries((range?.[1] ?? {}) as Point).filter(([, at]) => typeof at === 'number')
   const [least] = bounds.toSorted(([, a], [, b]) => Number(a) - Number(b))
   if (least !== undefined && !bounds.some(([name]) => name === wire.metadata?.min)) renamed['min'] = least[0]
-  const what = `${Object.keys(found.lists).length} parameters under \`${found.name}\``
+  const what = `${Object.keys(lists.lists).length} parameters under \`${lists.name}\``
   return Object.keys(renamed).length === 0
     ? holds(what)
     : speaksAgainst(
@@ -235,11 +235,11 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
 }
 
 /** What the headers of answers say of the rate against what is configured. */
-export function rateHolds(heard: readonly HeardAnswer[], perMinute: number): Assessment {
-  if (heard.length === 0) return unknown('nothing was answered')
-  const limits = heard.flatMap(({ headers, at }) => readLimits(headers, at * 1000).limit ?? [])
+export function rateHolds(heardAnswers: readonly HeardAnswer[], perMinute: number): Assessment {
+  if (heardAnswers.length === 0) return unknown('nothing was answered')
+  const limits = heardAnswers.flatMap(({ headers, at }) => readLimits(headers, at * 1000).limit ?? [])
   if (limits.length > 0) return holds(`headers say ${limits[0]} in their window, which is kept`)
-  const odd = Object.entries(heard[0]?.headers ?? {}).filter(([name]) =>
+  const odd = Object.entries(heardAnswers[0]?.headers ?? {}).filter(([name]) =>
     /limit|quota|remaining|throttle|allowed/.test(name),
   )
   if (odd.length === 0) return unknown(`no header tells; ${perMinute} a minute are asked`)
@@ -255,8 +255,8 @@ export function rateHolds(heard: readonly HeardAnswer[], perMinute: number): Ass
 }
 
 /** How the reset of a limit is spelt, and whether it can be read. */
-export function resetHolds(heard: readonly HeardAnswer[]): Assessment {
-  for (const { headers, at } of heard) {
+export function resetHolds(heardAnswers: readonly HeardAnswer[]): Assessment {
+  for (const { headers, at } of heardAnswers) {
     const found = Object.entries(headers).find(([name]) => /limit.*reset|^retry-after$/.test(name))
     const { resetMs, retryAfterMs } = readLimits(headers, at * 1000)
     const wait = resetMs ?? retryAfterMs
@@ -305,11 +305,15 @@ function bodyHolds(days: HeardAnswer | null): Assessment {
 }
 
 function computedHolds(points: readonly Point[], path: string): Assessment {
-  const told = points.map((point) => point['computed_at']).filter((value) => value !== undefined && value !== null)
-  if (told.every(isComputed) && told.length > 0)
-    return holds(`Unix seconds, as ${formatInstant(Math.floor(Number(told[0])))}`)
-  if (told.length > 0)
-    return speaksAgainst(`it is ${JSON.stringify(told.find((value) => !isComputed(value)))}, no Unix time in seconds`)
+  const computedTimes = points
+    .map((point) => point['computed_at'])
+    .filter((value) => value !== undefined && value !== null)
+  if (computedTimes.every(isComputed) && computedTimes.length > 0)
+    return holds(`Unix seconds, as ${formatInstant(Math.floor(Number(computedTimes[0])))}`)
+  if (computedTimes.length > 0)
+    return speaksAgainst(
+      `it is ${JSON.stringify(computedTimes.find((value) => !isComputed(value)))}, no Unix time in seconds`,
+    )
   const like = furtherKeys(points).filter((key) =>
     points.every(({ [key]: value, ...point }) => isComputed(value) && value >= timeOf(point)),
   )

@@ -89,18 +89,18 @@ async function conversation(
   const metadata = template === undefined ? null : await hear(metadataUrl(base, template, plain.ask))
   const windows = windowsOf(metadata?.at ?? Math.floor(now / 1000))
   const lists = listsIn(metadata?.body, wire, asset)?.lists ?? {}
-  const asked = async (keys: QueryKeys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
-  const found = await keysOf(asked, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
-  const { days, keys, taken } = found
+  const askWith = async (keys: QueryKeys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
+  const foundKeys = await keysOf(askWith, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
+  const { days, keys, taken } = foundKeys
   // The dearest to be wrong about comes first.
   const open = days !== null && isUnfinished(pointsIn(days.body) ?? [], days.at)
   // The same once more, where only that tells whether an interval is finished.
-  const again = open ? await asked(keys) : null
+  const again = open ? await askWith(keys) : null
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
   const real = taken ? await withRealExchange(catalogue, nested, template, listener) : null
   const hours = real === null ? null : await ask(real, '1h', windows.hours, keys)
   const assets = await hear(assetsUrl(base, wire))
-  const heard = { ...found, metadata, weeks, hours, assets, again }
+  const answers = { ...foundKeys, metadata, weeks, hours, assets, again }
   return {
     settings,
     wire,
@@ -109,7 +109,7 @@ async function conversation(
     windows,
     nameless: namelessIn(catalogue),
     ended: listener.ended(),
-    ...heard,
+    ...answers,
   }
 }
 
@@ -177,14 +177,14 @@ function windowsOf(now: Instant): ProbeWindows {
  */
 async function keysOf(
   ask: (keys: QueryKeys) => Promise<HeardAnswer | null>,
-  begun: QueryKeys,
+  startingKeys: QueryKeys,
   window: Window,
-  { left }: Listener,
+  { requestsLeft }: Listener,
 ): Promise<KeyTrial> {
-  const tried = new Set([spelling(begun)])
-  const first = await ask(begun)
-  let [days, keys] = [first, begun]
-  while (days !== null && left() > 0) {
+  const tried = new Set([spelling(startingKeys)])
+  const first = await ask(startingKeys)
+  let [days, keys] = [first, startingKeys]
+  while (days !== null && requestsLeft() > 0) {
     const next = nextKeys(keys, days, window, tried)
     if (next === null) break
     keys = next

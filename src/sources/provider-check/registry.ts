@@ -107,7 +107,7 @@ interface RegistryStanding {
 /** The answers of the registry; null for each that was not requested. */
 interface RegistryAnswers {
   /** The date of the lake's last snapshot; null without one. */
-  readonly held: string | null
+  readonly storedCursor: string | null
   readonly list: HeardAnswer | null
   /** The same list, requested by its entity tag. */
   readonly again: HeardAnswer | null
@@ -166,7 +166,7 @@ async function standingOf(root: string, url: string, sandbox: string | null): Pr
 }
 
 async function conversation(
-  { base, hear, ended, left }: Listener,
+  { base, hear, ended, requestsLeft }: Listener,
   resources: Resources,
   pageLimit: number,
   standing: (sandbox: string | null) => Promise<RegistryStanding>,
@@ -181,9 +181,10 @@ async function conversation(
   const again = tag === null ? null : await ask(request, tag)
   const sandbox = list !== null && 'sandbox' in list.outcome ? list.outcome.sandbox : null
   // A lake that holds a snapshot of this provider spares asking for one.
-  const { cursor: own, held } = await standing(sandbox)
-  const snapshot = own === null ? await ask(snapshotAsk) : null
-  const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk), resources) : null)
+  const { cursor: latestCursor, held } = await standing(sandbox)
+  const snapshot = latestCursor === null ? await ask(snapshotAsk) : null
+  const since =
+    latestCursor ?? cursorOf(snapshot, resources) ?? (requestsLeft() > 1 ? headOf(await ask(headAsk), resources) : null)
   const changes = since === null ? null : await ask(changesAsk(since, pageLimit))
   const refused =
     changes?.outcome.kind === 'refused' &&
@@ -191,7 +192,7 @@ async function conversation(
     changes.outcome.code !== 'invalid_cursor'
   // The same page without a limit, where the provider refuses one.
   const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
-  return { held, list, again, snapshot, changes, unlimited, ended: ended() }
+  return { storedCursor: held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
 function cursorOf(snapshot: HeardAnswer | null, resources: Resources): string | null {
@@ -219,8 +220,8 @@ export const registryJudges: Judges<RegistrySeen> = {
       const counts = [...records].map(([name, held]) => `${held.size} ${name}`).join(', ')
       return holds(`${place}: ${counts}${missing.length === 0 ? '' : `; no ${missing.join(', ')}`}`)
     }),
-  deployments: (seen) =>
-    withSnapshot(seen, ({ disagreeing }, body) => {
+  deployments: (registry) =>
+    withSnapshot(registry, ({ disagreeing }, body) => {
       const place = ['data', 'snapshot'].map((key) => body[key]).find(isObject) ?? body
       const products: unknown = place['products']
       const inside =
@@ -232,9 +233,9 @@ export const registryJudges: Judges<RegistrySeen> = {
         : holds(`${where.join(' and ')}${disagreeing.length === 0 ? '' : `; ${disagreeing.length} disagree`}`)
     }),
   events: eventsHold,
-  'cursor at the tail': (seen) =>
-    withPage(seen, (body) => {
-      const yaml = yamlOf(pageKeys(body), seen.resources)
+  'cursor at the tail': (registry) =>
+    withPage(registry, (body) => {
+      const yaml = yamlOf(pageKeys(body), registry.resources)
       if (typeof body['has_more'] !== 'boolean')
         return speaksAgainst(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``, yaml)
       if (body['has_more']) return unknown('the feed goes on: its tail was not reached')
@@ -288,7 +289,10 @@ function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): H
 
 type Body = Readonly<Record<string, unknown>>
 
-function withSnapshot({ snapshot, held, resources }: RegistrySeen, judge: (read: Snapshot, body: Body) => Assessment) {
+function withSnapshot(
+  { snapshot, storedCursor: held, resources }: RegistrySeen,
+  judge: (read: Snapshot, body: Body) => Assessment,
+) {
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)
@@ -325,9 +329,9 @@ function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Assessm
   return records.length === 0 ? unknown('the list is empty') : records
 }
 
-function fieldsHold(seen: RegistrySeen): Assessment {
-  const records = recordsOf(seen)
-  const [resource] = seen.resources.values()
+function fieldsHold(registry: RegistrySeen): Assessment {
+  const records = recordsOf(registry)
+  const [resource] = registry.resources.values()
   if ('verdict' in records || resource === undefined) return records as Assessment
   const lacking = Object.entries(resource.fields).filter(
     ([, { keys }]) => !keys.some((key) => records.some((one) => key in one)),
@@ -363,9 +367,9 @@ function lost(resource: Resource, all: Records): { words: string; yaml: Yaml | n
   })
 }
 
-function eventsHold(seen: RegistrySeen): Assessment {
-  const { resources } = seen
-  return withPage(seen, (body, bytes) => {
+function eventsHold(registry: RegistrySeen): Assessment {
+  const { resources } = registry
+  return withPage(registry, (body, bytes) => {
     const arrays = Object.entries(body).filter(([, value]) => Array.isArray(value))
     const names = arrays.map(([name]) => `\`${name}\``).join(', ')
     const read = readPage(bytes, resources)

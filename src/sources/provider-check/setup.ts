@@ -63,15 +63,15 @@ export async function exploreProvider(
 ): Promise<ProviderSetup> {
   const { settings, maxCredits } = input
   const { asset } = input.catalogue.wire.probes
-  const wanted = { ...input, gapsOnly: false, selections: [{ assets: [asset], paths: ['*'] }] }
-  const prepared = await preparePlan(wanted, deps)
-  const { catalogue, known } = prepared
+  const planInput = { ...input, gapsOnly: false, selections: [{ assets: [asset], paths: ['*'] }] }
+  const prepared = await preparePlan(planInput, deps)
+  const { catalogue, storedMetadata } = prepared
   const endpoints = [...catalogue.endpoints.values()].filter((endpoint) => !isNameless(endpoint))
-  const probes = probesOf(catalogue, endpoints, known)
+  const probes = probesOf(catalogue, endpoints, storedMetadata)
   announce(probes.length, probes.length * priceOf(settings.metrics.credits, asset))
   const refusedTiers = await askTiers({ ...input, catalogue }, probes, deps)
-  const isRefused = ({ ask }: Endpoint): boolean => refusedTiers.has(known.get(ask)?.tier ?? null)
-  const isMissing = ({ ask }: Endpoint): boolean => known.size > 0 && !known.has(ask)
+  const isRefused = ({ ask }: Endpoint): boolean => refusedTiers.has(storedMetadata.get(ask)?.tier ?? null)
+  const isMissing = ({ ask }: Endpoint): boolean => storedMetadata.size > 0 && !storedMetadata.has(ask)
   const allowed = endpoints.filter((endpoint) => !isRefused(endpoint) && !isMissing(endpoint))
   const paths = globsOf(catalogue, allowed)
   const since = Date.UTC(2019, 0, 1) / 1000
@@ -91,7 +91,7 @@ export async function exploreProvider(
     ambiguous: [...catalogue.endpoints.values()]
       .filter(isNameless)
       .map(({ path, candidates = [] }) => ({ path, candidates })),
-    assets: assetsOf(catalogue, allowed, known).size,
+    assets: assetsOf(catalogue, allowed, storedMetadata).size,
     requests: { free: prepared.metadata.asked, paid: probes.length },
   }
 }
@@ -99,12 +99,12 @@ export async function exploreProvider(
 type Known = ReadonlyMap<string, DatedMetadata>
 
 /** A path of each tier that takes the probe's asset; without metadata the plain path of the catalogue. */
-function probesOf({ wire, endpoints }: Catalogue, named: readonly Endpoint[], known: Known): TierProbe[] {
+function probesOf({ wire, endpoints }: Catalogue, named: readonly Endpoint[], facts: Known): TierProbe[] {
   const plain = endpoints.get(wire.probes.plain)
-  if (known.size === 0) return plain === undefined ? [] : [{ tier: null, endpoint: plain }]
+  if (facts.size === 0) return plain === undefined ? [] : [{ tier: null, endpoint: plain }]
   const tiers = new Map<number | null, Endpoint>()
   for (const endpoint of [...(plain === undefined ? [] : [plain]), ...named]) {
-    const own = known.get(endpoint.ask)
+    const own = facts.get(endpoint.ask)
     if (
       own === undefined ||
       !endpoint.since ||

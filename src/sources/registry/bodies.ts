@@ -155,31 +155,37 @@ function take(resource: Resource, found: Map<string, Incoming>, incoming: Incomi
 function products(array: Iterable<Value> | undefined, resources: Resources, all: Map<string, Map<string, Incoming>>) {
   const [product, deployment] = [resources.get('products'), resources.get('deployments')]
   if (!array || !product || !deployment) return []
-  const own = all.get('deployments')
+  const deploymentRecords = all.get('deployments')
   const inside = new Map<string, Incoming>()
   const disagreeing: string[] = []
   // A product that embeds nothing waits for all deployments; the others need not be kept as values.
-  const whole: Met[] = []
+  const wholeRecords: Met[] = []
   for (const value of array) {
-    const held = isFields(value) ? value['deployments'] : undefined
-    if (isFields(value) && held === undefined) {
-      whole.push({ bare: value })
+    const embeddedDeployments = isFields(value) ? value['deployments'] : undefined
+    if (isFields(value) && embeddedDeployments === undefined) {
+      wholeRecords.push({ bare: value })
       continue
     }
     const read = readRecordText(product, value)
-    whole.push({ dressed: withHash(product, read) })
+    wholeRecords.push({ dressed: withHash(product, read) })
     let from = Math.max(0, read.text.indexOf('"deployments":['))
-    for (const one of Array.isArray(held) ? (held as readonly Value[]) : []) {
-      const twin = own?.get(isFields(one) && typeof one['id'] === 'string' ? one['id'] : '')
+    for (const one of Array.isArray(embeddedDeployments) ? (embeddedDeployments as readonly Value[]) : []) {
+      const twin = deploymentRecords?.get(isFields(one) && typeof one['id'] === 'string' ? one['id'] : '')
       // The text of a product holds those of its deployments: one that stands there as it is need not be made again.
       const place = twin ? read.text.indexOf(twin.text, from) : -1
       if (twin && place >= 0) from = place + twin.text.length
       else
-        unite(deployment, readRecordText(deployment, withProduct(deployment, one, read.id)), own, inside, disagreeing)
+        unite(
+          deployment,
+          readRecordText(deployment, withProduct(deployment, one, read.id)),
+          deploymentRecords,
+          inside,
+          disagreeing,
+        )
     }
   }
-  if (own || inside.size > 0) all.set('deployments', new Map([...(own ?? []), ...inside]))
-  all.set('products', dressAll(product, whole, all.get('deployments')))
+  if (deploymentRecords || inside.size > 0) all.set('deployments', new Map([...(deploymentRecords ?? []), ...inside]))
+  all.set('products', dressAll(product, wholeRecords, all.get('deployments')))
   return disagreeing
 }
 
@@ -304,9 +310,9 @@ export interface RegistryChange {
 
 function readEvent(value: Value, resources: Resources): RegistryChange {
   if (!isFields(value)) throw new BadBody('an event that is no object')
-  const { entity_type: type, entity_id: given, op, record = null } = usually(value, resources)
+  const { entity_type: type, entity_id: entityId, op, record = null } = usually(value, resources)
   if (typeof type !== 'string' || type === '') throw new BadBody('an event without entity_type')
-  const id = given ?? (isFields(record) ? record['id'] : undefined)
+  const id = entityId ?? (isFields(record) ? record['id'] : undefined)
   if (id === undefined || id === null || id === '') throw new BadBody(`${type}: an event without entity_id`)
   if (typeof id !== 'string') throw new BadBody(`${type}: an id that is a ${typeof id}, not a text`)
   if (typeof op !== 'string') throw new BadBody(`${type} ${id}: an event without op`)

@@ -62,13 +62,13 @@ export interface CommittedPoll extends PollOutcome {
 /** Folds a poll into steps of history that continue the stored ones. */
 async function foldPoll(
   context: Pick<PollContext, 'ledger' | 'withEngine' | 'resources'>,
-  { poll, lines, whole, disagreeing }: Pick<FinishedPoll, 'poll' | 'lines' | 'whole' | 'disagreeing'>,
+  { poll, lines, wholeSource, disagreeing }: Pick<FinishedPoll, 'poll' | 'lines' | 'wholeSource' | 'disagreeing'>,
 ): Promise<PollOutcome> {
   const { ledger, withEngine, resources } = context
-  const wanted = whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
+  const names = wholeSource === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
   const memory: Memory = await withEngine(async (engine) => ({
     resources,
-    texts: await readTexts(ledger, engine, wanted),
+    texts: await readTexts(ledger, engine, names),
     keys: await readKeys(ledger, engine),
   }))
   const change = newChange()
@@ -119,7 +119,7 @@ async function draftPoll(
   { memory, change }: Pick<PollOutcome, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<{ readonly draft: Draft; readonly date: string | null }> {
-  const { poll, requests, passing, whole, lines, cursor, epoch, as_of } = finished
+  const { poll, requests, passing, wholeSource, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
   const date = formatDate(ticket.committed_at / 1e6)
   const name = versioned(ticket.version, run)
@@ -128,24 +128,25 @@ async function draftPoll(
   const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
   const tables = appendedTables(resources)
   const fresh = tables.some((table) => lines.size(table).rows > 0)
-  const again = whole !== null && epoch === state.epoch && isShown(state, date, poll)
+  const again = wholeSource !== null && epoch === state.epoch && isShown(state, date, poll)
   // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
-  if (!fresh && (again || whole === null)) {
-    const further = whole === null ? { after: committedCursor(ledger), cursor } : undefined
+  if (!fresh && (again || wholeSource === null)) {
+    const further = wholeSource === null ? { after: committedCursor(ledger), cursor } : undefined
     return { draft: { ...base, passing: passingDraft({ ...passing, ...(further && { further }) }) }, date: null }
   }
-  for (const some of apart(lines, tables))
+  for (const some of groupTables(lines, tables))
     await withEngine(async (engine) => {
       for (const table of some) await append(made, engine, table, as_of)
     })
-  const layers = whole === null ? undefined : await datedTables({ made, withEngine, state, memory, change }, finished)
+  const layers =
+    wholeSource === null ? undefined : await datedTables({ made, withEngine, state, memory, change }, finished)
   const tags = await rawFiles(made, finished, fresh)
   const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - rawDays * day))
   const remove = old.filter((path) => !files.some((file) => file.path === path))
-  const kept = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
+  const keptTags = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
   const records: Record<string, number> = { ...state.records }
   for (const [table, rows] of Object.entries(change.growth)) records[table] = (records[table] ?? 0) + rows
-  const last = whole && { date, observed_at: ticket.committed_at, as_of, source: whole }
+  const last = wholeSource && { date, observed_at: ticket.committed_at, as_of, source: wholeSource }
   const draft = {
     ...base,
     add: files,
@@ -157,7 +158,7 @@ async function draftPoll(
       ...(layers && { layers, last }),
       ...(last && !state.first && { first: last }),
     }),
-    passing: passingDraft({ ...passing, tags: Object.fromEntries(kept) }),
+    passing: passingDraft({ ...passing, tags: Object.fromEntries(keptTags) }),
   }
   return { draft, date: layers ? date : null }
 }
@@ -173,7 +174,7 @@ function oldRaw(ledger: Ledger, before: string): string[] {
 /** Whether the dated tables of this date show what is held already. */
 function isShown({ last }: Pick<RegistryState, 'last'>, date: string, poll: Poll): boolean {
   if (last?.date !== date) return false
-  for (const entities of poll.held.values())
+  for (const entities of poll.storedEntities.values())
     for (const { at } of entities.values()) if (at > last.observed_at) return false
   return true
 }
@@ -187,7 +188,7 @@ function appendedTables(resources: Resources): readonly string[] {
 const manyBytes = 4_000_000
 
 /** The tables that have lines: large ones alone, all others together. */
-function apart(lines: Lines, tables: readonly string[]): (readonly string[])[] {
+function groupTables(lines: Lines, tables: readonly string[]): (readonly string[])[] {
   const large = tables.filter((table) => lines.size(table).bytes >= manyBytes)
   const small = tables.filter((table) => lines.size(table).rows > 0 && !large.includes(table))
   return [...large.map((table) => [table]), ...(small.length > 0 ? [small] : [])]
@@ -215,12 +216,12 @@ interface DatedSources extends Pick<PollOutcome, 'memory' | 'change'> {
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */
 async function datedTables(
   { made, withEngine, state: { layers, last }, memory, change }: DatedSources,
-  { poll, as_of, whole }: Pick<FinishedPoll, 'poll' | 'as_of' | 'whole'>,
+  { poll, as_of, wholeSource }: Pick<FinishedPoll, 'poll' | 'as_of' | 'wholeSource'>,
 ): Promise<Record<string, Layers>> {
   const { lines, name: id } = made
   const next: Record<string, Layers> = {}
   const observed_at = made.ticket.committed_at
-  const constants = { snapshot_date: made.date, observed_at, ...asOfColumns(as_of), source: whole }
+  const constants = { snapshot_date: made.date, observed_at, ...asOfColumns(as_of), source: wholeSource }
   const plans = writeDated(lines, { poll, change, memory, layers, lastAt: last?.observed_at ?? 0 })
   await withEngine(async (engine) => {
     for (const plan of plans) {
@@ -322,14 +323,14 @@ async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines
   const { before, after, resources } = again
   const [then, now] = [registryState(before), registryState(after)]
   const { committed_at } = after.head()
-  const whole = now.last?.observed_at === committed_at ? now.last.source : null
+  const wholeSource = now.last?.observed_at === committed_at ? now.last.source : null
   const { cursor, epoch, last: shot } = now
   const nothing = { raws: [], requests: [], passing: {}, tags: {}, disagreeing: [], as_of: shot?.as_of ?? null }
-  const frame = { ...nothing, poll, lines, cursor: cursor ?? '', epoch, whole }
+  const frame = { ...nothing, poll, lines, cursor: cursor ?? '', epoch, wholeSource }
   // Of a whole state that said nothing new no body is kept: what was held says it all.
-  if (whole !== null && !isFresh(after)) return frame
-  if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')
-  if (whole === null) {
+  if (wholeSource !== null && !isFresh(after)) return frame
+  if (wholeSource === 'lists') throw beyond(after.head().version, 'it was put together from lists')
+  if (wholeSource === null) {
     const last = await withEngine(async (engine) => await readLastEvents(before, engine))
     const take = eventTaker(poll, lines, last)
     let as_of: string | null = null
@@ -344,7 +345,7 @@ async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines
   const { records, disagreeing } = sound(after, readSnapshot(body, resources))
   const first = then.last === null
   const shown = again.acceptShrink ? withMissing(records, resources) : records
-  observeState(poll, { records: shown, source: whole, first, inferred: !first && now.epoch > then.epoch })
+  observeState(poll, { records: shown, source: wholeSource, first, inferred: !first && now.epoch > then.epoch })
   return { ...frame, disagreeing }
 }
 
@@ -366,7 +367,7 @@ function sound<T>(after: Ledger, read: BodyRead<T>): T {
 async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffer[]]> {
   const { version } = after.head()
   const listed = liveFiles(after, { table: 'raw' }).filter((file) => file.meta['kind'] === kind)
-  const found: Buffer[] = []
+  const foundBodies: Buffer[] = []
   for (const { path, rows, added_version } of listed) {
     if (added_version !== version) continue
     const bytes = await readRaw(after.root, path).catch(() => {
@@ -374,9 +375,9 @@ async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffe
     })
     const apart = cutApart(Buffer.from(bytes))
     if (apart.length !== rows) throw beyond(version, `${path} holds ${apart.length} bodies, not ${rows}`)
-    found.push(...apart)
+    foundBodies.push(...apart)
   }
-  const [first, ...others] = found
+  const [first, ...others] = foundBodies
   if (!first) throw beyond(version, `no body of a ${kind} is listed with it`)
   return [first, ...others]
 }

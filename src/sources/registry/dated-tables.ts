@@ -61,13 +61,15 @@ export function writeDated(lines: Lines, input: DatedInput): LayerPlan[] {
   const tables = tablesOf(input, view)
   const embedded = new Map<string, number>()
   for (const resource of input.memory.resources.values()) {
-    const own = tables.filter(({ parents, kind, shared }) => parents.includes(resource) && kind !== 'same' && !shared)
-    const wanted = own.map((dated) => ({ dated, ids: new Set(dated.ids(resource)) }))
-    const all = wanted.reduce((ids, one) => ids.union(one.ids), new Set<string>())
+    const childTables = tables.filter(
+      ({ parents, kind, shared }) => parents.includes(resource) && kind !== 'same' && !shared,
+    )
+    const childIds = childTables.map((dated) => ({ dated, ids: new Set(dated.ids(resource)) }))
+    const all = childIds.reduce((ids, one) => ids.union(one.ids), new Set<string>())
     for (const id of all) {
       const text = view.text(resource, id)
       const record = text === undefined ? undefined : (JSON.parse(text) as Fields)
-      const inside = wanted.filter(({ ids }) => ids.has(id)).map(({ dated }) => dated)
+      const inside = childIds.filter(({ ids }) => ids.has(id)).map(({ dated }) => dated)
       if (inside.some(({ table }) => table === resource.name))
         lines.add(`dated.${resource.name}`, rowOf(resource, id, text, record))
       const others = inside.filter(({ table }) => table !== resource.name)
@@ -123,27 +125,29 @@ export function datedColumns(table: string, resources: Resources): Readonly<Reco
 
 function tablesOf(input: DatedInput, view: PollView): Dated[] {
   const resources = [...input.memory.resources.values()]
-  const shown = resources.filter(
+  const changedResources = resources.filter(
     (resource) => view.open(resource).length > 0 || input.layers[resource.name] || view.touched(resource, 0).size > 0,
   )
   const embedded = embeddedTables(input.memory.resources).map((table) => ({
     table,
     parents: resources.filter(({ embeds }) => Object.values(embeds).includes(table)),
   }))
-  return [...shown.map((resource) => ({ table: resource.name, parents: [resource] })), ...embedded].map((dated) => {
-    const kind = kindOf(input, view, dated.table, dated.parents)
-    const since = input.layers[dated.table]?.base_at ?? 0
-    const ids = (parent: Resource): readonly string[] => {
-      if (kind === 'same') return []
-      return kind === 'base' ? view.open(parent) : [...view.touched(parent, since)].toSorted()
-    }
-    return { ...dated, kind, ids, shared: kind === 'base' && !dated.parents.some((parent) => isKnown(input, parent)) }
-  })
+  return [...changedResources.map((resource) => ({ table: resource.name, parents: [resource] })), ...embedded].map(
+    (dated) => {
+      const kind = kindOf(input, view, dated.table, dated.parents)
+      const since = input.layers[dated.table]?.base_at ?? 0
+      const ids = (parent: Resource): readonly string[] => {
+        if (kind === 'same') return []
+        return kind === 'base' ? view.open(parent) : [...view.touched(parent, since)].toSorted()
+      }
+      return { ...dated, kind, ids, shared: kind === 'base' && !dated.parents.some((parent) => isKnown(input, parent)) }
+    },
+  )
 }
 
 /** Whether the poll met anything of a resource that was there before; else all of it is in the poll's own steps. */
 function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
-  const held = poll.held.get(name)?.values()
+  const held = poll.storedEntities.get(name)?.values()
   return held?.some(({ open }) => open) === true
 }
 
@@ -176,7 +180,7 @@ function currentView({ poll, change, memory }: DatedInput): PollView {
     },
     touched: ({ name }: Resource, since: number): ReadonlySet<string> => {
       const ids = new Set(change.texts.get(name)?.keys())
-      for (const entity of poll.held.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
+      for (const entity of poll.storedEntities.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
       return ids
     },
     text: ({ name }: Resource, id: string): string | undefined => {
@@ -185,7 +189,7 @@ function currentView({ poll, change, memory }: DatedInput): PollView {
       const outlook = poll.outlook.get(name)?.get(id)
       if (outlook?.incoming && !outlook.incoming.bare) return outlook.incoming.text
       if (outlook && !outlook.incoming) return undefined
-      return poll.held.get(name)?.get(id)?.open === true ? memory.texts(name, id)?.latest : undefined
+      return poll.storedEntities.get(name)?.get(id)?.open === true ? memory.texts(name, id)?.latest : undefined
     },
   }
 }

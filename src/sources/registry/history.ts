@@ -59,12 +59,12 @@ interface Outlook {
 
 /** A poll under way: whatever was observed, folded to the last word on each entity. */
 export interface Poll {
-  readonly held: HeldEntities
+  readonly storedEntities: HeldEntities
   readonly outlook: Map<string, Map<string, Outlook>>
 }
 
 /** A poll that has seen nothing yet. */
-export const newPoll = (held: HeldEntities): Poll => ({ held, outlook: new Map() })
+export const newPoll = (held: HeldEntities): Poll => ({ storedEntities: held, outlook: new Map() })
 
 function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
   let known = poll.outlook.get(resource)
@@ -81,7 +81,7 @@ function isOpen(poll: Poll, resource: string, id: string): boolean {
 /** The ids of what is there, by what the poll has seen so far. */
 export function* openIds(poll: Poll, resource: string): Generator<string> {
   const outlooks = poll.outlook.get(resource)
-  for (const entity of poll.held.get(resource)?.values() ?? [])
+  for (const entity of poll.storedEntities.get(resource)?.values() ?? [])
     if (entity.open && !outlooks?.has(entity.id)) yield entity.id
   for (const [id, { incoming }] of outlooks ?? []) if (incoming) yield id
 }
@@ -111,7 +111,7 @@ export function withMissing(records: Records, resources: Resources): Records {
 /** The list of deployments shows verified ones only: another one is gone only with its product. */
 function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
   const newest = poll.outlook.get('deployments')?.get(id)?.incoming
-  const known = newest ?? poll.held.get('deployments')?.get(id)
+  const known = newest ?? poll.storedEntities.get('deployments')?.get(id)
   if (!known || known.verified) return false
   const products = state.records.get('products')
   return known.product === null || products === undefined || products.has(known.product)
@@ -134,14 +134,15 @@ export function observeEvent(poll: Poll, event: RegistryChange): void {
   if (resource === 'products') cascade(poll, id)
 }
 
-const wasHeld = (poll: Poll, resource: string, id: string): boolean => poll.held.get(resource)?.get(id)?.open === true
+const wasHeld = (poll: Poll, resource: string, id: string): boolean =>
+  poll.storedEntities.get(resource)?.get(id)?.open === true
 
 /** With a product go its deployments. */
 function cascade(poll: Poll, product: string): void {
   const outlooks = poll.outlook.get('deployments')
   for (const id of openIds(poll, 'deployments').toArray()) {
     const incoming = outlooks?.get(id)?.incoming
-    const owner = incoming ? incoming.product : poll.held.get('deployments')?.get(id)?.product
+    const owner = incoming ? incoming.product : poll.storedEntities.get('deployments')?.get(id)?.product
     if (owner !== product) continue
     const seen = { source: 'feed', first: false, inferred: false } as const
     const returned = outlooks?.get(id)?.returned === true
@@ -157,23 +158,23 @@ export interface EntityName {
 
 /** The entities whose held texts must be at hand before the poll can be folded. */
 export function suspects(poll: Poll): EntityName[] {
-  const wanted: EntityName[] = []
+  const names: EntityName[] = []
   const bare = new Set<string>()
   for (const [resource, outlooks] of poll.outlook)
     for (const [id, { incoming }] of outlooks) {
-      const known = poll.held.get(resource)?.get(id)
-      if (known?.open && known.hash !== incoming?.hash) wanted.push({ resource, id })
+      const known = poll.storedEntities.get(resource)?.get(id)
+      if (known?.open && known.hash !== incoming?.hash) names.push({ resource, id })
       if (incoming?.bare === true) bare.add(id)
     }
   if (bare.size > 0)
-    for (const { id, open, product } of poll.held.get('deployments')?.values() ?? [])
-      if (open && product !== null && bare.has(product)) wanted.push({ resource: 'deployments', id })
-  return wanted
+    for (const { id, open, product } of poll.storedEntities.get('deployments')?.values() ?? [])
+      if (open && product !== null && bare.has(product)) names.push({ resource: 'deployments', id })
+  return names
 }
 
 /** Also the entities whose texts a dated table needs beyond those that the poll itself brings. */
 export function unseen(poll: Poll): EntityName[] {
-  return [...poll.held].flatMap(([resource, entities]) => {
+  return [...poll.storedEntities].flatMap(([resource, entities]) => {
     const outlooks = poll.outlook.get(resource)
     const untold = ({ id, open }: HeldEntity): boolean =>
       open && (outlooks?.get(id)?.incoming?.bare ?? !outlooks?.has(id))
@@ -295,24 +296,24 @@ type Deployment = Pick<Incoming, 'id' | 'text' | 'product'>
 
 function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): void {
   const { name } = resource
-  const known = sink.poll.held.get(name)?.get(id)
+  const stored = sink.poll.storedEntities.get(name)?.get(id)
   const incoming = outlook.incoming?.bare === true ? dressed(sink, outlook.incoming) : outlook.incoming
   const step = { table: name, id, inferred: outlook.inferred, source: outlook.source, child: null }
   if (!incoming) {
-    if (!known?.open) return
+    if (!stored?.open) return
     const nothing = { op: null, text: null, hash: null, fields: null }
     const closing = { ...step, ...nothing, closedBy: outlook.closedBy }
     sink.onStep(closing)
     childSteps(sink, resource, id, null, closing)
     return
   }
-  if (outlook.returned || known?.open === false)
+  if (outlook.returned || stored?.open === false)
     sink.findings.push({ kind: 'returned', resource: name, id, detail: 'an id that was removed came back' })
-  if (known?.open && known.hash === incoming.hash) return
+  if (stored?.open && stored.hash === incoming.hash) return
   const record = JSON.parse(incoming.text) as Fields
   learn(sink, resource, record, outlook.first)
-  if (known?.open && isUnchanged(sink, resource, known, incoming, record)) return
-  const op = known?.open ? 'updated' : outlook.first ? outlook.source : 'created'
+  if (stored?.open && isUnchanged(sink, resource, stored, incoming, record)) return
+  const op = stored?.open ? 'updated' : outlook.first ? outlook.source : 'created'
   const { text, hash } = incoming
   const opening = { ...step, op, closedBy: null, text, hash, fields: typedFields(resource, record) }
   sink.onStep(opening)
@@ -333,10 +334,10 @@ function learn({ memory, newKeys }: Sink, resource: Resource, record: Fields, in
   }
 }
 
-function tellOnce({ told }: KnownKeys, changes: SchemaChange[], change: SchemaChange): void {
+function tellOnce({ reportedChanges }: KnownKeys, changes: SchemaChange[], change: SchemaChange): void {
   const line = changeLine(change.kind, change.path, change.value)
-  if (told.has(line)) return
-  told.add(line)
+  if (reportedChanges.has(line)) return
+  reportedChanges.add(line)
   changes.push(change)
 }
 
@@ -356,16 +357,16 @@ function typeOf(value: Value | undefined): string | null {
 }
 
 /** Whether nothing but the order of keys and additive keys differ; the latter are noted. */
-function isUnchanged(sink: Sink, resource: Resource, known: HeldEntity, incoming: Incoming, record: Fields): boolean {
+function isUnchanged(sink: Sink, resource: Resource, stored: HeldEntity, incoming: Incoming, record: Fields): boolean {
   const { name } = resource
-  const held = sink.memory.texts(name, known.id)
+  const held = sink.memory.texts(name, stored.id)
   const keys = sink.memory.keys.get(name)
   if (!held || !keys) return false
   let grown = false
   const before = JSON.parse(held.latest) as Fields
   tellTypes(sink, resource, keys, before, record)
-  const same = isSameBut(keys, record, before, known.at, () => (grown = true))
-  if (same && grown) sink.absorbed.push({ resource: name, id: known.id, text: incoming.text, hash: incoming.hash })
+  const same = isSameBut(keys, record, before, stored.at, () => (grown = true))
+  if (same && grown) sink.absorbed.push({ resource: name, id: stored.id, text: incoming.text, hash: incoming.hash })
   return same
 }
 
@@ -381,7 +382,7 @@ function dressed(sink: Sink, product: Incoming): Incoming {
 function deploymentsByProduct({ poll, memory }: Sink): ReadonlyMap<string, readonly Deployment[]> {
   const outlooks = poll.outlook.get('deployments')
   const now = [...(outlooks?.values() ?? [])].flatMap(({ incoming }) => incoming ?? [])
-  const held = [...(poll.held.get('deployments')?.values() ?? [])].flatMap(({ id, open, product }) => {
+  const held = [...(poll.storedEntities.get('deployments')?.values() ?? [])].flatMap(({ id, open, product }) => {
     const text = open && !outlooks?.has(id) ? memory.texts('deployments', id)?.latest : undefined
     return text === undefined ? [] : [{ id, product, text }]
   })
@@ -394,9 +395,9 @@ function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | nu
   const places = Object.keys(resource.embeds)
   if (places.length === 0) return
   const text = sink.memory.texts(resource.name, id)?.version
-  const held = text === undefined ? null : (JSON.parse(text) as Fields)
-  if (held && now && places.every((key) => isSame(now[key] ?? null, held[key] ?? null))) return
-  const before = new Map((held ? childrenOf(resource, held) : []).map((child) => [child.id, child]))
+  const storedFields = text === undefined ? null : (JSON.parse(text) as Fields)
+  if (storedFields && now && places.every((key) => isSame(now[key] ?? null, storedFields[key] ?? null))) return
+  const before = new Map((storedFields ? childrenOf(resource, storedFields) : []).map((child) => [child.id, child]))
   const after = new Map((now ? childrenOf(resource, now) : []).map((child) => [child.id, child]))
   const { inferred, source } = parent
   const frame = { inferred, source, hash: null, fields: null }

@@ -13,7 +13,7 @@ export interface KnownKeys {
   /** How many are known; beyond `mostKeys` no more are learnt. */
   count: number
   /** Values and types that were told before (`changeLine`). */
-  readonly told: Set<string>
+  readonly reportedChanges: Set<string>
 }
 
 /** Objects whose keys are ids would otherwise teach for ever. */
@@ -26,24 +26,24 @@ export function changeLine(kind: string, path: string, value: string | null): st
 }
 
 /** No keys known. */
-export const noKeys = (): KnownKeys => ({ top: new Map(), count: 0, told: new Set() })
+export const noKeys = (): KnownKeys => ({ top: new Map(), count: 0, reportedChanges: new Set() })
 
 /** Learns one key by its path, as `learnKeys` wrote it. */
-export function addKey(known: KnownKeys, path: string, since: number): void {
-  let level = known.top
+export function addKey(keys: KnownKeys, path: string, since: number): void {
+  let level = keys.top
   const parts = path.split(/(?<!\\)\./)
   for (const [i, part] of parts.entries()) {
     const node = level.get(part) ?? { since: i === parts.length - 1 ? since : 0, below: new Map<string, KeyNode>() }
     if (!level.has(part)) {
       level.set(part, node)
-      known.count++
+      keys.count++
     }
     level = node.below
   }
 }
 
 /** Learns the keys of a record; `report` is told the path of each that was not known, parents first. */
-export function learnKeys(known: KnownKeys, record: Value, since: number, report: (path: string) => void): void {
+export function learnKeys(keys: KnownKeys, record: Value, since: number, report: (path: string) => void): void {
   const visit = (level: Map<string, KeyNode>, value: Value, prefix: string, depth: number): void => {
     if (depth > deepest) return
     if (Array.isArray(value)) {
@@ -52,20 +52,20 @@ export function learnKeys(known: KnownKeys, record: Value, since: number, report
     }
     if (!isFields(value)) return
     for (const key in value) {
-      const held = value[key] ?? null
+      const member = value[key] ?? null
       const name = escaped(key)
       let node = level.get(name)
       if (!node) {
-        if (known.count >= mostKeys) continue
+        if (keys.count >= mostKeys) continue
         node = { since, below: new Map() }
         level.set(name, node)
-        known.count++
+        keys.count++
         report(prefix + name)
       }
-      if (typeof held === 'object' && held !== null) visit(node.below, held, `${prefix}${name}.`, depth + 1)
+      if (typeof member === 'object' && member !== null) visit(node.below, member, `${prefix}${name}.`, depth + 1)
     }
   }
-  visit(known.top, record, '', 0)
+  visit(keys.top, record, '', 0)
 }
 
 /**
@@ -82,19 +82,19 @@ export const isSame = (value: Value, held: Value): boolean => agrees(undefined, 
 function agrees(
   level: ReadonlyMap<string, KeyNode> | undefined,
   value: Value,
-  held: Value,
+  stored: Value,
   after: number,
   later: () => void,
 ): boolean {
   if (Array.isArray(value)) {
-    if (!Array.isArray(held)) return false
-    const [items, others] = [value as readonly Value[], held as readonly Value[]]
+    if (!Array.isArray(stored)) return false
+    const [items, others] = [value as readonly Value[], stored as readonly Value[]]
     return (
       items.length === others.length && items.every((item, i) => agrees(level, item, others[i] ?? null, after, later))
     )
   }
-  if (!isFields(value)) return Object.is(value, held)
-  if (!isFields(held)) return false
+  if (!isFields(value)) return Object.is(value, stored)
+  if (!isFields(stored)) return false
   let members = 0
   for (const key in value) {
     const node = level?.get(escaped(key))
@@ -102,11 +102,11 @@ function agrees(
       later()
       continue
     }
-    if (!Object.hasOwn(held, key) || !agrees(node?.below, value[key] ?? null, held[key] ?? null, after, later))
+    if (!Object.hasOwn(stored, key) || !agrees(node?.below, value[key] ?? null, stored[key] ?? null, after, later))
       return false
     members++
   }
-  return members === Object.keys(held).length
+  return members === Object.keys(stored).length
 }
 
 /** A key as a part of a path. */

@@ -51,8 +51,8 @@ interface LakeReader {
 
 async function heldSide(lake: LakeReader | null, resource: Resource): Promise<StoredRecords> {
   const { name } = resource
-  const held = lake && (await readHeld(lake.ledger, lake.engine, [name], [resource])).get(name)
-  const entities = held ?? new Map<string, HeldEntity>()
+  const storedRecords = lake && (await readHeld(lake.ledger, lake.engine, [name], [resource])).get(name)
+  const entities = storedRecords ?? new Map<string, HeldEntity>()
   const keys = lake ? (await readKeys(lake.ledger, lake.engine)).get(name) : undefined
   const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<RecordBeside[]> => {
     const wanted = [...records.keys()].map((id) => ({ resource: name, id }))
@@ -100,12 +100,12 @@ export async function fetchLive(
   const api = registryApi(input)
   const { pageLimit } = input.settings.registry
   return await askBeside(api, deps, { perMinute: api.perMinute }, async ({ ask, base, file }) => {
-    let asked = 0
+    let requestCount = 0
     const asking: RegistryAsking = {
       connection: { ask, base, spool: { file } },
       requests: [],
-      nextId: () => `look-${++asked}`,
-      held: () => undefined,
+      nextId: () => `look-${++requestCount}`,
+      storedAnswer: () => undefined,
       onOutcome: () => undefined,
       quarantine: async () => await Promise.resolve(),
       now: deps.now,

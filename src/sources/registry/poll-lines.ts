@@ -73,9 +73,9 @@ export class Lines {
     const open = this.#files.get(name)
     if (!open) return false
     flush(open)
-    const given = columns.map((column) => made[column[0]] ?? constant(column, constants))
-    const select = columns.map(([own], i) => (given[i] === undefined ? `"${own}"` : `${given[i]} AS "${own}"`))
-    const types = columns.flatMap(([own, type], i) => (given[i] === undefined ? [`"${own}": '${type}'`] : []))
+    const values = columns.map((column) => made[column[0]] ?? constant(column, constants))
+    const select = columns.map(([own], i) => (values[i] === undefined ? `"${own}"` : `${values[i]} AS "${own}"`))
+    const types = columns.flatMap(([own, type], i) => (values[i] === undefined ? [`"${own}": '${type}'`] : []))
     await engine.run(
       registryStatement('registry_file', {
         columns: select.join(', '),

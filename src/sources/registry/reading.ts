@@ -111,14 +111,14 @@ export async function readPages(
 ): Promise<ListReading | Stopped> {
   const records: Value[] = []
   const raws: RawBody[] = []
-  const begun = new Set<string>()
+  const beganWith = new Set<string>()
   let [last, idle] = ['', 0]
   let cursor: string | null = null
   let as_of: string | null = null
   let bytes = 0
-  for (let known = first; ; known = null) {
+  for (let firstPage = first; ; firstPage = null) {
     const ask = listAsk(resource.path, cursor, pageLimit, filters)
-    const got: Got<RegistryPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
+    const got: Got<RegistryPage> = firstPage ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
     if (got.kind === 'stopped') return got
     if (got.kind !== 'read') return stop('failed', `${resource.path}: ${got.words}`)
     raws.push(got.raw)
@@ -131,11 +131,11 @@ export async function readPages(
     idle = got.value.records.length === 0 ? idle + 1 : 0
     if (next === null || !got.value.hasMore || (idle === 0 && head === last))
       return { kind: 'pages' as const, records, raws, as_of, bytes }
-    if ((idle === 0 && begun.has(head)) || idle >= mostIdlePages)
+    if ((idle === 0 && beganWith.has(head)) || idle >= mostIdlePages)
       return stop('failed', `${resource.path}: pages without an end`)
     if (bytes > room.bytes || asking.now() > room.until) return stop('failed', `${resource.path}: too much for one run`)
     if (idle === 0) last = head
-    begun.add(head)
+    beganWith.add(head)
     cursor = next
   }
 }
@@ -249,7 +249,7 @@ export interface RawBody {
   /** Path and query. */
   readonly address: string
   /** A 304: the body is the one that the lake has already. */
-  readonly known: boolean
+  readonly isKnown: boolean
 }
 
 /** A body of the registry that was read. */
@@ -281,7 +281,9 @@ export interface RegistryAsking {
   /** A name that no other request of the run has. */
   readonly nextId: () => string
   /** The entity tag and, where it is at hand, the held body (as received) of an address that answered before. */
-  readonly held: (address: string) => { readonly etag: string; readonly read?: () => Promise<Uint8Array> } | undefined
+  readonly storedAnswer: (
+    address: string,
+  ) => { readonly etag: string; readonly read?: () => Promise<Uint8Array> } | undefined
   readonly onOutcome: (ask: RegistryAsk, outcome: Outcome) => void
   /** Puts a body that nobody can read aside. */
   readonly quarantine: (raw: RawBody, request: RequestRow, reason: string) => Promise<void>
@@ -302,15 +304,15 @@ export async function askRegistry<T>(
     const id = asking.nextId()
     const file = connection.spool.file(`${id}.json`)
     // A body that could not be read is wanted anew, not by its tag.
-    const held = again ? undefined : asking.held(address)
-    const { outcome, row } = await connection.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
+    const stored = again ? undefined : asking.storedAnswer(address)
+    const { outcome, row } = await connection.ask({ id, url, file, etag: stored?.etag, parameters: registryParameters })
     asking.onOutcome(ask, outcome)
     requests.push(row)
-    const known = outcome.kind === 'not_modified' && held !== undefined
-    if (known && !held.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
-    if (outcome.kind !== 'body' && !known) return verdict(outcome)
-    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
-    const bytes = known && held.read ? await held.read() : await readBytes(file)
+    const isUnchanged = outcome.kind === 'not_modified' && stored !== undefined
+    if (isUnchanged && !stored.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
+    if (outcome.kind !== 'body' && !isUnchanged) return verdict(outcome)
+    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, isKnown: isUnchanged }
+    const bytes = isUnchanged && stored.read ? await stored.read() : await readBytes(file)
     const decoded = read(bytes)
     if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
     requests[requests.length - 1] = { ...row, outcome: 'poison', detail: `${decoded.reason}${requestIdWords(outcome)}` }

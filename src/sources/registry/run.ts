@@ -106,12 +106,12 @@ function runOf(opened: Run & Pick<RegistryRun, 'input' | 'deps'>, connection: Co
   }
   const passing = passingFacts(ledger)
   const raw = new Set(liveFiles(ledger, { table: 'raw' }).map((file) => file.path))
-  let asked = 0
+  let requestCount = 0
   const asking: RegistryAsking = {
     connection,
     requests: [],
-    nextId: () => `${id}-${String(++asked).padStart(6, '0')}`,
-    held: (address) => {
+    nextId: () => `${id}-${String(++requestCount).padStart(6, '0')}`,
+    storedAnswer: (address) => {
       const tag = passing.tags[address]
       return tag && raw.has(tag.raw)
         ? { etag: tag.etag, read: async () => await readRaw(ledger.root, tag.raw) }

@@ -101,7 +101,17 @@ async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedReading> 
   if (feed.invalid || (feed.pages === 0 && feed.stopped)) return feed
   const passing = feed.stopped ? {} : { polled: Math.floor(run.deps.now()) }
   const { as_of, raws, cursor: next } = feed
-  const frame = { poll, lines, as_of, raws, cursor: next, epoch: state.epoch, whole: null, disagreeing: [], passing }
+  const frame = {
+    poll,
+    lines,
+    as_of,
+    raws,
+    cursor: next,
+    epoch: state.epoch,
+    wholeSource: null,
+    disagreeing: [],
+    passing,
+  }
   add(run, await commitPoll(contextOf(run, 'registry sync'), { ...takeRequests(run), ...frame }))
   return feed
 }
@@ -139,33 +149,33 @@ export function isUsable({ input }: RegistryRun, cursor: string): boolean {
 async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped | null> {
   const { ledger, withEngine, asking, input, connection, tally } = run
   const { resources } = input.catalogue
-  const whole = await readWhole(asking, resources, input.settings.registry.pageLimit)
-  if (whole.kind === 'stopped') return whole
-  if (whole.limited !== null)
+  const reading = await readWhole(asking, resources, input.settings.registry.pageLimit)
+  if (reading.kind === 'stopped') return reading
+  if (reading.limited !== null)
     run.tell({
       kind: 'note',
-      text: `the snapshot is refused (${whole.limited}): the lists were read instead`,
+      text: `the snapshot is refused (${reading.limited}): the lists were read instead`,
     })
   const state = registryState(ledger)
   const newEpoch = refused || (state.cursor !== null && !isUsable(run, state.cursor))
   const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
-  const records = input.acceptShrink ? withMissing(whole.records, resources) : whole.records
+  const records = input.acceptShrink ? withMissing(reading.records, resources) : reading.records
   const first = state.last === null
-  observeState(poll, { records, source: whole.source, first, inferred: newEpoch })
-  await holdBack(run, whole, poll, resources)
+  observeState(poll, { records, source: reading.source, first, inferred: newEpoch })
+  await holdBack(run, reading, poll, resources)
   using lines = new Lines(connection.spool)
-  const held = newEpoch ? null : state.cursor
-  let cursor = held ?? whole.cursor
+  const storedCursor = newEpoch ? null : state.cursor
+  let cursor = storedCursor ?? reading.cursor
   let feed: FeedReading | null = null
-  if (whole.source === 'lists') {
-    feed = await readEvents(run, { poll, lines, cursor: whole.cursor })
+  if (reading.source === 'lists') {
+    feed = await readEvents(run, { poll, lines, cursor: reading.cursor })
     if (feed.stopped) return feed.stopped
-    if (held === null) cursor = feed.cursor
+    if (storedCursor === null) cursor = feed.cursor
   }
-  const { as_of, source, disagreeing } = whole
-  const raws = [...whole.raws, ...(feed?.raws ?? [])]
+  const { as_of, source, disagreeing } = reading
+  const raws = [...reading.raws, ...(feed?.raws ?? [])]
   const epoch = state.epoch + (newEpoch || first ? 1 : 0)
-  const frame = { poll, lines, as_of, raws, cursor, epoch, whole: source, disagreeing, passing: {} }
+  const frame = { poll, lines, as_of, raws, cursor, epoch, wholeSource: source, disagreeing, passing: {} }
   const done = await commitPoll(contextOf(run, 'registry snapshot'), { ...takeRequests(run), ...frame })
   tally.source = source
   add(run, done)
@@ -191,15 +201,15 @@ function takeRequests({ asking, ledger }: RegistryRun): Pick<FinishedPoll, 'requ
 const alwaysAllowed = 10
 
 /** A snapshot that loses a resource, or too much of it, waits for a person: nothing of it is applied. */
-async function holdBack(run: RegistryRun, whole: WholeRegistry, poll: Poll, resources: Resources): Promise<void> {
+async function holdBack(run: RegistryRun, snapshot: WholeRegistry, poll: Poll, resources: Resources): Promise<void> {
   const { shrinkLimit } = run.input.settings.registry
   if (run.input.acceptShrink) return
   const losses: string[] = []
   let [had, lost] = [0, 0]
   for (const name of resources.keys()) {
-    const held = [...(poll.held.get(name)?.values() ?? [])].filter(({ open }) => open)
+    const held = [...(poll.storedEntities.get(name)?.values() ?? [])].filter(({ open }) => open)
     if (held.length === 0) continue
-    const missing = !whole.records.has(name)
+    const missing = !snapshot.records.has(name)
     const outlooks = poll.outlook.get(name)
     const gone = missing ? held.length : held.filter(({ id }) => outlooks?.get(id)?.incoming === null).length
     had += held.length
@@ -210,10 +220,10 @@ async function holdBack(run: RegistryRun, whole: WholeRegistry, poll: Poll, reso
   }
   if (losses.length === 0 && lost <= Math.max(shrinkLimit * had, alwaysAllowed)) return
   const request = run.asking.requests.at(-1)
-  const raw = whole.raws[0]
+  const raw = snapshot.raws[0]
   const got =
     losses.length === 0 ? `${lost} of ${had} records gone` : `${losses.join(', ')} (${lost} of ${had} records gone)`
-  if (request && raw && !raw.known) await run.asking.quarantine(raw, request, `held back: ${got}`)
+  if (request && raw && !raw.isKnown) await run.asking.quarantine(raw, request, `held back: ${got}`)
   const next = 'nothing was applied; if this is right, run it again with --accept-shrink'
   const expected = `at most ${Math.round(shrinkLimit * 100)} % of the records gone`
   throw new NamedEndError(heldBackEnd, 'integrity', { subject: 'the snapshot is held back', expected, got, next })

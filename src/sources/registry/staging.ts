@@ -5,7 +5,7 @@ import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
 import type { Json, Provider, RequestRow } from '../../lake/ledger/entry.ts'
 import { heldPassing, heldState, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { proven } from '../../lake/ledger/index-rows.ts'
+import { checkedValue } from '../../lake/ledger/index-rows.ts'
 import { mapOf, oneOf, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
 import { type Layers, layersShape } from './dated-tables.ts'
 import type { CommitDeps, StagedFile, Ticket } from '../../lake/ledger/commit.ts'
@@ -39,7 +39,7 @@ const stateOf =
     provenOr(check, heldState(ledger, `registry.${key}`), key)
 
 function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
-  return value === undefined || value === null ? null : proven(check, value, `registry.${key}`)
+  return value === undefined || value === null ? null : checkedValue(check, value, `registry.${key}`)
 }
 
 /** A snapshot of the registry on record. */
@@ -169,7 +169,7 @@ export interface FinishedPoll {
   readonly cursor: string
   readonly epoch: number
   /** Set where a whole state was read: it becomes a dated snapshot. */
-  readonly whole: 'snapshot' | 'lists' | null
+  readonly wholeSource: 'snapshot' | 'lists' | null
   readonly disagreeing: readonly string[]
   readonly requests: readonly RequestRow[]
   readonly passing: Partial<PassingFacts>
@@ -177,7 +177,7 @@ export interface FinishedPoll {
 }
 
 /** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
-const enough = 480 * mega
+const engineMemoryLimit = 480 * mega
 
 /** Lends an engine for one piece of work and closes it. */
 export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
@@ -188,7 +188,7 @@ export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
  */
 export function enginesOf(spool: Spool): WithEngine {
   return async (work) => {
-    const memoryLimit = engineMemory(1, Math.min(keptMemory(), enough))
+    const memoryLimit = engineMemory(1, Math.min(keptMemory(), engineMemoryLimit))
     using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), threads: 1, memoryLimit })
     return await work(engine)
   }
@@ -273,32 +273,32 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
 /** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
 export async function rawFiles(
   version: Pick<StagedVersion, 'ledger' | 'spool' | 'files' | 'date' | 'name'>,
-  { raws, whole, tags }: Pick<FinishedPoll, 'raws' | 'whole' | 'tags'>,
+  { raws, wholeSource, tags }: Pick<FinishedPoll, 'raws' | 'wholeSource' | 'tags'>,
   fresh: boolean,
 ): Promise<EntityTags> {
   const { ledger, files, name } = version
   const next: Record<string, EntityTags[string]> = { ...tags }
-  for (const { known, address } of raws) {
-    if (!known) continue
+  for (const { isKnown, address } of raws) {
+    if (!isKnown) continue
     const held = tags[address]
     if (!held) throw new RangeError(`no body of ${address} is held`)
     listAgain(version, 'raw', held.raw)
   }
-  const received = raws.filter((body) => !body.known)
+  const received = raws.filter((body) => !body.isKnown)
   if (received.length === 0) return next
-  if (whole === null || whole === 'lists') {
+  if (wholeSource === null || wholeSource === 'lists') {
     const feed = received.filter(({ address }) => address.startsWith('/changes?'))
     if (fresh && feed.length > 0) files.push(await stageRaw(version, 'feed', name, feed))
   }
-  const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
-  if (whole === 'snapshot' && !fresh && held) {
-    listAgain(version, 'raw', held.path)
+  const lastSnapshot = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
+  if (wholeSource === 'snapshot' && !fresh && lastSnapshot) {
+    listAgain(version, 'raw', lastSnapshot.path)
     return next
   }
   const others = received.filter(({ address }) => !address.startsWith('/changes'))
   for (const [i, body] of others.entries()) {
-    const own = whole === 'snapshot' ? name : `${name}-${i}`
-    const staged = await stageRaw(version, whole ?? 'feed', own, [body])
+    const own = wholeSource === 'snapshot' ? name : `${name}-${i}`
+    const staged = await stageRaw(version, wholeSource ?? 'feed', own, [body])
     files.push(staged)
     if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
   }

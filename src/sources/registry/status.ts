@@ -47,14 +47,14 @@ export async function readHeld(
   resources: readonly string[],
   filtered: readonly Resource[] = [],
 ): Promise<HeldEntities> {
-  const held = new Map<string, Map<string, HeldEntity>>()
+  const byResource = new Map<string, Map<string, HeldEntity>>()
   for (const resource of resources) {
     const entities = new Map<string, HeldEntity>()
-    held.set(resource, entities)
+    byResource.set(resource, entities)
     if (tableFiles(ledger, `history.${resource}`).length === 0) continue
     const deployments = resource === 'deployments'
-    const own = filtered.find(({ name }) => name === resource)
-    const columns = own && filterFields(own).map(([, field]) => `"${field}"`)
+    const filteredResource = filtered.find(({ name }) => name === resource)
+    const columns = filteredResource && filterFields(filteredResource).map(([, field]) => `"${field}"`)
     const sql = registryStatement('entity_states', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
@@ -70,7 +70,7 @@ export async function readHeld(
       entities.set(id as string, { id: id as string, open: open === true, ...seen, ...rest, ...fields })
     })
   }
-  return held
+  return byResource
 }
 
 /** The texts of the named entities. */
@@ -80,17 +80,17 @@ export async function readTexts(
   wanted: readonly EntityName[],
 ): Promise<(resource: string, id: string) => HeldTexts | undefined> {
   const texts = new Map<string, Map<string, HeldTexts>>()
-  for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {
-    const found = new Map<string, HeldTexts>()
-    texts.set(resource, found)
+  for (const [resource, names] of Map.groupBy(wanted, (one) => one.resource)) {
+    const textsById = new Map<string, HeldTexts>()
+    texts.set(resource, textsById)
     const sql = registryStatement('entity_records', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
       resource: quote(resource),
-      ids: quote(JSON.stringify([...new Set(own.map(({ id }) => id))])),
+      ids: quote(JSON.stringify([...new Set(names.map(({ id }) => id))])),
     })
     await eachRow(engine, sql, (id, version, latest) => {
-      found.set(id as string, { version: version as string, latest: (latest ?? version) as string })
+      textsById.set(id as string, { version: version as string, latest: (latest ?? version) as string })
     })
   }
   return (resource, id) => texts.get(resource)?.get(id)
@@ -100,7 +100,7 @@ const changeFields = { resource: text, path: text, since: real, kind: text, valu
 
 /** The keys that records of each resource are known to have, and what else was told of its schema. */
 export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<string, KnownKeys>> {
-  const known = new Map<string, KnownKeys>()
+  const keysByResource = new Map<string, KnownKeys>()
   const rows = await rowsAs(
     engine,
     changeFields,
@@ -109,12 +109,12 @@ export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<stri
      GROUP BY resource, path, coalesce(kind, 'key'), value ORDER BY since, length(path)`,
   )
   for (const { resource, path, since, kind, value } of rows) {
-    let keys = known.get(resource)
-    if (!keys) known.set(resource, (keys = noKeys()))
+    let keys = keysByResource.get(resource)
+    if (!keys) keysByResource.set(resource, (keys = noKeys()))
     if (kind === 'key') addKey(keys, path, since)
-    else keys.told.add(changeLine(kind, path, value))
+    else keys.reportedChanges.add(changeLine(kind, path, value))
   }
-  return known
+  return keysByResource
 }
 
 /** How many changes of the schema were told: what the first snapshot showed is none. */

@@ -60,17 +60,17 @@ interface Known {
 function tagged(asking: RegistryAsking, known?: Known): RegistryAsking {
   const before = known?.seen.get(known.check.address)
   const etag = before?.digest === known?.check.digest ? (before?.etag ?? null) : null
-  return { ...asking, held: () => (etag === null ? undefined : { etag }) }
+  return { ...asking, storedAnswer: () => (etag === null ? undefined : { etag }) }
 }
 
 /** Asks a record's own address. */
 export async function askOwn(
   asking: RegistryAsking,
   { resource, id }: { readonly resource: Resource; readonly id: string },
-  known?: Known,
+  keys?: Known,
 ): Promise<OwnNow> {
   const ask = detailAsk(resource.path, id)
-  const got = await askRegistry(tagged(asking, known), ask, (bytes) => readDetail(bytes, resource))
+  const got = await askRegistry(tagged(asking, keys), ask, (bytes) => readDetail(bytes, resource))
   if (got.kind === 'stopped') return got
   if (got.kind === 'gone') return { kind: 'said', value: null, etag: null }
   if (got.kind === 'unchanged') return { kind: 'said', value: 'unchanged', etag: got.etag }
@@ -94,17 +94,17 @@ export async function askList(
   asking: RegistryAsking,
   check: Pick<ListCheck, 'resource' | 'filters'>,
   pageLimit: number,
-  known?: Known,
+  keys?: Known,
 ): Promise<ListNow> {
   const { resource, filters } = check
   const ask = listAsk(resource.path, null, pageLimit, filters)
-  const first = await askRegistry(tagged(asking, known), ask, (bytes) => readList(bytes, resource))
+  const first = await askRegistry(tagged(asking, keys), ask, (bytes) => readList(bytes, resource))
   if (first.kind === 'stopped') return first
   if (first.kind === 'refused') return { kind: 'refused' }
   if (first.kind === 'unchanged') return { kind: 'said', value: 'unchanged', etag: first.etag }
   if (first.kind !== 'read') return stop('failed', `${listAddress(resource, filters)}: ${first.words}`)
   const strangers = first.value.records.filter((record) => !meets(resource, filters, readRecord(resource, record)))
-  if (known !== undefined && strangers.length >= fewStrangers) return { kind: 'ignored' }
+  if (keys !== undefined && strangers.length >= fewStrangers) return { kind: 'ignored' }
   const read = await readPages(tagged(asking), { resource, filters, pageLimit }, roomOf(asking), first)
   if (read.kind === 'stopped') return read
   const shown = read.records.map((record) => readRecord(resource, record))
@@ -162,16 +162,16 @@ export async function compareCheck(comparing: Comparing, check: Check): Promise<
 
 async function compareRecord(comparing: Comparing, check: RecordCheck): Promise<CheckResult | Stopped> {
   const { asking, holding } = comparing
-  const told = await askOwn(asking, check, { seen: holding.seen, check })
-  if (told.kind === 'stopped') return told
-  if (told.value === 'unchanged') return comparedTo([], told.etag)
-  const shown = { resource: check.resource, id: check.id, incoming: told.value }
-  const judged = await judge(comparing, shown)
-  if (judged === null) return comparedTo([], told.etag)
+  const answer = await askOwn(asking, check, { seen: holding.seenLists, check })
+  if (answer.kind === 'stopped') return answer
+  if (answer.value === 'unchanged') return comparedTo([], answer.etag)
+  const shownRecord = { resource: check.resource, id: check.id, incoming: answer.value }
+  const judged = await judge(comparing, shownRecord)
+  if (judged === null) return comparedTo([], answer.etag)
   const suspect = { ...judged, check, address: check.address }
-  if (told.value !== null || held(comparing, shown)?.open !== true) return comparedTo([suspect])
+  if (answer.value !== null || storedEntity(comparing, shownRecord)?.open !== true) return comparedTo([suspect])
   // The list of deployments publishes verified ones only: whether others have an address is not said.
-  if (check.resource.name === 'deployments' && held(comparing, shown)?.verified === false) return untold
+  if (check.resource.name === 'deployments' && storedEntity(comparing, shownRecord)?.verified === false) return untold
   const list = narrowestList(check.resource, check.id, holding)
   const listed = await askList(asking, list, holding.pageLimit)
   if (listed.kind === 'stopped') return listed
@@ -190,26 +190,26 @@ function comparedTo(suspects: readonly Suspect[], etag: string | null = null): C
   return { kind: 'compared' as const, suspects, etag: suspects.length === 0 ? etag : null, untold: false }
 }
 
-function held({ holding }: Comparing, { resource, id }: Pick<Shown, 'resource' | 'id'>) {
-  return holding.held.get(resource.name)?.get(id)
+function storedEntity({ holding }: Comparing, { resource, id }: Pick<Shown, 'resource' | 'id'>) {
+  return holding.storedEntities.get(resource.name)?.get(id)
 }
 
 /** What the lake and an address say of one record, where they contradict each other. */
-async function judge(comparing: Comparing, shown: Shown): Promise<Judged | null> {
-  const { resource, id, incoming } = shown
-  const entity = held(comparing, shown)
+async function judge(comparing: Comparing, shownRecord: Shown): Promise<Judged | null> {
+  const { resource, id, incoming } = shownRecord
+  const entity = storedEntity(comparing, shownRecord)
   const state = stateOf(entity)
   const offered = incoming?.text ?? null
-  const found = { resource: resource.name, id, offered, state }
+  const finding = { resource: resource.name, id, offered, state }
   if (entity?.open !== true) {
     if (offered === null) return null
     return entity
-      ? { ...found, kind: 'wrong_retirement', detail: 'removed here, there upstream', held: null }
-      : { ...found, kind: 'lost_event', detail: 'not held here, there upstream', held: null }
+      ? { ...finding, kind: 'wrong_retirement', detail: 'removed here, there upstream', held: null }
+      : { ...finding, kind: 'lost_event', detail: 'not held here, there upstream', held: null }
   }
   if (incoming?.hash === entity.hash) return null
-  const text = (await textsOf(comparing, shown))?.latest ?? 'null'
-  const same = { ...found, held: text }
+  const text = (await textsOf(comparing, shownRecord))?.latest ?? 'null'
+  const same = { ...finding, held: text }
   if (incoming === null) return { ...same, kind: 'lost_event', detail: 'held here, gone upstream' }
   const [record, now] = [JSON.parse(text) as Fields, JSON.parse(incoming.text) as Fields]
   const keys = comparing.keys.get(resource.name)
@@ -232,28 +232,28 @@ async function compareList(comparing: Comparing, check: ListCheck): Promise<Chec
   const { resource, filters } = check
   const names = Object.keys(filters).map((filter) => `${resource.name}?${filter}`)
   if (names.some((name) => comparing.ignored.has(name))) return untold
-  const told = await askList(asking, check, holding.pageLimit, { seen: holding.seen, check })
-  if (told.kind === 'stopped') return told
-  if (told.kind === 'ignored') for (const name of names) comparing.ignored.add(name)
-  if (told.kind === 'refused' || told.kind === 'ignored') return untold
-  if (told.value === 'unchanged') return comparedTo([], told.etag)
-  const shown = told.value
-  const absent = [...check.expected].filter((id) => !shown.has(id))
-  const odd = [...shown.values()].filter((incoming) => !isAsHeld(comparing, check, incoming)).map(({ id }) => id)
+  const answer = await askList(asking, check, holding.pageLimit, { seen: holding.seenLists, check })
+  if (answer.kind === 'stopped') return answer
+  if (answer.kind === 'ignored') for (const name of names) comparing.ignored.add(name)
+  if (answer.kind === 'refused' || answer.kind === 'ignored') return untold
+  if (answer.value === 'unchanged') return comparedTo([], answer.etag)
+  const shownRecords = answer.value
+  const absent = [...check.expected].filter((id) => !shownRecords.has(id))
+  const odd = [...shownRecords.values()].filter((incoming) => !isAsHeld(comparing, check, incoming)).map(({ id }) => id)
   const suspects: Suspect[] = []
   for (const id of [...absent, ...odd].slice(0, mostOfList)) {
     // The first one is looked into all the same: the list is not as held.
     if (suspects.length > 0 && comparing.isSpent()) break
-    const found = await explain(comparing, check, { resource, id, incoming: shown.get(id) ?? null })
+    const found = await explain(comparing, check, { resource, id, incoming: shownRecords.get(id) ?? null })
     if (found?.kind === 'stopped') return found
     if (found) suspects.push(found)
   }
-  return comparedTo(suspects, told.etag)
+  return comparedTo(suspects, answer.etag)
 }
 
 /** Whether a list shows what the lake holds, and may show it. */
 function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListCheck, incoming: Incoming): boolean {
-  const entity = held(comparing, { resource, id: incoming.id })
+  const entity = storedEntity(comparing, { resource, id: incoming.id })
   if (entity?.open !== true || entity.hash !== incoming.hash) return false
   return expected.has(incoming.id) || fits(resource, filters, incoming)
 }
@@ -263,27 +263,28 @@ function fits(resource: Resource, filters: Filters, incoming: Incoming): boolean
 }
 
 /** What is behind a list's odd word on a record: its own address says who is right, or the whole list where there is none. */
-async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Promise<Suspect | Stopped | null> {
-  const { resource, id } = shown
-  const own = await ownWord(comparing, check, shown)
-  if (own.kind === 'stopped') return own
-  const judged = await judge(comparing, { ...shown, incoming: own.incoming })
-  const lists = await judge(comparing, shown)
-  const state = stateOf(held(comparing, shown))
-  const text = (await textsOf(comparing, shown))?.latest ?? null
-  const both = { resource: resource.name, id, held: text, offered: shown.incoming?.text ?? null, state }
-  if (own.incoming === null && shown.incoming !== null) {
-    const detail = `${own.address} has it not, ${check.address} lists it`
-    return { ...both, kind: 'address_disagrees', detail, check, address: own.address }
+async function explain(comparing: Comparing, check: ListCheck, shownRecord: Shown): Promise<Suspect | Stopped | null> {
+  const { resource, id } = shownRecord
+  const ownAnswer = await ownWord(comparing, check, shownRecord)
+  if (ownAnswer.kind === 'stopped') return ownAnswer
+  const judged = await judge(comparing, { ...shownRecord, incoming: ownAnswer.incoming })
+  const lists = await judge(comparing, shownRecord)
+  const state = stateOf(storedEntity(comparing, shownRecord))
+  const text = (await textsOf(comparing, shownRecord))?.latest ?? null
+  const both = { resource: resource.name, id, held: text, offered: shownRecord.incoming?.text ?? null, state }
+  if (ownAnswer.incoming === null && shownRecord.incoming !== null) {
+    const detail = `${ownAnswer.address} has it not, ${check.address} lists it`
+    return { ...both, kind: 'address_disagrees', detail, check, address: ownAnswer.address }
   }
-  if (judged !== null) return { ...judged, check, address: own.address }
-  if (shown.incoming !== null && lists === null && fits(resource, check.filters, shown.incoming)) return null
+  if (judged !== null) return { ...judged, check, address: ownAnswer.address }
+  if (shownRecord.incoming !== null && lists === null && fits(resource, check.filters, shownRecord.incoming))
+    return null
   const detail =
-    shown.incoming === null
-      ? `left out of ${check.address}, though ${own.address} gives it`
+    shownRecord.incoming === null
+      ? `left out of ${check.address}, though ${ownAnswer.address} gives it`
       : lists === null
         ? `shown in ${check.address}, where it does not belong`
-        : `${check.address} and ${own.address} show two records; ${lists.detail}`
+        : `${check.address} and ${ownAnswer.address} show two records; ${lists.detail}`
   return { ...both, kind: 'list_disagrees', detail, check, address: check.address }
 }
 

@@ -43,8 +43,8 @@ export interface Seen {
 /** What the lake holds, to choose from. */
 export interface Holding {
   readonly resources: readonly Resource[]
-  readonly held: HeldEntities
-  readonly seen: ReadonlyMap<string, Seen>
+  readonly storedEntities: HeldEntities
+  readonly seenLists: ReadonlyMap<string, Seen>
   /** When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting. */
   readonly tried: ReadonlyMap<string, Micros>
   readonly pageLimit: number
@@ -102,7 +102,11 @@ export function chooseChecks(
 }
 
 /** Never requested or longest ago first; those of one age in an order that follows no id. */
-function byAge(checks: readonly Check[], { seen, tried }: Pick<Holding, 'seen' | 'tried'>, begun: Micros): Check[] {
+function byAge(
+  checks: readonly Check[],
+  { seenLists: seen, tried }: Pick<Holding, 'seenLists' | 'tried'>,
+  begun: Micros,
+): Check[] {
   const ages = checks.flatMap((check) => {
     const [found, asked] = [seen.get(check.address)?.at ?? 0, tried.get(check.address) ?? 0]
     // What contradicted at the very instant at which this round began was requested by the round before.
@@ -112,9 +116,9 @@ function byAge(checks: readonly Check[], { seen, tried }: Pick<Holding, 'seen' |
   return ages.toSorted((a, b) => a.at - b.at || (a.place < b.place ? -1 : 1)).map(({ check }) => check)
 }
 
-function recordChecks(resource: Resource, { held }: Holding): RecordCheck[] {
+function recordChecks(resource: Resource, { storedEntities }: Holding): RecordCheck[] {
   if (!resource.detail) return []
-  return [...(held.get(resource.name)?.values() ?? [])].flatMap((entity): RecordCheck[] => {
+  return [...(storedEntities.get(resource.name)?.values() ?? [])].flatMap((entity): RecordCheck[] => {
     const { id } = entity
     if (!canBeAsked(id)) return []
     const address = detailAsk(resource.path, id).path
@@ -153,25 +157,30 @@ export function narrowestList(resource: Resource, id: string, holding: Holding):
 }
 
 /** What lists show: the list of deployments publishes verified ones only. */
-function listed({ name }: Resource, { held }: Holding): HeldEntity[] {
-  const open = [...(held.get(name)?.values() ?? [])].filter((entity) => entity.open)
+function listed({ name }: Resource, { storedEntities }: Holding): HeldEntity[] {
+  const open = [...(storedEntities.get(name)?.values() ?? [])].filter((entity) => entity.open)
   return name === 'deployments' ? open.filter(({ verified }) => verified) : open
 }
 
-function listOf(resource: Resource, filters: Filters, shown: readonly HeldEntity[], { pageLimit }: Holding): ListCheck {
+function listOf(
+  resource: Resource,
+  filters: Filters,
+  entities: readonly HeldEntity[],
+  { pageLimit }: Holding,
+): ListCheck {
   return {
     kind: 'list',
     resource,
     filters,
     address: listAddress(resource, filters),
     digest: textHash(
-      shown
+      entities
         .map((entity) => `${entity.id} ${stateOf(entity)}`)
         .toSorted()
         .join('\n'),
     ),
-    requests: Math.max(1, Math.ceil(shown.length / pageLimit)),
-    expected: new Set(shown.map(({ id }) => id)),
+    requests: Math.max(1, Math.ceil(entities.length / pageLimit)),
+    expected: new Set(entities.map(({ id }) => id)),
   }
 }
 

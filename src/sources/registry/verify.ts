@@ -15,7 +15,7 @@ import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRu
 import type { Resource } from '../../catalog/catalogue.ts'
 import { commit, type Ticket } from '../../lake/ledger/commit.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
-import { proven } from '../../lake/ledger/index-rows.ts'
+import { checkedValue } from '../../lake/ledger/index-rows.ts'
 import { versioned } from '../../lake/store/layout.ts'
 import { readFeed, stop, type Stopped } from './reading.ts'
 import { Lines } from './poll-lines.ts'
@@ -157,7 +157,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
     const { budget, names } = input
     const round = roundOf(ledger, run.job, [names, budget], deps.nowMicros())
     const comparing = await comparingOf(run, input, () => budget !== null && connection.sent() >= budget)
-    const chosen = chooseChecks(comparing.holding, { budget, begun: round.begun })
+    const chosen = chooseChecks(comparing.holding, { budget, begun: round.beganAt })
     const course = newCourse(registryState(ledger).cursor ?? '')
     const plan = { ...round, checks: chosen.checks.length }
     connection.log.note('planned', plan)
@@ -170,13 +170,13 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
     const ignored = [...comparing.ignored].toSorted()
     if (ignored.length > 0)
       run.tell({ kind: 'note', text: `filters that the provider does not heed: ${ignored.join(', ')}` })
-    const left = chosen.checks.length - verified - failed
+    const checksLeft = chosen.checks.length - verified - failed
     const value: RegistryVerified = {
       run: id,
       version: ledger.head().version,
       requests: connection.sent(),
       budget,
-      checks: { held: chosen.held, chosen: chosen.checks.length, verified, failed, left },
+      checks: { held: chosen.held, chosen: chosen.checks.length, verified, failed, left: checksLeft },
       results,
       ignored,
       findings: [...course.findings.values()],
@@ -232,15 +232,15 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent
   const { ledger, withEngine, asking } = run
   const chosen = ({ name }: Resource): boolean => input.names?.includes(name) ?? true
   const resources = [...input.catalogue.resources.values()].filter(chosen)
-  const seen = new Map<string, Seen>()
+  const seenLists = new Map<string, Seen>()
   for (const [address, { at, value }] of heldPassingFrom(ledger, seenKey))
-    seen.set(address, { at, ...proven(seenShape, value, `${seenKey}${address}`) })
+    seenLists.set(address, { at, ...checkedValue(seenShape, value, `${seenKey}${address}`) })
   return await withEngine(async (engine) => {
     const names = resources.map(({ name }) => name)
     const held = await readHeld(ledger, engine, names, resources)
     const { pageLimit } = input.settings.registry
     const tried = new Map([...heldPassingFrom(ledger, triedKey)].map(([address, { at }]) => [address, at]))
-    const holding: Holding = { resources, held, seen, tried, pageLimit }
+    const holding: Holding = { resources, storedEntities: held, seenLists, tried, pageLimit }
     const keys = await readKeys(ledger, engine)
     return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
   })
@@ -287,40 +287,40 @@ interface Asked {
 
 async function workPortion(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
   const { course } = verifying
-  const asked = await askAll(verifying, checks)
-  const judged = asked.stopped === null ? await judge(verifying, asked.suspects) : null
-  const stopped = asked.stopped ?? (judged?.kind === 'stopped' ? judged : null)
+  const askedChecks = await askAll(verifying, checks)
+  const judged = askedChecks.stopped === null ? await judge(verifying, askedChecks.suspects) : null
+  const stopped = askedChecks.stopped ?? (judged?.kind === 'stopped' ? judged : null)
   const found = judged?.kind === 'judged' ? judged : { found: [], sound: [], checks: 0 }
   // What differs and was not judged yet is requested again by the next run of this round.
-  const unjudged = new Set(stopped === null ? [] : asked.suspects.map(({ check }) => check))
-  const tried = asked.tried.filter((check) => !unjudged.has(check))
-  await keep(verifying, { tried, sound: [...asked.sound, ...asked.untold, ...found.sound] }, found.found)
-  course.results.identical += asked.sound.length + found.sound.length
-  course.results.untold += asked.untold.length
-  course.verified += asked.sound.length + asked.untold.length + found.sound.length + found.checks
+  const unjudged = new Set(stopped === null ? [] : askedChecks.suspects.map(({ check }) => check))
+  const tried = askedChecks.tried.filter((check) => !unjudged.has(check))
+  await keep(verifying, { tried, sound: [...askedChecks.sound, ...askedChecks.untold, ...found.sound] }, found.found)
+  course.results.identical += askedChecks.sound.length + found.sound.length
+  course.results.untold += askedChecks.untold.length
+  course.verified += askedChecks.sound.length + askedChecks.untold.length + found.sound.length + found.checks
   return stopped
 }
 
 async function askAll({ comparing, course }: Verifying, checks: readonly Check[]): Promise<Asked> {
-  const asked: Asked = { tried: [], sound: [], suspects: [], untold: [], stopped: null }
+  const askedChecks: Asked = { tried: [], sound: [], suspects: [], untold: [], stopped: null }
   for (const check of checks) {
     if (comparing.isSpent()) break
     const done = await compareCheck(comparing, check)
     if (done.kind === 'stopped') {
       const alone = done.by === 'failed' || done.by === 'undecodable'
-      if (alone) asked.tried.push(check)
+      if (alone) askedChecks.tried.push(check)
       if (alone) course.failures.push({ address: check.address, reason: done.words })
       if (alone && ++course.failedInRow < mostFailures) continue
-      asked.stopped = done
-      return asked
+      askedChecks.stopped = done
+      return askedChecks
     }
     course.failedInRow = 0
-    asked.tried.push(check)
-    asked.suspects.push(...done.suspects)
-    if (done.untold) asked.untold.push({ check, etag: null })
-    else if (done.suspects.length === 0) asked.sound.push({ check, etag: done.etag })
+    askedChecks.tried.push(check)
+    askedChecks.suspects.push(...done.suspects)
+    if (done.untold) askedChecks.untold.push({ check, etag: null })
+    else if (done.suspects.length === 0) askedChecks.sound.push({ check, etag: done.etag })
   }
-  return asked
+  return askedChecks
 }
 
 interface Judged extends Pick<Asked, 'sound'> {
@@ -376,7 +376,7 @@ async function withoutNews({ run: { asking, input }, course: { feed } }: Verifyi
 async function keep(
   { run, course }: Verifying,
   { tried, sound }: Pick<Asked, 'tried' | 'sound'>,
-  found: readonly Suspect[],
+  suspects: readonly Suspect[],
 ): Promise<void> {
   const { ledger, withEngine, connection, asking, deps, id, job } = run
   const requests = asking.requests.splice(0)
@@ -389,7 +389,7 @@ async function keep(
   await commit(
     ledger,
     async (ticket) => {
-      still = await unmoved(run, found)
+      still = await unmoved(run, suspects)
       const known = still.length === 0 ? null : await withEngine(async (engine) => await readFindings(ledger, engine))
       const fresh = new Map(still.map((one) => [findingLine(one), one]))
       for (const line of known ?? []) fresh.delete(line)
@@ -401,13 +401,13 @@ async function keep(
     },
     deps,
   )
-  const known = acceptedFindings(ledger)
+  const acceptances = acceptedFindings(ledger)
   for (const suspect of still) {
     const line = findingLine(suspect)
     if (course.findings.has(line) || course.accepted.has(line)) continue
     const { kind, resource, id: own, detail, address } = suspect
     course.results[kind as RegistryResult]++
-    if (known.has(findingId(suspect))) {
+    if (acceptances.has(findingId(suspect))) {
       course.accepted.add(line)
       continue
     }

@@ -204,9 +204,9 @@ function mayBeBeyond({ json, type }: Source): boolean {
 
 /** The readings of the value: `v`, `o` where the column may hold any, `extra` where it may hold large integers. */
 export function readValue(source: Source): ColumnReading[] {
-  const [number, whole, raw] = [numberOf(source), nestedOf(source), rawOf(source)]
+  const [number, nestedSql, raw] = [numberOf(source), nestedOf(source), rawOf(source)]
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
-  const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${whole}) IS NULL`
+  const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${nestedSql}) IS NULL`
   const v = {
     name: 'v',
     flag: 'value',
@@ -217,7 +217,7 @@ export function readValue(source: Source): ColumnReading[] {
   }
   return [
     v,
-    ...(mixed ? [{ ...v, name: 'o', sql: whole, bad: 'false' }] : []),
+    ...(mixed ? [{ ...v, name: 'o', sql: nestedSql, bad: 'false' }] : []),
     ...(mayBeBeyond(source)
       ? [{ ...v, name: 'extra', sql: `'{"v":' || (${beyondOf(source)}) || '}'`, bad: 'false' }]
       : []),
@@ -231,7 +231,7 @@ export function readComponents(sources: readonly Source[]): ColumnReading[] {
       ? `coalesce(CAST((${beyondOf(source)}) AS JSON), to_json(${numberOf(source)}))`
       : numberOf(source)
   const parts = sources.map((source) => `${quote(source.column)}, ${cell(source)}`)
-  const whole = {
+  const wholeNumberSql = {
     name: 'o',
     flag: 'components',
     sql: `CAST(json_object(${parts.join(', ')}) AS VARCHAR)`,
@@ -245,5 +245,5 @@ export function readComponents(sources: readonly Source[]): ColumnReading[] {
     bad: `NOT (${isNull(source)}) AND (${numberOf(source)}) IS NULL`,
     wanted: `'a finite number'`,
   }))
-  return [{ ...whole, raw: 'NULL', wanted: `''` }, ...each]
+  return [{ ...wholeNumberSql, raw: 'NULL', wanted: `''` }, ...each]
 }

@@ -68,7 +68,7 @@ export interface DraftedImport {
   /** New points that are late: known only from this import on. */
   readonly late: number
   /** Points that might be stored, stored before or not. */
-  readonly kept: number
+  readonly storable: number
   /** Rows that repeat a point. */
   readonly doubled: number
 }
@@ -89,22 +89,22 @@ export async function takeRows(taking: Taking, read: (engine: Engine) => Promise
   const { run, deps, root, of } = taking
   await using spool = await openSpool(root, run.id, deps)
   using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
-  const given = await read(engine)
-  const portions = await portionsOf(engine, given.rows)
-  const row = withDimensions(given.row, portions)
+  const imported = await read(engine)
+  const portions = await portionsOf(engine, imported.rows)
+  const row = withDimensions(imported.row, portions)
   let done: DraftedImport | undefined
   const draft = async (ticket: Ticket): Promise<Draft | null> => {
     if (of !== undefined && ticket.version !== of + 1) return null
     const beside = { ledger: run.ledger, spool, engine, run: run.id, ticket }
     const { catalogue, path } = taking
-    const { rows, renewed = false } = given
+    const { rows, renewed = false } = imported
     const { job } = run
     const source = { job, catalogue, path, rows, row, renewed, during: deps.during }
     done = await draftImport(beside, source, portions)
     return done.draft
   }
   const version = await commit(run.ledger, draft, deps)
-  return { rows: given.rows, done, version }
+  return { rows: imported.rows, done, version }
 }
 
 /** What the lake keeps of it with the values of each dimension that there are. */
@@ -120,25 +120,25 @@ function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
 async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]> {
   const { keys, columns, constants, interval, mapping } = rows
   const start = startOf(mapping, interval)
-  const own = [...mappedWords, 'day' as const].map((name) => {
+  const columnList = [...mappedWords, 'day' as const].map((name) => {
     if (keys.includes(name)) return name
     const constant = name === 'day' ? undefined : constants[name]
     return `${constant === undefined ? 'NULL' : quote(constant)} AS ${name}`
   })
   const group = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} ORDER BY ${keys.includes('day') ? 'day' : '1'}`
-  const found = await numbered<Portion>(
+  const portions = await numbered<Portion>(
     engine,
-    `SELECT ${own.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
+    `SELECT ${columnList.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
       ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
   )
   for (const name of mappedWords)
-    if (found.some((one) => /\p{Cc}|^\s|\s$/u.test(one[name] ?? '')))
+    if (portions.some((one) => /\p{Cc}|^\s|\s$/u.test(one[name] ?? '')))
       await refuseRow(engine, rows, {
         flag: name,
         wanted: 'a name without control signs, or spaces around it',
         bad: `regexp_matches(own_${name}, '[[:cntrl:]]|^[[:space:]]|[[:space:]]$')`,
       })
-  return found.filter(({ points }) => points > 0)
+  return portions.filter(({ points }) => points > 0)
 }
 
 /** SQL of the start of the interval that a row's `mark` names. */
@@ -163,7 +163,7 @@ interface ImportSource {
 /** Compares the rows with the stored points and drafts their commit. */
 async function draftImport(
   beside: ConversionDeps,
-  { job, catalogue: given, path, rows, row, renewed, during }: ImportSource,
+  { job, catalogue: baseCatalogue, path, rows, row, renewed, during }: ImportSource,
   portions: readonly Portion[],
 ): Promise<DraftedImport> {
   const { ledger, engine, ticket, run } = beside
@@ -181,15 +181,15 @@ async function draftImport(
   // The rows are staged as starts already.
   const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during } as const
   const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
-  const found = differingIn(ledger, standing, made)
-  const judged = judge(ledger, found, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
-  const told = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
+  const differences = differingIn(ledger, standing, made)
+  const judged = judge(ledger, differences, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
+  const about = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
   const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made)
   const fresh = renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
-  const catalogue = withOwn(given, ledger)
-  const whole: Draft = {
-    ...told,
+  const catalogue = withOwn(baseCatalogue, ledger)
+  const wholeDraft: Draft = {
+    ...about,
     add: made.files,
     series: bodies.map(({ series }) => ({ ...series, settled: interval })),
     regained: made.regained,
@@ -206,14 +206,14 @@ async function draftImport(
   }
   const { violations: differing, incidents } = judged.seen
   return {
-    draft: job === 'verify' ? { ...told, violations: judged.violations, passed: judged.passed } : whole,
+    draft: job === 'verify' ? { ...about, violations: judged.violations, passed: judged.passed } : wholeDraft,
     violations: differing.length + incidents.length,
     differing,
     incidents: incidents.length,
     added: made.bodies.reduce((sum, { added }) => sum + added, 0),
     lacking: made.lacking,
     late: made.latePoints,
-    kept: made.kept,
+    storable: made.kept,
     doubled: rows.doubled,
   }
 }
@@ -254,12 +254,12 @@ function bodiesOf(
 
 /** What the files tell of each series: all between their first and last row, but for what is missing there. */
 function coverageOf(
-  asked: readonly Body[],
+  requested: readonly Body[],
   bodies: readonly BodyResult[],
   { interval, mapping }: ImportedRows,
 ): CoverageRow[] {
   const results = new Map(bodies.map((body) => [body.request, body]))
-  return asked.flatMap(({ request, series, askedAt }) => {
+  return requested.flatMap(({ request, series, askedAt }) => {
     const { first = null, last = null, missing = [] } = results.get(request) ?? {}
     if (first === null || last === null) return []
     const row = { series: series.id, asked_at: askedAt, request: null, state: 'covered' as const }

@@ -190,16 +190,16 @@ const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
  * Files with their mapping, what statistics offices publish as it is read: where no column is the value, and columns are
  * the days of vintages, each cell is a value of that vintage, and an empty one is none.
  */
-function unfolded(given: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
+function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
   const { value = 'value', vintage = 'vintage', components } = mapping
-  const has = (name: string): boolean => given.columns.some((one) => one.name === name)
-  const days = given.columns.filter(({ name }) => day.test(name))
-  if (days.length === 0 || given.format === 'json' || components || has(value) || has(vintage))
-    return { ...given, mapping }
+  const has = (name: string): boolean => ownFiles.columns.some((one) => one.name === name)
+  const days = ownFiles.columns.filter(({ name }) => day.test(name))
+  if (days.length === 0 || ownFiles.format === 'json' || components || has(value) || has(vintage))
+    return { ...ownFiles, mapping }
   // The engine would make one type of them by itself, in which integers are rounded.
   const type = exactType(days.map((one) => one.type))
   const mixed = `columns of ${[...new Set(days.map((one) => one.type))].join(' and ')}`
-  const file = given.files[0]?.path ?? 'the SELECT'
+  const file = ownFiles.files[0]?.path ?? 'the SELECT'
   const unreadable =
     days.flatMap((one) => one.unreadable ?? [])[0] ??
     (type === undefined
@@ -209,17 +209,17 @@ function unfolded(given: OwnFiles, mapping: SourceMapping): OwnFiles & { readonl
     const cell = type === undefined ? 'NULL' : widenSql(quoteName(one.name), one.type, type)
     return `${cell} AS ${quote(one.name.replace(day, '$1-$2-$3'))}`
   })
-  const rows = `SELECT row_number() OVER () AS own_row, * FROM ${given.relation}`
+  const rows = `SELECT row_number() OVER () AS own_row, * FROM ${ownFiles.relation}`
   const relation = `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO NAME ${quoteName(vintage)} VALUE ${quoteName(value)})`
-  const rest = given.columns.filter((one) => !days.includes(one))
+  const rest = ownFiles.columns.filter((one) => !days.includes(one))
   const cell = { name: value, type: type ?? 'VARCHAR', ...(unreadable && { unreadable }) }
   const columns = [...rest, { name: vintage, type: 'VARCHAR' }, cell]
-  const { load } = given
+  const { load } = ownFiles
   const wide = async (names: readonly string[]): Promise<void> => {
     const named = names.filter((one) => one !== value && one !== vintage)
     await load?.([...named, ...days.map((one) => one.name)])
   }
-  const read = { ...given, relation, columns, row: 'own_row', ...(load && { load: wide }) }
+  const read = { ...ownFiles, relation, columns, row: 'own_row', ...(load && { load: wide }) }
   return { ...read, mapping: { ...mapping, value, vintage } }
 }
 

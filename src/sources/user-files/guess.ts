@@ -34,34 +34,34 @@ const open: Readonly<Record<string, string>> = {
 /** A mapping of some files to paste, and what cannot be known from them as questions. */
 export async function guessed(input: Omit<ImportInput, 'root' | 'catalogue'>): Promise<string> {
   using engine = await Engine.open(':memory:', { threads: 1 })
-  const given = await givenBy(engine, input.files, input, {})
-  const names = given.columns.map(({ name }) => name)
-  const found: Partial<Record<string, string>> = {}
+  const columns = await givenBy(engine, input.files, input, {})
+  const names = columns.columns.map(({ name }) => name)
+  const guesses: Partial<Record<string, string>> = {}
   const called = (words: string): string | undefined => {
-    const rest = names.filter((name) => !Object.values(found).includes(name))
+    const rest = names.filter((name) => !Object.values(guesses).includes(name))
     return words.split(' ').flatMap((word) => rest.filter((name) => name.toLowerCase() === word))[0]
   }
   const parts = bars.map(called).filter((name, n) => name !== undefined || n < 4)
   const components = parts.every((name) => name !== undefined) ? parts : []
-  for (const [key, words] of Object.entries(meanings)) found[key] = called(words)
-  const also = { unit: await unitOf(engine, given, found['t']), components: `[${components.join(', ')}]` }
+  for (const [key, words] of Object.entries(meanings)) guesses[key] = called(words)
+  const also = { unit: await unitOf(engine, columns, guesses['t']), components: `[${components.join(', ')}]` }
   const isBar = components.length > 0
   const lines = Object.keys(mappingRow.shape).flatMap((key) => {
-    const text = found[key] ?? (key === 'unit' || (key === 'components' && isBar) ? also[key] : open[key])
+    const text = guesses[key] ?? (key === 'unit' || (key === 'components' && isBar) ? also[key] : open[key])
     return text === undefined || (key === 'value' && isBar) ? [] : [`    ${key}: ${text}`]
   })
   const files = JSON.stringify(input.files.length === 1 ? input.files[0] : input.files)
   const head = ['sources:', `  ${input.options.as ?? 'name'}:`, `    files: ${files}`]
-  return `${[...head, ...lines, ...questions(given, found, components)].join('\n')}\n`
+  return `${[...head, ...lines, ...questions(columns, guesses, components)].join('\n')}\n`
 }
 
 /** The two dates of each row, what an instant is and when it was known, are asked of whoever has the files. */
 function questions(
   { files, row }: OwnFiles,
-  found: Partial<Record<string, string>>,
+  guesses: Partial<Record<string, string>>,
   parts: readonly string[],
 ): string[] {
-  const known = found['available_at'] ?? found['vintage']
+  const knownColumn = guesses['available_at'] ?? guesses['vintage']
   const each = parts.map((name, n) => `${name}=${n === 0 ? 'start' : 'end'}`).join(',')
   const dated = files.length > 0 && files.every(({ path }) => exportDay(path) !== null)
   const unknown = [
@@ -74,15 +74,15 @@ function questions(
         ]),
     ...(dated ? ['# is the date in the name of the file the day of an export?   available: export'] : []),
   ]
-  const told =
+  const explanation =
     row === undefined
-      ? `# is \`${known}\` the instant at which somebody could first know the value?`
+      ? `# is \`${knownColumn}\` the instant at which somebody could first know the value?`
       : '# are columns that are days its vintages, each cell a value known from the end of that day on?'
   return [
-    `# is \`${found['t'] ?? 't'}\` the start or the end of the interval?        timestamp: interval_start | interval_end`,
+    `# is \`${guesses['t'] ?? 't'}\` the start or the end of the interval?        timestamp: interval_start | interval_end`,
     '# how long is the interval? (left out: the distance of the rows)   interval: 24h',
     '# in which zone are times that name none, and days?     zone: UTC',
-    ...(known === undefined ? unknown : [told]),
+    ...(knownColumn === undefined ? unknown : [explanation]),
     '# are values revised later?                             revisable: true',
   ]
 }

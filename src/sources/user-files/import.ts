@@ -122,27 +122,27 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
   const path = `${ownPrefix}${name}`
   refuseName(input, path)
   return await withLake({ root, name: 'import', lock: 'import' }, deps, async (run) => {
-    const held = ownRows(run.ledger).get(path)
+    const storedRow = ownRows(run.ledger).get(path)
     const notes: string[] = []
     const { rows, done, version } = await takeRows({ run, deps, root, catalogue, path }, async (engine) => {
       const given = await givenBy(engine, input.files, input, input.mapping)
-      const mapping = mapped(input, given, notes, held)
-      const read = await readRows(engine, given, mapping, heldWeekStart(run.ledger), held?.intervals)
+      const mapping = mapped(input, given, notes, storedRow)
+      const read = await readRows(engine, given, mapping, heldWeekStart(run.ledger), storedRow?.intervals)
       await run.begin({ files: given.files.map((file) => file.path), rows: read.rows, series: path }, () => ({}))
-      return { rows: read, row: keptOf(mapping, read.interval, input, held) }
+      return { rows: read, row: keptOf(mapping, read.interval, input, storedRow) }
     })
     if (!done) throw new RangeError('an import that nobody drafted')
-    const { kept, doubled, lacking, late, violations, incidents } = done
-    const { points_added: brought, vintages_added } = version
+    const { storable, doubled, lacking, late, violations, incidents } = done
+    const { points_added: pointsAdded, vintages_added } = version
     const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
     const tardy = `${several(late, 'row is late', 'rows are late')}: an earlier import lacked what is late, so it is known from this import on; to load history, give all of its files in the first import`
     const summary = {
       name,
       rows: rows.rows,
-      points_added: brought - vintages_added,
+      points_added: pointsAdded - vintages_added,
       vintages_added,
-      left: rows.rows - brought,
-      left_because: { held: kept - brought, unfinished: rows.rows - doubled - kept, doubled },
+      left: rows.rows - pointsAdded,
+      left_because: { held: storable - pointsAdded, unfinished: rows.rows - doubled - storable, doubled },
       lacking,
       late,
       violations,
@@ -174,14 +174,19 @@ const clocks = ['available', 'available_at', 'vintage'] as const
 const rivals = [clocks, ['value', 'components']] as const
 
 /** The mapping that holds for these files: what is said now, over how the lake holds it already; what there is to say of it is noted. */
-function mapped({ name, whole }: Source, given: OwnFiles & { mapping: SourceMapping }, notes: string[], held?: OwnRow) {
-  const { files, mapping: said } = given
-  const before = held?.mapping ?? {}
-  const dropped = rivals.filter((keys) => keys.some((key) => said[key] !== undefined)).flat()
-  const over = { ...before, ...Object.fromEntries(dropped.map((key) => [key, undefined])), ...said }
-  const mapping = checked(whole ? said : over)
+function mapped(
+  { name, whole }: Source,
+  source: OwnFiles & { mapping: SourceMapping },
+  notes: string[],
+  storedRow?: OwnRow,
+) {
+  const { files, mapping: sourceMapping } = source
+  const before = storedRow?.mapping ?? {}
+  const dropped = rivals.filter((keys) => keys.some((key) => sourceMapping[key] !== undefined)).flat()
+  const over = { ...before, ...Object.fromEntries(dropped.map((key) => [key, undefined])), ...sourceMapping }
+  const mapping = checked(whole ? sourceMapping : over)
   const fixed = ({ components, revisable = false }: SourceMapping): string => JSON.stringify([components, revisable])
-  if (held && fixed(mapping) !== fixed(before))
+  if (storedRow && fixed(mapping) !== fixed(before))
     throw usage(`--as ${name}`, {
       expected: 'the components of what it holds already, and revisable or not as that is',
       got: 'others',

@@ -52,23 +52,25 @@ const columnOf = ({ columns }: Pick<AlikeFiles, 'columns'>, name: string) =>
   columns.find((column) => column.name.toLowerCase() === name.toLowerCase())
 
 function unite(name: string, alike: readonly AlikeFiles[]): FileColumn {
-  const found = alike.map((files) => ({ files, column: columnOf(files, name) }))
-  const types = found.flatMap(({ column }) => column?.type ?? [])
+  const columnGroups = alike.map((files) => ({ files, column: columnOf(files, name) }))
+  const types = columnGroups.flatMap(({ column }) => column?.type ?? [])
   const type = exactType(types)
   const next = 'import these files apart, or write them with one type'
-  const refused = found.flatMap(({ files, column }) => (column && files.unreadable.get(column.name)) || [])[0]
+  const refused = columnGroups.flatMap(({ files, column }) => (column && files.unreadable.get(column.name)) || [])[0]
   if (refused) return { name, type: type ?? 'VARCHAR', unreadable: refused }
-  const lacking = found.find(({ column }) => column === undefined)
+  const lacking = columnGroups.find(({ column }) => column === undefined)
   if (lacking) {
-    const expected = `the columns of the other files, as ${found.find(({ column }) => column)?.files.paths[0]}`
+    const expected = `the columns of the other files, as ${columnGroups.find(({ column }) => column)?.files.paths[0]}`
     const unreadable = refuseColumn(lacking.files.paths[0] ?? '', name, expected, 'no such column', next)
     return { name, type: type ?? 'VARCHAR', unreadable }
   }
   if (type !== undefined) return { name, type }
-  const [one] = found
-  const other = found.find(({ column }) => exactType([one?.column?.type ?? '', column?.type ?? '']) === undefined)
+  const [one] = columnGroups
+  const other = columnGroups.find(
+    ({ column }) => exactType([one?.column?.type ?? '', column?.type ?? '']) === undefined,
+  )
   const expected = `${one?.column?.type}, as in ${one?.files.paths[0]}, or a type that goes with it`
-  const strange = other ?? found[1]
+  const strange = other ?? columnGroups[1]
   const got = strange?.column?.type ?? ''
   return { name, type: 'VARCHAR', unreadable: refuseColumn(strange?.files.paths[0] ?? '', name, expected, got, next) }
 }

@@ -67,45 +67,45 @@ export interface ImportedRows extends Reading {
  */
 export async function readRows(
   engine: Engine,
-  given: OwnFiles,
+  ownFiles: OwnFiles,
   mapping: SourceMapping,
   weekStart: Weekday,
-  [known, ...others]: readonly Interval[] = [],
+  [knownInterval, ...others]: readonly Interval[] = [],
 ): Promise<ImportedRows> {
-  const reading = { given, mapping }
+  const reading = { given: ownFiles, mapping }
   const { readings, keys, constants, notes, used } = readingsOf(reading)
-  await given.load?.(used)
-  const taken = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
+  await ownFiles.load?.(used)
+  const takenColumns = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
   // What has no column of its own is only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
   const source =
     also.length === 0
-      ? given.relation
-      : `${given.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
+      ? ownFiles.relation
+      : `${ownFiles.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
   const order = [...keys, 'mark'].join(', ')
   let typed: Word[] = []
   try {
-    typed = given.format === 'parquet' ? await enumKeys(engine, readings, source) : []
+    typed = ownFiles.format === 'parquet' ? await enumKeys(engine, readings, source) : []
     const columns = typed.map((word) => `CAST(${word} AS own_${word}) AS ${word}`)
-    const rows = `(SELECT ${taken.join(',\n  ')} FROM ${source})`
+    const rows = `(SELECT ${takenColumns.join(',\n  ')} FROM ${source})`
     const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
     await engine.run(statement('rows', { replaced, rows, order }))
   } catch (error) {
-    throw (await faultOf(engine, reading)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
+    throw (await faultOf(engine, reading)) ?? unreadableFile(ownFiles.files[0]?.path ?? 'the SELECT', error)
   }
-  await refuseGrown(given.files)
+  await refuseGrown(ownFiles.files)
   const same = keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`)
   const within = ['true', ...same].join(' AND ')
   const [lying] = await numbered<Spacing>(engine, statement('spacing', { within }))
   const { rows = 0, least = null } = lying ?? {}
-  if (rows === 0 && given.format !== 'table')
-    throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
+  if (rows === 0 && ownFiles.format !== 'table')
+    throw usage(ownFiles.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
   const doubled = lying?.doubled ? await countAgain(engine, reading) : 0
-  const usual = least === null && others.length === 0 ? known : undefined
+  const usual = least === null && others.length === 0 ? knownInterval : undefined
   const interval = mapping.interval ?? usual ?? (await intervalOf(engine, least))
   await refuseOffGrid(engine, reading, interval, weekStart)
   const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
-  return { given, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
+  return { given: ownFiles, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
 
 /** From so many names on they are no longer numbered. */
@@ -141,10 +141,10 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
  */
 function readingsOf({ given, mapping }: Reading) {
   const names = given.columns.map(({ name }) => name)
-  const taken = new Set<string>()
+  const takenNames = new Set<string>()
   const column = (key: keyof SourceMapping, name: string = key): Source => {
     const found = given.columns.find((one) => one.name === name)
-    taken.add(name)
+    takenNames.add(name)
     if (found?.unreadable) throw found.unreadable
     if (found) return { column: name, type: found.type, json: given.format === 'json' }
     throw usage(`--${key.replace('_', '-')}`, {
@@ -180,13 +180,13 @@ function readingsOf({ given, mapping }: Reading) {
     keys.push('day')
     readings.push({ name: 'day', flag: 'available', sql: dayOf(given), bad: 'false', raw: 'NULL', wanted: `''` })
   }
-  const left = names.filter((name) => !taken.has(name))
+  const left = names.filter((name) => !takenNames.has(name))
   const naive = t.type === 'VARCHAR' || t.type === 'DATE' || t.type === 'TIMESTAMP' || t.json
   const notes = [
     ...(naive && mapping.zone === undefined ? ['times without a zone are UTC: --zone'] : []),
     ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
   ]
-  return { readings, keys, constants, notes, used: [...taken] }
+  return { readings, keys, constants, notes, used: [...takenNames] }
 }
 
 /** A column of values with the text that stands for a missing one, which only texts can be. */
@@ -239,15 +239,17 @@ interface Fault extends Omit<Wrong, 'bad'> {
  * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of one
  * line; undefined where there is none.
  */
-async function faultOf(engine: Engine, reading: Reading, told?: Wrong, nth = 1) {
+async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth = 1) {
   const { given } = reading
   const { readings } = readingsOf(reading)
-  const raw = readings.find(({ flag }) => flag === told?.flag)?.raw ?? 'NULL'
-  const wrong = told ? [{ ...told, wanted: quote(told.wanted), raw }] : readings.filter(({ bad }) => bad !== 'false')
-  const shown = (one: Sql): Sql =>
+  const raw = readings.find(({ flag }) => flag === knownFault?.flag)?.raw ?? 'NULL'
+  const wrong = knownFault
+    ? [{ ...knownFault, wanted: quote(knownFault.wanted), raw }]
+    : readings.filter(({ bad }) => bad !== 'false')
+  const textSql = (one: Sql): Sql =>
     given.format === 'json' && one !== 'NULL' ? `(${one} ->> '$')` : `CAST(${one} AS VARCHAR)`
   const branches = wrong.map(
-    (one) => `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${one.wanted}, 'raw': ${shown(one.raw)}}`,
+    (one) => `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${one.wanted}, 'raw': ${textSql(one.raw)}}`,
   )
   const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
   const sql = statement('fault', {
@@ -281,12 +283,12 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const has = (name: string): boolean => readings.some((one) => one.name === name)
   const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
   const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
-  const told = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
-  const one = (name: string): Sql =>
+  const dependentNames = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
+  const rowSql = (name: string): Sql =>
     name === 'o' || name === 'extra'
       ? `canonical_json(coalesce(${name}, 'null'))`
       : `coalesce(CAST(${name} AS VARCHAR), '')`
-  const differs = told.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
+  const differs = dependentNames.map((name) => `count(DISTINCT ${rowSql(name)}) > 1`).join(' OR ')
   await engine.run(ofPoints('canonical_json'))
   const sql = statement('again', { once: once.join(', '), differs })
   const [found] = await numbered<Readonly<Record<string, string | number>>>(engine, sql)

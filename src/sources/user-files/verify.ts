@@ -84,7 +84,7 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVer
       const { told, done } = await compared(input, run, deps, one)
       files.push(told)
       incidents += done?.incidents ?? 0
-      findings.add({ violations: done?.differing ?? [], verified: [], unused: new Map(), asked: [] })
+      findings.add({ violations: done?.differing ?? [], verified: [], unused: new Map(), answersWithBody: [] })
     }
     const differences = findings.differences(run.ledger, { base: '', secrets: [] })
     const value = { version: run.ledger.head().version, files, left: all.length - most, differences, incidents }
@@ -111,10 +111,11 @@ async function compared(
   deps: JobDeps,
   { metric, row, file }: Source,
 ): Promise<ComparedFile> {
-  const found = (state: FileState, reason: string | null, rows = 0, news = 0): FileComparison => {
+  const comparison = (state: FileState, reason: string | null, rows = 0, news = 0): FileComparison => {
     return { metric, file, state, rows, news, reason }
   }
-  if (!isQuery(file) && !/[*?[]/.test(file) && (await statOf(file)) === undefined) return { told: found('gone', null) }
+  if (!isQuery(file) && !/[*?[]/.test(file) && (await statOf(file)) === undefined)
+    return { told: comparison('gone', null) }
   try {
     const { rows, done } = await takeRows({ run, deps, root, catalogue, path: metric }, async (engine) => {
       const given = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
@@ -122,10 +123,10 @@ async function compared(
       return { rows, row }
     })
     const { violations = 0, added = 0 } = done ?? {}
-    return { told: found(violations > 0 ? 'differs' : 'held', null, rows.rows, added), done }
+    return { told: comparison(violations > 0 ? 'differs' : 'held', null, rows.rows, added), done }
   } catch (error) {
     if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
     const isGone = error.complaints[0]?.got === 'no such file'
-    return { told: isGone ? found('gone', null) : found('unreadable', error.message) }
+    return { told: isGone ? comparison('gone', null) : comparison('unreadable', error.message) }
   }
 }

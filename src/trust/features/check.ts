@@ -60,16 +60,16 @@ async function comparePoints(
   weekStart: Weekday,
   run: RunDeps,
 ): Promise<FeatureComparison> {
-  const told = `make_timestamptz((${endSql('epoch_us(t) // 1000000', feature.grid)}) * 1000000)`
+  const knownFrom = `make_timestamptz((${endSql('epoch_us(t) // 1000000', feature.grid)}) * 1000000)`
   await session.run(`CREATE OR REPLACE TEMP TABLE feature_stored AS
-    SELECT asset, currency, exchange, ${told} AS ts, v, o, epoch_us(observed_at) AS held FROM ${points}`)
+    SELECT asset, currency, exchange, ${knownFrom} AS ts, v, o, epoch_us(observed_at) AS held FROM ${points}`)
   const portions = await session.rows<{ held: bigint; from: bigint; to: bigint; rows: bigint }>(
     `SELECT held, epoch_us(min(ts)) // 1000000 AS "from", epoch_us(max(ts)) // 1000000 AS "to", count(*) AS rows
      FROM feature_stored GROUP BY held ORDER BY held`,
   )
   const { proved } = await arguedOf(session, feature)
   let [rows, differing] = [0, 0]
-  for (const { held, from, to, rows: own } of portions) {
+  for (const { held, from, to, rows: portionRows } of portions) {
     await setMoment(session, 'observed_as_of', formatMicros(Number(held) - 1))
     const due = { feature, from: Number(from), to: Number(to), weekStart, proved }
     const { table, values, keys } = await valuesOf(session, due, run)
@@ -83,8 +83,8 @@ async function comparePoints(
       `CREATE OR REPLACE TEMP TABLE feature_was AS ${listed(kept)} FROM feature_stored WHERE held = ${held};
        CREATE OR REPLACE TEMP TABLE feature_is AS ${listed(quoteName)} FROM ${table}`,
     )
-    rows += Number(own)
-    differing += Math.max(...((await rowsBeside(session, 'feature_was', 'feature_is')) ?? [Number(own)]))
+    rows += Number(portionRows)
+    differing += Math.max(...((await rowsBeside(session, 'feature_was', 'feature_is')) ?? [Number(portionRows)]))
   }
   await setMoment(session, 'observed_as_of')
   return { rows, differing }

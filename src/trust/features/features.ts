@@ -89,25 +89,25 @@ interface KnownFeature {
 export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
     const all = chooseFeatures(input.catalogue, input.names)
-    const told: FeatureTold[] = []
-    const rows = (): number => told.reduce((sum, { rows_added }) => sum + rows_added, 0)
+    const reports: FeatureTold[] = []
+    const rows = (): number => reports.reduce((sum, { rows_added }) => sum + rows_added, 0)
     await run.begin({ features: all.map(([name]) => name) }, () => ({ points: rows() }))
     const errors: LakeError[] = []
     for (const [name, { row, where }] of all) {
-      const known = loadFeature(run.ledger, name, row)
+      const feature = loadFeature(run.ledger, name, row)
       try {
-        refuseRingOrTakenName(input.catalogue, known)
-        const awaited = waitForImport(run.ledger, known)
-        told.push(awaited ?? (await computeFeature({ ...input, run, deps }, known)))
+        refuseRingOrTakenName(input.catalogue, feature)
+        const awaited = waitForImport(run.ledger, feature)
+        reports.push(awaited ?? (await computeFeature({ ...input, run, deps }, feature)))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
         const complaints = error.complaints.map((one) => ({ ...one, subject: `${where}: ${one.subject}` }))
         errors.push(new LakeError('usage', complaints))
-        told.push({ ...bare(known), status: 'failed', reason: error.message })
+        reports.push({ ...bare(feature), status: 'failed', reason: error.message })
       }
     }
-    const error = gravestOf([...told.map(verdictOf), ...errors])
-    return { value: { told, error }, stopped_by: null, error }
+    const error = gravestOf([...reports.map(verdictOf), ...errors])
+    return { value: { told: reports, error }, stopped_by: null, error }
   })
 }
 
@@ -201,20 +201,20 @@ function dependenciesOf(
 
 function loadFeature(ledger: Ledger, name: string, feature: DeclaredFeature): KnownFeature {
   const path = `${featurePrefix}${name}`
-  const kept: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
+  const keptRow: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
   const declared = definitionOf.parse({ ...feature, reads })
-  const place = kept.versions.findLastIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
-  const missed = findMissedSeries(ledger, kept.versions[place])
-  const at = place < 0 || missed !== null ? kept.versions.length : place
-  const current = kept.versions[at] ?? {
+  const place = keptRow.versions.findLastIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
+  const missed = findMissedSeries(ledger, keptRow.versions[place])
+  const at = place < 0 || missed !== null ? keptRow.versions.length : place
+  const current = keptRow.versions[at] ?? {
     ...feature,
     reads,
     first: firstTimestamp(ledger, feature),
     through: null,
     without: [],
   }
-  return { feature, name, path, kept, at, held: place >= 0, current, missed }
+  return { feature, name, path, kept: keptRow, at, held: place >= 0, current, missed }
 }
 
 /** Series that a version lacked because they were not requested, and that have points by now; null if there are none. */
@@ -268,27 +268,27 @@ const bare = ({ path, at, current, missed }: KnownFeature): FeatureTold => ({
 })
 
 /** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
-async function computeFeature(job: Job, known: KnownFeature): Promise<FeatureTold> {
+async function computeFeature(job: Job, feature: KnownFeature): Promise<FeatureTold> {
   const { run, deps, catalogue, root, within } = job
   for (let tries = 0; tries < 5; tries++) {
     await buildViews(run.ledger, { catalogue, deps })
     using session = await openQuery(root, { threads: 1 })
     const rundeps: RunDeps = { folder: root, ...within }
     const now = Math.floor(deps.nowMicros() / 1_000_000)
-    const due = dueOf(known, now, run.ledger)
-    const judged = await judge(session, known, due, rundeps)
+    const due = dueOf(feature, now, run.ledger)
+    const judged = await judge(session, feature, due, rundeps)
     const proved = judged.status === 'proved'
     if (!proved && judged.status !== 'tested') return judged
     const waits = await waitsFor(session, due, now, datedUserMetrics(run.ledger))
-    const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
+    const to = waits === null ? due.to : step(waits.at, feature.current.grid, -1)
     const waiting =
       waits && `${waits.metric}${waits.asset === null ? '' : ` ${waits.asset}`} at ${formatInstant(waits.at)}`
     const told = { ...judged, waits_for: waiting }
-    if (to < due.from && isCurrent(known)) return told
-    const added = await commitValues(job, known, session, { ...due, to, proved })
+    if (to < due.from && isCurrent(feature)) return told
+    const added = await commitValues(job, feature, session, { ...due, to, proved })
     if (added !== undefined) return { ...told, ...added }
   }
-  throw new LakeError('busy', { subject: known.path, got: 'a lake that others change', next: 'pitlake features' })
+  throw new LakeError('busy', { subject: feature.path, got: 'a lake that others change', next: 'pitlake features' })
 }
 
 /** Own data that says itself when it was known: no rule tells for what to wait. */
@@ -309,8 +309,8 @@ function dueOf({ current, path }: KnownFeature, now: Instant, ledger: Ledger): D
 }
 
 /** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
-async function judge(session: Engine, known: KnownFeature, due: Due, run: RunDeps): Promise<FeatureTold> {
-  const { current } = known
+async function judge(session: Engine, feature: KnownFeature, due: Due, run: RunDeps): Promise<FeatureTold> {
+  const { current } = feature
   const { sql } = current
   await bringGrid(session, current, due.to)
   await readFeatureQuery(session, sql, run)
@@ -321,11 +321,11 @@ async function judge(session: Engine, known: KnownFeature, due: Due, run: RunDep
     return worlds
   }
   const trial = { ts: 'ts', labels: [], tolerance: 0, cutoffs: 50, control: 5 }
-  const proof = known.held
+  const proof = feature.held
     ? { ...(await arguedOf(session, current)), ...accepted }
     : await proveNoLookahead(open, { ...trial, sql, ...(planned && { planned }) }, run)
   const { verdict, proved, unproved, differences } = proof
-  const told = bare(known)
+  const told = bare(feature)
   if (verdict === 'clean')
     return { ...told, status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
   const [difference = null] = differences
@@ -336,13 +336,13 @@ async function judge(session: Engine, known: KnownFeature, due: Due, run: RunDep
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
 
 /** Computes and commits; undefined where the lake went on meanwhile. */
-async function commitValues(job: Job, known: KnownFeature, session: Engine, due: DueValues) {
-  const { kept, feature, at, path } = known
+async function commitValues(job: Job, knownFeature: KnownFeature, session: Engine, due: DueValues) {
+  const { kept, feature, at, path } = knownFeature
   const of = await versionOf(session)
   const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })
-  const without = await unrequestedBy(session, known.current, datedUserMetrics(job.run.ledger))
-  const number = numberOf(known)
-  const through = Math.max(due.to, known.current.through ?? due.to)
+  const without = await unrequestedBy(session, knownFeature.current, datedUserMetrics(job.run.ledger))
+  const number = numberOf(knownFeature)
+  const through = Math.max(due.to, knownFeature.current.through ?? due.to)
   const [value] = values
   const mapping = {
     ...Object.fromEntries(keys.map((key) => [key, key])),
@@ -363,7 +363,7 @@ async function commitValues(job: Job, known: KnownFeature, session: Engine, due:
     mapping,
     intervals: first(due.feature.grid, kept.intervals),
     networks: first(number, kept.networks),
-    versions: kept.versions.toSpliced(at, 1, { ...known.current, through, without }),
+    versions: kept.versions.toSpliced(at, 1, { ...knownFeature.current, through, without }),
   }
   const { done, version } = await takeRows({ ...job, path, of }, async (engine) => {
     const relation = 'feature_rows'

@@ -24,9 +24,9 @@ export async function bringGrid(session: Engine, feature: FeatureVersion, last: 
   const step = months > 0 ? `${months} months` : `${seconds} seconds`
   const instants = `calendar(${quote(formatInstant(first))}, ${quote(formatInstant(last + 1))}, ${quote(step)}) AS own`
   const all = assets === undefined ? 'own.ts' : `unnest(${quoteList(assets)}) AS asset, own.ts`
-  const known = `${instantSql('as_of')} IS NULL OR ts <= ${instantSql('as_of')}`
+  const knownSql = `${instantSql('as_of')} IS NULL OR ts <= ${instantSql('as_of')}`
   await session.run(`CREATE OR REPLACE TEMP TABLE own_grid AS SELECT ${all} FROM ${instants} ORDER BY ALL`)
-  await session.run(`CREATE OR REPLACE TEMP VIEW ${name} AS FROM own_grid WHERE ${known}`)
+  await session.run(`CREATE OR REPLACE TEMP VIEW ${name} AS FROM own_grid WHERE ${knownSql}`)
   const listing = `FROM system.main.duckdb_columns() WHERE schema_name = 'main' AND NOT internal AND column_name = 'metric'`
   const views = await session.rows<{ name: string; db: string }>(
     `SELECT DISTINCT table_name AS name, database_name AS db ${listing} AND database_name <> 'temp'`,

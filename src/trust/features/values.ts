@@ -67,14 +67,14 @@ export async function valuesOf(
   await bringGrid(session, feature, to)
   const { columns } = await readFeatureQuery(session, sql, run)
   const values = valueColumns(columns.map(({ name }) => name))
-  const own = columns.flatMap(({ name, type }) => {
+  const featureColumns = columns.flatMap(({ name, type }) => {
     const key = keyOfColumn(name)
     if (key !== undefined) return [`CAST(${quoteName(name)} AS VARCHAR) AS ${key}`]
     return values.includes(name) ? [`${storedValueSql(quoteName(name), String(type))} AS ${quoteName(name)}`] : []
   })
   const at = 'CAST(ts AS TIMESTAMPTZ)'
-  const known = `make_timestamptz(epoch_us(${at}) + ${latency * 1e6})`
-  const rows = `SELECT ${own.join(', ')}, ${at} AS ts, ${known} AS known FROM (${sql}\n) AS told`
+  const knownSql = `make_timestamptz(epoch_us(${at}) + ${latency * 1e6})`
+  const rows = `SELECT ${featureColumns.join(', ')}, ${at} AS ts, ${knownSql} AS known FROM (${sql}\n) AS told`
   const within = `epoch_us(ts) > ${step(from, feature.grid, -1) * 1e6} AND epoch_us(ts) <= ${to * 1e6}`
   const instants = `(${rows}) AS feature WHERE ${within}`
   const off = `NOT ${onGridSql('epoch_us(ts) // 1000000', feature.grid, weekStart)} OR epoch_us(ts) % 1000000 <> 0`
@@ -103,13 +103,15 @@ export async function readFeatureQuery(session: Engine, sql: string, run: RunDep
   const names = ready.columns.map(({ name }) => name)
   if (!names.some((name) => isSameName(name, 'ts')))
     throw usage('sql', { expected: 'a column ts with the instant of each row', got: names.join(', ') })
-  const told = [...nodesOf(await treesOf(session, sql))].flatMap(({ function_name: called, column_names: column }) => {
-    if (typeof called === 'string') return [called.toLowerCase()]
-    return Array.isArray(column) && clockWord.test(column.join('.')) ? ['now'] : []
-  })
+  const readNames = [...nodesOf(await treesOf(session, sql))].flatMap(
+    ({ function_name: called, column_names: column }) => {
+      if (typeof called === 'string') return [called.toLowerCase()]
+      return Array.isArray(column) && clockWord.test(column.join('.')) ? ['now'] : []
+    },
+  )
   const [moving] = await session.rows<{ name: string }>(
     `SELECT function_name AS name FROM system.main.duckdb_functions()
-     WHERE stability <> 'CONSISTENT' AND function_name <> 'error' AND list_contains(${quoteList(told)}::VARCHAR[], function_name)`,
+     WHERE stability <> 'CONSISTENT' AND function_name <> 'error' AND list_contains(${quoteList(readNames)}::VARCHAR[], function_name)`,
   )
   if (moving !== undefined)
     throw usage('sql', { expected: 'functions that give the same at any time', got: moving.name, next: 'name grid' })
@@ -184,23 +186,23 @@ export async function waitsFor(
   const { feature, from, to, weekStart } = due
   const { grid } = feature
   const { named, isRead, isNamed } = await findSeriesRead(session, feature, dated)
-  const known = await session.rows<{ metric: string }>(
+  const knownMetrics = await session.rows<{ metric: string }>(
     `SELECT DISTINCT metric FROM coverage WHERE ${isRead} AND ${resolved}
      UNION SELECT metric FROM series WHERE ${isRead} AND points > 0`,
   )
-  const unknown = named.find((metric) => !known.some((one) => one.metric === metric))
+  const unknown = named.find((metric) => !knownMetrics.some((one) => one.metric === metric))
   if (unknown !== undefined) return { at: from, metric: unknown, asset: null }
-  const enough = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
+  const earliest = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
   const open: WaitingPoint[] = []
   const wait = (since: Instant, until: Instant | null, { metric, asset }: Omit<WaitingPoint, 'at'>): void => {
     const at = ceil(since, grid, weekStart)
     if (at <= to && (until === null || at < until)) open.push({ at, metric, asset })
   }
-  const asked = await session.rows<{ interval: Interval; metrics: string[]; assets: boolean }>(
+  const reads = await session.rows<{ interval: Interval; metrics: string[]; assets: boolean }>(
     `SELECT "interval", list(DISTINCT metric) AS metrics, bool_or(${isNamed}) AS assets FROM coverage
      WHERE ${isRead} GROUP BY ALL`,
   )
-  for (const { interval, metrics, assets: only } of asked) {
+  for (const { interval, metrics, assets: only } of reads) {
     // Assets that the text names; all where it names none.
     const chosen = only ? isNamed : 'true'
     const holes = await session.rows<SeriesHole>(
@@ -208,7 +210,7 @@ export async function waitsFor(
        FROM unresolved(${quoteList(metrics)}, ${quote(interval)}) WHERE ${chosen}`,
     )
     for (const { since, until, ...series } of holes)
-      wait(Math.max(Number(since), enough), until === null ? null : Number(until), series)
+      wait(Math.max(Number(since), earliest), until === null ? null : Number(until), series)
     // Planned and not requested, or without a usable answer: that is no gap, however long it lasts.
     const unanswered = await session.rows<SeriesHole>(
       `SELECT epoch_us(since) // 1000000 AS since, epoch_us(until) // 1000000 AS until, metric, asset FROM coverage
@@ -236,11 +238,11 @@ export async function unrequestedBy(
   dated: readonly string[],
 ): Promise<Unrequested[]> {
   const { named, isRead, isNamed } = await findSeriesRead(session, feature, dated)
-  const found = await session.rows<{ metric: string; interval: Interval; asset: string | null; before: bigint }>(
+  const earlier = await session.rows<{ metric: string; interval: Interval; asset: string | null; before: bigint }>(
     `SELECT metric, "interval", CASE WHEN ${isNamed} THEN asset END AS asset, epoch_us(min(since)) // 1000000 AS before
      FROM coverage WHERE ${isRead} AND NOT starts_with(metric, ${quote(featurePrefix)}) AND ${resolved} GROUP BY ALL ORDER BY ALL`,
   )
-  const answered = found.map((one) => ({ ...one, before: Number(one.before) }))
+  const answered = earlier.map((one) => ({ ...one, before: Number(one.before) }))
   const some = answered.some(({ asset }) => asset !== null)
   const lacking = (feature.assets ?? []).flatMap((asset) =>
     named

@@ -4,8 +4,8 @@ import { hash } from 'node:crypto'
 import { usage } from '../../base/errors.ts'
 import { heldState } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { proven } from '../../lake/ledger/index-rows.ts'
-import { shape, text, whole } from '../../base/value-checks.ts'
+import { checkedValue } from '../../lake/ledger/index-rows.ts'
+import { shape, text, wholeNumber } from '../../base/value-checks.ts'
 import { logHashes } from '../../lake/ledger/log.ts'
 import {
   type Checkpoint,
@@ -23,7 +23,7 @@ import { makeFolder, namesIn, realDisk } from '../../lake/store/disk.ts'
 import { isThere, readBytes, textOf } from '../../lake/store/files.ts'
 import { headFile, inLake, places } from '../../lake/store/layout.ts'
 
-const logShape = shape({ number: whole, origin: text, size: whole, root: text })
+const logShape = shape({ number: wholeNumber, origin: text, size: wholeNumber, root: text })
 
 /** A log that was begun anew, and the head at which the log before it was left. */
 interface LogStart {
@@ -38,7 +38,7 @@ interface LogStart {
 /** Start of the log; undefined for the first log of a lake. */
 export function heldLog(ledger: Ledger): LogStart | undefined {
   const value = heldState(ledger, 'log')
-  return value === undefined ? undefined : proven(logShape, value, 'log')
+  return value === undefined ? undefined : checkedValue(logShape, value, 'log')
 }
 
 /** The name of a lake's log; a head names it, and so do its keys unless they are named otherwise. */

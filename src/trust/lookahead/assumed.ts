@@ -2,7 +2,7 @@ import type { Engine } from '../../lake/store/engine.ts'
 import { isCancel } from '../../query/run.ts'
 import { asksFor, parsedSql } from '../../query/parse-tree.ts'
 import { rowsBeside } from '../../query/row-comparison.ts'
-import { whole } from '../../base/figures.ts'
+import { formatCount } from '../../base/figures.ts'
 
 const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
 
@@ -71,7 +71,7 @@ const words: Readonly<Record<Assumption, string>> = {
 export function givenThat(assumes: readonly Assumed[], rows: number): string {
   const said = assumes.map(
     ({ what, rows: own, absent }) =>
-      `${words[what]}: ${whole(own)} of ${whole(rows)} rows are assumed${absent === 0 ? '' : `, ${whole(absent)} more would be there`}`,
+      `${words[what]}: ${formatCount(own)} of ${formatCount(rows)} rows are assumed${absent === 0 ? '' : `, ${formatCount(absent)} more would be there`}`,
   )
   return said.length === 0 ? '' : `given that ${said.join('; and that ')}`
 }

@@ -72,7 +72,7 @@ export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
   if (trial.differences.some(({ future }) => future === 'calendar')) return ['calendar']
   if (!(await seesWorlds(trial.subject.session)).changed) return []
   const found = new Set<Dependence>()
-  const readsRegistry = await registryIsRead(trial.subject.session, trial.subject.asked())
+  const readsRegistry = await registryIsRead(trial.subject.session, trial.subject.askedQueries())
   for (const cutoff of new Set([stories[0]?.at ?? '', stories.at(-1)?.at ?? '']))
     for (const step of await stepsBefore(trial, cutoff, readsRegistry)) await changedRun(trial, async () => step(found))
   if (found.size === 0)
@@ -89,7 +89,7 @@ type Step = (found: Set<Dependence>) => Promise<void>
 async function stepsBefore(trial: Trial, cutoff: string, readsRegistry: boolean): Promise<readonly Step[]> {
   const changed = (change: FutureChange): World => changedWorld(edgeAt(cutoff), change)
   const differs = async (table: string): Promise<boolean> => !(await isSameUpTo(trial, cutoff, table, 'proof_cut'))
-  const own = await datedOwn(trial.subject.session)
+  const datedTables = await datedOwn(trial.subject.session)
   const values: Step = async (found) => {
     for (const change of ['up', 'down', 'empty'] as const) {
       if (found.has('values')) return
@@ -103,7 +103,7 @@ async function stepsBefore(trial: Trial, cutoff: string, readsRegistry: boolean)
     await trial.subject.fill('proof_cut', changed('gone'))
     if (await differs('proof_empty')) found.add('existence')
   }
-  const ofOwn = own.map(
+  const ofOwn = datedTables.map(
     (name): Step =>
       async (found) => {
         await trial.subject.fill('proof_cut', changed(ownChange(name)))
@@ -112,7 +112,7 @@ async function stepsBefore(trial: Trial, cutoff: string, readsRegistry: boolean)
   )
   const registry: Step = async (found) => {
     // What a cut takes away of the user's is taken away by no change of points.
-    if (!readsRegistry || own.some((name) => found.has(ownChange(name)))) return
+    if (!readsRegistry || datedTables.some((name) => found.has(ownChange(name)))) return
     await trial.subject.fill('proof_empty', changed('gone'))
     await trial.subject.fill('proof_cut', { as_of: cutoff })
     if (await differs('proof_empty')) found.add('registry')

@@ -78,7 +78,7 @@ export async function proveFunction(
     hands: [],
     fill,
     within,
-    asked: () => [...questions],
+    askedQueries: () => [...questions],
   }
   const none = {
     proved: false,
@@ -164,9 +164,9 @@ export type GivenRows = Table | readonly Given[]
  * Puts rows into a temporary table: numbers are DOUBLE, bigints HUGEINT, Dates, Arrow's timestamps and the texts of `ts`
  * instants; lists and objects are compared as JSON.
  */
-async function bringRows(session: Engine, table: string, given: GivenRows, ts: string): Promise<void> {
-  const fields = 'schema' in given ? given.schema.fields : undefined
-  const rows = 'schema' in given ? recordsOf(given) : given
+async function bringRows(session: Engine, table: string, givenRows: GivenRows, ts: string): Promise<void> {
+  const fields = 'schema' in givenRows ? givenRows.schema.fields : undefined
+  const rows = 'schema' in givenRows ? recordsOf(givenRows) : givenRows
   const names = fields?.map(({ name }) => name) ?? [...new Set(rows.flatMap((row) => Object.keys(row)))]
   // Columns whose numbers are milliseconds since 1970, with a fraction that holds microseconds.
   const instants = new Set(fields?.filter(({ type }) => String(type).startsWith('Timestamp')).map(({ name }) => name))

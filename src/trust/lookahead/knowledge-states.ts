@@ -28,7 +28,7 @@ export interface States {
   /** SELECT of the instants of the registry's polls, empty if each instant counts; null if points alone tell the states apart. */
   readonly polls: string | null
   /** FROM and WHERE of the points that the query reads. */
-  readonly known: string
+  readonly knownSql: string
 }
 
 /**
@@ -37,22 +37,22 @@ export interface States {
  */
 export async function numberStates(subject: Subject, at: string, most: number = manyArrivals): Promise<States> {
   const { session } = subject
-  const known = await pointsRead(subject)
+  const reads = await pointsRead(subject)
   const polls = await pollsOf(subject)
-  const own = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
+  const instantsSql = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
   const further = `${polls === null || polls === '' ? '' : ` UNION ${polls}`}${await ownArrivals(session)}`
-  await keepMoments(session, { known, further, own, most })
+  await keepMoments(session, { known: reads, further, own: instantsSql, most })
   // The registry has more clocks than its polls: there each instant is a state of its own.
   await session.run(
     `CREATE OR REPLACE TEMP TABLE ${states} AS
      SELECT instant, n, max(coalesce(least(following, next.moment) - INTERVAL 1 MICROSECOND, instant)) OVER (PARTITION BY n) AS last
      FROM (SELECT own.instant, lead(own.instant) OVER (ORDER BY own.instant) AS following,
          dense_rank() OVER (ORDER BY ${polls === null ? 'news.moment NULLS FIRST' : 'own.instant'}) - 1 AS n
-       FROM ${own} ASOF LEFT JOIN ${moments} AS news ON own.instant >= news.moment) AS numbered
+       FROM ${instantsSql} ASOF LEFT JOIN ${moments} AS news ON own.instant >= news.moment) AS numbered
      ASOF LEFT JOIN ${moments} AS next ON numbered.instant < next.moment`,
   )
   const [row] = await session.rows<{ n: bigint }>(`SELECT max(n) + 1 AS n FROM ${states}`)
-  return { count: Number(row?.n ?? 0), polls, known }
+  return { count: Number(row?.n ?? 0), polls, knownSql: reads }
 }
 
 /** Makes the table of moments: what arrives before and after each instant of the result is told the same by few of them. */
@@ -65,14 +65,14 @@ async function keepMoments(
     `SELECT count(*)::DOUBLE AS n, epoch_us(min(available_at)) AS since,
        (epoch_us(max(available_at)) - epoch_us(min(available_at))) // ${Math.ceil(most / 4)} + 1 AS width ${known}`,
   )
-  const kept = `CREATE OR REPLACE TEMP TABLE ${moments} AS`
+  const createMoments = `CREATE OR REPLACE TEMP TABLE ${moments} AS`
   if (size === undefined || size.n <= most) {
-    await session.run(`${kept} ${all}`)
+    await session.run(`${createMoments} ${all}`)
     return
   }
   const span = (instant: string): string => `(epoch_us(${instant}) - ${size.since}) // ${size.width}`
   await session.run(
-    `${kept} WITH near AS (SELECT DISTINCT ${span('instant')} AS span FROM ${own})
+    `${createMoments} WITH near AS (SELECT DISTINCT ${span('instant')} AS span FROM ${own})
      SELECT min(moment) AS moment FROM (${all}) WHERE moment IS NOT NULL GROUP BY ${span('moment')}
      UNION ALL SELECT moment FROM (${all}) WHERE ${span('moment')} IN (FROM near)`,
   )
@@ -85,7 +85,7 @@ async function keepMoments(
  */
 export async function chooseStates(
   session: Engine,
-  { count: all, polls, known }: States,
+  { count: all, polls, knownSql }: States,
   count: number,
   order: 'even' | 'days',
 ): Promise<number[]> {
@@ -93,8 +93,8 @@ export async function chooseStates(
   // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get. Where points
   // without a value arrive; late ones; the middle of weeks and of months, and their last days; the registry's polls.
   const sources = [
-    [`SELECT available_at AS moment ${known} AND v IS NULL AND o IS NULL`, 0.1],
-    [lateArrivals(known), 0.06],
+    [`SELECT available_at AS moment ${knownSql} AND v IS NULL AND o IS NULL`, 0.1],
+    [lateArrivals(knownSql), 0.06],
     [`SELECT instant AS moment FROM ${states} WHERE isodow(instant) = 4 OR dayofmonth(instant) IN (15, 28)`, 0.06],
     [polls ?? '', 0.2],
   ] as const

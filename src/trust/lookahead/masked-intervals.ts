@@ -151,9 +151,11 @@ export async function workerSessions(session: Engine): Promise<WorkerSessions> {
   // Those of a world are set with it; one that is NULL is told as that word.
   const isNull = (value: string | null, type: string): boolean =>
     value === null || (value === 'NULL' && type !== 'VARCHAR')
-  const held = variables.filter(({ name, value, type }) => !/^(?:as_of$|proof_)/.test(name) && !isNull(value, type))
-  const count = held.every(({ type }) => plain.test(type)) ? Math.min(most, Number(row?.threads ?? 1)) : 0
-  const sets = held.map(
+  const sessionVariables = variables.filter(
+    ({ name, value, type }) => !/^(?:as_of$|proof_)/.test(name) && !isNull(value, type),
+  )
+  const count = sessionVariables.every(({ type }) => plain.test(type)) ? Math.min(most, Number(row?.threads ?? 1)) : 0
+  const sets = sessionVariables.map(
     ({ name, value, type }) => `SET VARIABLE ${quoteName(name)} = CAST(${quote(value ?? '')} AS ${type})`,
   )
   const sessions: Engine[] = []
@@ -177,8 +179,8 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
   if (subject.kind === 'function') for (const _ of runs) onRun()
   if (subject.kind === 'function' || runs.length === 0) return runs
   const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digestUpTo(probe, 'proof_full', cutoff)})`)
-  const whole = await subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
-  const expected = new Map(whole.map(({ n, told }) => [n, told]))
+  const counts = await subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
+  const expected = new Map(counts.map(({ n, told }) => [n, told]))
   const other = new Set<number>()
   let next = 0
   const takeRuns = async (session: Engine): Promise<void> => {

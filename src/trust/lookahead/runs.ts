@@ -58,7 +58,7 @@ export interface LookaheadDifference {
 /** Change of the future in a run; `calendar` takes the later decisions away, too. */
 export type FutureKind = 'cut' | 'other values' | 'other points' | 'calendar'
 
-const shown = 20
+const mostShown = 20
 const shownEach = 5
 /** Number of rows of a difference that are read. */
 export const fetched = 200
@@ -104,7 +104,7 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
   if (found.length === 0) return
   stories.push(await storyOf(trial, cutoff, bags, found.every(isRounding)))
   for (const one of found.slice(0, shownEach))
-    if (differences.length < shown) differences.push({ as_of: cutoff, ...one, future })
+    if (differences.length < mostShown) differences.push({ as_of: cutoff, ...one, future })
 }
 
 /** A run that fails in a world that never was tells nothing of what is proved: it is noted, and the proof goes on. */
@@ -219,20 +219,21 @@ export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Ro
   const compared = columns.filter(({ label }) => !label)
   const exactly = compared.filter(({ type }) => !/^(DOUBLE|FLOAT|DECIMAL)/.test(type))
   const loosely = compared.filter(({ ts, type }) => ts || type === 'VARCHAR')
-  const found: Mismatch[] = []
+  const mismatches: Mismatch[] = []
   let [left, right] = [missing.rows, extra.rows]
   for (const keys of [exactly, loosely]) {
     const waiting = Map.groupBy(right, (row) => keyOf(row, keys))
     left = left.filter((row) => {
       const partner = waiting.get(keyOf(row, keys))?.shift()
-      if (partner) found.push(...differingCells(compared, keys, row, partner, tolerance))
+      if (partner) mismatches.push(...differingCells(compared, keys, row, partner, tolerance))
       return partner === undefined
     })
     right = [...waiting.values()].flat()
   }
-  for (const row of left) found.push({ row: keyCells(row, exactly), column: null, full: 'there', truncated: null })
-  for (const row of right) found.push({ row: keyCells(row, exactly), column: null, full: null, truncated: 'there' })
-  return found
+  for (const row of left) mismatches.push({ row: keyCells(row, exactly), column: null, full: 'there', truncated: null })
+  for (const row of right)
+    mismatches.push({ row: keyCells(row, exactly), column: null, full: null, truncated: 'there' })
+  return mismatches
 }
 
 function differingCells(

@@ -4,10 +4,11 @@ import { number } from '../../base/figures.ts'
 /** A row that differs as somebody would tell it: when, about what, what the query gives, and what it would have given. */
 export function leakSentence({ as_of, row, column, full, truncated, future }: LookaheadDifference): string {
   const [[, ts] = [], ...others] = Object.entries(row)
-  const about = others.map(([name, value]) => `${name} ${said(value)}`).join(', ')
-  const at = `on ${said(ts)}${about === '' ? '' : ` (${about})`}`
-  const otherwise = otherwises[future](said(as_of))
-  if (column !== null) return `${at} the query gives ${column} ${said(full)}; ${otherwise}, ${said(truncated)}`
+  const about = others.map(([name, value]) => `${name} ${quoteValue(value)}`).join(', ')
+  const at = `on ${quoteValue(ts)}${about === '' ? '' : ` (${about})`}`
+  const otherwise = otherwises[future](quoteValue(as_of))
+  if (column !== null)
+    return `${at} the query gives ${column} ${quoteValue(full)}; ${otherwise}, ${quoteValue(truncated)}`
   return full === null
     ? `${at} there is no row; ${otherwise}, there is one`
     : `${at} there is a row; ${otherwise}, there is none`
@@ -21,7 +22,7 @@ const otherwises: Readonly<Record<FutureKind, (at: string) => string>> = {
 }
 
 /** A value as it is read: a midnight is its day. */
-function said(value: unknown): string {
+function quoteValue(value: unknown): string {
   // Three decimals tell small numbers from each other as little as they tell them.
   if (typeof value === 'number') return Math.abs(value) < 1000 ? String(Number(value.toPrecision(8))) : number(value)
   if (typeof value === 'bigint') return String(value)

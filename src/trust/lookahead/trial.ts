@@ -52,14 +52,14 @@ const roundingReason =
  */
 export async function tryFutures(
   subject: Subject,
-  given: TrialInput,
+  trialInput: TrialInput,
   notes: readonly string[],
   { alone, isProved }: { readonly alone: boolean; readonly isProved: () => Promise<boolean> },
 ): Promise<TrialOutcome | 'unsteady'> {
   const { session } = subject
   await subject.fill('proof_full', wholeLake)
   const described = await columnsOf(session, 'proof_full')
-  const input = spellColumns(given, described)
+  const input = spellColumns(trialInput, described)
   const columns = described.map((column) => specOf(column, input))
   const problem = problemOfColumns(columns, input)
   if (problem !== undefined) return undecidedOutcome(problem, 0, notes)
@@ -135,13 +135,13 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   const { input } = trial
   const { session } = trial.subject
   const isHidden = states.count > input.cutoffs && (await seesWorlds(session)).hidden
-  const wanted = { most: Math.floor(input.cutoffs / 2), usual: Math.min(32, Math.ceil(input.cutoffs / 3)) }
-  const every = isHidden ? await combsFor(trial, states, wanted, hiddenWorld, () => countRun(trial)) : 0
+  const counts = { most: Math.floor(input.cutoffs / 2), usual: Math.min(32, Math.ceil(input.cutoffs / 3)) }
+  const every = isHidden ? await combsFor(trial, states, counts, hiddenWorld, () => countRun(trial)) : 0
   const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
-  const kept = Math.floor(input.cutoffs / 16)
-  const { tried: rowless, all } = await rowlessInstants(session, Math.max(kept, input.cutoffs - states.count))
+  const reserved = Math.floor(input.cutoffs / 16)
+  const { tried: rowless, all } = await rowlessInstants(session, Math.max(reserved, input.cutoffs - states.count))
   trial.rowless = { tried: rowless.length, all }
-  const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(kept, rowless.length))
+  const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(reserved, rowless.length))
   await cutAt(trial, await chooseStates(session, states, exact, every === 0 ? 'days' : 'even'))
   if (trial.stories.length === 0) await cutAtInstants(trial, rowless)
   if (every === 0 || trial.stories.length > 0) return new Set()

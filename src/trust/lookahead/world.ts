@@ -35,10 +35,10 @@ export const changedWorld = (edges: string, change: FutureChange): World => ({
 /** The lake cut at an instant, in which calendars and decisions end there, too. */
 export const calendarWorld = (at: string): World => ({ as_of: at, proof_calendar: at })
 
-const known = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
-const later = `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ${betweenEdges('proof_changed', known)} END`
-const own = 'hash(real.metric, real.asset, real."interval", real.currency, real.exchange, real.network, real.t)'
-const factor = `CASE ${own} % 4 WHEN 0 THEN 1.25 WHEN 1 THEN 2 WHEN 2 THEN 7 ELSE 1000 END`
+const availableSql = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
+const later = `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ${betweenEdges('proof_changed', availableSql)} END`
+const seriesHash = 'hash(real.metric, real.asset, real."interval", real.currency, real.exchange, real.network, real.t)'
+const factor = `CASE ${seriesHash} % 4 WHEN 0 THEN 1.25 WHEN 1 THEN 2 WHEN 2 THEN 7 ELSE 1000 END`
 const isChange = (...changes: FutureChange[]): string =>
   `CAST(getvariable('proof_change') AS VARCHAR) IN (${changes.map(quote).join(', ')})`
 
@@ -56,7 +56,7 @@ export const changedPoints = `SELECT real.* REPLACE (
       WHEN ${isChange('down')} THEN regexp_replace(real.o, '([:\\[,]\\s*-?)[0-9]+', '\\10', 'g')
       ELSE real.o END ELSE real.o END AS o)
   FROM {{real}} AS real
-  WHERE NOT (${later} AND (${isChange('gone')} OR (${isChange('half')} AND ${own} % 2 = 0)))`
+  WHERE NOT (${later} AND (${isChange('gone')} OR (${isChange('half')} AND ${seriesHash} % 2 = 0)))`
 
 /** Whether a decision of an instant is there in the world that a session sees. */
 export function decidedSql(at: string): string {
@@ -101,7 +101,7 @@ export interface Subject {
   readonly fill: (table: string, world: World) => Promise<void>
   readonly within: WorldReader
   /** SQL that it asked the lake so far. */
-  readonly asked: () => readonly string[]
+  readonly askedQueries: () => readonly string[]
 }
 
 /** Does work with a relation, for FROM, of the rows that a query gives in a world, in any of its sessions. */
@@ -133,5 +133,5 @@ export function querySubject(
   const fill = async (table: string, world: World): Promise<void> => {
     await within(session, world, async () => session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`))
   }
-  return { session, text, kind: 'SQL', preparation, hands, fill, within, asked: () => [text] }
+  return { session, text, kind: 'SQL', preparation, hands, fill, within, askedQueries: () => [text] }
 }

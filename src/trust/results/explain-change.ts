@@ -78,20 +78,20 @@ interface Result extends Side {
  */
 export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'folder'>): Promise<Explained> {
   using ledger = await Ledger.openToRead(input.root)
-  const given = await Promise.all([
+  const digests = await Promise.all([
     loadStamped(ledger, input.from),
     input.to === null ? null : loadStamped(ledger, input.to),
   ])
-  const [first, second] = [given[0], given[1] ?? (await runToday(ledger, given[0]))]
+  const [first, second] = [digests[0], digests[1] ?? (await runToday(ledger, digests[0]))]
   const [from, to] = first.version <= second.version ? [first, second] : [second, first]
   const told = storyOf(from, to)
   const other = differentQueryReason(from.note, to.note)
   if (other !== null) return { ...told, verdict: 'other query', reason: other }
-  if (given[1] !== null && from.note.result === to.note.result) return { ...told, verdict: 'same' }
+  if (digests[1] !== null && from.note.result === to.note.result) return { ...told, verdict: 'same' }
   await refuseOthers(ledger, undefined, to.version)
   const { query, variables } = from.note
   using later = await openViewSession({ root: input.root, script: to.script, query, variables }, run)
-  const search: Search = { ledger, input, run, from, to, later, runs: 0, notes: await notesOf(later, given, input) }
+  const search: Search = { ledger, input, run, from, to, later, runs: 0, notes: await notesOf(later, digests, input) }
   const found = await searchVersions(search)
   return { ...told, ...found, runs: search.runs, notes: search.notes }
 }
@@ -169,11 +169,11 @@ async function searchVersions(search: Search): Promise<SearchResult> {
   if (oldest === undefined || newest === undefined) throw new RangeError('a result of a version that is not held')
   using start = await runVersion(search, oldest)
   const { text, lost } = await differingText(search, start)
-  const found = { text, commit: null, row: null, ...nothing }
+  const cause = { text, commit: null, row: null, ...nothing }
   using end = oldest === newest ? null : await runVersion(search, newest)
   if (end === null || (await isSameRun(start, end))) {
-    if (lost !== null) return { ...found, verdict: 'unexplained', reason: lost }
-    return { ...found, verdict: text === null ? 'same' : 'explained', reason: null }
+    if (lost !== null) return { ...cause, verdict: 'unexplained', reason: lost }
+    return { ...cause, verdict: text === null ? 'same' : 'explained', reason: null }
   }
   const { before, after, place } = await bisectVersions(search, versions, start, end)
   const [earlier, guilty] = [versions[place - 1], versions[place]]
@@ -187,13 +187,13 @@ async function searchVersions(search: Search): Promise<SearchResult> {
   const further = after !== end && !(await isSameRun(after, end))
   const told = row === undefined ? null : { row: row.row, column: row.column, from: row.from, to: row.to }
   const commit = commitOf(ledger, earlier, guilty, further)
-  return { ...found, ...made, verdict: 'explained', reason: lost, commit, row: told }
+  return { ...cause, ...made, verdict: 'explained', reason: lost, commit, row: told }
 }
 
 /** Points and records of the commit that make the first row. */
 async function findRowCauses(
   { ledger, input, run, to }: Search,
-  own: Pick<VersionPair, 'earlier' | 'guilty' | 'after' | 'row'>,
+  versions: Pick<VersionPair, 'earlier' | 'guilty' | 'after' | 'row'>,
 ): Promise<RowCauses | undefined> {
   let tries = 0
   const onTry = (): void => {
@@ -203,7 +203,10 @@ async function findRowCauses(
   const { root, tries: most = 300 } = input
   const { script, version, note } = to
   const { query, variables } = note
-  return await makersOf({ ...own, ledger, root, script, version, note: { query, variables }, tries: most, onTry }, run)
+  return await makersOf(
+    { ...versions, ledger, root, script, version, note: { query, variables }, tries: most, onTry },
+    run,
+  )
 }
 
 async function runVersion(search: Search, { version, committed_at }: HeldVersion): Promise<KeptRun> {
@@ -235,8 +238,8 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
   const { query, variables } = from.note
   const at = heldVersions(ledger).find(({ version }) => version === from.version)?.committed_at ?? 0
   try {
-    using own = await openViewSession({ root: input.root, script: from.script, query, variables }, run)
-    using again = await own.at(at)
+    using session = await openViewSession({ root: input.root, script: from.script, query, variables }, run)
+    using again = await session.at(at)
     countTry(search, `version ${from.version} by its own views`)
     const differs = again.result !== from.note.result
     if (differs && from.file !== null) await carryFile(resolve(from.file), again.session, keptRows.brought)
@@ -247,7 +250,7 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
       }
     }
     if (await isSameRun(again, start)) return { text: null, lost: null }
-    const text = await changedText([own.engine, search.later.engine], [from.script, to.script], query)
+    const text = await changedText([session.engine, search.later.engine], [from.script, to.script], query)
     return { text, lost: null }
   } catch (error) {
     if (!(error instanceof LakeError) || error.kind === 'stopped') throw error

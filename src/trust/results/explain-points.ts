@@ -209,8 +209,10 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
   const texts = named ? [...(await textsOf(engine, query)), ...(query.includes(price) ? [priced] : [])] : null
   for (const table of tables) {
     const { read, clock, keys } = table
-    const own = texts && table.name === 'points' ? `stored.metric IN (${['', ...texts].map(quote).join(', ')})` : 'true'
-    const rows = (joined = ''): string => `${read} AS stored${joined} WHERE ${own} AND stored.${quoteName(clock)}`
+    const isRevisable =
+      texts && table.name === 'points' ? `stored.metric IN (${['', ...texts].map(quote).join(', ')})` : 'true'
+    const rows = (joined = ''): string =>
+      `${read} AS stored${joined} WHERE ${isRevisable} AND stored.${quoteName(clock)}`
     const list = keys.map(quoteName).join(', ')
     const sides = [
       { side: tableName(table, 'before'), at: `make_timestamptz(${between.earlier}::BIGINT)` },
@@ -218,7 +220,7 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
     ] as const
     const [before, after] = sides
     /** Makes a table of what each version held. */
-    const held = async (columns: string, joined?: string): Promise<void> => {
+    const createHeld = async (columns: string, joined?: string): Promise<void> => {
       for (const { side, at } of sides)
         await engine.run(
           `SET VARIABLE observed_as_of = ${at};
@@ -227,7 +229,7 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
     }
     // What has come stays, unless points were dated anew: only then the rows from before the commit are compared.
     const isDatedAnew = read.includes('observed_as_of')
-    if (isDatedAnew) await held(`${list}, hash(stored) AS row_hash`)
+    if (isDatedAnew) await createHeld(`${list}, hash(stored) AS row_hash`)
     const other = isDatedAnew
       ? `(FROM ${before.side} EXCEPT FROM ${after.side}) UNION ALL (FROM ${after.side} EXCEPT FROM ${before.side})`
       : `FROM ${rows()} > ${before.at} AND stored.${quoteName(clock)} <= ${after.at}`
@@ -236,7 +238,7 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
        FROM (SELECT DISTINCT ${list} FROM (${other}))`,
     )
     const same = keys.map((key) => `stored.${quoteName(key)} IS NOT DISTINCT FROM own.${quoteName(key)}`).join(' AND ')
-    await held('stored.*, own.n', ` JOIN ${tableName(table, 'differing')} AS own ON ${same}`)
+    await createHeld('stored.*, own.n', ` JOIN ${tableName(table, 'differing')} AS own ON ${same}`)
     await engine.run(`CREATE TABLE ${tableName(table, 'chosen')} AS FROM ${after.side} LIMIT 0`)
   }
   await engine.run('SET VARIABLE observed_as_of = NULL')

@@ -28,7 +28,7 @@ export interface ViewsChange {
 
 /** Compares two texts of the views, as far as a query depends on them; `own` and `later` are sessions on both. */
 export async function changedText(
-  [own, later]: readonly [Engine, Engine],
+  [earlier, later]: readonly [Engine, Engine],
   [from, to]: readonly [string, string],
   query: string,
 ): Promise<ViewsChange> {
@@ -40,7 +40,7 @@ export async function changedText(
   })
   return {
     objects,
-    catalogue: await changedFacts(own, later, query),
+    catalogue: await changedFacts(earlier, later, query),
   }
 }
 

@@ -90,22 +90,22 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   const temporary = `${input.out}.${deps.holder.pid}.tmp`
   const disk = deps.disk ?? realDisk
   try {
-    const { root, query: asked } = input
+    const { root, query: text } = input
     // Nothing but the note to come says that these files are needed.
     await using _ = await pin(root, id, { ...deps.holder, since: deps.nowMicros() })
-    const pinned = await (typeof asked === 'string'
-      ? pinNow(ledger, { ...input, query: asked }, deps, spool)
-      : readPinned(ledger, asked.stamped))
+    const pinned = await (typeof text === 'string'
+      ? pinNow(ledger, { ...input, query: text }, deps, spool)
+      : readPinned(ledger, text.stamped))
     const { source } = pinned
     const { query, variables } = source
     await refuseOthers(ledger, undefined, source.version)
     using session = await openQuery(root, pinnedOptions(source))
-    const own = { ...run, folder: root }
-    const tried = input.stress && (await tryFigure(ledger, source, input.stress, own))
-    const made = await runStamped(session, tried?.rows ?? query, own)
+    const sessionInput = { ...run, folder: root }
+    const tried = input.stress && (await tryFigure(ledger, source, input.stress, sessionInput))
+    const made = await runStamped(session, tried?.rows ?? query, sessionInput)
     const single = folded(query)?.sql
     const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
-    const noted = tried ? [] : await notesOfSql(session, query, own, keptRows.own)
+    const noted = tried ? [] : await notesOfSql(session, query, sessionInput, keptRows.own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
     const note: StampNote = {
       ...pinned.note,
@@ -170,9 +170,9 @@ async function pinNow(
   if (lake === null || !(version > 0))
     throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
   const disk = deps.disk ?? realDisk
-  const kept: string[] = []
+  const keptFiles: string[] = []
   const keep = async (name: string, bring: (target: string) => Promise<void>): Promise<void> => {
-    kept.push(`${places.stamps}/${name}`)
+    keptFiles.push(`${places.stamps}/${name}`)
     await bring(spool.file(name))
     const target = inLake(root, `${places.stamps}/${name}`)
     // The name tells the content: what is there is the same, unless a power cut has torn what a killed run left.
@@ -190,7 +190,7 @@ async function pinNow(
   const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
   return {
     source: { root, version, script: raw, query, variables, anyVariable: false },
-    kept,
+    kept: keptFiles,
     note: { lake, version, script: `${places.stamps}/${script}`, catalogue: digest },
   }
 }
@@ -200,7 +200,7 @@ async function record(
   ledger: Ledger,
   spool: Spool,
   { id, digest, out, query, ...note }: Stamped,
-  kept: readonly string[],
+  keptFiles: readonly string[],
   deps: CommitDeps,
 ): Promise<void> {
   const { root } = ledger
@@ -214,7 +214,7 @@ async function record(
       got: 'files that were vacuumed meanwhile',
       next: 'run the same command again',
     })
-  const own = kept.map(async (path) => {
+  const digests = keptFiles.map(async (path) => {
     const full = inLake(root, path)
     return { path, bytes: (await statOf(full))?.size ?? 0, sha256: await sha256File(full) }
   })
@@ -241,7 +241,7 @@ async function record(
       ...(note.noted && { noted: note.noted.map((one) => ({ ...one })) }),
       ...(again.length > 0 && { observed_again: again.map((one) => ({ ...one })) }),
     },
-    files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
+    files: [...(await Promise.all(digests)), ...new Map(files.map((file) => [file.path, file])).values()],
   }
   await writeStamp(deps.disk ?? realDisk, root, spool.file('stamp.json'), stampFile)
   await ledger.catchUp()
@@ -276,12 +276,12 @@ export async function replay(
 ): Promise<Replayed> {
   using ledger = await Ledger.openToRead(root)
   const { note, source } = await loadProvedStamp(ledger, path)
-  const own = { ...run, folder: root }
+  const sessionInput = { ...run, folder: root }
   const { session: opened, again } = await unlessForgotten(ledger, note.version, path, async () => {
     const session = await openQuery(root, pinnedOptions(source))
     return await closing(session, async () => {
-      const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
-      return { session, again: await runStamped(session, tried ?? source.query, own) }
+      const tried = note.stress && (await tryFigureAgain(source, note.stress, sessionInput))
+      return { session, again: await runStamped(session, tried ?? source.query, sessionInput) }
     })
   })
   using session = opened
@@ -365,16 +365,16 @@ export async function unlessForgotten<T>(
   path: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  const gone = forgottenFile(ledger, version)
+  const forgotten = forgottenFile(ledger, version)
   try {
     return await work()
   } catch (error) {
     const isOfResult = error instanceof LakeError && !['unexpected', 'usage'].includes(error.kind)
-    if (gone === undefined || isOfResult) throw error
+    if (forgotten === undefined || isOfResult) throw error
     throw new LakeError('integrity', {
       subject: path,
       expected: `the files of version ${version}, of which it was made`,
-      got: `none at ${gone.path}: the lake goes on without it since version ${gone.dropped_version}`,
+      got: `none at ${forgotten.path}: the lake goes on without it since version ${forgotten.dropped_version}`,
       next: 'put it back from a copy of the lake, or run pitlake stamp again on what is there now',
       cause: error,
     })

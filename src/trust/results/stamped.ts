@@ -124,7 +124,7 @@ export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
     const columns = { from: others.join(', '), to: names.join(', ') }
     return { row: 0, column: null, ...columns, lines: { before: null, after: null } }
   }
-  const [found] = await session.rows<{ place: bigint; was: Line | null; now: Line | null }>(
+  const [difference] = await session.rows<{ place: bigint; was: Line | null; now: Line | null }>(
     `WITH own AS (${linesOf(keptRows.own, names)}), other AS (${linesOf(keptRows.brought, names)}),
      more AS (SELECT line FROM (SELECT line, 1 AS n FROM own UNION ALL SELECT line, -1 FROM other) GROUP BY line HAVING sum(n) <> 0)
      SELECT place, was.line AS was, now.line AS now
@@ -132,8 +132,8 @@ export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
      FULL JOIN (SELECT other.place, other.line FROM other SEMI JOIN more USING (line)) AS was USING (place)
      ORDER BY place LIMIT 1`,
   )
-  if (found === undefined) return undefined
-  const { was, now } = found
+  if (difference === undefined) return undefined
+  const { was, now } = difference
   const at = was && now ? names.findIndex((_, n) => was[n] !== now[n]) : -1
   const differingText = (line: Line | null): string | null =>
     line === null
@@ -142,7 +142,7 @@ export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
         ? names.map((name, n) => `${name}=${line[n] ?? 'NULL'}`).join(' ')
         : (line[at] ?? null)
   return {
-    row: Number(found.place),
+    row: Number(difference.place),
     column: names[at] ?? null,
     from: differingText(was),
     to: differingText(now),

@@ -68,7 +68,7 @@ type StampedRun = Readonly<Partial<Record<keyof typeof types, string | number | 
 
 /** An outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order. */
 function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
-  const told: StampedRun[] = [
+  const stampedRuns: StampedRun[] = [
     { kind: 'as it is', rows, figure },
     ...runs,
     ...metrics.map(({ metric: name, ...share }) => ({ kind: 'metric', name, ...share })),
@@ -77,7 +77,7 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
   ]
   const cell = (value: StampedRun[keyof StampedRun], type: string): string =>
     `CAST(${value === null || value === undefined ? 'NULL' : quote(String(value))} AS ${type})`
-  const lines = told.map((one, place) => {
+  const lines = stampedRuns.map((one, place) => {
     const cells = Object.entries(types).map(([name, type]) => cell(one[name as keyof StampedRun], type))
     return `(${[place, ...cells].join(', ')})`
   })
@@ -89,13 +89,13 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
  * A pinned query with so many earlier versions to try: of those before this one, and before what the query sees at most, that
  * brought something (merges and redatings take files away), evenly among them, the last with them.
  */
-export function withVintages(ledger: Ledger, source: PinnedQuery, wanted: number): StressSource {
-  const { observed_as_of: seen } = source.variables
-  const until = (typeof seen === 'string' ? parseMicros(seen) : undefined) ?? Infinity
+export function withVintages(ledger: Ledger, source: PinnedQuery, vintageCount: number): StressSource {
+  const { observed_as_of: observedAsOf } = source.variables
+  const until = (typeof observedAsOf === 'string' ? parseMicros(observedAsOf) : undefined) ?? Infinity
   const told = heldVersions(ledger).filter(
     (one) => one.version < source.version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
   )
-  const count = Math.min(wanted, told.length)
+  const count = Math.min(vintageCount, told.length)
   const some = Array.from({ length: count }, (_, i) => told[Math.floor(((i + 1) * told.length) / count) - 1])
   const vintages = some.flatMap((one) =>
     one === undefined ? [] : [{ version: one.version, at: formatMicros(one.committed_at) }],

@@ -96,8 +96,8 @@ const mostMetrics = 24
 export async function stress(source: StressSource, input: StressInput, run: RunDeps): Promise<Stressed> {
   const trial: Trial = { source, input, run, done: 0 }
   using base = await runUnder(trial, {})
-  const known = { figure: base.figure, rows: base.rows }
-  const undecided = (reason: string): Stressed => ({ verdict: 'undecided', reason, ...known, ...none, notes: [] })
+  const baseFacts = { figure: base.figure, rows: base.rows }
+  const undecided = (reason: string): Stressed => ({ verdict: 'undecided', reason, ...baseFacts, ...none, notes: [] })
   if (base.figure === null) return undecided('the figure is no number on the lake as it is')
   const file = await fileReadIn(base.session, [source.query, input.figure, `SELECT (${input.figure}\n)`].join(';\n'))
   if (file !== undefined) return undecided(`it reads files directly (${file}), which nothing delays; read the views`)
@@ -105,7 +105,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   if (control.changed > 0 || control.figure !== base.figure)
     return undecided('two runs on the same lake differ: it is not deterministic')
   const ahead = await judgeLookahead(source, input, run)
-  if (ahead.verdict === 'leak') return { verdict: 'leak', reason: leakReason(ahead), ...known, ...none, notes: [] }
+  if (ahead.verdict === 'leak') return { verdict: 'leak', reason: leakReason(ahead), ...baseFacts, ...none, notes: [] }
   const metrics = await namedMetrics(base.session, source.query)
   const { delays, notes } = await delaysOf(input, metrics)
   if (ahead.verdict === 'undecided') notes.push(`look-ahead was not judged: ${ahead.reason ?? 'no reason is known'}`)
@@ -124,7 +124,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
     notes.push(`the query names no metric, and there are ${read.length}: none was tried alone`)
   return {
     ...stressVerdict(runs, base.figure, borne, shares),
-    ...known,
+    ...baseFacts,
     runs,
     delay: shares.length > 0 && worst !== undefined ? { kind: worst.kind, name: worst.name } : null,
     metrics: shares,
@@ -152,12 +152,12 @@ interface Trial {
 
 /** The delays, shortest first; quantiles only where an arrival is known, for otherwise they would promise what nobody saw. */
 async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonly string[]) {
-  const wanted = lags.filter((lag) => typeof lag !== 'number')
-  const told = wanted.length === 0 ? [] : await seen(metrics)
-  const silent = told.filter(({ max }) => max === null)
-  const heard = told.length > silent.length
-  const notes = silent.length === 0 ? [] : [unseenLagsNote(silent, heard, wanted)]
-  const audited = heard ? wanted.map((quantile) => asLateAs(quantile, told)) : []
+  const quantiles = lags.filter((lag) => typeof lag !== 'number')
+  const seenLags = quantiles.length === 0 ? [] : await seen(metrics)
+  const silent = seenLags.filter(({ max }) => max === null)
+  const isHeard = seenLags.length > silent.length
+  const notes = silent.length === 0 ? [] : [unseenLagsNote(silent, isHeard, quantiles)]
+  const audited = isHeard ? quantiles.map((quantile) => asLateAs(quantile, seenLags)) : []
   const ascending = (all: readonly number[]): number[] =>
     [...new Set(all)].filter((s) => s > 0).toSorted((a, b) => a - b)
   return {
@@ -210,9 +210,9 @@ async function compareRuns(
 ): Promise<Pick<StressRun, 'figure' | 'rows' | 'changed'>> {
   using ran = await runUnder(trial, conditions)
   const { figure, rows } = ran
-  await carry(base, `FROM ${own}`, ran.session, other)
+  await carry(base, `FROM ${resultTable}`, ran.session, other)
   // How many rows of either run the other does not have, whichever are more.
-  const beside = (await rowsBeside(ran.session, own, other)) ?? [Infinity]
+  const beside = (await rowsBeside(ran.session, resultTable, other)) ?? [Infinity]
   return { figure, rows, changed: Math.max(...beside) }
 }
 
@@ -281,7 +281,7 @@ async function delayEachMetric(
 }
 
 /** The table that a figure reads, and the one with the rows of another run. */
-const own = 'result'
+const resultTable = 'result'
 const other = 'result_before'
 
 /** Keeps the rows of a script's last statement for figures; gives their number. */
@@ -289,16 +289,16 @@ async function keepRows(session: Engine, script: string, run: RunDeps): Promise<
   const ready = await runScript(session, script, run)
   if (ready.kind !== 'SELECT') throw usage('SQL', { expected: 'a query, which gives rows', got: ready.kind })
   await guarded(session, ready.text, run, async () =>
-    session.run(`CREATE OR REPLACE TEMP TABLE ${own} AS ${ready.text}`),
+    session.run(`CREATE OR REPLACE TEMP TABLE ${resultTable} AS ${ready.text}`),
   )
-  const [row] = await session.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${own}`)
+  const [row] = await session.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${resultTable}`)
   return Number(row?.n)
 }
 
 /** The figure over the kept rows: a SELECT of one number, or an expression over them. Null where it is no finite number. */
 async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
   const tree = await parsedSql(session, figure)
-  const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${own}` : figure
+  const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${resultTable}` : figure
   const { text, kind, columns } = await guarded(session, sql, run, async () => admit(session, sql))
   const [column] = columns
   if (kind !== 'SELECT' || column === undefined || columns.length > 1)

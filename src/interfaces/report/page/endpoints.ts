@@ -1,6 +1,6 @@
 import type { EndpointFacts, EndpointLag, StatusPage } from '../status-page.ts'
 import { html, type Html, inlineJson } from './html.ts'
-import { instant, monthName, percent, several, span, whole } from '../../../base/figures.ts'
+import { instant, monthName, percent, several, span, formatCount } from '../../../base/figures.ts'
 
 /** Shares from which on a month takes a tone, darkest first; below the last one nothing of what is due is there. */
 const tones = [1, 0.97, 0.9, 0.5, Number.MIN_VALUE] as const
@@ -84,7 +84,7 @@ function describeMonths(page: StatusPage, row: EndpointFacts): string {
   const short = row.due.filter((n, month) => n > (row.held[month] ?? 0)).length
   const range = `${monthName(page.firstMonth + Math.max(0, start))} to ${monthName(page.firstMonth + page.months - 1)}`
   const holes = short === 0 ? 'no month short' : `${several(short, 'month')} short`
-  return `${row.metric}: ${several(row.series, 'series', 'series')}, ${range}, ${percent(sum(row.held), due)} of ${whole(due)} due points, ${holes}`
+  return `${row.metric}: ${several(row.series, 'series', 'series')}, ${range}, ${percent(sum(row.held), due)} of ${formatCount(due)} due points, ${holes}`
 }
 
 /** The years over the columns. */
@@ -149,7 +149,7 @@ function strip(lag: EndpointLag): Html {
   const words = [
     `median ${span(lag.p50)}, 95 % within ${span(lag.p95)}, 99 % within ${span(lag.p99)}, latest ${span(lag.max)}`,
     lag.rule === null ? 'no rule' : `rule ${span(lag.rule)} (${lag.basis})`,
-    `${whole(lag.late)} of ${whole(lag.points)} later than the rule`,
+    `${formatCount(lag.late)} of ${formatCount(lag.points)} later than the rule`,
   ]
   return html`<svg role="img" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${words.join('; ')}</title>${[
     bar('tail', p95, max, 0.45, 0.1),

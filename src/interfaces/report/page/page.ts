@@ -5,7 +5,7 @@ import type { LakeStanding } from '../status.ts'
 import { type Trust, type Reason, verdictLimits } from '../trust.ts'
 import type { StampFact, StatusPage, ViolationFact } from '../status-page.ts'
 import { html, type Html } from './html.ts'
-import { brief, bytes, instant, moment, percent, several, span, whole } from '../../../base/figures.ts'
+import { brief, bytes, instant, moment, percent, several, span, formatCount } from '../../../base/figures.ts'
 import { versionMeta } from '../../../lake/ledger/pages.ts'
 import { textsIn } from '../../../lake/store/sql.ts'
 import { endpointSection } from './endpoints.ts'
@@ -27,7 +27,7 @@ function masthead({ standing, madeAt, program }: StatusPage): Html {
   <div class="mark"><b>pitlake</b> ${standing.synthetic && html`<span class="chip">synthetic data</span>`}</div>
   <dl class="ids">
     <div><dt>provider</dt><dd>${standing.provider ?? 'none yet'}</dd></div>
-    <div><dt>version</dt><dd>${standing.version === 0 ? 'none yet' : whole(standing.version)}</dd></div>
+    <div><dt>version</dt><dd>${standing.version === 0 ? 'none yet' : formatCount(standing.version)}</dd></div>
     <div><dt>committed</dt><dd>${committed_at === null ? 'never' : html`<time datetime="${committed_at}">${moment(instantOf(committed_at))}</time>`}${since !== null && since >= 0 && html` <small>${span(since)} before this page</small>`}</dd></div>
     <div><dt>page of</dt><dd><time datetime="${new Date(madeAt * 1000).toISOString()}">${moment(madeAt)}</time> <small>${program}</small></dd></div>
   </dl>
@@ -47,8 +47,8 @@ function reason({ level, text, next }: Reason): Html {
 function contradictions({ violations, acknowledged, registry }: LakeStanding): Html {
   const open = violations + (registry.findings ?? 0)
   const known = acknowledged + (registry.findings_acknowledged ?? 0)
-  const quiet = known === 0 ? 'no stored value was contradicted' : `${whole(known)} acknowledged`
-  return gauge('violations', whole(open), open > 0 ? 'both values are kept' : quiet, null, open > 0)
+  const quiet = known === 0 ? 'no stored value was contradicted' : `${formatCount(known)} acknowledged`
+  return gauge('violations', formatCount(open), open > 0 ? 'both values are kept' : quiet, null, open > 0)
 }
 
 function gauges(standing: LakeStanding): Html[] {
@@ -64,15 +64,15 @@ function gauges(standing: LakeStanding): Html[] {
     ),
     gauge(
       'fresh',
-      judged === 0 ? 'none' : `${whole(freshness.fresh)} of ${whole(judged)}`,
-      `${whole(freshness.pending)} pending, ${whole(freshness.behind)} behind, ${whole(freshness.stopped)} stopped`,
+      judged === 0 ? 'none' : `${formatCount(freshness.fresh)} of ${formatCount(judged)}`,
+      `${formatCount(freshness.pending)} pending, ${formatCount(freshness.behind)} behind, ${formatCount(freshness.stopped)} stopped`,
       judged === 0 ? null : freshness.fresh / judged,
     ),
     contradictions(standing),
     gauge(
       'gaps',
-      whole(standing.gaps),
-      `${whole(standing.pending)} pending, ${whole(windows.failed)} failed, ${whole(windows.unsupported)} unsupported`,
+      formatCount(standing.gaps),
+      `${formatCount(standing.pending)} pending, ${formatCount(windows.failed)} failed, ${formatCount(windows.unsupported)} unsupported`,
       null,
       windows.failed > 0,
     ),
@@ -86,13 +86,13 @@ function gauges(standing: LakeStanding): Html[] {
     gauge(
       'points',
       brief(standing.points),
-      `${whole(standing.series)} series, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}${changed(standing.schema_changes)}`,
+      `${formatCount(standing.series)} series, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}${changed(standing.schema_changes)}`,
       null,
     ),
     gauge(
       'requests',
-      whole(requests.total),
-      `${whole(requests.credits)} credits; busiest minute ${whole(requests.busiest_minute)} of ${whole(requests.per_minute)}`,
+      formatCount(requests.total),
+      `${formatCount(requests.credits)} credits; busiest minute ${formatCount(requests.busiest_minute)} of ${formatCount(requests.per_minute)}`,
       requests.per_minute === 0 ? null : Math.min(1, requests.busiest_minute / requests.per_minute),
     ),
     gauge(
@@ -100,7 +100,7 @@ function gauges(standing: LakeStanding): Html[] {
       registry.first_snapshot === null ? 'not yet' : several(registry.records['products'] ?? 0, 'product'),
       registry.first_snapshot === null
         ? 'no snapshot'
-        : `${whole(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(instantOf(registry.feed_at))}`}${changed(registry.schema_changes)}`,
+        : `${formatCount(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(instantOf(registry.feed_at))}`}${changed(registry.schema_changes)}`,
       null,
     ),
   ]
@@ -131,7 +131,7 @@ function lagSection({ lagBins: bins, readable }: StatusPage): Html {
   const [left, right] = [Math.min(0.01, bins[0]?.from ?? 0.01), Math.max(100, bins.at(-1)?.to ?? 100)].map(Math.log10)
   const x = (ratio: number) => ((Math.log10(ratio) - (left ?? 0)) / ((right ?? 1) - (left ?? 0))) * (width - 2) + 1
   const y = (points: number) => floor - (floor - 14) * Math.sqrt(points / most)
-  const words = `${percent(total - late, total)} of ${whole(total)} arrivals came by the instant that their rule gives; ${whole(late)} came later.`
+  const words = `${percent(total - late, total)} of ${formatCount(total)} arrivals came by the instant that their rule gives; ${formatCount(late)} came later.`
   return html`<p>${words}${late > 0 && ' Those are dated by the clock that saw them, not by the rule.'}</p>
 <svg class="chart" role="img" viewBox="0 0 ${width} ${height}"><title>Arrival lag divided by the rule’s lag</title><desc>${words}</desc>
 ${bins.map((bin) => html`<rect class="${bin.from >= 0.999 ? 'late' : 'intime'}" x="${x(bin.from).toFixed(1)}" y="${y(bin.points).toFixed(1)}" width="${Math.max(1, x(bin.to) - x(bin.from) - 1).toFixed(1)}" height="${(floor - y(bin.points)).toFixed(1)}"><title>${label(bin.from)} to ${label(bin.to)} of the rule: ${several(bin.points, 'point')}</title></rect>`)}
@@ -156,7 +156,7 @@ function violationSection({ violations, standing }: StatusPage): Html {
   const { findings, findings_acknowledged: known } = standing.registry
   const all = standing.violations + standing.acknowledged + standing.reverted + (findings ?? 0) + (known ?? 0)
   const more = all - violations.length
-  return html`${more > 0 && html`<p>The newest ${whole(violations.length)} of ${whole(all)}.</p>`}<div class="scroll" tabindex="0"><table>
+  return html`${more > 0 && html`<p>The newest ${formatCount(violations.length)} of ${formatCount(all)}.</p>`}<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">endpoint</th><th scope="col">series</th><th scope="col">t</th><th scope="col">kind</th><th scope="col" class="n">stored</th><th scope="col" class="n">offered</th><th scope="col">seen</th></tr></thead>
 <tbody>${violations.map(violation)}</tbody></table></div>`
 }
@@ -189,7 +189,7 @@ function run(fact: RunFact): Html {
 function pair(planned: number | null, done: number | null): Html {
   const most = Math.max(planned ?? 0, done ?? 0, 1)
   const at = (count: number | null) => (((count ?? 0) / most) * 100).toFixed(1)
-  const words = `${done === null ? 'unknown' : whole(done)} done, ${planned === null ? 'no plan' : `${whole(planned)} planned`}`
+  const words = `${done === null ? 'unknown' : formatCount(done)} done, ${planned === null ? 'no plan' : `${formatCount(planned)} planned`}`
   return html`<td class="pair"><span>${done === null ? '–' : brief(done)} <small>of ${planned === null ? '–' : brief(planned)}</small></span><svg role="img" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${words}</title><rect class="plan" width="${at(planned)}" height="1"/><rect class="done" y=".2" width="${at(done)}" height=".6"/></svg></td>`
 }
 
@@ -211,7 +211,7 @@ ${versions
   .map(
     (
       v,
-    ) => html`<tr><td class="n">${whole(v.version)}</td><td>${moment(v.committed_at / 1_000_000)}</td><td>${v.job}</td><td class="n${v.points_added < 0 && ' bad'}">${whole(v.points_added)}</td><td class="n">${whole(v.files_added)}</td></tr>
+    ) => html`<tr><td class="n">${formatCount(v.version)}</td><td>${moment(v.committed_at / 1_000_000)}</td><td>${v.job}</td><td class="n${v.points_added < 0 && ' bad'}">${formatCount(v.points_added)}</td><td class="n">${formatCount(v.files_added)}</td></tr>
 `,
   )}</tbody></table></div>`
 }
@@ -220,7 +220,7 @@ ${versions
 function stampSection({ stamps, stampsAt, standing }: StatusPage): Html {
   if (stamps.length === 0) return html`<p class="none">No result is stamped. <code>pitlake stamp</code> pins one.</p>`
   const more = standing.stamps - stamps.length
-  return html`${more > 0 && html`<p>The newest ${whole(stamps.length)} of ${whole(standing.stamps)}.</p>`}<div class="scroll" tabindex="0"><table>
+  return html`${more > 0 && html`<p>The newest ${formatCount(stamps.length)} of ${formatCount(standing.stamps)}.</p>`}<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">file</th><th scope="col" class="n">version</th><th scope="col">stamped</th><th scope="col" class="n">rows</th><th scope="col">verdict</th></tr></thead>
 <tbody>${stamps.map((one) => stamped(one, stampsAt))}</tbody></table></div>`
 }
@@ -231,7 +231,7 @@ function stamped({ id, file, version, at, rows, verdict }: StampFact, place: str
   const words = verdict === null ? '' : verdict.kind === 'lookahead' ? `look-ahead ${said}` : said
   const mark =
     said === 'falls apart' || said === 'looks ahead' ? 'bad' : said === 'proved' || said === 'holds' ? 'ok' : ''
-  return html`<tr><td class="id">${name}</td><td class="n">${whole(version)}</td><td>${moment(at)}</td><td class="n">${rows === null ? '' : whole(rows)}</td><td class="${mark}">${words}</td></tr>
+  return html`<tr><td class="id">${name}</td><td class="n">${formatCount(version)}</td><td>${moment(at)}</td><td class="n">${rows === null ? '' : formatCount(rows)}</td><td class="${mark}">${words}</td></tr>
 `
 }
 
@@ -248,7 +248,7 @@ function notesSection({ silent }: StatusPage): Html {
 }
 
 /** The style sheet, or the only script: a cursor over the map of months, without which the page says everything, too. */
-function own(ending: '.css' | '.js'): string {
+function readAsset(ending: '.css' | '.js'): string {
   return textsIn(new URL('browser/', import.meta.url), ending)
     .map(([, text]) => text)
     .join('')
@@ -263,7 +263,7 @@ const trusted = (markup: string): Html => ({ markup })
  */
 export function statusPage(page: StatusPage): string {
   const { standing } = page
-  const script = own('.js')
+  const script = readAsset('.js')
   const title = `${standing.trust === 'yes' ? '' : '! '}pitlake ${standing.provider ?? ''} version ${standing.version}`
   const digest = createHash('sha256').update(script).digest('base64')
   const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${digest}'; img-src data:; base-uri 'none'; form-action 'none'`
@@ -277,7 +277,7 @@ export function statusPage(page: StatusPage): string {
 <meta name="${versionMeta}" content="${String(standing.version)}">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<style>${trusted(own('.css'))}</style>
+<style>${trusted(readAsset('.css'))}</style>
 </head>
 <body>
 <main>

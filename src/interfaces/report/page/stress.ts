@@ -17,16 +17,16 @@ interface StressBar {
 
 /** The figures of all runs as bars from one zero, a picture of its own (SVG). */
 export function stressPicture({ figure, runs, verdict, reason }: Stressed, file: string): string {
-  const held = runs.filter(({ kind }) => kind !== 'version')
+  const shownRuns = runs.filter(({ kind }) => kind !== 'version')
   const bars = [
     { words: 'as it is', figure, falls: false },
-    ...held.map((run) => ({ words: describeRun(run), figure: run.figure, falls: run.falls })),
+    ...shownRuns.map((run) => ({ words: describeRun(run), figure: run.figure, falls: run.falls })),
     ...runs
       .filter(({ kind }) => kind === 'version')
       .map((run) => ({ words: describeRun(run), figure: run.figure, falls: false })),
   ]
-  const known = bars.flatMap((bar) => (bar.figure === null ? [] : [bar.figure]))
-  const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)]
+  const figures = bars.flatMap((bar) => (bar.figure === null ? [] : [bar.figure]))
+  const [low, high] = [Math.min(0, ...figures), Math.max(0, ...figures)]
   const x = (value: number): number => left + ((value - low) / (high - low || 1)) * (width - left - right)
   const line = ({ words, figure: value, falls }: StressBar, i: number): Html => {
     const y = 44 + i * row

@@ -1,7 +1,7 @@
 import type { StatusPage, UniverseStep } from '../status-page.ts'
 import { day } from '../../../base/time.ts'
 import { html, type Html } from './html.ts'
-import { instant, moment, several, whole } from '../../../base/figures.ts'
+import { instant, moment, several, formatCount } from '../../../base/figures.ts'
 
 const width = 720
 const height = 226
@@ -17,8 +17,8 @@ export function universeSection(page: StatusPage): Html {
   if (!first || !last)
     return html`<p class="none">The registry has not been asked yet. <code>pitlake registry snapshot</code> begins it.</p>`
   const sum = (pick: (step: UniverseStep) => number) => universe.slice(1).reduce((total, step) => total + pick(step), 0)
-  const words = `${whole(last.active)} active and ${whole(last.retired)} retired products; since ${moment(first.at)} ${whole(sum((s) => s.created))} created, ${whole(sum((s) => s.newlyRetired))} retired, ${whole(sum((s) => s.removed))} removed.`
-  const records = Object.entries(standing.registry.records).map(([name, count]) => `${name} ${whole(count)}`)
+  const words = `${formatCount(last.active)} active and ${formatCount(last.retired)} retired products; since ${moment(first.at)} ${formatCount(sum((s) => s.created))} created, ${formatCount(sum((s) => s.newlyRetired))} retired, ${formatCount(sum((s) => s.removed))} removed.`
+  const records = Object.entries(standing.registry.records).map(([name, count]) => `${name} ${formatCount(count)}`)
   return html`<p>${words}</p>
 ${drawn(universe, page.madeAt, words)}
 <p class="small">${records.join(' · ')}</p>
@@ -62,7 +62,7 @@ ${moves.map(
         html`<rect class="removed" x="${(x(s.at) - 1.5).toFixed(1)}" y="${(middle + bar(s.newlyRetired)).toFixed(1)}" width="3" height="${bar(s.removed).toFixed(1)}"/>`,
     ]}</g>`,
 )}
-<text class="t" x="0" y="${top - 6}">${whole(most)} products</text>
+<text class="t" x="0" y="${top - 6}">${formatCount(most)} products</text>
 <text class="t" x="0" y="${height - 4}">${instant(begin).slice(0, 10)}</text><text class="t" x="${width}" y="${height - 4}" text-anchor="end">${instant(until).slice(0, 10)}</text>
 </svg>
 <div class="legend" aria-hidden="true"><span><i class="k u-active"></i>active</span><span><i class="k u-retired"></i>retired</span><span><i class="k u-created"></i>created</span><span><i class="k u-removed"></i>removed</span><span>above: the universe; below: created upwards, retired and removed downwards</span></div>`
@@ -86,15 +86,15 @@ function area(
   return `${there.join('')}${back.join('')}z`
 }
 
-const shown = 60
+const mostShown = 60
 
 function asTable(steps: readonly UniverseStep[]): Html {
-  const rows = steps.slice(-shown).toReversed()
+  const rows = steps.slice(-mostShown).toReversed()
   return html`<details><summary>${several(rows.length, 'change')} as a table</summary><div class="scroll" tabindex="0"><table><thead><tr><th scope="col">at</th><th scope="col" class="n">active</th><th scope="col" class="n">retired</th><th scope="col" class="n">+ created</th><th scope="col" class="n">retired</th><th scope="col" class="n">− removed</th></tr></thead><tbody>
 ${rows.map(
   (
     s,
-  ) => html`<tr><td>${moment(s.at)}</td><td class="n">${whole(s.active)}</td><td class="n">${whole(s.retired)}</td><td class="n">${whole(s.created)}</td><td class="n">${whole(s.newlyRetired)}</td><td class="n">${whole(s.removed)}</td></tr>
+  ) => html`<tr><td>${moment(s.at)}</td><td class="n">${formatCount(s.active)}</td><td class="n">${formatCount(s.retired)}</td><td class="n">${formatCount(s.created)}</td><td class="n">${formatCount(s.newlyRetired)}</td><td class="n">${formatCount(s.removed)}</td></tr>
 `,
 )}</tbody></table></div></details>`
 }

@@ -10,10 +10,10 @@ import { type ObjectText, readObjects, fillIn, utcSql } from '../../../query/vie
  * may have several vintages, `points` gives the last.
  */
 export function readerTexts(uri: string, revisable: readonly string[] = []) {
-  const one = (name: string, dialect?: Dialect) => ({
+  const textsFor = (name: string, dialect?: Dialect) => ({
     /** Relative to the destination. */
     path: `readers/${name}`,
-    text: fillIn(name, own(name), (word, argument) => {
+    text: fillIn(name, readTemplate(name), (word, argument) => {
       const names = JSON.stringify(revisable)
       const plain = {
         uri,
@@ -27,12 +27,12 @@ export function readerTexts(uri: string, revisable: readonly string[] = []) {
     }),
   })
   return [
-    one('duckdb.sql', duckdb(uri, utcSql)),
-    one('clickhouse.sql', clickhouse(uri)),
-    one('spark.sql', spark(uri, false)),
-    one('trino.sql', trino()),
-    one('pitlake_pyspark.py', spark(uri, true)),
-    one('pitlake_polars.py'),
+    textsFor('duckdb.sql', duckdb(uri, utcSql)),
+    textsFor('clickhouse.sql', clickhouse(uri)),
+    textsFor('spark.sql', spark(uri, false)),
+    textsFor('trino.sql', trino()),
+    textsFor('pitlake_pyspark.py', spark(uri, true)),
+    textsFor('pitlake_polars.py'),
   ]
 }
 
@@ -60,8 +60,8 @@ function pointsView(): ObjectText {
 
 /** What the placeholders of the texts stand for in a dialect. */
 function words(dialect: Dialect, revisable: readonly string[]): (word: string, argument: string) => string | undefined {
-  const seconds = (option: string): string => dialect.whole(`${dialect.number(option)} * 1000000`)
-  const known: Readonly<Record<string, (...parts: string[]) => string>> = {
+  const seconds = (option: string): string => dialect.wholeNumber(`${dialect.number(option)} * 1000000`)
+  const functions: Readonly<Record<string, (...parts: string[]) => string>> = {
     table: (name = '') => dialect.table(name),
     decisions: () => dialect.decisions,
     option: (name = '') => dialect.text(name),
@@ -89,12 +89,12 @@ function words(dialect: Dialect, revisable: readonly string[]): (word: string, a
     either: (several = '', single = '') => (revisable.length > 0 ? several : single),
   }
   return (word, argument) =>
-    Object.hasOwn(known, word) ? known[word]?.(...argument.split('|').map((part) => part.trim())) : undefined
+    Object.hasOwn(functions, word) ? functions[word]?.(...argument.split('|').map((part) => part.trim())) : undefined
 }
 
 /** One of the shared queries in a dialect, without its header. */
 function bodyOf(name: string, dialect: Dialect, revisable: readonly string[]): string {
-  const body = own(`${name}.sql`)
+  const body = readTemplate(`${name}.sql`)
     .replace(/^(?:--[^\n]*\n)+/, '')
     .trimEnd()
   return named(fillIn(name, body, words(dialect, revisable)), dialect)
@@ -172,7 +172,7 @@ function lacksSql(dialect: Dialect, parts: string): string {
 
 const folder = new URL('./', import.meta.url)
 
-function own(name: string): string {
+function readTemplate(name: string): string {
   const found = ['.sql', '.py'].flatMap((ending) => textsIn(folder, ending)).find(([file]) => file === name)
   if (found === undefined) throw new RangeError(`no text of readers is named ${name}`)
   return found[1]
@@ -202,7 +202,7 @@ interface Dialect {
   /** Whole microseconds of an instant, never rounded; BIGINT. */
   readonly micros: (instant: Sql) => Sql
   /** The nearest whole number, BIGINT. */
-  readonly whole: (number: Sql) => Sql
+  readonly wholeNumber: (number: Sql) => Sql
   /** A quotient without its fraction. */
   readonly quotient: (one: Sql, other: number) => Sql
   /** The day of the month of a day counted from 1970-01-01. */
@@ -229,7 +229,7 @@ function duckdb(uri: string, utc: (x: Sql) => Sql): Dialect {
     flag: (option) => `coalesce(CAST(${option} AS BOOLEAN), false)`,
     instant: utc,
     micros: (instant) => `epoch_us(${instant})`,
-    whole: (number) => `CAST(round(${number}) AS BIGINT)`,
+    wholeNumber: (number) => `CAST(round(${number}) AS BIGINT)`,
     quotient: (one, other) => `(${one} // ${other})`,
     monthDay: (days) => `day(DATE '1970-01-01' + CAST(${days} AS INTEGER))`,
     has: (array, value) => `list_contains(${array}, ${value})`,
@@ -255,7 +255,7 @@ function clickhouse(uri: string): Dialect {
     flag: (option) => `coalesce(${json(option, 'Bool')}, false)`,
     instant: (option) => `parseDateTime64BestEffort(${json(option, 'String')}, 6, 'UTC')`,
     micros: (instant) => `toUnixTimestamp64Micro(toDateTime64(${instant}, 6))`,
-    whole: (number) => `toInt64(round(${number}))`,
+    wholeNumber: (number) => `toInt64(round(${number}))`,
     quotient: (one, other) => `intDiv(${one}, ${other})`,
     monthDay: (days) => `toDayOfMonth(toDate32(toInt32(${days})))`,
     has: (array, value) => `has(${array}, ${value})`,
@@ -277,7 +277,7 @@ function spark(uri: string, marked: boolean): Dialect {
     flag: (option) => `coalesce(CAST(${value(option)} AS BOOLEAN), false)`,
     instant: (option) => `CAST(${value(option)} AS TIMESTAMP)`,
     micros: (instant) => `unix_micros(${instant})`,
-    whole: (number) => `CAST(round(${number}) AS BIGINT)`,
+    wholeNumber: (number) => `CAST(round(${number}) AS BIGINT)`,
     quotient: (one, other) => `(${one} div ${other})`,
     monthDay: (days) => `day(date_from_unix_date(CAST(${days} AS INT)))`,
     has: (array, wanted) => `array_contains(${array}, ${wanted})`,
@@ -299,7 +299,7 @@ function trino(): Dialect {
     instant: value,
     // Seconds as a double are exact to less than half a microsecond until the year 2106.
     micros: (instant) => `CAST(round(to_unixtime(${instant}) * 1e6) AS bigint)`,
-    whole: (number) => `CAST(round(${number}) AS bigint)`,
+    wholeNumber: (number) => `CAST(round(${number}) AS bigint)`,
     quotient: (one, other) => `(${one} / ${other})`,
     monthDay: (days) => `day(date_add('day', ${days}, DATE '1970-01-01'))`,
     has: (array, wanted) => `contains(${array}, ${wanted})`,

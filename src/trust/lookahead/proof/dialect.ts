@@ -9,16 +9,16 @@ import { type Node, part, parts, says, word } from './nodes.ts'
  * A plan of 1.5 stays as it is.
  */
 export function inOneDialect(plan: Node): Node {
-  const told = Object.fromEntries(Object.entries(plan).map(([name, held]) => [name, inside(held)]))
-  const path = pathIn(told, 'qname')
-  const table = pathIn(told, 'qualified_name')
+  const fields = Object.fromEntries(Object.entries(plan).map(([name, held]) => [name, inside(held)]))
+  const path = pathIn(fields, 'qname')
+  const table = pathIn(fields, 'qualified_name')
   return {
-    ...told,
+    ...fields,
     ...(path.length > 0 && { name: path.at(-1) }),
     ...(table.length > 1 && { schema: table.at(-2), table: table.at(-1) }),
-    ...(says(told, 'multi_column_filters') && { filters: told['multi_column_filters'] }),
-    ...(word(told, 'expression_class') === 'BOUND_FUNCTION' && asOperator(told)),
-    ...(/^WINDOW_(?:LAG|LEAD)$/.test(word(told, 'type')) && asDistance(told)),
+    ...(says(fields, 'multi_column_filters') && { filters: fields['multi_column_filters'] }),
+    ...(word(fields, 'expression_class') === 'BOUND_FUNCTION' && asOperator(fields)),
+    ...(/^WINDOW_(?:LAG|LEAD)$/.test(word(fields, 'type')) && asDistance(fields)),
   }
 }
 

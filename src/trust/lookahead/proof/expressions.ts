@@ -37,14 +37,14 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
     upper_inclusive,
     index,
   } = node
-  const own = [step, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
-  const key = JSON.stringify([word(node, 'expression_class'), own, inner])
+  const nodeFields = [step, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
+  const key = JSON.stringify([word(node, 'expression_class'), nodeFields, inner])
   const type = expressionType(node)
-  const known = values.known.get(key)
+  const known = values.knownIds.get(key)
   const bound = boundIn(reading, node, inner)
   const text = expressionText(node, texts)
   const id = known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? instantIn(node) : undefined })
-  values.known.set(key, id)
+  values.knownIds.set(key, id)
   scope.facts.push(...factsOf(reading, node, id, inner, scope), ...calendarFacts(reading, node, id, inner))
   const below = ceilingOf(node)
   if (below) scope.facts.push([valueIn(reading, below, scope), id])
@@ -173,14 +173,16 @@ function castFacts(from: string, to: string, both: readonly Fact[], tried: boole
 /** An instant plus or minus a constant distance. */
 function movedFacts(
   name: string,
-  given: readonly Node[],
+  childNodes: readonly Node[],
   inner: readonly Id[],
   id: Id,
   type: (one: Id) => string,
 ): Fact[] {
-  if ((name !== '+' && name !== '-') || given.length !== 2) return []
-  const at = given.findIndex((_, n) => isOrdered(type(inner[n] ?? -1)) && (isInstant(type(inner[n] ?? -1)) || n === 0))
-  const [start, distance] = [inner[at], given[1 - at]]
+  if ((name !== '+' && name !== '-') || childNodes.length !== 2) return []
+  const at = childNodes.findIndex(
+    (_, n) => isOrdered(type(inner[n] ?? -1)) && (isInstant(type(inner[n] ?? -1)) || n === 0),
+  )
+  const [start, distance] = [inner[at], childNodes[1 - at]]
   if (start === undefined || distance === undefined || !isOrdered(type(id)) || (name === '-' && at !== 0)) return []
   const ahead = directionOf(distance) * (name === '-' ? -1 : 1)
   return ahead === 0 ? [] : [ahead > 0 ? [start, id] : [id, start]]

@@ -64,12 +64,12 @@ const lakeMacros: ReadonlySet<string> = words(
   'calendar resample pit_join pit_long pit_window pit_universe lake_version lake_digest',
 )
 
-const known = [pureFunctions, pureMacros, pureAggregates, windowFunctions, tableFunctions, lakeMacros]
+const knownLists = [pureFunctions, pureMacros, pureAggregates, windowFunctions, tableFunctions, lakeMacros]
 
 /**
  * Whether a text may call this function. The plan is not enough to know: the binder puts the value of a variable or a
  * setting in the place of its call, and the plan shows a constant.
  */
 export function isPure(name: string): boolean {
-  return known.some((names) => names.has(name))
+  return knownLists.some((names) => names.has(name))
 }

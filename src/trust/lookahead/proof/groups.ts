@@ -26,8 +26,8 @@ export function readGroups(reading: Reading, node: Node, child: Relation): Relat
   const made = parts(node, 'expressions').map((one) => aggregate(reading, one, child, scope, keys))
   const columns = [...keys, ...made]
   const [set = keys, ...others] = Array.isArray(sets) ? (sets as readonly unknown[]) : [null]
-  const whole = Array.isArray(set) && set.length === keys.length && others.length === 0
-  if (!whole) return neverKnown({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
+  const isWholeSet = Array.isArray(set) && set.length === keys.length && others.length === 0
+  if (!isWholeSet) return neverKnown({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
   if (says(node, 'grouping_functions'))
     return neverKnown({ what: 'GROUPING()', why: 'no rule is known for it' }, columns)
   const what = keys.length === 0 ? 'an aggregate without GROUP BY' : `GROUP BY ${names(reading, keys)}`
@@ -53,12 +53,12 @@ function knownAt(reading: Reading, what: string, needed: Bound, scope: Scope, ke
 
 function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, keys: readonly Id[]): Id {
   const value = (one: Node): Id => valueIn(reading, one, scope)
-  const given = parts(node, 'children').map(value)
+  const argumentIds = parts(node, 'children').map(value)
   const filter = says(node, 'filter') ? [value(part(node, 'filter'))] : []
   const order = parts(part(node, 'order_bys'), 'orders').map((one) => value(part(one, 'expression')))
   const name = word(node, 'name')
-  const text = `${name}(${names(reading, given)})`
-  const needed = allOf(child.rows, boundOf(reading, [...given, ...filter, ...order]))
+  const text = `${name}(${names(reading, argumentIds)})`
+  const needed = allOf(child.rows, boundOf(reading, [...argumentIds, ...filter, ...order]))
   const impure: Obstacle = { what: text, why: `${name}() is not known to follow from its rows alone` }
   const bound = pureAggregates.has(name) ? knownAt(reading, text, needed, scope, keys) : impure
   if (choosers.test(name) && order.length === 0) reading.choices.add(text)
@@ -100,15 +100,15 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
   const single = ['filters', 'start_expr', 'end_expr', 'offset_expr', 'default_expr'].flatMap((name) =>
     says(node, name) ? [value(part(node, name))] : [],
   )
-  const given = expressions('children')
+  const argumentIds = expressions('children')
   const partition = expressions('partitions')
   const order = orders.map((one) => value(part(one, 'expression')))
   const inner = parts(node, 'arg_orders').map((one) => value(part(one, 'expression')))
   const name = word(node, 'name') || word(node, 'type').replace('WINDOW_', '').toLowerCase()
-  const text = `${name}(${given.map((id) => nameOf(reading, id)).join(', ')}) OVER (${frameWords(reading, node, partition, order)})`
+  const text = `${name}(${argumentIds.map((id) => nameOf(reading, id)).join(', ')}) OVER (${frameWords(reading, node, partition, order)})`
   if (word(node, 'type') === 'WINDOW_AGGREGATE' && !pureAggregates.has(name))
     return { text, bound: { what: text, why: `${name}() is not known to follow from its rows alone` } }
-  const all = [...partition, ...order, ...given, ...single, ...inner]
+  const all = [...partition, ...order, ...argumentIds, ...single, ...inner]
   const needed = allOf(child.rows, boundOf(reading, all))
   if (isObstacle(needed)) return { text, bound: needed }
   // Rows that share their place are numbered as the engine meets them.

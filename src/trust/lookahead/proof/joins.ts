@@ -123,9 +123,9 @@ function matchesKnown(reading: Reading, on: JoinCondition, left: Relation, neede
 
 /** Every row of the left side, with what matches it of the right side, else (outer) with nothing. */
 function leftJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation, isOuter: boolean): Relation {
-  const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
-  if (!isObstacle(found) && found.size > 0)
-    reading.reasons.add(`join on ${on.text}: whatever matches is known at ${boundNames(reading, found)}`)
+  const matches = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
+  if (!isObstacle(matches) && matches.size > 0)
+    reading.reasons.add(`join on ${on.text}: whatever matches is known at ${boundNames(reading, matches)}`)
   const copies = right.columns.map((id) => {
     const { text, type, bound, until } = valueOf(reading.values, id)
     const own = isObstacle(bound) ? bound : matchesKnown(reading, on, left, bound)
@@ -140,7 +140,7 @@ function leftJoin(reading: Reading, on: JoinCondition, left: Relation, right: Re
   )
   return {
     ...alwaysKnown([...left.columns, ...copies]),
-    rows: allOf(left.rows, found),
+    rows: allOf(left.rows, matches),
     facts: [...left.facts, ...same, ...(isOuter ? [] : matchedFacts(reading, on, left, right, copies))],
     present: left.present,
   }
@@ -176,16 +176,16 @@ function semiJoin(reading: Reading, on: JoinCondition, left: Relation, right: Re
  */
 function markJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
   const needed = allOf(right.rows, on.bound)
-  const found = matchesKnown(reading, on, left, needed)
+  const matches = matchesKnown(reading, on, left, needed)
   const grouped = on.pairs.some(({ comparison }) => /NOT_DISTINCT/.test(comparison))
   const unsure = on.pairs.find(({ left: own, right: other, comparison }) => {
     if (/NOT_DISTINCT/.test(comparison)) return false
-    const told = left.present.has(own) || (!isObstacle(found) && found.has(own))
+    const told = left.present.has(own) || (!isObstacle(matches) && matches.has(own))
     return !told || !(grouped || right.present.has(other))
   })
   const why = 'a NULL on one side that comes later changes the answer for every row'
   const isStatic = !isObstacle(needed) && needed.size === 0
-  const bound = unsure === undefined || isStatic || isObstacle(found) ? found : { what: `IN on ${on.text}`, why }
+  const bound = unsure === undefined || isStatic || isObstacle(matches) ? matches : { what: `IN on ${on.text}`, why }
   const mark = addValue(reading.values, `IN or EXISTS on ${on.text}`, 'BOOLEAN', bound)
   return { ...left, columns: [...left.columns, mark], order: undefined, guard: undefined }
 }
@@ -254,10 +254,10 @@ function mergeSides(reading: Reading, sides: readonly [Relation, Relation]): Rel
   )
   const present = columns.filter((_, at) => sides.every((side) => side.present.has(side.columns[at] ?? -1)))
   const all = { ...alwaysKnown(columns), present: new Set(present) }
-  const known = allOf(...sides.map(({ rows }) => rows))
-  if (isObstacle(known) || known.size === 0) return { ...all, rows: known, facts }
+  const allRows = allOf(...sides.map(({ rows }) => rows))
+  if (isObstacle(allRows) || allRows.size === 0) return { ...all, rows: allRows, facts }
   // A row is known at an instant of its own side, which is never later than the columns that bound it on both.
-  const names = new Set([...known].map((id) => nameOf(reading, id)))
+  const names = new Set([...allRows].map((id) => nameOf(reading, id)))
   const instant = addValue(values, [...names].join(' or '), 'TIMESTAMP WITH TIME ZONE', always)
   // An instant that is computed from rows of the text on both sides is that of its own side.
   for (const id of columns) {

@@ -133,7 +133,7 @@ function loneAggregates(select: Node): readonly Node[] {
 /** The joins whose condition names all of these columns; else the macros that join. */
 function joinsOn(all: readonly Node[], columns: string): readonly Node[] {
   const renamed = aliasesIn(all)
-  const wanted = (columns.match(/\w+/g) ?? []).map((name) => name.toLowerCase())
+  const columnNames = (columns.match(/\w+/g) ?? []).map((name) => name.toLowerCase())
   const joins = all.filter(
     (node) => word(node, 'type') === 'JOIN' && (says(node, 'condition') || says(node, 'using_columns')),
   )
@@ -143,9 +143,9 @@ function joinsOn(all: readonly Node[], columns: string): readonly Node[] {
       ...[...nodesOf(node['condition'])].map((one) => lastName(one).toLowerCase()),
       ...(Array.isArray(using) ? using.map((name) => String(name).toLowerCase()) : []),
     ])
-    return wanted.every((name) => names.has(name))
+    return columnNames.every((name) => names.has(name))
   })
-  if (joins.length > 0) return joins.length === 1 || !wanted.some((name) => renamed.has(name)) ? matching : []
+  if (joins.length > 0) return joins.length === 1 || !columnNames.some((name) => renamed.has(name)) ? matching : []
   return all.filter((node) => word(node, 'function_name').toLowerCase().startsWith('pit_'))
 }
 

@@ -66,11 +66,13 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
     return unprovedBy({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
   const settings = await settingsIn(session)
   const revised = await mayBeRevised(session)
-  const own = new Map((await ownRelations(session)).map((one) => [lowerName(one.name), one]))
-  const shadow = await openShadow(session, settings, [...own.values()])
+  const ownTables = new Map((await ownRelations(session)).map((one) => [lowerName(one.name), one]))
+  const shadow = await openShadow(session, settings, [...ownTables.values()])
   try {
     const plan = await planOf(shadow, claim.sql)
-    return 'why' in plan ? unprovedBy(plan) : argue(plan.plan, plan.names, { ...claim, settings, revised, own })
+    return 'why' in plan
+      ? unprovedBy(plan)
+      : argue(plan.plan, plan.names, { ...claim, settings, revised, own: ownTables })
   } catch (error) {
     const [line = ''] = error instanceof Error ? error.message.split('\n') : []
     return unprovedBy({ what: 'the plan of the query', why: line })
@@ -119,7 +121,7 @@ export function argue(
   const strange = strangeWord(plan)
   if (strange !== undefined)
     return unprovedBy({ what: 'the plan of the query', why: `it says ${strange}, for which no rule is known` })
-  const { reading, all } = readPlan(inOneDialect(plan), { settings, revised, own })
+  const { reading, all } = readPlan(inOneDialect(plan), { settings, revised, ownTables: own })
   const at = all.columns[placeOfColumn(names, ts)]
   if (at === undefined || all.columns.length !== names.length)
     return unprovedBy({ what: ts, why: 'no column of this name has the instant of a row' })
@@ -141,7 +143,7 @@ export function argue(
 /** Reads a plan until no more rows of the text turn out to be a calendar: what stands below them was read before that was known. */
 function readPlan(
   plan: Node,
-  lake: Pick<Reading, 'settings' | 'revised' | 'own'>,
+  lake: Pick<Reading, 'settings' | 'revised' | 'ownTables'>,
 ): { readonly reading: Reading; readonly all: Relation } {
   const calendars = new Set<Node>()
   for (;;) {

@@ -70,7 +70,7 @@ export interface Reading {
   /** Whether points of the lake may have several vintages. */
   readonly revised: boolean
   /** User data by the name, in small letters, under which the query reads it. */
-  readonly own: ReadonlyMap<string, OwnRelation>
+  readonly ownTables: ReadonlyMap<string, OwnRelation>
   readonly values: PlanValues
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */

@@ -100,10 +100,14 @@ export function readScan(reading: Reading, node: Node): Relation {
     const counted = columns.length > 0 ? [] : [addValue(reading.values, names[0] ?? '', types[0] ?? '', always)]
     return { ...textRows(reading, node, [...columns, ...counted]), columns }
   }
-  const own = word(about, 'schema') === ownSchema ? reading.own.get(lowerName(table)) : undefined
+  const ownTable = word(about, 'schema') === ownSchema ? reading.ownTables.get(lowerName(table)) : undefined
   const label =
-    word(node, 'name') !== 'seq_scan' ? undefined : own ? labelOfOwn(own) : labelOf(word(about, 'schema'), table)
-  if (own !== undefined && label === undefined) return neverKnown(unreadClock(own), made())
+    word(node, 'name') !== 'seq_scan'
+      ? undefined
+      : ownTable
+        ? labelOfOwn(ownTable)
+        : labelOf(word(about, 'schema'), table)
+  if (ownTable !== undefined && label === undefined) return neverKnown(unreadClock(ownTable), made())
   if (label === undefined)
     return neverKnown(undatedObstacle(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
   if (label.revised && reading.revised) return neverKnown(revisedObstacle(table), made())
@@ -123,7 +127,7 @@ export function readScan(reading: Reading, node: Node): Relation {
   const where = guard === undefined ? '' : ` where ${guard}`
   if (clock !== null)
     reading.reasons.add(
-      `${shownTable(table)}: a row is known at its ${shownClock(clock)}${where}${assumptionText(reading, table, clock, own !== undefined)}`,
+      `${shownTable(table)}: a row is known at its ${shownClock(clock)}${where}${assumptionText(reading, table, clock, ownTable !== undefined)}`,
     )
   if (guard === undefined) return { ...known, rows }
   const why = `a row that lacks parts changes when they come; keep those that are ${guard}`
@@ -184,9 +188,9 @@ function shownTable(table: string): string {
 
 /** The options of the joins, as the lake's macros name them. */
 const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last', follow_renames := false`
-const asked = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(unresolved AS VARCHAR), CAST(vintage AS VARCHAR), CAST(follow_renames AS VARCHAR))`
+const questionText = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(unresolved AS VARCHAR), CAST(vintage AS VARCHAR), CAST(follow_renames AS VARCHAR))`
 const clocks = 't TIMESTAMPTZ, available_at TIMESTAMPTZ'
-const found = 'p.t, p.available_at, p.v, p.o, p.age'
+const foundColumns = 'p.t, p.available_at, p.v, p.o, p.age'
 const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
 const product = 'product_id, name, symbol, isin, status, issuer_id, asset_id'
 const contract = 'id VARCHAR, chain_id VARCHAR, address VARCHAR, status VARCHAR, verification_status VARCHAR'
@@ -195,7 +199,7 @@ const state = `${product}, issuer_name, issuer_status, jurisdiction, asset_name,
 /** SQL of the points that a join finds for a decision: those known by then. */
 function joinOf(metric: string): string {
   return `LEFT JOIN proof_points AS p ON p.available_at <= yours.ts AND p.asset = CAST(yours.asset AS VARCHAR)
-    AND p.metric = ${metric} AND p.asked IS NOT DISTINCT FROM ${asked}`
+    AND p.metric = ${metric} AND p.asked IS NOT DISTINCT FROM ${questionText}`
 }
 
 /**
@@ -217,11 +221,11 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE MACRO calendar(since, until, step := '1 day') AS TABLE SELECT c.ts FROM proof_calendar AS c
     WHERE c.ts >= since AND c.ts < until AND c.step IS NOT DISTINCT FROM CAST(step AS VARCHAR)`,
   `CREATE MACRO pit_join(decisions, metric, "interval", ${options}) AS TABLE
-    SELECT yours.*, ${found} FROM query_table(decisions) AS yours ${joinOf('CAST(metric AS VARCHAR)')}`,
+    SELECT yours.*, ${foundColumns} FROM query_table(decisions) AS yours ${joinOf('CAST(metric AS VARCHAR)')}`,
   `CREATE MACRO pit_window(decisions, metric, "interval", n, ${options}) AS TABLE
-    SELECT yours.*, ${found}, p.nth FROM query_table(decisions) AS yours ${joinOf('concat(metric, n)')}`,
+    SELECT yours.*, ${foundColumns}, p.nth FROM query_table(decisions) AS yours ${joinOf('concat(metric, n)')}`,
   `CREATE MACRO pit_long(decisions, metrics, "interval", ${options}) AS TABLE
-    SELECT yours.*, one.name AS metric, ${found} FROM query_table(decisions) AS yours
+    SELECT yours.*, one.name AS metric, ${foundColumns} FROM query_table(decisions) AS yours
     CROSS JOIN (SELECT DISTINCT unnest(CAST(metrics AS VARCHAR[])) AS name) AS one ${joinOf('one.name')}`,
   `CREATE MACRO pit_universe(decisions) AS TABLE (${membersOf('proof_versions', settings)}),
     (decisions, members) AS TABLE (${membersOf('(FROM proof_versions WHERE members)', settings)})`,
@@ -240,7 +244,7 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
 export async function shadowSql(
   session: Engine,
   settings: ReadonlySet<Assumption> = new Set(),
-  own: readonly OwnRelation[] = [],
+  ownTables: readonly OwnRelation[] = [],
 ): Promise<string> {
   const columns = await session.rows<{ schema: string; view: string; name: string; type: string }>(
     `SELECT c.schema_name AS schema, c.table_name AS view, c.column_name AS name, c.data_type AS type
@@ -253,7 +257,7 @@ export async function shadowSql(
     `CREATE TABLE ${name} (${held.map((one) => `${quoteName(one.name)} ${one.type}`).join(', ')})`
   const made = [...views].map(([name, held]) => tableSql(name, held))
   // They have names that nothing of the lake has, so that a name alone tells which is meant.
-  const given = own.flatMap((one) => {
+  const given = ownTables.flatMap((one) => {
     const table = `${ownSchema}.${quoteName(one.name)}`
     return [tableSql(table, one.columns), `CREATE VIEW ${quoteName(one.name)} AS FROM ${table}`]
   })

@@ -34,12 +34,12 @@ export interface PlanValues {
   /** PlanValues by their id. */
   readonly list: Value[]
   /** Ids of expressions by their text: two equal expressions are one value. */
-  readonly known: Map<string, Id>
+  readonly knownIds: Map<string, Id>
 }
 
 /** Returns a list without values. */
 export function noValues(): PlanValues {
-  return { list: [] as Value[], known: new Map<string, Id>() }
+  return { list: [] as Value[], knownIds: new Map<string, Id>() }
 }
 
 /** A further value. */
@@ -92,7 +92,7 @@ export function isOrdered(type: string): boolean {
 /** The values that are never earlier than one in a row of which these facts are true. */
 function notBefore(values: PlanValues, facts: readonly Fact[], from: Id): ReadonlySet<Id> {
   if (values.list[from] === undefined) return new Set()
-  const found = new Set([from])
+  const reached = new Set([from])
   const waiting = [from]
   const constants = constantsOf(values)
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
@@ -100,12 +100,12 @@ function notBefore(values: PlanValues, facts: readonly Fact[], from: Id): Readon
     const next = facts.flatMap(([earlier, later]) => (earlier === at ? [later] : []))
     next.push(...constants.filter((other) => (valueOf(values, other).instant ?? Number.NaN) >= instant))
     for (const id of next)
-      if (!found.has(id)) {
-        found.add(id)
+      if (!reached.has(id)) {
+        reached.add(id)
         waiting.push(id)
       }
   }
-  return found
+  return reached
 }
 
 /** Whether one value is never later than another in a row of which these facts are true. */
