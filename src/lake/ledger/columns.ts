@@ -130,7 +130,12 @@ export const violationColumns = {
     about: 'start of the interval. If the violation covers a range (until is set): start of its first interval',
   },
   kind: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what differs' },
-  stored: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR', about: 'the stored value, JSON; NULL if the violation covers a range' },
+  stored: {
+    check: orNull(text),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about: 'the stored value, JSON; NULL if the violation covers a range',
+  },
   offered: {
     check: orNull(text),
     stored: 'TEXT',
@@ -172,7 +177,11 @@ const allViolationColumns = {
     viewed: 'CASE WHEN {{by_then acknowledged_at}} THEN why END',
     about: 'the reason that the person gave',
   },
-  reverted_at: { shown: 'TIMESTAMPTZ', about: "time from which the provider's answers agree with the stored value again; NULL while the latest answer still differs" },
+  reverted_at: {
+    shown: 'TIMESTAMPTZ',
+    about:
+      "time from which the provider's answers agree with the stored value again; NULL while the latest answer still differs",
+  },
   status: {
     viewed: `CASE WHEN acknowledged_at IS NOT NULL AND ({{by_then acknowledged_at}}) THEN 'acknowledged'
     WHEN reverted_at IS NOT NULL THEN 'reverted' ELSE 'open' END`,
