@@ -120,6 +120,7 @@ function made(type: arrow.DataType, runs: readonly Run[], parts: object): arrow.
     nullCount: length - count,
     nullBitmap: count === length ? null : set,
     ...parts,
+    // `makeData` has one overload per type; which parts belong to `type` is known to the callers only.
   } as never)
 }
 
@@ -155,6 +156,7 @@ function numbers(runs: readonly Run[], Store: new (length: number) => Numbers): 
   const data = new Store(lengthOf(runs))
   let at = 0
   for (const { vector, from, count } of runs) {
+    // The store has the same element type as the vector's items; their union has no common `set`.
     if (vector !== null) data.set(insideOf(vector, 'items').subarray(from, from + count) as never, at)
     at += count
   }

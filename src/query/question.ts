@@ -207,7 +207,10 @@ async function noticing(
   return { ...what, notes, doubts: async (told) => await guarded(engine, what.sql, run, async () => late(told)), drop }
 }
 
-/** That the views in place are older than the lake, or a mirror than its source. A session that keeps an earlier version on purpose is none of that. */
+/**
+ * Notes that the views in place are older than the lake, or a mirror than its source. A session that keeps an earlier
+ * version on purpose gets none.
+ */
 async function behindNotes(folder: string): Promise<readonly Note[]> {
   const figuresOf = ({ thing, lake }: Lag) => ({ made: thing.version ?? 'no known number', newest: lake.newest })
   const views = await lagOfViews(folder)

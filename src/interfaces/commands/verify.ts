@@ -29,7 +29,7 @@ import { bytes, counted, cut, several, type LabelledRow, formatCount, wrapped } 
 const usualFiles = 20
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
-/** And the most requests that it sends to the registry. */
+/** Most requests that a verify sends to the registry unless told otherwise. */
 const usualRequests = 60
 
 const verifyOptions = {

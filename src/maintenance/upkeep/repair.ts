@@ -208,7 +208,7 @@ async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFil
   return found
 }
 
-/** One that the lake had let go of, and that was made again, takes a new name: a name that was let go of stays so. */
+/** Lists a rebuilt file. If the lake had dropped it, the file gets a new name: a dropped name is never used again. */
 function relisted(file: HeldFile, label: string, version: number, n: number): StagedFile {
   const listed = listedAs(file, { label })
   if (file.dropped_version === null) return listed

@@ -34,7 +34,7 @@ export interface ExportTable {
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 
-/** One whose rows the ledger gives away in time; a condition chooses among them. */
+/** A table whose old rows move into files; `where` selects among its rows. */
 interface FilteredTable extends ExportTable {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }

@@ -41,7 +41,7 @@ const mostAskedTwice = 200
 export interface BatchDifferences {
   /** Violations that are not on record as standing. */
   readonly fresh: readonly Violation[]
-  /** Such violations that a person acknowledged while they were open. */
+  /** Violations, not on record as standing, that a person acknowledged while they were open. */
   readonly noted: readonly Violation[]
   /** What the answers show of differences on record. */
   readonly statuses: readonly ConflictStatus[]

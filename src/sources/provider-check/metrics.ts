@@ -27,7 +27,7 @@ interface KeyTrial {
   readonly first: HeardAnswer | null
   /** The answer with the last keys that were tried; null if none was requested. */
   readonly days: HeardAnswer | null
-  /** These keys. */
+  /** Query keys with which `days` was requested. */
   readonly keys: QueryKeys
   /** Whether the provider takes them and they have effect. */
   readonly taken: boolean

@@ -107,7 +107,7 @@ interface RegistryStanding {
 /** The answers of the registry; null for each that was not requested. */
 interface RegistryAnswers {
   /** The date of the lake's last snapshot; null without one. */
-  readonly storedCursor: string | null
+  readonly snapshotDate: string | null
   readonly list: HeardAnswer | null
   /** The same list, requested by its entity tag. */
   readonly again: HeardAnswer | null
@@ -192,7 +192,7 @@ async function conversation(
     changes.outcome.code !== 'invalid_cursor'
   // The same page without a limit, where the provider refuses one.
   const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
-  return { storedCursor: held, list, again, snapshot, changes, unlimited, ended: ended() }
+  return { snapshotDate: held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
 function cursorOf(snapshot: HeardAnswer | null, resources: Resources): string | null {
@@ -290,7 +290,7 @@ function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): H
 type Body = Readonly<Record<string, unknown>>
 
 function withSnapshot(
-  { snapshot, storedCursor: held, resources }: RegistrySeen,
+  { snapshot, snapshotDate: held, resources }: RegistrySeen,
   judge: (read: Snapshot, body: Body) => Assessment,
 ) {
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)

@@ -419,7 +419,7 @@ async function keep(
   }
 }
 
-/** Those of whose records the lake holds what it held when they were compared: a job beside this one may have judged others. */
+/** Suspects whose stored records are still those that were compared: a job that ran meanwhile may have changed others. */
 async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Suspect[]): Promise<readonly Suspect[]> {
   if (found.length === 0) return found
   const names = [...new Set(found.map(({ resource }) => resource))]

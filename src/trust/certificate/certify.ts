@@ -18,7 +18,7 @@ import { type Named, namedLeaves } from '../../base/merkle/state.ts'
 import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../../base/merkle/tree.ts'
 import { openQuery, type SessionVariables, type VariableValue } from '../../query/lake.ts'
 import { publishedName } from '../../sources/registry/digests.ts'
-import { folded } from '../../query/folded.ts'
+import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { loadProvedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
@@ -183,7 +183,7 @@ export async function certify({
   using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
   const state = then !== null && isStateComplete(then) ? then : ledger
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
-  const single = note.stress === undefined ? folded(query)?.sql : undefined
+  const single = note.stress === undefined ? scriptAsSelect(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
   const leaves = heldLeaves(ledger)
   const head = headNote(headOf(ledger), key)

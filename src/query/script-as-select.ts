@@ -7,7 +7,7 @@ const makes = /^CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW)\s+(
  * CTE of it, and every word stands at the place that it has in the script; beside it the statements that set variables.
  * Undefined where there are other statements.
  */
-export function folded(script: string) {
+export function scriptAsSelect(script: string) {
   const all = statementsOf(script)
   const body = all.at(-1)
   if (body === undefined) return undefined
