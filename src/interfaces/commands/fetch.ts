@@ -7,7 +7,7 @@ import type { IngestDeps } from '../../sources/metrics/run.ts'
 import { answering, type CommandAnswer } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
 import { stopwatch } from '../../base/stopwatch.ts'
-import { formatCount, labelled, bytes, span, several } from '../../base/figures.ts'
+import { formatCount, formatLabelled, bytes, span, several } from '../../base/figures.ts'
 import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
 
@@ -77,7 +77,7 @@ function inWords(summary: IngestSummary): string {
   const unasked = windows.not_requested === 0 ? '' : `, ${windows.not_requested} not requested`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
-  return labelled([
+  return formatLabelled([
     ['version', String(summary.version)],
     ['requests', formatCount(summary.requests)],
     ['points', `${formatCount(points)} added${revised} in ${several(summary.files_added, 'file')}`],

@@ -98,7 +98,7 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)
     const replaced = await asideDigest(ledger.root, news.version)
     const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
-    const { text, own } = rooted(ledger, entry)
+    const { text, own } = withRoot(ledger, entry)
     const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), {
       text,
       digest: own.digest,
@@ -114,7 +114,7 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
 }
 
 /** The entry with the root of the state after it, which is known once it was rehearsed. */
-export function rooted(ledger: Ledger, entry: Entry): { readonly text: string; readonly own: Sealed } {
+export function withRoot(ledger: Ledger, entry: Entry): { readonly text: string; readonly own: Sealed } {
   const { sealed, root } = ledger.rehearse(encodeEntry(entry).text, entryFile(entry.version))
   const whole = { ...sealed.entry, root }
   const { text, digest } = encodeEntry(whole)

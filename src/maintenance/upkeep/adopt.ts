@@ -5,7 +5,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { applyEntry } from '../../lake/ledger/apply.ts'
 import { ownData } from '../../lake/store/new-lake.ts'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
-import { type CommitDeps, rooted } from '../../lake/ledger/commit.ts'
+import { type CommitDeps, withRoot } from '../../lake/ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../../lake/store/disk.ts'
 import { Engine } from '../../lake/store/engine.ts'
 import {
@@ -18,7 +18,7 @@ import {
   type SeriesRow,
 } from '../../lake/ledger/entry.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
-import { heldAcceptances, packed, standingDifferences } from '../../lake/ledger/differences.ts'
+import { heldAcceptances, packViolations, standingDifferences } from '../../lake/ledger/differences.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { appendEntry, listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import { dataVersion, inLake, places } from '../../lake/store/layout.ts'
@@ -280,13 +280,16 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
     series.map(({ id }) => id),
   )
   const accepted = heldAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
-  return { ...packed(standing.map(({ accepted: _accepted, ...one }) => one)), ...(accepted.length > 0 && { accepted }) }
+  return {
+    ...packViolations(standing.map(({ accepted: _accepted, ...one }) => one)),
+    ...(accepted.length > 0 && { accepted }),
+  }
 }
 
 /** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
 async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
   using index = await Ledger.inMemory(root, 0)
-  const { text, own } = rooted(index, entry)
+  const { text, own } = withRoot(index, entry)
   index.transaction(() => applyEntry(index, own))
   await disk.write(inLake(root, `${folder}/${entryKept}`), text)
   await writeCheckpoint(disk, index)

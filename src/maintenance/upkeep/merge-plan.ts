@@ -42,7 +42,7 @@ function keepable(sorted: readonly Mergeable[]): number {
 }
 
 /** The files of a partition to be merged so that one is left; a single one only if it is not `merged` yet. */
-export function wholeMerge<T extends Mergeable>(files: readonly T[], isMerged: (file: T) => boolean = () => true) {
+export function filesToMerge<T extends Mergeable>(files: readonly T[], isMerged: (file: T) => boolean = () => true) {
   const sorted = mergeable(files)
   const [only] = sorted
   return sorted.length === 1 && only !== undefined && isMerged(only) ? [] : sorted

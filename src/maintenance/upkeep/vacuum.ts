@@ -11,7 +11,7 @@ import {
   heldVersions,
   liveFiles,
 } from '../../lake/ledger/index-queries.ts'
-import { archiveFile, inLake, places, versioned } from '../../lake/store/layout.ts'
+import { archiveFile, inLake, places, versionedName } from '../../lake/store/layout.ts'
 import { type JobDeps, runName, withLake } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { pinnedSince, tryLock } from '../../lake/store/lock.ts'
@@ -326,7 +326,7 @@ interface Part extends ReturnType<typeof partOf> {
 }
 
 async function fileOf({ ledger, ticket, spool, engine }: ArchiveRun, { table, label, condition, ...facts }: Part) {
-  const name = versioned(ticket.version, label === '' ? 'all' : label)
+  const name = versionedName(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
   const written = await writeLines(text, lines(ledger, condition))

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { delayed } from '../http/ask.ts'
+import { callLater } from '../http/ask.ts'
 import type { Ask } from './plan.ts'
 import { type Asking, askWindow } from './asking.ts'
 import { lexBody } from '../points/lexer.ts'
@@ -81,7 +81,7 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
   const flushOnceQuiet = (): void => {
     const before = arrivals
     armed = true
-    forget = delayed(quietMs, () => {
+    forget = callLater(quietMs, () => {
       armed = false
       if (arrivals > before) flushOnceQuiet()
       else if (waiting.length > 0) flush().catch(() => (lost = true))

@@ -18,7 +18,7 @@ import {
   type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
-import { intervalSql, numbered, statement } from './sql.ts'
+import { intervalSql, rowsAsNumbers, statement } from './sql.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { describe, readShares, readyPoints, shareOf, writePoints } from './write.ts'
 import type { Engine } from '../../lake/store/engine.ts'
@@ -230,7 +230,7 @@ async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise
     findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
   }
   const fresh = statement('computed_at_lags', { clocks: clocksSql('computed', 'close', 'floor') })
-  for (const { body: position, ...clocks } of await numbered<Clocks & { body: number }>(session, fresh)) {
+  for (const { body: position, ...clocks } of await rowsAsNumbers<Clocks & { body: number }>(session, fresh)) {
     const { part } = bodyAt(ordered, position)
     if (contradictsConvention(clocks, part)) {
       mistaken.add(position)
@@ -239,7 +239,7 @@ async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise
     } else early += clocks.early
   }
   if (early === 0) return findings
-  for (const { body, t, computed, close, floor, early: beforeEnd } of await numbered<Early>(
+  for (const { body, t, computed, close, floor, early: beforeEnd } of await rowsAsNumbers<Early>(
     session,
     statement('early_points'),
   ))
@@ -301,7 +301,7 @@ async function findHoles(
   }
   if (inside.length === 0) return holes
   const gaps = statement('body_gaps', { bodies: inside.join(', ') })
-  for (const { body, ...window } of await numbered<Window & { body: number }>(session, gaps))
+  for (const { body, ...window } of await rowsAsNumbers<Window & { body: number }>(session, gaps))
     holes.get(body)?.push(window)
   for (const windows of holes.values()) windows.sort((a, b) => a.since - b.since)
   return holes

@@ -1,7 +1,7 @@
 import type { Catalogue, Resource } from '../../catalog/catalogue.ts'
 import type { EnvelopeKey } from '../../catalog/wire.ts'
 import { fieldText } from '../registry/record.ts'
-import { canBeAsked, type Fields, isFields, usually, type Value } from '../registry/json.ts'
+import { canBeAsked, type Fields, isFields, usualFields, type Value } from '../registry/json.ts'
 import { type Assessment, holds, type Judges, mergeYaml, speaksAgainst, unknown, type Yaml } from './finding.ts'
 import { accessTo, type BesideDeps } from '../http/connection.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -297,7 +297,7 @@ function withSnapshot(
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)
   if (!isFields(snapshot.body)) return speaksAgainst('no object')
-  const body = usually(snapshot.body, resources)
+  const body = usualFields(snapshot.body, resources)
   if (read.ok) return judge(read.value, body)
   const evidence = `${read.reason} (it has ${Object.keys(snapshot.body).slice(0, 10).join(', ')})`
   return speaksAgainst(evidence, yamlOf(snapshotKeys(body, resources), resources))
@@ -310,7 +310,7 @@ function withPage(
   const page = unlimited ?? changes
   if (!page?.bytes) return unknown(whyNot(page))
   return isFields(page.body)
-    ? judge(usually(page.body, resources), page.bytes)
+    ? judge(usualFields(page.body, resources), page.bytes)
     : speaksAgainst('a page that is no object')
 }
 

@@ -17,7 +17,7 @@ import { keepingProven } from '../metrics/verify-findings.ts'
 import type { Body, BodyResult, Reader, Staged } from '../points/conversion.ts'
 import { ownPrefix, ownRows, withOwn } from '../points/own-rows.ts'
 import { revisableState } from '../points/revisable.ts'
-import { numbered, rowsSql, statement } from '../points/sql.ts'
+import { rowsAsNumbers, rowsSql, statement } from '../points/sql.ts'
 import { Engine, quote } from '../../lake/store/engine.ts'
 import { count, day, end, floor, type Instant, type Interval, step } from '../../base/time.ts'
 import { minus, type Window } from '../../base/windows.ts'
@@ -126,7 +126,7 @@ async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]
     return `${constant === undefined ? 'NULL' : quote(constant)} AS ${name}`
   })
   const group = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} ORDER BY ${keys.includes('day') ? 'day' : '1'}`
-  const portions = await numbered<Portion>(
+  const portions = await rowsAsNumbers<Portion>(
     engine,
     `SELECT ${columnList.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
       ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
