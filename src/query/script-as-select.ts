@@ -19,7 +19,8 @@ export function scriptAsSelect(script: string) {
   let opening = 'WITH'
   for (const [n, batch] of all.slice(0, -1).entries()) {
     const start = startOf(batch.text) ?? 0
-    const [text, offset] = [batch.text.slice(start), batch.offset + start]
+    const text = batch.text.slice(start)
+    const offset = batch.offset + start
     const [head, name] = makes.exec(text) ?? []
     const next = all[n + 1]?.offset ?? sql.length
     const end = script.lastIndexOf(';', next - 1)

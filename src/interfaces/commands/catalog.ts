@@ -112,7 +112,8 @@ export const catalogCheckCommand = answering({
     const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
     const stated_rules = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
-    const [endpoints, resources] = [catalogue.endpoints.size, catalogue.resources.size]
+    const endpoints = catalogue.endpoints.size
+    const resources = catalogue.resources.size
     const links = catalogue.links.map(describeLink)
     const found = `${several(endpoints, 'endpoint')} (${stated_rules} with a stated availability rule), ${resources} registry resources`
     return {

@@ -48,7 +48,8 @@ Example: pitlake fetch --max-credits 300`,
     const verbose = isVerbose(call)
     const progress = fetchProgress(call, verbose)
     const { during, spent } = stopwatch(call.elapsed)
-    const [selections, now] = [await selectionsOf(call), instantNow(call)]
+    const selections = await selectionsOf(call)
+    const now = instantNow(call)
     const summary = await fetchSeries(
       { settings, catalogue, selections, gapsOnly, now, maxRequests, budget, providerMoved },
       { ...askingWorld(call, 'fetch'), onEvent: progress.onEvent, detailedLog: verbose, during },
@@ -119,7 +120,12 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
 function counting(now: () => number) {
   const windowsLeft = new Map<string, number>()
   const [sentAt, settledAt]: [number[], number[]] = [[], []]
-  let [series, asks, points, requests, credits, beganAt] = [0, 0, 0, 0, 0, 0]
+  let series = 0
+  let asks = 0
+  let points = 0
+  let requests = 0
+  let credits = 0
+  let beganAt = 0
   const add = (event: IngestEvent): void => {
     if (event.kind === 'planned') {
       for (const ask of event.plan.asks) windowsLeft.set(ask.series.id, (windowsLeft.get(ask.series.id) ?? 0) + 1)

@@ -41,7 +41,9 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
   const complain = (words: string): void => say(redact(words, keys))
   const timeOf = (): string => formatInstant(instantNow(call))
   let line = Promise.resolve()
-  let [waiting, looks, givenUp] = [0, false, false]
+  let waiting = 0
+  let looks = false
+  let givenUp = false
   const fire: Fire = async (name, facts, at = timeOf()) => {
     const command = hooks.commands[name]
     if (command === undefined) return

@@ -31,7 +31,8 @@ import { programName } from '../cli/process.ts'
 import { untilStopped } from '../cli/world.ts'
 import type { StatusInput } from '../report/facts.ts'
 
-const [age, any] = [kinds.span('6h or 3d'), kinds.count(0)]
+const age = kinds.span('6h or 3d')
+const any = kinds.count(0)
 
 export const statusCommand = answering({
   options: {

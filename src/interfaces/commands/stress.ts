@@ -195,7 +195,8 @@ const places = 30
 /** Bars from one zero for all: to its left what is below it. */
 function barOf(figures: readonly (number | null)[]): (figure: number | null) => string {
   const known = figures.filter((figure) => figure !== null)
-  const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)]
+  const low = Math.min(0, ...known)
+  const high = Math.max(0, ...known)
   const unit = high === low ? 0 : places / (high - low)
   const zero = Math.round(-low * unit)
   return (figure) => {

@@ -233,7 +233,8 @@ export class Engine {
     most: number,
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
-    let [fetched, cells] = [0, 0]
+    let fetched = 0
+    let cells = 0
     try {
       for (;;) {
         const chunk = await result.fetchChunk()

@@ -234,7 +234,8 @@ async function planned(disk: Disk, root: string, { others, version }: FoundStock
 async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Promise<void> {
   const touched = new Set<string>()
   for (const { path } of moves) {
-    const [from, to] = [inLake(root, path), inLake(root, `${folder}/${path}`)]
+    const from = inLake(root, path)
+    const to = inLake(root, `${folder}/${path}`)
     if (!isThere(from)) continue
     if (isThere(to))
       throw usage(to, { expected: 'a free name', got: 'a file', next: 'put it aside, then run this again' })

@@ -303,7 +303,8 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
     if (index.head().version !== until) throw new Unfoldable(`the journal cannot be read as of version ${until}`)
     return index
   }
-  const [before, after] = [await at(version - 1), await at(version)]
+  const before = await at(version - 1)
+  const after = await at(version)
   const madeFiles = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
   for (const file of liveFiles(before).filter((held) => isMade(held))) {
     const held = await supply(rebuilding, before, file)

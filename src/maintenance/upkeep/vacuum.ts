@@ -328,7 +328,8 @@ interface Part extends ReturnType<typeof partOf> {
 async function fileOf({ ledger, ticket, spool, engine }: ArchiveRun, { table, label, condition, ...facts }: Part) {
   const name = versionedName(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
-  const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
+  const text = spool.file(`${table}-${name}.jsonl`)
+  const temporary = `${table}-${name}.parquet`
   const written = await writeLines(text, lines(ledger, condition))
   await engine.run(copySql(written, spool.file(temporary), columns, footerOf(ticket)))
   const source = parquet([spool.file(temporary)])

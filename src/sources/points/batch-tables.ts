@@ -55,7 +55,8 @@ function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
   const told = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
   const { revisable = null } = part
-  const [compared, revises] = [told && revisable === null, told && revisable !== null]
+  const compared = told && revisable === null
+  const revises = told && revisable !== null
   const { since, until, askedAt, horizon } = body
   const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
   const clocked = part.reader?.clocked ?? true

@@ -66,7 +66,8 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   const loaded = await during('reading', async () => {
     await createBatchTables(session, ordered)
     if (job.reader) return await job.reader.stage(session, ordered)
-    const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
+    const files = ordered.map(({ body }) => body.file)
+    const lexed = ordered.map(({ body }) => body.lexed)
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
     const dated = ordered.flatMap(({ part }, i) => (part.revisable === 'told' ? [i] : []))
     const how = { interval, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }

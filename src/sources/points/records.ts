@@ -51,7 +51,10 @@ export function chunkColumns(chunk: DuckDBDataChunk): ChunkColumns {
     const { buffer, byteOffset, length } = numbers(name)
     return new Int32Array(buffer, byteOffset, length * 2)
   }
-  const [who, t, available, seen] = [words('who'), words('t'), words('available'), words('seen')]
+  const who = words('who')
+  const t = words('t')
+  const available = words('available')
+  const seen = words('seen')
   const text = (name: Place, row: number): string | null => vector(name).getItem(row) as string | null
   return { rows: chunk.rowCount, who, t, available, seen, v: numbers('v'), form: numbers('form'), text }
 }
@@ -107,7 +110,10 @@ export class MonthRecords {
     this.#grow(this.#rows + columns.rows - from)
     const { low: lower, high: higher, since, until } = this.#month
     const { who } = columns
-    const [numbers, lastSeen, point, words] = [this.#numbers, this.#lastSeen, this.#point, this.#words]
+    const numbers = this.#numbers
+    const lastSeen = this.#lastSeen
+    const point = this.#point
+    const words = this.#words
     // One by one: an array a row is the most of what it costs.
     let low = 0
     let high = 0
@@ -151,7 +157,8 @@ export class MonthRecords {
 
   #grow(rows: number): void {
     if (rows <= this.#lastSeen.length) return
-    const [numbers, seen] = [this.#numbers, this.#lastSeen]
+    const numbers = this.#numbers
+    const seen = this.#lastSeen
     this.#lastSeen = new Float64Array(2 ** Math.ceil(Math.log2(rows)))
     this.#numbers = new Float64Array(this.#lastSeen.length * width)
     this.#lastSeen.set(seen)
@@ -160,7 +167,9 @@ export class MonthRecords {
 
   /** What the month is made of; the next one begins. */
   end(): MonthSum {
-    const [points, digest, steps] = [this.#rows, digestOfSum(this.#sum), this.#steps()]
+    const points = this.#rows
+    const digest = digestOfSum(this.#sum)
+    const steps = this.#steps()
     this.#texts.clear()
     this.#rows = 0
     this.#sum = 0n

@@ -183,7 +183,8 @@ async function keysOf(
 ): Promise<KeyTrial> {
   const tried = new Set([spelling(startingKeys)])
   const first = await ask(startingKeys)
-  let [days, keys] = [first, startingKeys]
+  let days = first
+  let keys = startingKeys
   while (days !== null && requestsLeft() > 0) {
     const next = nextKeys(keys, days, window, tried)
     if (next === null) break

@@ -153,7 +153,8 @@ function take(resource: Resource, found: Map<string, Incoming>, incoming: Incomi
 
 /** Products and the deployments inside them: both places are united, the array of its own wins. */
 function products(array: Iterable<Value> | undefined, resources: Resources, all: Map<string, Map<string, Incoming>>) {
-  const [product, deployment] = [resources.get('products'), resources.get('deployments')]
+  const product = resources.get('products')
+  const deployment = resources.get('deployments')
   if (!array || !product || !deployment) return []
   const deploymentRecords = all.get('deployments')
   const inside = new Map<string, Incoming>()

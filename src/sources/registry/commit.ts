@@ -325,7 +325,8 @@ function runOf(after: Ledger): string | null {
 /** What the poll saw, read from the bodies that its commit listed; cursors and instants are those of the commit. */
 async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines: Lines): Promise<FinishedPoll> {
   const { before, after, resources } = again
-  const [then, now] = [registryState(before), registryState(after)]
+  const then = registryState(before)
+  const now = registryState(after)
   const { committed_at } = after.head()
   const wholeSource = now.last?.observed_at === committed_at ? now.last.source : null
   const { cursor, epoch, last: shot } = now

@@ -112,7 +112,8 @@ function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
   const all = (held: readonly string[], name: Word): string[] => [
     ...new Set([...held, ...portions.flatMap((one) => one[name] ?? [])]),
   ]
-  const [currencies, exchanges] = [all(row.currencies, 'currency'), all(row.exchanges, 'exchange')]
+  const currencies = all(row.currencies, 'currency')
+  const exchanges = all(row.exchanges, 'exchange')
   return { ...row, currencies, exchanges, networks: all(row.networks, 'network') }
 }
 
@@ -237,7 +238,9 @@ function bodiesOf(
     return { request: `${run}-${i}`, series: { id: seriesId(own), ...own }, portion }
   })
   const ids = [...new Set(all.map(({ series }) => series.id))]
-  const [coverage, standing, lost] = [heldCoverage(ledger, ids), standingBySeries(ledger, ids), heldLost(ledger, ids)]
+  const coverage = heldCoverage(ledger, ids)
+  const standing = standingBySeries(ledger, ids)
+  const lost = heldLost(ledger, ids)
   const bodies = all.map(({ request, series, portion: { first, last } }): Body => {
     const { id } = series
     const answers = coverage.get(id) ?? []
