@@ -15,7 +15,7 @@ import { rounds } from '../helpers/tiers.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 import { truncationOf } from '../helpers/truncation.ts'
 import { isoOf, multiset } from '../helpers/views.ts'
-import { type Asked, Grammar, macroNames, type Shown, timelessNames } from '../helpers/walls-grammar.ts'
+import { type Asked, Grammar, macroNames, type Shown, timelessNames } from './walls-grammar.ts'
 
 /*
  * A stranger asks at a door that stands at an instant: the statement is refused in words that tell no path and no mark, or

@@ -5,7 +5,7 @@ import { day, end, floor, hour, type Instant, type Interval, minute, step } from
 import { paceToBudget } from '../../src/maintenance/watch/budget.ts'
 import type { NextPoint } from '../../src/maintenance/watch/due.ts'
 import { nextAction, restAfter } from '../../src/maintenance/watch/next.ts'
-import { begin, Place, series, usual } from '../helpers/watch-place.ts'
+import { begin, Place, series, usual } from './watch-place.ts'
 
 type WatchState = Parameters<typeof nextAction>[0]
 
