@@ -80,7 +80,7 @@ class Noticed:
     def of_no_member(self, universe: str) -> list[str]:
         """By the condition on the universe that no product met."""
         asked = self._aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
-        return [f"no product met universe at any of the instants: {universe}", *self.told({"members": asked.get("members", [])})]
+        return [f"no product met universe at any of these times: {universe}", *self.told({"members": asked.get("members", [])})]
 
     def of_empty_column(self, frame: Any, column: str, asked: Question) -> list[str]:
         """By a column of its answer that holds nothing, although one metric was asked for."""

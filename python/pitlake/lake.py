@@ -792,7 +792,7 @@ class Lake:
         ).fetchall()[0]
         if early:
             known = f"instants from {start} on, when the registry was first known" if start else "a registry: it is not known yet"
-            raise refusal("universe", known, first, "or let the first snapshot stand in: `registry_backfill=True`" if start else "run `pitlake registry snapshot`")
+            raise refusal("universe", known, first, "or use the first snapshot for earlier times: `registry_backfill=True`" if start else "run `pitlake registry snapshot`")
 
     def _standards(self) -> Standards:
         """The catalogue's defaults of each metric, of prices, too."""

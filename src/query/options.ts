@@ -73,7 +73,7 @@ export type Options = Readonly<Record<string, OptionFact>>
 /** A state of knowledge. */
 export const knowledgeOptions = {
   as_of: { kind: 'instant', flag: 'TIME', about: 'only what was knowable at this instant' },
-  observed_as_of: { kind: 'instant', flag: 'TIME', about: 'only what this lake held at this instant' },
+  observed_as_of: { kind: 'instant', flag: 'TIME', about: 'only what this lake contained then' },
   backfill: {
     kind: 'choice',
     choices: ['rule', 'strict'],
@@ -105,8 +105,8 @@ export const joinOptions = {
   latency: { kind: 'span', flag: 'TIME', about: 'time needed to act: 15m' },
   max_age: { kind: 'span', flag: 'TIME', about: 'older points give NULL: 3d' },
   currency: { kind: 'text', flag: 'NAME', about: 'native or usd (default: the catalogue’s)' },
-  exchange: { kind: 'text', flag: 'NAME', about: 'likewise' },
-  network: { kind: 'text', flag: 'NAME', about: 'likewise' },
+  exchange: { kind: 'text', flag: 'NAME', about: 'exchange of the metrics (default: the catalogue’s)' },
+  network: { kind: 'text', flag: 'NAME', about: 'network of the metrics (default: the catalogue’s)' },
   component: {
     kind: 'text',
     flag: 'POINTER',
@@ -117,13 +117,13 @@ export const joinOptions = {
     kind: 'choice',
     choices: ['value', 'null'],
     flag: 'WORD',
-    about: 'null: NULL where a newer point should be known by its rule, and is not settled',
+    about: 'null: NULL if a newer point should be known by its rule, but is unresolved',
   },
   vintage: {
     kind: 'choice',
     choices: ['last', 'first'],
     flag: 'WORD',
-    about: 'first: of points that were revised the value that was told first, for studies of what revisions do',
+    about: 'first: the first value of points that were revised, for studies of revisions',
   },
   follow_renames: {
     kind: 'switch',
@@ -148,7 +148,7 @@ export const panelOptions = {
     kind: 'choices',
     choices: panelFields,
     flag: 'LIST',
-    about: `what is told of each point: ${panelFields.join(', ')} (default: v)`,
+    about: `fields of each point: ${panelFields.join(', ')} (default: v)`,
   },
   ...joinOptions,
 } as const satisfies Options

@@ -429,6 +429,6 @@ async function checkMembers(engine: Engine, moments: string, condition: string, 
     next:
       start === null
         ? 'run `pitlake registry snapshot`'
-        : `or let the first snapshot stand in: ${optionAt(door, 'registry_backfill', 'true')}`,
+        : `or use the first snapshot for earlier times: ${optionAt(door, 'registry_backfill', 'true')}`,
   })
 }

@@ -47,33 +47,33 @@ afterAll(() => rmSync(place.home, { recursive: true, force: true }))
 
 /** What is asked of which metric and asset, and what is noted. */
 const table: readonly (readonly [metric: string, asset: string, note: string, given?: Given])[] = [
-  [supply, 'USDONLY', `nothing is held of '${supply}' for asset 'USDONLY' with currency 'native'; there is 'usd'`],
+  [supply, 'USDONLY', `nothing is stored of '${supply}' for asset 'USDONLY' with currency 'native'; there is 'usd'`],
   [
     supply,
     'COINONLY',
-    `nothing is held of '${supply}' for asset 'COINONLY' with currency 'usd'; there is 'native'`,
+    `nothing is stored of '${supply}' for asset 'COINONLY' with currency 'usd'; there is 'native'`,
     { currency: 'usd' },
   ],
   [
     'price_usd',
     'USDONLY',
-    `'price_usd' is made of '${supply}' in native and in usd: for asset 'USDONLY' nothing is held in native`,
+    `'price_usd' is made of '${supply}' in native and in usd: for asset 'USDONLY' nothing is stored in native`,
   ],
   [
     'price_usd',
     'COINONLY',
-    `'price_usd' is made of '${supply}' in native and in usd: for asset 'COINONLY' nothing is held in usd`,
+    `'price_usd' is made of '${supply}' in native and in usd: for asset 'COINONLY' nothing is stored in usd`,
   ],
-  [supply, 'HOURONLY', `nothing is held of '${supply}' for asset 'HOURONLY' with interval '24h'; there is '1h'`],
+  [supply, 'HOURONLY', `nothing is stored of '${supply}' for asset 'HOURONLY' with interval '24h'; there is '1h'`],
   [
     interest,
     'BINANCEONLY',
-    `nothing is held of '${interest}' for asset 'BINANCEONLY' with exchange 'aggregated'; there is 'binance'`,
+    `nothing is stored of '${interest}' for asset 'BINANCEONLY' with exchange 'aggregated'; there is 'binance'`,
   ],
-  [active, 'BASEONLY', `nothing is held of '${active}' for asset 'BASEONLY' with network 'eth'; there is 'base'`],
+  [active, 'BASEONLY', `nothing is stored of '${active}' for asset 'BASEONLY' with network 'eth'; there is 'base'`],
   [`${nested}#/a`, 'PARTONLY', `'${nested}' has no part '/a' for asset 'PARTONLY'; did you mean '/b'?`],
   [`${nested}#/c`, 'BTC', `'${nested}' has no part '/c'; did you mean '/a'?`],
-  [supply, 'BTX', `nothing is held of '${supply}' for asset 'BTX'; did you mean 'BTC'?`],
+  [supply, 'BTX', `nothing is stored of '${supply}' for asset 'BTX'; did you mean 'BTC'?`],
 ]
 
 const panels = table.map(
@@ -98,7 +98,7 @@ const unlisted = [
   "nothing in the registry has symbol 'BTX'; did you mean 'BTC'?",
 ]
 const grid = { since: '2024-03-05', until: '2024-03-06', step: '1d' }
-const noMember = `no product met {option universe} at any of the instants: ${condition}`
+const noMember = `no product met {option universe} at any of these times: ${condition}`
 
 /** A universe without members: with the values that there are, also where the first snapshot stands in for earlier times. */
 const universePanels: readonly Owed[] = [

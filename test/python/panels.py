@@ -80,7 +80,7 @@ assert many.column_names == ["asset", "ts", *(name + end for name in held for en
 assert [many[name][0].as_py() for name in ("first", "last", "next")] == [3, 2, 30]
 assert [ages[f"{name}.age"][0] for name in ("first", "last", "next")] == [timedelta(minutes=10), timedelta(days=1, minutes=10), timedelta(minutes=10)]
 assert all(many[name].null_count == 1 for name in others)
-assert f"the lake holds nothing of {others[0]!r}: fetch it first" in {str(one.message) for one in caught}
+assert f"the lake has no points of {others[0]!r}: fetch it first" in {str(one.message) for one in caught}
 
 odd = ["_row", "_pit_row", "metric", "t", "v", "own", "wide", "decision", 'a"b']
 frame = pd.concat([ONE, ONE, ONE], ignore_index=True).assign(**{name: [f"{name} {n}" for n in range(3)] for name in odd})
@@ -111,7 +111,7 @@ assert "for asset 'btc'; did you mean 'BTC'?" in words(lambda: panel(lower, SUPP
 assert "did you mean 'BTC'?" in words(lambda: panel(pd.concat([ONE, lower]), SUPPLY))
 assert f"such as '{NESTED}#/a/b'" in words(lambda: panel(ONE, NESTED))
 assert "has no part '/a/c'; did you mean '/a/b'?" in words(lambda: panel(ONE, f"{NESTED}#/a/c"))
-assert "holds plain numbers" in words(lambda: panel(ONE, f"{PLAIN}#/a"))
+assert "has plain numbers" in words(lambda: panel(ONE, f"{PLAIN}#/a"))
 assert "fetch it first" in words(lambda: panel(ONE, "addresses/active_count_pit"))
 assert words(lambda: panel(ONE, SUPPLY)) == "" and "was known before 2024-03-02" in words(lambda: panel(ONE.assign(ts="2020-01-01"), SUPPLY))
 assert "did you mean 'indicators/sopr_adjusted_pit'?" in words(lambda: points("indicators/sopr_adjustd_pit"))
@@ -140,13 +140,13 @@ assert words(lambda: sql(early.replace("01-02", "02-02"))) == ""
 filtered = f"FROM points WHERE metric = '{SUPPLY}' AND "
 assert f"of '{SUPPLY}' with currency 'usdd'; did you mean 'usd'?" in words(lambda: sql(f"{filtered} currency = 'usdd'"))
 assert "with currency 'eur'" in words(lambda: sql(f"{filtered} points.currency IN ('eur')"))
-assert "is not held at 1w" in words(lambda: sql(f"{filtered} 'interval' <> '' AND \"interval\" = '1w'"))
+assert "is not stored at 1w" in words(lambda: sql(f"{filtered} 'interval' <> '' AND \"interval\" = '1w'"))
 assert "for asset 'BTCC'; did you mean 'BTC'?" in words(lambda: sql(f"{filtered} asset = 'BTCC'"))
 assert "fetch it first" in words(lambda: sql("FROM points WHERE metric = 'addresses/active_count_pit' AND asset = 'BTC'"))
 assert words(lambda: sql(f"{filtered} currency = 'usd'")) == ""
 joined = "WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04T00:10:00Z' AS ts) SELECT v FROM "
-assert "is not held at 10m" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '10m')"))
-assert "holds plain numbers" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '24h', component := '/a')"))
+assert "is not stored at 10m" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '10m')"))
+assert "has plain numbers" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '24h', component := '/a')"))
 assert "ask for a part of them" in words(lambda: sql(f"{joined} pit_join('d', '{NESTED}', '24h')"))
 assert words(lambda: sql("FROM points WHERE v > 1e9")) == ""
 

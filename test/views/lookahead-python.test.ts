@@ -69,7 +69,7 @@ test('functions in pandas: leaks are found, honest ones pass, the rest is undeci
       .map((line) => JSON.parse(line) as Told)
     expect(told.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
     for (const { name, verdict, reason, notes = [] } of told) {
-      const about = name === 'wondering' ? [expect.stringMatching(/^nothing is held of .* for asset 'BTX'/)] : []
+      const about = name === 'wondering' ? [expect.stringMatching(/^nothing is stored of .* for asset 'BTX'/)] : []
       expect(notes.filter((note) => note.includes('BTX'))).toEqual(about)
       const own = notes.filter((note) => note.includes('instants of its own'))
       expect(own, name).toHaveLength(name === 'own_instants' ? 1 : 0)

@@ -98,7 +98,7 @@ test.each(outs)('the command line says it on stderr, whatever the format: %s', a
   expect(good).toMatchObject({ code: 0, notes: '' })
   writeFileSync(join(folder, 'd.csv'), 'asset,ts\nBTC,2024-03-04T00:10:00Z\nbtc,2024-03-04T00:10:00Z\n')
   const panel = await noted('panel', '--decisions', join(folder, 'd.csv'), '--metrics', supply, '--out', out)
-  const why = `note: nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?\n`
+  const why = `note: nothing is stored of '${supply}' for asset 'btc'; did you mean 'BTC'?\n`
   expect(panel).toMatchObject({ code: 0, notes: why })
   expect(readFileSync(out).length).toBeGreaterThan(0)
 })

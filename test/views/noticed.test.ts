@@ -166,7 +166,7 @@ test('lookahead, stamp and replay carry them', async () => {
   const own = folder.path
   const ask = async (...argv: string[]) => await pitlake(own, [...argv, '--data', root])
   writeFileSync(join(own, 'q.sql'), `${decisions('2024-06-01')} SELECT ts, v FROM pit_join('d', '${plain}', '24h')`)
-  const words = `later than what is settled of '${plain}' get its newest value: 1, from 2024-06-01T00:00:00Z on`
+  const words = `unresolved decisions of '${plain}' get its newest value: 1, from 2024-06-01T00:00:00Z on`
   expect((await ask('lookahead', 'q.sql', '--cutoffs', '3')).out).toContain(words)
   const stamped = await ask('stamp', 'q.sql', '--out', 'r.parquet', '--json')
   expect([JSON.parse(stamped.out).noted, stamped.notes]).toEqual([[late], expect.stringContaining(words)])
@@ -182,6 +182,6 @@ test('lookahead of a function tells those of the answers that it asks for, on th
   }
   const { verdict, notes } = await lookahead(work, root, { cutoffs: 1 })
   expect(verdict).toBe('clean')
-  const words = `decisions later than what is settled of '${plain}' get its newest value: 3, from 2024-03-06T00:00:00Z on`
-  expect(notes.filter((note) => note.includes('settled'))).toEqual([expect.stringContaining(words)])
+  const words = `unresolved decisions of '${plain}' get its newest value: 3, from 2024-03-06T00:00:00Z on`
+  expect(notes.filter((note) => note.includes('unresolved'))).toEqual([expect.stringContaining(words)])
 })

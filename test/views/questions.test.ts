@@ -33,7 +33,7 @@ test('a join gives each decision in its order, with the instants behind the valu
     ['early', 1],
     ['unknown', null],
   ])
-  expect(lake.notes.join()).toMatch(/nothing is held of 'supply\/current_pit' for asset 'none'/)
+  expect(lake.notes.join()).toMatch(/nothing is stored of 'supply\/current_pit' for asset 'none'/)
   const asked = await lake.pitJoin({ decisions, metric: supply, latency: '1m', currency: 'usd', maxAge: '2d' })
   expect(asked.toArray().map((row) => row?.v)).toEqual([200, 100, null])
   await expect(lake.pitJoin({ decisions: [{ asset: 'BTC', ts: null, v: 1 }], metric: supply })).rejects.toThrow(

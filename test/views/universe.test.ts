@@ -323,7 +323,7 @@ test('the command line: a grid or a file of instants; what it refuses, and what 
   expect(await run(...grid, '--universe', "status = 'sold'")).toMatchObject({
     code: 0,
     notes:
-      "note: no product met --universe at any of the instants: status = 'sold'\n" +
+      "note: no product met --universe at any of these times: status = 'sold'\n" +
       "note: nothing in the registry has status 'sold'; there are 'active', 'inactive'\n",
   })
   const unbound = await run(...grid, '--universe', "status = 'active'\n  AND colour = 'red'")

@@ -65,43 +65,42 @@ function noteWordsSql(): Sql {
  */
 export const noteWords = {
   'unknown-metric': "unknown metric '{subject}'{near}",
-  'nothing-held': "the lake holds nothing of '{subject}': fetch it first",
-  'no-interval': "'{subject}' is not held at {interval}{near}",
-  'no-asset': "nothing is held of '{subject}' for asset '{asset}'{near}",
-  'no-dimension': "nothing is held of '{subject}' with {dimension} '{value}'{near}",
-  'no-series': "nothing is held of '{subject}' for asset '{asset}' with {dimension} '{value}'{near}",
+  'nothing-held': "the lake has no points of '{subject}': fetch it first",
+  'no-interval': "'{subject}' is not stored at {interval}{near}",
+  'no-asset': "nothing is stored of '{subject}' for asset '{asset}'{near}",
+  'no-dimension': "nothing is stored of '{subject}' with {dimension} '{value}'{near}",
+  'no-series': "nothing is stored of '{subject}' for asset '{asset}' with {dimension} '{value}'{near}",
   'no-price':
-    "'{subject}' is made of 'supply/current_pit' in native and in usd: for asset '{asset}' nothing is held in {value}",
+    "'{subject}' is made of 'supply/current_pit' in native and in usd: for asset '{asset}' nothing is stored in {value}",
   'no-asset-component': "'{subject}' has no part '{component}' for asset '{asset}'{near}",
-  'plain-numbers': "'{subject}' holds plain numbers: ask it without #{component}",
-  'whole-object': "'{subject}' holds objects or lists: ask for a part of them{such}",
+  'plain-numbers': "'{subject}' has plain numbers: query it without #{component}",
+  'whole-object': "'{subject}' has objects or lists: query a part of them{such}",
   'no-component': "'{subject}' has no part '{component}'{near}",
   'price-view': '{subject} is a view of its own, not a metric of points: FROM {subject}',
   'unknown-asset': "'{subject}' is no asset{near}",
-  'no-member': 'no product met {option universe} at any of the instants: {subject}',
+  'no-member': 'no product met {option universe} at any of these times: {subject}',
   'no-registry-value': "nothing in the registry has {subject} '{value}'{near}",
-  'no-instant': 'decisions without a ts: {decisions}; nothing is knowable at no instant, so they get NULL',
+  'no-instant': 'decisions without a ts: {decisions}; they get NULL',
   'before-registry': 'the registry knows nothing before its first snapshot, {start}',
   'no-registry': 'the registry knows nothing before its first snapshot: there is none',
   'registry-unknown':
-    'the registry is not known at this as_of: it is known since {start}; {option registry_backfill=true} lets its earliest state stand in',
+    'the registry is not known at this as_of: it is known since {start}; {option registry_backfill=true} uses its earliest state instead',
   'registry-empty':
-    'the registry is not known at this as_of: it holds no snapshot known by then; {option registry_backfill=true} lets its earliest state stand in',
-  'registry-assumed':
-    'the registry is known since {start}: what is told of it at this as_of is assumed from its earliest state',
+    'the registry is not known at this as_of: no snapshot was known by then; {option registry_backfill=true} uses its earliest state instead',
+  'registry-assumed': 'the registry is known since {start}: at this as_of its earliest state is assumed',
   'unknown-then': "nothing of '{subject}' was known at this as_of",
   'ledger-then':
-    "'{subject}' tells what this lake did, and stands at as_of here: by then there was nothing of it; `--ledger now`, where this door is started, opens the rest",
+    "'{subject}' shows the work of this lake, and as_of applies to it here: by then it had no rows; the server option `--ledger now` shows the rest",
   'before-first': "nothing of '{subject}' was known before {start}",
   'never-observed':
-    "nothing of '{subject}' was known before {start}: its values may be revised, and what it told before this lake first asked was never observed; {option backfill=rule} lets its rule stand in for the first values",
-  'held-between': "'{subject}' is held from {first} to {last}",
-  'reversed-calendar': 'calendar from {since} until {until} holds no instants: the two are reversed',
+    "nothing of '{subject}' was known before {start}: its values may be revised, and this lake did not observe earlier values; {option backfill=rule} dates the first values by their rule",
+  'held-between': "'{subject}' is stored from {first} to {last}",
+  'reversed-calendar': 'calendar from {since} until {until} has no times: the two are reversed',
   'views-behind': 'the views of this lake are of version {made}, the lake is at {newest}: run pitlake views',
   'mirror-behind': 'the data of this mirror are of version {made}, the lake is at {newest}: run pitlake pull {subject}',
   unnoted: 'notes could not be worked out: {subject}',
   'beyond-settled':
-    "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
+    "unresolved decisions of '{subject}' get its newest value: {decisions}, from {since} on; {option unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>
 
 /** What kind of thing a note tells. */

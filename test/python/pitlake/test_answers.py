@@ -147,12 +147,12 @@ def test_a_history_that_had_not_begun(small, resource):
 @pytest.mark.parametrize(("query", "parameters", "note"), [
     ("SELECT count(*) AS n FROM points WHERE asset = 'BTX'", None, "'BTX' is no asset; did you mean 'BTC'?"),
     ("SELECT count(*) AS n FROM points WHERE asset = ?", ["BTX"], "'BTX' is no asset; did you mean 'BTC'?"),
-    ("SELECT avg(v) AS n FROM points WHERE metric = $m AND t > '2030-01-01'", {"m": SUPPLY}, "is held from 2024-03-01T00:00:00Z"),
-    ("SELECT max(v) AS n FROM points WHERE \"interval\" = '1d'", None, "'points' is not held at 1d; did you mean '24h'?"),
+    ("SELECT avg(v) AS n FROM points WHERE metric = $m AND t > '2030-01-01'", {"m": SUPPLY}, "is stored from 2024-03-01T00:00:00Z"),
+    ("SELECT max(v) AS n FROM points WHERE \"interval\" = '1d'", None, "'points' is not stored at 1d; did you mean '24h'?"),
     ("WITH d AS (SELECT 'btc' AS asset, TIMESTAMPTZ '2024-03-04' AS ts) SELECT v FROM pit_join('d', ?, '24h')", [SUPPLY], "for asset 'btc'"),
     ("SELECT count(*) AS n FROM points WHERE metric = ? AND v < 0", [SUPPLY], None),
     ("SELECT 0 AS n", None, None),
-    ("FROM resample('supply/current_pit', '24h', '1w', component := '/a')", None, "'supply/current_pit' holds plain numbers: ask it without #/a"),
+    ("FROM resample('supply/current_pit', '24h', '1w', component := '/a')", None, "'supply/current_pit' has plain numbers: query it without #/a"),
     ("FROM resample('indicators/cost_basis_distribution_quantiles_pit#/no', '24h', '1w')", None, "has no part '/no'"),
 ])
 def test_an_answer_of_one_row_that_tells_nothing(lake, query, parameters, note):

@@ -85,10 +85,10 @@ except pitlake.LakeError as error:
 
 
 EMPTY = [
-    (f"metric = '{SUPPLY}' AND asset = 'btc'", "nothing is held of 'supply/current_pit' for asset 'btc'; did you mean 'BTC'?"),
+    (f"metric = '{SUPPLY}' AND asset = 'btc'", "nothing is stored of 'supply/current_pit' for asset 'btc'; did you mean 'BTC'?"),
     ("metric = 'supply/curent_pit'", "unknown metric 'supply/curent_pit'; did you mean 'supply/current_pit'"),
     ("metric IN ('supply/curent_pit', 'x')", "unknown metric 'supply/curent_pit'; did you mean 'supply/current_pit'"),
-    ("metric = 'addresses/active_count_pit'", "the lake holds nothing of 'addresses/active_count_pit'"),
+    ("metric = 'addresses/active_count_pit'", "the lake has no points of 'addresses/active_count_pit'"),
     ("metric = 'price_usd'", "FROM price_usd"),
     ("asset IN ('btc', 'eth')", "did you mean 'BTC'?"),
 ]
