@@ -1,11 +1,13 @@
-// Checks certificates of pitlake without pitlake; ../proof.md tells their format, and what they prove.
-//   node verify-certificate.mjs CERTIFICATE… [--key PUBLIC] [--head FILE] [--tables DIR]
-// prints a line each: valid (exit 0), or not and why (exit 4). --key: the public key, or its file, as its owner gave it
-// to you by another way, else the certificate's own. --head: a head that you kept. --tables: published tables, which
-// DuckDB (@duckdb/node-api) digests anew; the result beside a certificate gives its figure again.
+// Checks certificates of pitlake without pitlake. ../explanation/proof.md explains the format and what it proves.
+//   node verify-certificate.mjs CERTIFICATE… [--key PUBLIC] [--head FILE] [--files DIR] [--result FILE]
+// Prints one line for each certificate: valid (exit code 0), or not valid with the reason (4).
+//   --key     the public key, or its file, as the owner gave it to you; default: the key in the certificate
+//   --head    a head that you stored
+//   --files   a copy of the lake; the files that the certificate lists must have their SHA-256
+//   --result  the stamped result; its stamp is compared, and its statistic computed again (needs @duckdb/node-api)
 import { createHash, createPublicKey, verify } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 const refuse = (why) => { throw new Error(why, { cause: 'refused' }) }
 const must = (fact, why) => fact || refuse(why)
@@ -70,60 +72,130 @@ function fromBoth(older, newer, root, list) {
   const roots = rise(older, newer, true).map(hex)
   return must(proof.length === 0 && roots, 'a proof of consistency is too long')
 }
-/** The root of a tree of which some leaves are known; the proof tells the rest from the left, or (`up`) upwards. */
-function fromSome(size, known, list, what, up = false) {
-  const proof = proofOf(list, what)
-  const next = () => (up ? proof.pop() : proof.shift()) ?? refuse(`${what} is too short`)
-  const [indices, has] = [[...known.keys()], (from, n) => indices.some((at) => at >= from && at < from + n)]
-  const rise = (from, n) => {
-    if (!has(from, n) || n === 1) return known.get(from) ?? next()
-    const [left, behind] = [split(n), from + split(n)]
-    const right = up && !has(behind, n - left) ? next() : undefined
-    return nodeOf(rise(from, left), right ?? rise(behind, n - left))
+/** The root to which the proof of one leaf leads; the proof goes from the leaf upwards. */
+function fromLeaf(size, index, leaf, list) {
+  const proof = proofOf(list, 'the proof of the version')
+  const next = () => proof.pop() ?? refuse('the proof of the version is too short')
+  const rise = (at, n) => {
+    if (n === 1) return leaf
+    const [left, other] = [split(n), next()]
+    return at < left ? nodeOf(rise(at, left), other) : nodeOf(other, rise(at - left, n - left))
   }
-  const root = size === 0 ? sha256('') : rise(0, size)
-  return must(proof.length === 0 && hex(root), `${what} is too long`)
+  const root = rise(index, size)
+  return must(proof.length === 0 && hex(root), 'the proof of the version is too long')
 }
-/** Members of a tree of named values, once they are proved: its value tells how many it has, and its root. */
-function provenMembers(value, { members, proof }, what) {
-  const form = /^(0|[1-9][0-9]{0,8}) ([0-9a-f]{64})$/
-  const [, count, root] = (isText(value) && form.exec(value)) || refuse(`${what} is no tree`)
-  must(Array.isArray(members) && members.length > 0, `${what} proves nothing`)
-  const known = new Map(members.map(({ index, name, value: own }, n) => {
-    const follows = isCount(index) && index > (members[n - 1]?.index ?? -1) && index < Number(count)
-    must(follows && isText(name) && isText(own) && !own.includes('\n'), `${what} has a member that cannot be`)
-    return [index, leafOf(`${name}\n${own}`)]
-  }))
-  must(fromSome(Number(count), known, proof, `the proof of ${what}`) === root, `${what} has another root`)
-  return members
+// --- values of the certificate
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const objectOf = (value, what) => must(isObject(value) && value, `${what} is no object`)
+/** Lines of a list: texts without line feeds. */
+function linesOf(value, what) {
+  must(Array.isArray(value) && value.every((line) => isText(line) && line !== '' && !line.includes('\n')), `${what} are no lines`)
+  return value
 }
-/** The value of a tree over all of its named values. */
-function treeOf(members) {
-  must(members.flat().every(isText), 'names and values are no texts')
-  const known = new Map(members.map(([name, value], index) => [index, leafOf(`${name}\n${value}`)]))
-  return `${known.size} ${fromSome(known.size, known, [], 'a tree')}`
+const linesDigest = (lines) => hex(sha256(...lines.map((line) => `${line}\n`)))
+/** Lines that end with a hash, as a map from what stands before it; no name stands there twice. */
+function hashesOf(lines, what) {
+  const found = new Map()
+  for (const line of lines) {
+    const [, name, digest] = /^([^ \n][^\n]*) ([0-9a-f]{64})$/.exec(line) ?? refuse(`${what} have a line without a hash`)
+    must(!found.has(name), `${what} name ${name} twice`)
+    found.set(name, digest)
+  }
+  return found
+}
+/** Whether two values of JSON are the same, whatever the order of keys. */
+function isSame(a, b) {
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one, n) => isSame(one, b[n]))
+  if (!isObject(a)) return a === b
+  return isObject(b) && Object.keys(a).length === Object.keys(b).length &&
+    Object.keys(a).every((key) => Object.hasOwn(b, key) && isSame(a[key], b[key]))
 }
 function check(file, asked) {
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(file))
   const at = text.lastIndexOf(',\n"signature": ')
   const told = strictJson(must(at >= 0 && text, 'there is no signature'))
-  const { signature, public: own, entry } = told
+  const { signature, public: own } = told
   must(text.slice(at) === `,\n"signature": ${JSON.stringify(signature)}\n}\n`, 'the signature is not the end')
-  must(told.pitlake_certificate === 1 && told.algorithms === 'sha256 ed25519', 'a form or algorithms not known here')
+  must(told.pitlake_certificate === 2 && told.algorithms === 'sha256 ed25519', 'a form or algorithms not known here')
   const key = readKey(must(isText(own) && (asked.key ?? own) === own && own, 'it was signed by another key than yours'))
   const body = `pitlake certificate\nsha256 ${hex(sha256(text.slice(0, at)))}\n`
   must(signedText(signature, key, 'the certificate').text === body, 'a byte of it changed since it was signed')
   const head = readHead(told.head, key, 'the head')
-  const { index, version, committed_at: when, sha256: digest, state, inclusion } = entry ?? {}
-  const counts = [index, version, when, told.knowledge?.version].every(isCount) && told.knowledge.version <= version
-  must(counts && index < head.size && isHash(digest) && isText(state), 'the entry is none of the log, or too early')
-  const leaf = leafOf(`pitlake entry\nversion ${version}\ncommitted_at ${when}\nsha256 ${digest}\nstate ${state}\n`)
-  const root = fromSome(head.size, new Map([[index, leaf]]), inclusion, 'the proof of the entry', true)
-  must(root === head.root, 'the entry does not lead to the head')
+  checkLeaf(told, head)
   const kept = asked.head === undefined ? null : readHead(asked.head, key, 'the head that you kept')
   const heads = checkHeads(told.consistency, head, kept)
-  const proved = checkState(told, state, provenMembers(state, told.state, 'the state'))
-  return { told, head, proved, stamps: stampsOf(told.time_stamps, heads, key) }
+  checkQuery(told)
+  checkPreregistered(told)
+  return { told, head, lists: checkLists(told), stamps: stampsOf(told.time_stamps, heads, key) }
+}
+/** The leaf of the stamped version leads to the head. Three of its facts are hashes of lines in the certificate. */
+function checkLeaf({ knowledge, leaf, rules, preregistered, live }, head) {
+  const { version } = objectOf(knowledge, 'knowledge')
+  const { index, committed_at: when, entry, inclusion } = objectOf(leaf, 'leaf')
+  must(isCount(version) && isCount(index) && isCount(when), 'the version is no number')
+  must(index < head.size && isHash(entry), 'the version is none of the log')
+  const lines = [rules?.lines, preregistered?.queries, live?.lines]
+  const [ruled, named, listed] = lines.map((one) => linesDigest(linesOf(one, 'rules, queries or lists')))
+  const text = `pitlake version\nversion ${version}\ncommitted_at ${when}\nentry ${entry}\nrules ${ruled}\npreregistered ${named}\nlive ${listed}\n`
+  must(fromLeaf(head.size, index, leafOf(text), inclusion) === head.root, 'the version does not lead to the head')
+}
+/** Query, knowledge, result and statistic follow from the stamp. */
+function checkQuery({ query, knowledge, stamp, result, figure }) {
+  for (const [name, value] of Object.entries({ query, stamp, result })) objectOf(value, name)
+  must(isText(query.text) && hex(sha256(query.text)) === query.sha256, 'the query has another digest')
+  const { path, sha256: own, version, at, digest, query_digest: asked, variables } = stamp
+  must(isHash(own) && isHash(digest) && path === `stamps/${digest.slice(0, 16)}.json`, 'the stamp is no stamp')
+  must(isCount(version) && isCount(at), 'the stamp is no stamp')
+  must(isSame([query.sha256, query.variables], [asked, objectOf(variables, 'variables')]), 'the stamp is of another query')
+  must(result.file_sha256 === digest, 'the stamp is of another result')
+  const as_of = Object.hasOwn(variables, 'as_of') ? variables.as_of : null
+  const follows = knowledge.version === version && knowledge.stamped_at === at && isSame(knowledge.as_of, as_of)
+  must(Object.hasOwn(knowledge, 'as_of') && follows, 'the knowledge does not follow from the stamp')
+  must(figure === null || isObject(figure), 'the statistic is no statistic')
+  if (figure === null) return
+  const values = isText(figure.sql) && isObject(figure.values) && Object.values(figure.values)
+  must(values && values.every((one) => one === null || isText(one)), 'the statistic is no statistic')
+  const { sql } = figure
+  const shadowed = /\bresult"?[ \t\r\n]*(\([^)]*\)[ \t\r\n]*)?as[ \t\r\n]*((not[ \t\r\n]+)?materialized[ \t\r\n]*)?\(/i
+  must(/result/i.test(sql) && !shadowed.test(sql), 'the statistic does not read the result')
+}
+/** The version in which the query was preregistered is that of the list. */
+function checkPreregistered({ query, knowledge, preregistered }) {
+  const found = new Map()
+  for (const line of preregistered.queries) {
+    const [, digest, version] = /^([0-9a-f]{64}) ([1-9][0-9]{0,14})$/.exec(line) ?? refuse('a query that is none is named')
+    must(Number(version) <= knowledge.version && !found.has(digest), 'a query is named twice, or too late')
+    found.set(digest, Number(version))
+  }
+  must(preregistered.named_in === (found.get(query.sha256) ?? null), 'the query was not named when it says')
+}
+/** Each list that is shown is the one of its version; gives the files of all. */
+function checkLists({ live, rules, reads }) {
+  const { complete, metrics } = objectOf(reads, 'reads')
+  const [hashes, ruled] = [hashesOf(live.lines, 'the lists'), hashesOf(rules.lines, 'the rules')]
+  const [lists, texts] = [objectOf(live.lists, 'lists'), objectOf(rules.text, 'rules')]
+  must(complete === true || complete === false, 'nobody knows what was read')
+  const files = []
+  for (const [name, list] of Object.entries(lists)) {
+    must(linesDigest(linesOf(list, `the files of ${name}`)) === hashes.get(name), `the list of ${name} is not that of the version`)
+    for (const line of list) {
+      const [, path, digest] = /^([^ \n]+) ([0-9a-f]{64}) (?:0|[1-9][0-9]*)(?: [^\n]+)?$/.exec(line) ?? refuse(`${name} lists no file`)
+      must(/^(?![^\n]*\.\.)[0-9A-Za-z_][^\\:]*$/.test(path), `${name} lists a path that leads out of the lake`)
+      files.push({ path, digest })
+    }
+    const [, metric = '-'] = /^(?:points|redated) ([^\n]+)$/.exec(name) ?? []
+    must(metric === '-' || linesOf(metrics, 'metrics').includes(metric), `nothing says that ${metric} was read`)
+  }
+  for (const metric of linesOf(metrics, 'metrics')) {
+    for (const other of [`points ${metric}`, 'points -', `redated ${metric}`, 'redated -'])
+      must(!hashes.has(other) || Object.hasOwn(lists, other), `the list of ${other} is not shown`)
+    must(!ruled.has(metric) || Object.hasOwn(texts, metric), `the rules of ${metric} are not shown`)
+  }
+  for (const [metric, text] of Object.entries(texts))
+    must(isText(text) && hex(sha256(text)) === ruled.get(metric), `the rules of ${metric} were not in force`)
+  const all = [...hashes.keys()].every((name) => Object.hasOwn(lists, name))
+  must(complete || all, 'nobody knows what was read, and not all is shown')
+  return { count: Object.keys(lists).length, files }
 }
 /** Older heads lead to the one of the certificate; one that somebody kept must be among them. */
 function checkHeads(list, head, kept) {
@@ -149,149 +221,84 @@ const stampsOf = (all = [], heads, key) => must(Array.isArray(all) && all, 'no t
   return `time stamp of ${size} entries (not checked): base64 -d > ${size}.tsr <<< ${reply} \
 && openssl ts -verify -digest ${digest} -in ${size}.tsr -CAfile CA.pem`
 })
-/** The member of a name; undefined where two neighbours show that a tree, sorted as it is, has none. */
-function memberOf(value, members, name, why) {
-  const all = [{ index: -1, name: '' }, ...members, { index: parseInt(value), name: '\u{10ffff}' }]
-  const lacks = all.some((one, n) => one.index + 1 === all[n + 1]?.index && one.name < name && name < all[n + 1].name)
-  return members.find((one) => one.name === name) ?? (lacks ? undefined : refuse(why))
+// --- a copy of the lake, and the result
+/** SHA-256 of a file; undefined if it is not there. */
+async function digestOf(path) {
+  if (!existsSync(path)) return undefined
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
+  return hash.digest('hex')
 }
-/** What it says of series, tables, rules, the query and tries is what the state tells; gives what was proved. */
-function checkState({ query, tries, reads, knowledge }, state, groups) {
-  const find = (name, member, why) => {
-    const group = memberOf(state, groups, name, why)
-    const found = group && memberOf(group.value, group.members, member, why)
-    return found === undefined ? undefined : must(found.text, why)
+/** Each file that the certificate lists, and the note of the stamp, stand in the copy as they were. */
+async function checkFiles(folder, { stamp, knowledge }, { files }) {
+  const wanted = new Map(files.map(({ path, digest }) => [path, digest]))
+  for (const [path, digest] of wanted) {
+    const found = await digestOf(join(folder, path))
+    must(found !== undefined, `${path} is not in the copy`)
+    must(found === digest, `${path} has other bytes in the copy`)
   }
-  for (const group of groups) {
-    const members = provenMembers(group.value, group, `the group ${group.name}`)
-    for (const { name, value, text, months, series } of members) {
-      must(text === undefined || (isText(text) && hex(sha256(text)) === value), `the text of ${name} is not in force`)
-      must(months === undefined || treeOf(months) === value, `the months of ${name} are not those of the state`)
-      if (!group.name.startsWith('series ')) continue
-      const own = name.split('|').map(decodeURIComponent)
-      const same = (part, n) => (part ?? '') === own[n] || (n === 2 && own[n] === '')
-      const right = series?.length === 6 && series.every(same) && group.name === `series ${own[0]}`
-      must(right, `${name} is not the series that it says`)
-      find('rules', own[0], `the rules of ${name} are not shown`)
-    }
-    const some = members.length < parseInt(group.value) && /^(registry$|series )/.test(group.name)
-    const free = reads?.complete === true || (!some && groups.length === parseInt(state))
-    must(free, 'nobody knows what was read, and not all is shown')
-  }
-  must(isText(query?.text) && hex(sha256(query.text)) === query.sha256, 'the query has another digest')
-  const named = strictJson(find('state', 'tries', 'nothing shows how many were tried') ?? '{"queries":[]}').queries
-  must(tries?.count === named.length, 'the count of tries is not that of the state')
-  const own = named.find((one) => one.sha256 === query.sha256 && one.version <= knowledge.version)?.version
-  must(tries.named_in === null || tries.named_in === own, 'the query was not named when it says')
-  return ['series ', 'registry'].map((start) => groups.flatMap((one) => one.name.startsWith(start) ? one.members : []))
+  const note = join(folder, stamp.path)
+  if (!existsSync(note)) return `${wanted.size} files are as listed; the note of the stamp is not in the copy`
+  must((await digestOf(note)) === stamp.sha256, 'the note of the stamp has other bytes in the copy')
+  const { version, at, digest, query_digest: asked, detail } = JSON.parse(readFileSync(note, 'utf8'))
+  const own = [knowledge.version, knowledge.stamped_at, stamp.digest, stamp.query_digest, stamp.variables]
+  must(isSame(own, [version, at, digest, asked, detail?.variables]), 'the note of the stamp says something else')
+  return `${wanted.size} files and the note of the stamp are as listed`
 }
-// --- with DuckDB: what the published tables hold, and the figure
-async function duckdb() {
-  const { DuckDBInstance } = await import('@duckdb/node-api').catch(() => refuse('--tables needs @duckdb/node-api'))
+/** All nodes of a value. */
+function* nodesOf(value) {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield value
+  for (const part of Object.values(value)) yield* nodesOf(part)
+}
+/** Whether a parsed statistic is one SELECT that reads the table `result` and nothing else. */
+function readsResult(tree) {
+  if (tree.error !== false || tree.statements.length !== 1) return false
+  const nodes = [...nodesOf(tree.statements)]
+  const ctes = new Set(nodes.flatMap((one) => (one.cte_map?.map ?? []).map(({ key }) => key.toLowerCase())))
+  const tables = nodes.filter(({ type }) => type === 'BASE_TABLE').map((one) =>
+    [one.catalog_name, one.schema_name, one.table_name].filter(Boolean).join('.').toLowerCase())
+  const strange = nodes.some(({ type, function: call }) =>
+    type === 'EXPRESSION_LIST' || (type === 'TABLE_FUNCTION' && call.function_name !== 'unnest'))
+  return !strange && !ctes.has('result') && tables.includes('result') &&
+    tables.every((name) => name === 'result' || ctes.has(name))
+}
+/** The result has the digest and the stamp that the certificate names, and the statistic comes out again. */
+async function checkResult(path, { query, knowledge, result, figure }) {
+  must((await digestOf(path)) === result.file_sha256, 'the result is another file')
+  const { DuckDBInstance } = await import('@duckdb/node-api').catch(() => refuse('--result needs @duckdb/node-api'))
   const connection = await (await DuckDBInstance.create(':memory:')).connect()
-  return async (sql) => (await connection.runAndReadAll(sql)).getRowObjectsJson()
-}
-const [isSame, quoted] = [(a, b) => JSON.stringify(a) === JSON.stringify(b), (one) => `'${one.replaceAll("'", "''")}'`]
-const macros = ["SET TimeZone = 'UTC'", 'CREATE MACRO ms(x) AS (epoch_us(x) + 999) // 1000',
-  'CREATE MACRO bits(x) AS hex(CAST(CAST(CAST(x AS DOUBLE) AS BIT) AS BLOB))',
-  `CREATE MACRO line(x) AS CAST(to_json(list_sort(list_filter(map_entries(from_json(to_json(x),
-    '"MAP(VARCHAR, VARCHAR)"')), lambda pair: pair.value IS NOT NULL))) AS VARCHAR)`]
-/** The rows of a Delta table, by its log; false where it has none. */
-async function published(folder, rows) {
-  const [log, live] = [join(folder, '_delta_log'), new Set()]
-  const names = readdirSync(log).filter((name) => /^\d{20}\.(checkpoint\.parquet|json)$/.test(name)).sort()
-  const whole = names.findLast((name) => name.endsWith('t')) ?? ''
-  const sql = `SELECT CAST(to_json({add: add, protocol: protocol}) AS VARCHAR) AS line FROM ${quoted(join(log, whole))}`
-  const held = whole === '' ? [] : (await rows(sql)).map(({ line }) => line)
-  const later = names.filter((name) => name.endsWith('n') && name > whole).map((name) => join(log, name))
-  for (const line of [...held, ...later.flatMap((file) => readFileSync(file, 'utf8').split('\n'))].filter(Boolean)) {
-    const { add, remove, protocol } = JSON.parse(line)
-    // Later forms of tables leave out rows that stand in files, and a path with other signs may be a pattern.
-    const known = [add, remove].every((one) => !one || /^(?!.*\.\.)\w[\w./-]*$/.test(one.path))
-    must(known && (protocol?.minReaderVersion ?? 1) === 1, 'a form of tables not known here')
-    live.delete(remove?.path)
-    if (add) live.add(add.path)
-  }
-  const files = [...live].map((path) => quoted(join(folder, path)))
-  return files.length > 0 && `read_parquet([${files}], union_by_name = true, hive_partitioning = false)`
-}
-/** Points as ../proof.md tells them: of each its series, month and instant, text and record. */
-const pointsOf = (points) => `(SELECT to_json([metric, asset, "interval", currency, exchange, network]) AS own, part,
-    seen, rest, bits(ms(t)) || CASE WHEN v IS NULL THEN bits('nan') WHEN NOT isnan(v) THEN bits(v) END ||
-    bits(ms(available_at)) || bits(8 * strlen(rest) + list_position(['provider', 'observed', 'stated', 'assumed',
-      'override'], basis) - 1) AS record
-  FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS part, ms(observed_at) AS seen, concat_ws(' ',
-    CASE WHEN basis <> 'provider' OR ms(computed_at) <> ms(available_at) THEN 'c' || ms(computed_at) END,
-    CASE WHEN ms(available_rule_at) <> ms(available_at) THEN 'r' || ms(available_rule_at) END,
-    'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra) AS rest FROM ${points}))`
-/** Rows of a table of the registry as ../proof.md tells them: of each its table, day and instant, and its record. */
-function rowsOf(name, table) {
-  const told = (at, columns) => `SELECT '"${name}"' AS own, ms(${at}) AS seen, sha256(line(one)) AS record, '' AS rest,
-    strftime(make_timestamp(ms(${at}) * 1000), '%Y-%m-%d') AS part FROM (SELECT ${columns} FROM ${table}) AS one`
-  if (!name.startsWith('history_')) return `(${told('observed_at', '*')})`
-  const ends = `${told('valid_to', 'id, valid_to, closed_by')} WHERE valid_to IS NOT NULL OR closed_by IS NOT NULL`
-  return `(${told('valid_from', '* EXCLUDE (valid_to, closed_by)')} UNION ALL ${ends})`
-}
-/** Tells of each series or table what came until an instant: a tree over months or days, each a chain of instants. */
-async function digested(source, until, rows) {
-  const all = source ? await rows(`SELECT own, part, sum(n) || ' ' || list_reduce(list(seen || ' ' || n || ' ' || digest
-    ORDER BY seen), lambda chain, step: 'b' || sha256(chain || chr(10) || step), '') AS value FROM (
-    SELECT own, part, seen, count(*) AS n, sha256(unhex(string_agg(record, '' ORDER BY record, rest)) || encode(
-      string_agg(rest, '' ORDER BY record, rest))) AS digest FROM ${source} WHERE coalesce(seen, 0) <= ${until}
-    GROUP BY own, part, seen) GROUP BY own, part ORDER BY part`) : []
-  const found = Map.groupBy(all, ({ own }) => JSON.stringify(JSON.parse(own)))
-  return (own) => treeOf((found.get(JSON.stringify(own)) ?? []).map(({ part, value }) => [part, value]))
-}
-/** Digests the published rows of all that it proves, as they were when its entry was committed. */
-async function checkTables(folder, { entry }, [series, tables], rows) {
-  for (const sql of macros) await rows(sql)
-  const held = async (name, told) => {
-    const table = await published(join(folder, name), rows)
-    return await digested(table && told(table), Math.ceil(entry.committed_at / 1000), rows)
-  }
-  const wanted = series.map((one) => quoted(one.series[0]))
-  const points = series.length > 0 && (await held('points', (all) => pointsOf(`${all} WHERE metric IN (${wanted})`)))
-  for (const { name, value, series: own } of series)
-    must(points(own) === value, `the points of ${name} are not those that the state tells`)
-  for (const { name, value } of tables) {
-    must(/^(history|snapshot|registry)_\w+$/.test(name), `of ${name} an earlier program told what nobody publishes`)
-    const own = await held(name, (all) => rowsOf(name, all))
-    must(own(name) === value, `the rows of ${name} are not those that the state tells`)
-  }
-  return `${series.length} series and ${tables.length} tables of the registry digested anew`
-}
-/** The result beside the certificate, or in the folder of the tables: what it says of itself, and its figure again. */
-async function checkResult(folders, { query, knowledge, result, figure }, rows) {
-  const there = folders.flatMap((one) => readdirSync(one).map((name) => join(one, name)))
-  const path = there.find((name) => /\.par/.test(name) && hex(sha256(readFileSync(name))) === result.file_sha256)
-  if (path === undefined) return 'the result is not at hand'
+  const rows = async (sql) => (await connection.runAndReadAll(sql)).getRowObjectsJson()
+  const quoted = (text) => `'${text.replaceAll("'", "''")}'`
   const [{ note }] = await rows(`SELECT decode(value) AS note FROM parquet_kv_metadata(${quoted(path)})`)
   const own = JSON.parse(note)
   const said = [query.text, query.variables, knowledge.version, result.rows, result.rows_sha256]
   must(isSame(said, [own.query, own.variables, own.version, own.rows, own.result]), 'the result was stamped otherwise')
   if (figure === null) return 'the result is the one'
   await rows(`CREATE TEMP TABLE result AS FROM read_parquet(${quoted(path)})`)
-  await rows('SET enable_external_access = false') // The figure's words are a stranger's.
+  await rows('SET enable_external_access = false') // The words of the statistic are a third party's.
+  const [{ tree }] = await rows(`SELECT CAST(json_serialize_sql(${quoted(figure.sql)}) AS VARCHAR) AS tree`)
+  must(readsResult(JSON.parse(tree)), 'the statistic does not read the result alone')
   const again = await rows(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${figure.sql}\n)`)
-  return must(isSame(again, [figure.values]), 'the figure is another') && 'the figure comes again'
+  const isIt = again.length === 1 && isSame(Object.entries(again[0]), Object.entries(figure.values))
+  return must(isIt, 'the statistic is another') && 'the statistic comes out again'
 }
-const options = { key: { type: 'string' }, head: { type: 'string' }, tables: { type: 'string' } }
+const unproved = 'not proved: that merges left values as they were, and that the result follows from the files'
+const option = { type: 'string' }
+const options = { key: option, head: option, files: option, result: option }
 const { values: asked, positionals: files } = parseArgs({ options, allowPositionals: true })
 process.exitCode = files.length > 0 ? 0 : 4
 for (const file of files) {
   try {
     const key = existsSync(asked.key ?? '') ? readFileSync(asked.key, 'utf8').trim() : asked.key
-    const { told, head, stamps, proved } = check(file, { key, head: asked.head && readFileSync(asked.head, 'utf8') })
-    const { knowledge: { version }, entry, tries } = told
-    const later = entry.version === version ? '' : `, proved in that of ${entry.version}`
+    const { told, head, stamps, lists } = check(file, { key, head: asked.head && readFileSync(asked.head, 'utf8') })
     const who = key === undefined ? 'its own key, which nobody named' : 'your key'
     const others = head.others.length === 0 ? '' : `, also by ${head.others.join(', ')} (not checked)`
-    const what = `${proved[0].length} series, ${proved[1].length} tables of the registry, ${tries.count} tries`
-    const more = [`valid ${file}: version ${version}${later} of ${head.origin}, by ${who}${others}`, what, ...stamps]
-    const rows = asked.tables !== undefined && (await duckdb())
-    if (rows) more.push(await checkTables(asked.tables, told, proved, rows))
-    if (rows) more.push(await checkResult([dirname(file), asked.tables], told, rows))
-    console.log(more.join('; '))
+    const what = `${lists.count} lists of ${lists.files.length} files, ${told.preregistered.queries.length} preregistered queries`
+    const more = [`valid ${file}: version ${told.knowledge.version} of ${head.origin}, by ${who}${others}`, what, ...stamps]
+    if (asked.files !== undefined) more.push(await checkFiles(asked.files, told, lists))
+    if (asked.result !== undefined) more.push(await checkResult(asked.result, told))
+    console.log([...more, unproved].join('; '))
   } catch (error) {
     process.exitCode = 4
     const why = `${error.cause === 'refused' ? '' : 'it cannot be read: '}${error.message}`

@@ -1,13 +1,14 @@
-"""Checks certificates of pitlake without pitlake; ../proof.md tells their format, and what they prove.
+"""Checks certificates of pitlake without pitlake. ../explanation/proof.md explains the format and what it proves.
 
-    python3 verify_certificate.py CERTIFICATE... [--key PUBLIC] [--head FILE] [--tables DIR]
+    python3 verify_certificate.py CERTIFICATE... [--key PUBLIC] [--head FILE] [--files DIR] [--result FILE]
 
-prints a line each: valid (exit 0), or not and why (exit 4). --key: the public key, or its file, as its owner gave it to
-you by another way, else the certificate's own. --head: a head that you kept. --tables: published tables, which DuckDB
-(package duckdb) digests anew; the result beside the certificate gives its figure again.
+Prints one line for each certificate: valid (exit code 0), or not valid with the reason (4).
+    --key     the public key, or its file, as the owner gave it to you; default: the key in the certificate
+    --head    a head that you stored
+    --files   a copy of the lake; the files that the certificate lists must have their SHA-256
+    --result  the stamped result; its stamp is compared, and its statistic computed again (needs the package duckdb)
 """
 import base64, hashlib, json, os, re, sys  # noqa: E401
-from urllib.parse import unquote
 class Refused(Exception): """Why a certificate is not valid."""
 def must(fact, why):
     if not fact:
@@ -141,38 +142,52 @@ def from_both(older, newer, root, proof):
     old, now = rise(older, newer, True)
     must(not proof, "a proof of consistency is too long")
     return old.hex(), now.hex()
-def from_some(size, known, told, what, at=0):
-    """The root of a tree of which some leaves are known; the proof tells the rest from the left, or (-1) upwards."""
-    proof = proof_of(told, what)
-    def has(begin, n):
-        return any(begin <= index < begin + n for index in known)
-    def rise(begin, n):
-        if not has(begin, n) or n == 1:
-            return known[begin] if begin in known else taken(proof, at, what)
-        left = split(n)
-        right = taken(proof, at, what) if at == -1 and not has(begin + left, n - left) else None
-        return node_of(rise(begin, left), right or rise(begin + left, n - left))
-    root = sha256(b"") if size == 0 else rise(0, size)
-    must(not proof, f"{what} is too long")
+def from_leaf(size, index, leaf, told):
+    """The root to which the proof of one leaf leads; the proof goes from the leaf upwards."""
+    proof = proof_of(told, "the proof of the version")
+    def rise(at, n):
+        if n == 1:
+            return leaf
+        left, other = split(n), taken(proof, -1, "the proof of the version")
+        return node_of(rise(at, left), other) if at < left else node_of(other, rise(at - left, n - left))
+    root = rise(index, size)
+    must(not proof, "the proof of the version is too long")
     return root.hex()
-def proven_members(value, tree, what):
-    """Members of a tree of named values, once they are proved: its value tells how many it has, and its root."""
-    form = is_text(value) and re.fullmatch(r"(0|[1-9][0-9]{0,8}) ([0-9a-f]{64})", value)
-    size, root = must(form, f"{what} is no tree").groups()
-    members, known, last = tree["members"], {}, -1
-    must(isinstance(members, list) and members, f"{what} proves nothing")
-    for member in members:
-        index, name, own = count_of(member["index"]), member["name"], member["value"]
-        follows = index is not None and last < index < int(size)
-        must(follows and is_text(name) and is_text(own) and "\n" not in own, f"{what} has a member that cannot be")
-        known[index], last = leaf_of(f"{name}\n{own}"), index
-    must(from_some(int(size), known, tree["proof"], f"the proof of {what}") == root, f"{what} has another root")
-    return members
-def tree_of(members):
-    """The value of a tree over all of its named values."""
-    must(all(is_text(name) and is_text(value) for name, value in members), "names and values are no texts")
-    known = {index: leaf_of(f"{name}\n{value}") for index, (name, value) in enumerate(members)}
-    return f"{len(known)} {from_some(len(known), known, [], 'a tree')}"
+# --- values of the certificate
+def object_of(value, what):
+    must(isinstance(value, dict), f"{what} is no object")
+    return value
+def lines_of(value, what):
+    """Lines of a list: texts without line feeds."""
+    right = isinstance(value, list) and all(is_text(line) and line and "\n" not in line for line in value)
+    must(right, f"{what} are no lines")
+    return value
+def lines_digest(lines):
+    return sha256("".join(f"{line}\n" for line in lines)).hex()
+def hashes_of(lines, what):
+    """Lines that end with a hash, as a map from what stands before it; no name stands there twice."""
+    found = {}
+    for line in lines:
+        form = must(re.fullmatch(r"([^ \n][^\n]*) ([0-9a-f]{64})", line), f"{what} have a line without a hash")
+        must(form[1] not in found, f"{what} name {form[1]} twice")
+        found[form[1]] = form[2]
+    return found
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def double(number):
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+def is_same(a, b):
+    """Whether two values of JSON are the same, whatever the order of keys; numbers are doubles."""
+    if is_number(a) and is_number(b):
+        return double(a) == double(b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(is_same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(is_same(one, other) for one, other in zip(a, b))
+    return type(a) is type(b) and not is_number(a) and a == b
 def check(file, asked):
     text = read(file).decode()
     at = text.rfind(',\n"signature": ')
@@ -181,27 +196,102 @@ def check(file, asked):
     end = f',\n"signature": {json.dumps(signature, ensure_ascii=False)}\n}}\n'
     must(text[at:] == end, "the signature is not the end")
     form = (count_of(told.get("pitlake_certificate")), told.get("algorithms"))
-    must(form == (1, "sha256 ed25519"), "a form or algorithms not known here")
+    must(form == (2, "sha256 ed25519"), "a form or algorithms not known here")
     must(is_text(own) and asked.get("key", own) == own, "it was signed by another key than yours")
     key = read_key(own)
     body = f"pitlake certificate\nsha256 {sha256(text[:at]).hex()}\n"
     must(signed_text(signature, key, "the certificate")[0] == body, "a byte of it changed since it was signed")
     head = read_head(told.get("head"), key, "the head")
-    entry = told["entry"]
-    digest, state = entry["sha256"], entry["state"]
-    index, version, when = (count_of(entry[name]) for name in ("index", "version", "committed_at"))
-    counts = (index, version, when, count_of(told["knowledge"]["version"]))
-    right = None not in counts and index < head["size"] and counts[3] <= version and is_hash(digest) and is_text(state)
-    must(right, "the entry is none of the log, or too early")
-    leaf = leaf_of(f"pitlake entry\nversion {version}\ncommitted_at {when}\nsha256 {digest}\nstate {state}\n")
-    root = from_some(head["size"], {index: leaf}, entry["inclusion"], "the proof of the entry", -1)
-    must(root == head["root"], "the entry does not lead to the head")
+    check_leaf(told, head)
     kept = "head" in asked and read_head(asked["head"], key, "the head that you kept")
     heads = check_heads(told.get("consistency"), head, kept)
-    proved = check_state(told, state, proven_members(state, told.get("state"), "the state"))
+    check_query(told)
+    check_preregistered(told)
+    lists = check_lists(told)
     stamps = told.get("time_stamps", [])
     must(isinstance(stamps, list), "the time stamps are no list")
-    return told, head, proved, [stamp_of(one, heads, key) for one in stamps]
+    return told, head, lists, [stamp_of(one, heads, key) for one in stamps]
+def check_leaf(told, head):
+    """The leaf of the stamped version leads to the head. Three of its facts are hashes of lines in the certificate."""
+    version = count_of(object_of(told.get("knowledge"), "knowledge").get("version"))
+    leaf = object_of(told.get("leaf"), "leaf")
+    index, when, entry = count_of(leaf.get("index")), count_of(leaf.get("committed_at")), leaf.get("entry")
+    must(None not in (version, index, when), "the version is no number")
+    must(index < head["size"] and is_hash(entry), "the version is none of the log")
+    parts = (("rules", "lines"), ("preregistered", "queries"), ("live", "lines"))
+    lines = [object_of(told.get(name), name).get(key) for name, key in parts]
+    ruled, named, listed = (lines_digest(lines_of(one, "rules, queries or lists")) for one in lines)
+    text = (f"pitlake version\nversion {version}\ncommitted_at {when}\nentry {entry}\n"
+        f"rules {ruled}\npreregistered {named}\nlive {listed}\n")
+    root = from_leaf(head["size"], index, leaf_of(text), leaf.get("inclusion"))
+    must(root == head["root"], "the version does not lead to the head")
+SHADOWED = r'''\bresult"?[ \t\r\n]*(\([^)]*\)[ \t\r\n]*)?as[ \t\r\n]*((not[ \t\r\n]+)?materialized[ \t\r\n]*)?\('''
+def check_query(told):
+    """Query, knowledge, result and statistic follow from the stamp."""
+    query, stamp, result = (object_of(told.get(name), name) for name in ("query", "stamp", "result"))
+    knowledge, figure = told["knowledge"], told.get("figure", "")
+    digest, variables = stamp.get("digest"), stamp.get("variables")
+    right = is_text(query.get("text")) and sha256(query["text"]).hex() == query.get("sha256")
+    must(right, "the query has another digest")
+    right = is_hash(stamp.get("sha256")) and is_hash(digest) and stamp.get("path") == f"stamps/{digest[:16]}.json"
+    must(right, "the stamp is no stamp")
+    version, at = count_of(stamp.get("version")), count_of(stamp.get("at"))
+    must(None not in (version, at), "the stamp is no stamp")
+    object_of(variables, "variables")
+    right = query["sha256"] == stamp.get("query_digest") and is_same(query.get("variables"), variables)
+    must(right, "the stamp is of another query")
+    must(result.get("file_sha256") == digest, "the stamp is of another result")
+    follows = count_of(knowledge["version"]) == version and count_of(knowledge.get("stamped_at")) == at
+    as_of = "as_of" in knowledge and is_same(knowledge["as_of"], variables.get("as_of"))
+    must(follows and as_of, "the knowledge does not follow from the stamp")
+    must(figure is None or isinstance(figure, dict), "the statistic is no statistic")
+    if figure is None:
+        return
+    sql, values = figure.get("sql"), figure.get("values")
+    right = is_text(sql) and isinstance(values, dict) and all(one is None or is_text(one) for one in values.values())
+    must(right, "the statistic is no statistic")
+    shadowed = re.search(SHADOWED, sql, re.A | re.I)
+    must(re.search("result", sql, re.A | re.I) and not shadowed, "the statistic does not read the result")
+def check_preregistered(told):
+    """The version in which the query was preregistered is that of the list."""
+    found, until, named = {}, count_of(told["knowledge"]["version"]), told["preregistered"]
+    for line in named["queries"]:
+        form = must(re.fullmatch(r"([0-9a-f]{64}) ([1-9][0-9]{0,14})", line, re.A), "a query that is none is named")
+        must(int(form[2]) <= until and form[1] not in found, "a query is named twice, or too late")
+        found[form[1]] = int(form[2])
+    expected, told_in = found.get(told["query"]["sha256"]), named.get("named_in", "")
+    right = told_in is None if expected is None else count_of(told_in) == expected
+    must(right, "the query was not named when it says")
+def check_lists(told):
+    """Each list that is shown is the one of its version; gives how many there are, and the files of all."""
+    reads = object_of(told.get("reads"), "reads")
+    complete, metrics = reads.get("complete"), lines_of(reads.get("metrics"), "metrics")
+    hashes = hashes_of(told["live"]["lines"], "the lists")
+    ruled = hashes_of(told["rules"]["lines"], "the rules")
+    lists, texts = object_of(told["live"].get("lists"), "lists"), object_of(told["rules"].get("text"), "rules")
+    must(complete is True or complete is False, "nobody knows what was read")
+    files = []
+    for name, lines in lists.items():
+        right = lines_digest(lines_of(lines, f"the files of {name}")) == hashes.get(name)
+        must(right, f"the list of {name} is not that of the version")
+        for line in lines:
+            form = re.fullmatch(r"([^ \n]+) ([0-9a-f]{64}) (?:0|[1-9][0-9]*)(?: [^\n]+)?", line)
+            path, digest = must(form, f"{name} lists no file").groups()
+            inside = re.fullmatch(r"(?![^\n]*\.\.)[0-9A-Za-z_][^\\:]*", path)
+            must(inside, f"{name} lists a path that leads out of the lake")
+            files.append((path, digest))
+        form = re.fullmatch(r"(?:points|redated) ([^\n]+)", name)
+        metric = form[1] if form else "-"
+        must(metric == "-" or metric in metrics, f"nothing says that {metric} was read")
+    for metric in metrics:
+        for other in (f"points {metric}", "points -", f"redated {metric}", "redated -"):
+            must(other not in hashes or other in lists, f"the list of {other} is not shown")
+        must(metric not in ruled or metric in texts, f"the rules of {metric} are not shown")
+    for metric, text in texts.items():
+        right = is_text(text) and sha256(text).hex() == ruled.get(metric)
+        must(right, f"the rules of {metric} were not in force")
+    must(complete or all(name in lists for name in hashes), "nobody knows what was read, and not all is shown")
+    return len(lists), files
 def check_heads(told, head, kept):
     """Older heads lead to the one of the certificate; one that somebody kept must be among them."""
     heads = {head["size"]: head["root"]}
@@ -229,167 +319,102 @@ def stamp_of(told, heads, key):
     digest = must(next((one for one in forms if one in data), None), "a time stamp of something else").hex()
     return (f"time stamp of {size} entries (not checked): base64 -d > {size}.tsr <<< {reply}"
         f" && openssl ts -verify -digest {digest} -in {size}.tsr -CAfile CA.pem")
-def member_of(value, members, name, why):
-    """The member of a name; None where two neighbours show that a tree, sorted as it is, has none."""
-    places = [(-1, ""), *((one["index"], one["name"]) for one in members), (int(value.split()[0]), "\U0010ffff")]
-    lacks = any(at + 1 == behind and one < name < next for (at, one), (behind, next) in zip(places, places[1:]))
-    found = next((one for one in members if one["name"] == name), None)
-    must(found or lacks, why)
-    return found
-def check_state(told, state, groups):
-    """What it says of series, tables, rules, the query and tries is what the state tells; gives what was proved."""
-    def find(name, member, why):
-        group = member_of(state, groups, name, why)
-        found = group and member_of(group["value"], group["members"], member, why)
-        return found and must(found.get("text"), why)
-    for group in groups:
-        members = proven_members(group["value"], group, f"the group {group['name']}")
-        for one in members:
-            name, value, series = one["name"], one["value"], one.get("series")
-            if "text" in one:
-                must(is_text(one["text"]) and sha256(one["text"]).hex() == value, f"the text of {name} is not in force")
-            if "months" in one:
-                must(tree_of(one["months"]) == value, f"the months of {name} are not those of the state")
-            if group["name"].startswith("series "):
-                own = [unquote(part) for part in name.split("|")]
-                same = ((part or "") == own[n] or (n == 2 and own[n] == "") for n, part in enumerate(series or []))
-                right = len(series or []) == 6 and all(same) and group["name"] == f"series {own[0]}"
-                must(right, f"{name} is not the series that it says")
-                find("rules", own[0], f"the rules of {name} are not shown")
-        some = len(members) < int(group["value"].split()[0]) and re.match("registry$|series ", group["name"])
-        free = told["reads"]["complete"] is True or (not some and len(groups) == int(state.split()[0]))
-        must(free, "nobody knows what was read, and not all is shown")
-    query, tries, until = told["query"], told["tries"], count_of(told["knowledge"]["version"])
-    must(is_text(query["text"]) and sha256(query["text"]).hex() == query["sha256"], "the query has another digest")
-    tried = find("state", "tries", "nothing shows how many were tried")
-    named = strict_json(tried or '{"queries":[]}')["queries"]
-    must(count_of(tries["count"]) == len(named), "the count of tries is not that of the state")
-    own = [one["version"] for one in named if one["sha256"] == query["sha256"] and one["version"] <= until]
-    must(tries["named_in"] is None or tries["named_in"] in own, "the query was not named when it says")
-    return [[one for group in groups if group["name"].startswith(name) for one in group["members"]]
-        for name in ("series ", "registry")]
-# --- with DuckDB: what the published tables hold, and the figure
-def quoted(text):
-    return "'" + text.replace("'", "''") + "'"
-def published(folder, rows):
-    """The rows of a Delta table, by its log; None where it has none."""
-    log, live = os.path.join(folder, "_delta_log"), {}
-    for name in sorted(os.listdir(log)):
-        path = os.path.join(log, name)
-        if re.fullmatch(r"[0-9]{20}\.checkpoint\.parquet", name):
-            live, sql = {}, f"SELECT CAST(to_json({{add: add, protocol: protocol}}) AS VARCHAR) FROM {quoted(path)}"
-            lines = [line for (line,) in rows(sql)]
-        else:
-            lines = read(path).split(b"\n") if re.fullmatch(r"[0-9]{20}\.json", name) else []
-        for action in map(json.loads, filter(None, lines)):
-            add, remove, protocol = (action.get(key) or {} for key in ("add", "remove", "protocol"))
-            # Later forms of tables leave out rows that stand in files, and a path with other signs may be a pattern.
-            known = all(re.fullmatch(r"(?!.*\.\.)\w[\w./-]*", one["path"], re.A) for one in (add, remove) if one)
-            must(known and protocol.get("minReaderVersion", 1) == 1, "a form of tables not known here")
-            live.pop(remove.get("path"), None)
-            live.update({add["path"]: 1} if add else {})
-    files = ", ".join(quoted(os.path.join(folder, path)) for path in live)
-    return f"read_parquet([{files}], union_by_name = true, hive_partitioning = false)" if live else None
-MACROS = """SET TimeZone = 'UTC'; CREATE MACRO ms(x) AS (epoch_us(x) + 999) // 1000;
-  CREATE MACRO bits(x) AS hex(CAST(CAST(CAST(x AS DOUBLE) AS BIT) AS BLOB));
-  CREATE MACRO line(x) AS CAST(to_json(list_sort(list_filter(map_entries(from_json(to_json(x),
-    '"MAP(VARCHAR, VARCHAR)"')), lambda pair: pair.value IS NOT NULL))) AS VARCHAR)"""
-# Points as ../proof.md tells them: of each its series, month and instant, text and record.
-POINTS = """(SELECT [metric, asset, "interval", currency, exchange, network] AS own, part,
-    seen, rest, bits(ms(t)) || CASE WHEN v IS NULL THEN bits('nan') WHEN NOT isnan(v) THEN bits(v) END ||
-    bits(ms(available_at)) || bits(8 * strlen(rest) + list_position(['provider', 'observed', 'stated', 'assumed',
-      'override'], basis) - 1) AS record
-  FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS part, ms(observed_at) AS seen, concat_ws(' ',
-    CASE WHEN basis <> 'provider' OR ms(computed_at) <> ms(available_at) THEN 'c' || ms(computed_at) END,
-    CASE WHEN ms(available_rule_at) <> ms(available_at) THEN 'r' || ms(available_rule_at) END,
-    'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra) AS rest FROM {}))"""
-def rows_of(name, table):
-    """Rows of a table of the registry as ../proof.md tells them: of each its table, day and instant, and its record."""
-    def told(at, columns):
-        return f"""SELECT ['{name}'] AS own, ms({at}) AS seen, sha256(line(one)) AS record, '' AS rest,
-          strftime(make_timestamp(ms({at}) * 1000), '%Y-%m-%d') AS part FROM (SELECT {columns} FROM {table}) AS one"""
-    if not name.startswith("history_"):
-        return f"({told('observed_at', '*')})"
-    ends = f"{told('valid_to', 'id, valid_to, closed_by')} WHERE valid_to IS NOT NULL OR closed_by IS NOT NULL"
-    return f"({told('valid_from', '* EXCLUDE (valid_to, closed_by)')} UNION ALL {ends})"
-def digested(source, until, rows):
-    """Of each series or table what came until an instant: a tree over months or days, each a chain of instants."""
-    found = {}
-    for own, part, value in rows(f"""
-            SELECT own, part, sum(n) || ' ' || list_reduce(list(seen || ' ' || n || ' ' || digest ORDER BY seen),
-              lambda chain, step: 'b' || sha256(chain || chr(10) || step), '') FROM (
-            SELECT own, part, seen, count(*) AS n, sha256(unhex(string_agg(record, '' ORDER BY record, rest)) || encode(
-              string_agg(rest, '' ORDER BY record, rest))) AS digest FROM {source} WHERE coalesce(seen, 0) <= {until}
-            GROUP BY own, part, seen) GROUP BY own, part ORDER BY part""") if source else []:
-        found.setdefault(tuple(own), []).append((part, value))
-    return {own: tree_of(parts) for own, parts in found.items()}
-def check_tables(folder, told, proved, rows):
-    """Digests the published rows of all that it proves, as they were when its entry was committed."""
-    rows(MACROS)
-    def held(name, sql):
-        table = published(os.path.join(folder, name), rows)
-        return digested(table and sql(table), -(-count_of(told["entry"]["committed_at"]) // 1000), rows)
-    series, tables = proved
-    wanted = ", ".join(sorted({quoted(one["series"][0]) for one in series}))
-    points = held("points", lambda all: POINTS.format(f"{all} WHERE metric IN ({wanted})")) if series else {}
-    for one in series:
-        right = points.get(tuple(one["series"]), tree_of([])) == one["value"]
-        must(right, f"the points of {one['name']} are not those that the state tells")
-    for name, one in ((one["name"], one) for one in tables):
-        known = re.fullmatch(r"(history|snapshot|registry)_\w+", name, re.A)
-        must(known, f"of {name} an earlier program told what nobody publishes")
-        right = held(name, lambda all: rows_of(name, all)).get((name,), tree_of([])) == one["value"]
-        must(right, f"the rows of {name} are not those that the state tells")
-    return f"{len(series)} series and {len(tables)} tables of the registry digested anew"
-def check_result(folders, told, rows):
-    """The result beside the certificate, or in the folder of the tables: what it says of itself, its figure again."""
+# --- a copy of the lake, and the result
+def digest_of(path):
+    """SHA-256 of a file; None if it is not there."""
+    if not os.path.exists(path):
+        return None
+    digest = hashlib.sha256()
+    with open(path, "rb") as opened:
+        while chunk := opened.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+def check_files(folder, told, files):
+    """Each file that the certificate lists, and the note of the stamp, stand in the copy as they were."""
+    stamp, knowledge, wanted = told["stamp"], told["knowledge"], dict(files)
+    for path, digest in wanted.items():
+        found = digest_of(os.path.join(folder, path))
+        must(found, f"{path} is not in the copy")
+        must(found == digest, f"{path} has other bytes in the copy")
+    note = os.path.join(folder, stamp["path"])
+    if not os.path.exists(note):
+        return f"{len(wanted)} files are as listed; the note of the stamp is not in the copy"
+    must(digest_of(note) == stamp["sha256"], "the note of the stamp has other bytes in the copy")
+    own = json.loads(read(note))
+    said = [own.get(key) for key in ("version", "at", "digest", "query_digest")]
+    said.append(own.get("detail", {}).get("variables"))
+    mine = [knowledge["version"], knowledge["stamped_at"], *(stamp[key] for key in ("digest", "query_digest", "variables"))]
+    must(is_same(mine, said), "the note of the stamp says something else")
+    return f"{len(wanted)} files and the note of the stamp are as listed"
+def nodes_of(value):
+    """All nodes of a value."""
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from nodes_of(part)
+def reads_result(tree):
+    """Whether a parsed statistic is one SELECT that reads the table `result` and nothing else."""
+    if tree["error"] is not False or len(tree["statements"]) != 1:
+        return False
+    nodes = list(nodes_of(tree["statements"]))
+    ctes = {entry["key"].lower() for one in nodes for entry in (one.get("cte_map") or {}).get("map", [])}
+    parts = ("catalog_name", "schema_name", "table_name")
+    tables = [".".join(one[part] for part in parts if one[part]).lower() for one in nodes if one.get("type") == "BASE_TABLE"]
+    strange = any(one.get("type") == "EXPRESSION_LIST" or (one.get("type") == "TABLE_FUNCTION"
+        and one["function"]["function_name"] != "unnest") for one in nodes)
+    others = any(name != "result" and name not in ctes for name in tables)
+    return not strange and not others and "result" not in ctes and "result" in tables
+def check_result(path, told):
+    """The result has the digest and the stamp that the certificate names, and the statistic comes out again."""
     result, figure = told["result"], told["figure"]
-    for path in (os.path.join(folder, name) for folder in folders for name in os.listdir(folder) if ".par" in name):
-        if sha256(read(path)).hex() != result["file_sha256"]:
-            continue
-        own = json.loads(rows(f"SELECT decode(value) FROM parquet_kv_metadata({quoted(path)})")[0][0])
-        said = [told["query"]["text"], told["query"]["variables"], told["knowledge"]["version"]]
-        stamped = [own.get(key) for key in ("query", "variables", "version", "rows", "result")]
-        must([*said, result["rows"], result["rows_sha256"]] == stamped, "the result was stamped otherwise")
-        if figure is None:
-            return "the result is the one"
-        rows(f"CREATE TEMP TABLE result AS FROM read_parquet({quoted(path)})")
-        rows("SET enable_external_access = false")  # The figure's words are a stranger's.
-        sql = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({figure['sql']}\n)"
-        names = [name for (name, *_) in rows(f"DESCRIBE {sql}")]
-        again = [list(zip(names, row)) for row in rows(sql)]
-        must(again == [list(figure["values"].items())], "the figure is another")
-        return "the figure comes again"
-    return "the result is not at hand"
+    must(digest_of(path) == result["file_sha256"], "the result is another file")
+    import duckdb  # Only --result needs it.
+    connection = duckdb.connect(":memory:")
+    def rows(sql):
+        return connection.execute(sql).fetchall()
+    def quoted(text):
+        return "'" + text.replace("'", "''") + "'"
+    own = json.loads(rows(f"SELECT decode(value) FROM parquet_kv_metadata({quoted(path)})")[0][0])
+    said = [told["query"]["text"], told["query"]["variables"], told["knowledge"]["version"]]
+    stamped = [own.get(key) for key in ("query", "variables", "version", "rows", "result")]
+    must(is_same([*said, result.get("rows"), result.get("rows_sha256")], stamped), "the result was stamped otherwise")
+    if figure is None:
+        return "the result is the one"
+    rows(f"CREATE TEMP TABLE result AS FROM read_parquet({quoted(path)})")
+    rows("SET enable_external_access = false")  # The words of the statistic are a third party's.
+    tree = json.loads(rows(f"SELECT CAST(json_serialize_sql({quoted(figure['sql'])}) AS VARCHAR)")[0][0])
+    must(reads_result(tree), "the statistic does not read the result alone")
+    sql = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({figure['sql']}\n)"
+    names = [name for (name, *_) in rows(f"DESCRIBE {sql}")]
+    again = [list(zip(names, row)) for row in rows(sql)]
+    must(again == [list(figure["values"].items())], "the statistic is another")
+    return "the statistic comes out again"
+UNPROVED = "not proved: that merges left values as they were, and that the result follows from the files"
 def main(words):
     files, asked, words = [], {}, iter(words)
     for word in words:
-        if word in ("--key", "--head", "--tables"):
+        if word in ("--key", "--head", "--files", "--result"):
             asked[word[2:]] = next(words, "") or "(nothing)"
         else:
             files.append(word)
     code = 0 if files else 4
     for file in files:
         try:
-            given = {name: asked[name] for name in asked if name != "tables"}
+            given = {name: asked[name] for name in asked if name in ("key", "head")}
             for name in given:
                 if name == "head" or os.path.exists(given[name]):
                     given[name] = read(given[name]).decode().strip("" if name == "head" else None)
-            told, head, proved, stamps = check(file, given)
-            version, entry = told["knowledge"]["version"], told["entry"]["version"]
-            later = "" if entry == version else f", proved in that of {entry}"
+            told, head, (count, listed), stamps = check(file, given)
+            version, named = count_of(told["knowledge"]["version"]), len(told["preregistered"]["queries"])
             who = "your key" if "key" in asked else "its own key, which nobody named"
             others = f", also by {', '.join(head['others'])} (not checked)" if head["others"] else ""
-            more = [f"valid {file}: version {version}{later} of {head['origin']}, by {who}{others}"]
-            series, tables = map(len, proved)
-            more += [f"{series} series, {tables} tables of the registry, {told['tries']['count']} tries", *stamps]
-            if "tables" in asked:
-                import duckdb  # Only who asks for it needs it.
-                connection = duckdb.connect(":memory:")
-                rows = lambda sql: connection.execute(sql).fetchall()  # noqa: E731
-                more.append(check_tables(asked["tables"], told, proved, rows))
-                more.append(check_result([os.path.dirname(file) or ".", asked["tables"]], told, rows))
-            print("; ".join(more))
+            more = [f"valid {file}: version {version} of {head['origin']}, by {who}{others}"]
+            more += [f"{count} lists of {len(listed)} files, {named} preregistered queries", *stamps]
+            if "files" in asked:
+                more.append(check_files(asked["files"], told, listed))
+            if "result" in asked:
+                more.append(check_result(asked["result"], told))
+            print("; ".join([*more, UNPROVED]))
         except Exception as error:  # Whatever it is, it is not valid.
             code = 4
             why = error if isinstance(error, Refused) else f"it cannot be read ({type(error).__name__}: {error})"

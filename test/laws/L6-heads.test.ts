@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto'
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { commit } from '../../src/lake/ledger/commit.ts'
 import { encodeEntry, type Entry } from '../../src/lake/ledger/entry.ts'
+import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { certifiedOfFile, checked, checkers, digesting } from '../helpers/certified.ts'
@@ -89,6 +92,27 @@ test('L6: a head kept elsewhere finds a journal that was rewritten whole, and wh
   })
 })
 
+test('L6: an index that lists fewer files or other rules than the log is damaged, and certifies nothing', async () => {
+  await withCertified(async ({ root, run }) => {
+    const index = join(root, 'ledger.sqlite')
+    const whole = readFileSync(index)
+    for (const [change, reason] of [
+      ["DELETE FROM files WHERE tbl = 'points' AND removed_version IS NULL", /does not list the files/],
+      ["UPDATE rules SET rules = replace(rules, 'assumed', 'stated')", /does not have the rules/],
+    ] as const) {
+      await writing(root, async (ledger) => {
+        ledger.exec(change)
+        await Promise.resolve()
+      })
+      expect(await run('verify', '--head', 'old.txt'), change).toMatchObject({ code: 4, out: reason })
+      expect(await run('certify', 'q.parquet', '--out', 'x.json'), change).toMatchObject({ code: 4 })
+      for (const name of readdirSync(root).filter((one) => one.startsWith('ledger.sqlite'))) rmSync(join(root, name))
+      writeFileSync(index, whole)
+    }
+    expect(await run('certify', 'q.parquet', '--out', 'x.json')).toMatchObject({ code: 0 })
+  })
+})
+
 test('L6: an older copy is behind, forks when it commits, and may begin a new log', async () => {
   await withCertified(async ({ root, home, run }) => {
     const older = join(home, 'older')
@@ -162,13 +186,15 @@ test('L6: heads outlive folding, vacuum and an index made anew; keys stay outsid
   })
 })
 
-test('L6: a stranger finds other data, another result, another key and another history', async () => {
+test('L6: a stranger finds another result, another key and another history', async () => {
   await withCertified(async ({ root, home, run, sealed }) => {
     await run('publish', 'pub')
     const says = (...argv: readonly string[]) => checked(checkers[0], home, argv)
-    expect(says('c.json', '--tables', 'pub', '--head', 'old.txt')).toMatchObject({
+    expect(says('c.json', '--files', root, '--result', 'q.parquet', '--head', 'old.txt')).toMatchObject({
       status: 0,
-      lines: [expect.stringMatching(/^valid.*digested anew; the figure comes again$/)],
+      lines: [
+        expect.stringMatching(/^valid.*note of the stamp are as listed; the statistic comes out again; not proved/),
+      ],
     })
     // Later points leave the certificate as it is: they came after its entry.
     const { out } = await run('head')
@@ -194,7 +220,7 @@ test('L6: a stranger finds other data, another result, another key and another h
     const forged = text.slice(0, text.lastIndexOf(',\n"signature": ')).replace(reply.toString('base64'), other64)
     writeFileSync(join(home, 'f.json'), sealed(forged))
     for (const checker of checkers) {
-      const proof = `openssl ts -verify -digest ${digest} -in \\d+.tsr -CAfile CA.pem$`
+      const proof = `openssl ts -verify -digest ${digest} -in \\d+.tsr -CAfile CA.pem; not proved`
       const said = [expect.stringMatching(new RegExp(proof)), expect.stringMatching(/^not valid.*something else/)]
       expect(checked(checker, home, ['t.json', 'f.json'])).toMatchObject({ status: 4, lines: said })
     }
@@ -202,59 +228,136 @@ test('L6: a stranger finds other data, another result, another key and another h
   })
 })
 
-test('L6: a stranger finds changed tables, another figure, and what a result was not stamped for', async () => {
-  await withCertified(async ({ home, run, sealed }) => {
-    await run('publish', 'pub')
-    const says = (...argv: readonly string[]) => checked(checkers[0], home, argv)
-    const folder = join(home, 'pub', 'points')
-    const [path = ''] = readdirSync(folder, { recursive: true })
-      .map(String)
-      .filter((name) => name.endsWith('.parquet'))
-    const whole = readFileSync(join(folder, path))
-    const { Engine, quote } = await import('../../src/lake/store/engine.ts')
-    for (const change of [
-      "UPDATE p SET v = v + 1 WHERE t = (SELECT max(t) FROM p WHERE metric = 'supply/current_pit')",
-      "INSERT INTO p SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS observed_at) FROM p WHERE metric = 'supply/current_pit' LIMIT 1",
-    ]) {
-      using engine = await Engine.open()
-      writeFileSync(join(folder, path), whole)
-      await engine.run(`CREATE TABLE p AS FROM read_parquet(${quote(join(folder, path))})`)
-      await engine.run(change)
-      await engine.run(`COPY p TO ${quote(join(folder, path))}`)
-      expect(says('c.json', '--tables', 'pub')).toMatchObject({ status: 4, lines: [/not those that the state tells/] })
+test('L6: a stranger with a copy finds changed and lost files, and another stamp', async () => {
+  await withCertified(async ({ home, root, certificate }) => {
+    const copy = join(home, 'copy')
+    cpSync(root, copy, { recursive: true })
+    const { live, stamp } = JSON.parse(certificate) as {
+      readonly live: { readonly lists: Readonly<Record<string, readonly string[]>> }
+      readonly stamp: { readonly path: string }
     }
-    writeFileSync(join(folder, path), whole)
-    // Another figure, another question than the result was stamped for, and tables that others read otherwise.
-    const body = readFileSync(join(home, 'c.json'), 'utf8').split(',\n"signature": ')[0] ?? ''
+    const [file = ''] = Object.values(live.lists)
+      .flat()
+      .map((line) => line.split(' ')[0] ?? '')
+    const says = (): readonly (readonly string[])[] =>
+      checkers.map((checker) => checked(checker, home, ['c.json', '--files', copy]).lines)
+    const all = (reason: RegExp) => checkers.map(() => [expect.stringMatching(reason)])
+    expect(says()).toEqual(all(/^valid.*\d files and the note of the stamp are as listed; not proved/))
+    for (const [path, lost] of [
+      [file, /^not valid.*is not in the copy/],
+      [stamp.path, /^valid.*the note of the stamp is not in the copy/],
+    ] as const) {
+      const whole = readFileSync(join(copy, path))
+      writeFileSync(join(copy, path), Buffer.concat([whole, Buffer.from(' ')]))
+      expect(says(), path).toEqual(all(/^not valid.*has other bytes in the copy/))
+      rmSync(join(copy, path))
+      expect(says(), path).toEqual(all(lost))
+      writeFileSync(join(copy, path), whole)
+    }
+    expect(says()).toEqual(all(/^valid/))
+  })
+})
+
+test('L6: a stranger with the result finds another statistic, and what it was not stamped for', async () => {
+  await withCertified(async ({ home, certificate, sealed }) => {
+    const [body = ''] = certificate.split(',\n"signature": ')
+    const figure = 'SELECT sum(v) AS s, count(*) AS n FROM result'
+    expect(body).toContain(figure)
     const lies = [
-      [body.replace('"values":{"s":', '"values":{"other":'), /figure is another/],
-      [body.replace('"variables":{}', '"variables":{"as_of":"2020-01-01"}'), /stamped otherwise/],
+      [body.replace('"values":{"s":', '"values":{"other":'), /statistic is another/],
       [body.replace(/"rows_sha256":"./, '"rows_sha256":"x'), /stamped otherwise/],
+      // A comment hides its own rows from a search of the text.
+      [body.replace(figure, `WITH result/**/AS (SELECT 3.9 AS v) ${figure}`), /does not read the result alone/],
+      [body.replace(figure, `${figure}, (VALUES (1))`), /does not read the result alone/],
+      [body.replace(figure, 'SELECT 1 AS s, 2 AS n FROM range(1) AS result'), /does not read the result alone/],
     ] as const
-    for (const [n, [lie]] of lies.entries()) writeFileSync(join(home, `lie-${n}.json`), sealed(lie))
+    for (const [n, [lie]] of lies.entries()) {
+      expect(lie, String(n)).not.toBe(body)
+      writeFileSync(join(home, `lie-${n}.json`), sealed(lie))
+    }
     const names = lies.map((_, n) => `lie-${n}.json`)
-    for (const checker of digesting)
-      expect(checked(checker, home, [...names, '--tables', 'pub']).lines).toEqual(
+    for (const checker of digesting) {
+      expect(checked(checker, home, [...names, '--result', 'q.parquet']).lines).toEqual(
         lies.map(([, why]) => expect.stringMatching(why)),
       )
-    const log = join(folder, '_delta_log', '00000000000000000000.json')
-    const told = readFileSync(log, 'utf8')
-    for (const other of [
-      told.replace('"minReaderVersion":1', '"minReaderVersion":3'),
-      told.replace(path, `[${path[0]}]${path.slice(1)}`),
-    ]) {
-      expect(other).not.toBe(told)
-      writeFileSync(log, other)
-      for (const checker of digesting)
-        expect(checked(checker, home, ['c.json', '--tables', 'pub'])).toMatchObject({
-          status: 4,
-          lines: [/form of tables not known/],
-        })
+      expect(checked(checker, home, ['c.json', '--result', 'result.parquet'])).toMatchObject({
+        status: 4,
+        lines: [/the result is another file/],
+      })
     }
   })
 })
 
-test('L6: each result is certified by the state of its own version, whatever came since', async () => {
+test('L6: a statistic that reads anything but the result is refused', async () => {
+  await withCertified(async ({ run }) => {
+    for (const sql of [
+      'WITH result AS (SELECT 3.9 AS v) SELECT v FROM result',
+      'SELECT 3.9 AS v',
+      "SELECT count(*) AS n FROM result, 'q.parquet'",
+      'SELECT count(*) AS n FROM result, range(3)',
+      'SELECT count(*) AS n FROM result, (VALUES (1))',
+      'SELECT 1 AS n FROM result; SELECT 2 AS n FROM result',
+    ])
+      expect(await run('certify', 'q.parquet', '--out', 'x.json', '--figure', sql), sql).toMatchObject({
+        code: 2,
+        message: /reads the table result and nothing else/,
+      })
+    const sql = 'WITH r AS (FROM result) SELECT max(v) AS m FROM r'
+    expect(await run('certify', 'q.parquet', '--out', 'x.json', '--figure', sql)).toMatchObject({ code: 0 })
+  })
+})
+
+test('L6: a copy shows that a later merge left values as they were, or that it did not', async () => {
+  await withCertified(async ({ home, root, run }) => {
+    const copy = join(home, 'copy')
+    cpSync(root, copy, { recursive: true })
+    const against = async () => await run('verify', '--head', 'old.txt', '--against', 'copy')
+    expect(await against()).toMatchObject({ code: 0, out: /files and 0 rows of replaced files are as in the copy/ })
+    const replace = async (change: string): Promise<void> => {
+      using engine = await Engine.open()
+      await writing(root, async (ledger) => {
+        const file = liveFiles(ledger, { table: 'points' }).findLast(({ metric }) => metric === 'supply/current_pit')
+        if (file === undefined) throw new Error('no file')
+        await engine.run(
+          `CREATE OR REPLACE TABLE p AS FROM read_parquet(${quote(join(root, file.path))}, hive_partitioning = false)`,
+        )
+        if (change !== '') await engine.run(change)
+        mkdirSync(join(root, 'spool'), { recursive: true })
+        await engine.run(`COPY p TO ${quote(join(root, 'spool', 'merged'))} (FORMAT parquet)`)
+        const {
+          bytes: _bytes,
+          sha256: _sha256,
+          added_version: _a,
+          removed_version: _r,
+          dropped_version: _d,
+          ...listed
+        } = file
+        const path = file.path.replace(
+          /[^/]*$/,
+          `${String(ledger.head().version + 1).padStart(10, '0')}-merged.parquet`,
+        )
+        const add = [{ ...listed, path, temporary: 'spool/merged' }]
+        const draft = { job: 'merge', run: 'm', provider: { synthetic: true }, add, remove: [file.path] }
+        await commit(ledger, { ...draft, provider: ledger.head().provider ?? draft.provider }, commitDeps())
+      })
+    }
+    await replace('')
+    expect(await against()).toMatchObject({
+      code: 0,
+      out: /files and [1-9]\d* rows of replaced files are as in the copy/,
+    })
+    await replace('UPDATE p SET v = v + 1 WHERE t = (SELECT min(t) FROM p)')
+    expect(await against()).toMatchObject({
+      code: 4,
+      out: /^differs: .*supply\/current_pit: [1-9]\d* rows? of version \d+ missing, [1-9]\d* rows? added/,
+    })
+    // A copy of another history is none.
+    await rewritten(copy, entriesOf(copy).toSorted()[1] ?? '', (entry) => ({ ...entry, program: 'pitlake other' }))
+    expect(await against()).toMatchObject({ code: 2, message: /a copy with a different history/ })
+  })
+})
+
+test('L6: each result is certified by the files of its own version, whatever came since', async () => {
   await withCertified(async ({ home, run }) => {
     // The fetch of another day leaves the state of what was stamped as it was.
     writeFileSync(join(home, 'other.sql'), 'SELECT 2')
@@ -267,7 +370,7 @@ test('L6: each result is certified by the state of its own version, whatever cam
         expect(checked(checker, home, [`${name}.json`, '--head', 'old.txt'])).toMatchObject({ status: 0 })
     }
     const entryOf = (name: string): unknown =>
-      (JSON.parse(readFileSync(join(home, name), 'utf8')) as { entry: { version: number } }).entry.version
+      (JSON.parse(readFileSync(join(home, name), 'utf8')) as { knowledge: { version: number } }).knowledge.version
     expect([entryOf('result.json'), entryOf('q.json')]).toEqual([3, 6])
     const { views } = JSON.parse(readFileSync(join(home, 'q.json'), 'utf8')) as {
       views: { text: Record<string, string> }

@@ -2,10 +2,8 @@ import { rmSync } from 'node:fs'
 import { expect } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { completeState } from '../../src/trust/heads/complete.ts'
 import { heldCoverage, heldSeries, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { heldChains, heldMembers } from '../../src/lake/ledger/state-tree.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { forgetLost } from '../../src/maintenance/upkeep/forget.ts'
 import { lostBeyond } from '../../src/maintenance/upkeep/judgement.ts'
@@ -64,31 +62,6 @@ test.each([
       expect(failed.map(({ since, until }) => ({ since, until }))).toEqual(two)
     }),
 )
-
-test('a month of which nothing is left is no month of the state, which a stranger makes of the points that are there', () =>
-  inFolder(async (root) => {
-    const id = seriesId({ ...series, params: {} })
-    const coverage = [coverageRow(0, day(0), day(40), { series: id, asked_at: day(200) })]
-    const progress = [{ series: id, points: 4, first_t: day(0), last_t: day(36) }]
-    await makeLake(root, [
-      { at: '2024-07-01', points: [0, 1].map((n) => point(n)), draft: { coverage, progress } },
-      { at: '2024-07-02', points: [35, 36].map((n) => point(n)) },
-    ])
-    using ledger = await Ledger.open(root)
-    await completeState(ledger, commitDeps())
-    const months = () =>
-      heldChains(ledger, [id])
-        .get(id)
-        ?.map(([month]) => month)
-    expect(months()).toEqual(['2024-03', '2024-04'])
-    for (const left of [['2024-03'], []]) {
-      const file = liveFiles(ledger, { table: 'points' }).at(-1) ?? expect.fail('no file')
-      await forgetLost(ledger, [{ file, damage: { kind: 'missing', severity: 'error' } as never }], commitDeps())
-      expect(months()).toEqual(left)
-      const [, told] = heldMembers(ledger, `series ${metric}`).find(([name]) => name === id) ?? []
-      expect(told?.split(' ')[0]).toBe(String(left.length))
-    }
-  }))
 
 test('what nothing builds on is let go of: datings, listings, bodies; never the steps of a history', async ({
   root,

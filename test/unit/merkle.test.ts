@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { consistencyProof, inclusionProof, leafHash, rangeProof, treeRoot } from '../../src/base/merkle/tree.ts'
+import { consistencyProof, inclusionProof, leafHash, treeRoot } from '../../src/base/merkle/tree.ts'
 
 const nodeHash = (left: string, right: string): string =>
   createHash('sha256')
@@ -174,36 +174,4 @@ test('roots and proofs of all sizes to 300 are those of brute force', () => {
         if (String(wrong) !== String(steps)) expect(continued(at + 1, size, ends, wrong)).toBe(false)
     }
   }
-})
-
-/** The root that a range proof leads to, with leaves by index; undefined where too few or too many hashes are told. */
-function risen(size: number, known: ReadonlyMap<number, string>, proof: readonly string[]): string | undefined {
-  const left = [...proof]
-  const rise = (from: number, to: number): string => {
-    const inside = [...known.keys()].filter((at) => at >= from && at < to)
-    if (inside.length === 0) return left.shift() ?? 'none'
-    if (to - from === 1) return known.get(from) ?? 'none'
-    const middle = from + 2 ** Math.floor(Math.log2(to - from - 1))
-    return nodeHash(rise(from, middle), rise(middle, to))
-  }
-  const root = rise(0, size)
-  return left.length === 0 ? root : undefined
-}
-
-test('a range proof leads from several leaves to the root, and shares what it can', () => {
-  for (let size = 1; size <= 130; size += full ? 1 : 7) {
-    const all = Array.from({ length: size }, (_, n) => leafHash(`leaf ${n}`))
-    for (const step of [1, 2, 3, 5, 17, 200]) {
-      const indices = all.flatMap((_, n) => (n % step === size % step ? [n] : []))
-      const proof = rangeProof(all, indices)
-      const known = new Map(indices.map((at) => [at, all[at] ?? '']))
-      expect(risen(size, known, proof), `${size} by ${step}`).toBe(treeRoot(all))
-      expect(proof.length).toBeLessThanOrEqual(size - indices.length)
-      const [first] = indices
-      if (first !== undefined) expect(risen(size, known.set(first, leafHash('other')), proof)).not.toBe(treeRoot(all))
-    }
-  }
-  const many = Array.from({ length: 1000 }, (_, n) => leafHash(`leaf ${n}`))
-  const neighbours = Array.from({ length: 100 }, (_, n) => 300 + n)
-  expect(rangeProof(many, neighbours).length).toBeLessThan(20)
 })

@@ -3,16 +3,26 @@ import { digestOfSum } from '../../src/lake/ledger/month-digests.ts'
 import { monthSums } from '../../src/sources/points/month-sums.ts'
 import { rowsSql } from '../../src/sources/points/sql.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { bases, type HeldPoint, stepsOf } from '../helpers/record-twin.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 
 const columns = `metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR,
   t BIGINT, available BIGINT, seen BIGINT, computed BIGINT, ruled BIGINT, v DOUBLE, zero BOOLEAN, o VARCHAR, extra VARCHAR, basis VARCHAR`
 
-/** A point as it is drawn. */
-interface Drawn extends HeldPoint {
+const bases = ['provider', 'observed', 'stated', 'assumed', 'override']
+
+/** A point as it is drawn; times in microseconds. */
+interface Drawn {
   readonly asset: string
   readonly currency: string | null
+  readonly t: number
+  readonly available: number
+  readonly seen: number
+  readonly computed: number | null
+  readonly ruled: number | null
+  readonly v: number | null
+  readonly o: string | null
+  readonly extra: string | null
+  readonly basis: string
 }
 
 const second = 1_000_000
@@ -53,38 +63,40 @@ function relation(points: readonly Drawn[]): string {
     CASE WHEN zero THEN -0.0::DOUBLE ELSE v END AS v, o, extra, basis FROM (${rows}))`
 }
 
-/** Every month as its page defines it. */
-function twin(points: readonly Drawn[]): Map<string, string> {
-  const months = Map.groupBy(
+/** Points of each series and month. */
+function monthsOf(points: readonly Drawn[]): Map<string, Drawn[]> {
+  return Map.groupBy(
     points,
-    (one) => `${one.asset} ${one.currency} ${new Date(one.t / 1000).toISOString().slice(0, 7)}`,
+    (one): string => `${one.asset} ${one.currency} ${new Date(one.t / 1000).toISOString().slice(0, 7)}`,
   )
-  const told = [...months].map(([month, own]): [string, string] => [month, stepsOf(own).join(',')])
-  return new Map(told.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** By series and month: its steps, and its sum. */
+/** Points and sum by series and month. */
 async function sums(engine: Engine, points: readonly Drawn[], inOrder: boolean) {
   const all = await monthSums(engine, relation(points), inOrder)
   const months = all.flatMap(({ asset, currency, months: own }) =>
-    [...own].map(([month, { steps, points: n, digest }]) => {
-      const told = steps.map((one) => `${one.seen} ${one.points} ${one.digest}`).join(',')
-      return [`${asset} ${currency} ${month}`, { told, n, digest }] as const
-    }),
+    [...own].map(([month, { points: n, digest }]) => [`${asset} ${currency} ${month}`, { n, digest }] as const),
   )
-  return new Map(months.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  return new Map<string, { readonly n: number; readonly digest: string }>(
+    months.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  )
 }
 
-test('months come out as they are defined, in whatever order their points come', async () => {
+test('the sum of a month adds up its points, in whatever order they come', async () => {
   using engine = await Engine.open(':memory:', { threads: 1 })
   for (const [seed, many] of [1, 2, 7, 60, 3000].entries()) {
     const points = drawn(seeded(seed + 1), many)
     const sorted = points.toSorted(
       (a, b) => a.asset.localeCompare(b.asset) || `${a.currency}`.localeCompare(`${b.currency}`) || a.t - b.t,
     )
-    const defined = twin(points)
     const found = await sums(engine, points, false)
-    expect(new Map([...found].map(([month, { told }]) => [month, told]))).toEqual(defined)
+    const months = monthsOf(points)
+    expect([...found.keys()]).toEqual([...months.keys()].toSorted())
+    for (const [month, own] of many > 60 ? [] : months) {
+      let total = 0n
+      for (const one of own) total += BigInt(`0x${[...(await sums(engine, [one], true)).values()][0]?.digest}`)
+      expect(found.get(month)).toEqual({ n: own.length, digest: digestOfSum(total) })
+    }
     for (const [some, inOrder] of [
       [points, true],
       [sorted, true],

@@ -52,15 +52,3 @@ export function consistencyProof(leaves: Hashes, size: number): string[] {
   }
   return size <= 0 ? [] : part(size, 0, leaves.length, true)
 }
-
-/**
- * What leads from several leaves, whose indices ascend, to the root: the roots of the largest trees without any of them,
- * from left to right. Neighbours share what stands above them.
- */
-export function rangeProof(leaves: Hashes, indices: readonly number[], from = 0, to = leaves.length): string[] {
-  if (to <= from) return []
-  if (!indices.some((index) => index >= from && index < to)) return [treeRoot(leaves, from, to)]
-  if (to - from === 1) return []
-  const middle = from + split(to - from)
-  return [...rangeProof(leaves, indices, from, middle), ...rangeProof(leaves, indices, middle, to)]
-}

@@ -23,19 +23,6 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
   }
 }
 
-/** Resources of a job that leaves the lake with its whole state. */
-export function completingWorld(call: Deps, command: string) {
-  const deps = lakeWorld(call, command)
-  const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
-    if (ledger.head().version === 0) return
-    const { completeState } = await import('../../trust/heads/complete.ts')
-    await completeState(ledger, deps).catch((error: unknown) =>
-      call.stderr(`note: the state is not whole: ${String(error)}\n`),
-    )
-  }
-  return { ...deps, atEnd }
-}
-
 /** The real world behind what asks a provider beside a lake. */
 export function besideWorld(deps: Deps): BesideDeps {
   const named = (name: string): string | undefined => deps.env[name] ?? deps.env[name.toUpperCase()]

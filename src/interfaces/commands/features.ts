@@ -4,7 +4,7 @@ import { bringFeatures, type FeatureTold } from '../../trust/features/features.t
 import { several, formatCount } from '../../base/figures.ts'
 import { timeoutOption, withinTime } from '../cli/context.ts'
 import { answering } from '../cli/spec.ts'
-import { requireLake, completingWorld } from '../cli/world.ts'
+import { requireLake, lakeWorld } from '../cli/world.ts'
 
 export const featuresCommand = answering({
   viewsAfter: true,
@@ -31,7 +31,7 @@ adds nothing.`,
       return { document: { features }, words: () => features.map(checkedInWords).join(''), error }
     }
     const input = { root: settings.data, catalogue, names, within: withinTime(call) }
-    const { told, error } = await bringFeatures(input, completingWorld(call, 'features'))
+    const { told, error } = await bringFeatures(input, lakeWorld(call, 'features'))
     return { document: { features: told }, words: () => told.map(inWords).join(''), error }
   },
 })

@@ -4,7 +4,7 @@ import { Ledger } from '../../lake/ledger/ledger.ts'
 import { hour } from '../../base/time.ts'
 import { instantNow } from '../cli/context.ts'
 import type { Call, CommandAnswer } from '../cli/spec.ts'
-import { completingWorld } from '../cli/world.ts'
+import { lakeWorld } from '../cli/world.ts'
 import type { FeatureTold } from '../../trust/features/features.ts'
 
 /**
@@ -76,7 +76,7 @@ async function broughtFeatures(call: Call, names: readonly string[]): Promise<Co
   const { settings, catalogue, signal, sleep } = call
   const { bringFeatures } = await import('../../trust/features/features.ts')
   const input = { root: settings.data, catalogue, names, within: { signal, sleep } }
-  const done = await bringFeatures(input, completingWorld(call, 'features')).catch((error: unknown) => {
+  const done = await bringFeatures(input, lakeWorld(call, 'features')).catch((error: unknown) => {
     if (error instanceof LakeError) return { told: [], error }
     throw error
   })

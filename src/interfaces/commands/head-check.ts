@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
+import { several } from '../../base/figures.ts'
+import { type CopyComparison, compareCopy } from '../../trust/heads/against.ts'
 import { adoptLog, checkHead, type HeadCheck } from '../../trust/heads/check.ts'
 import { type KeptHead, keptHead, keyFrom } from '../../trust/heads/head.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -30,19 +32,29 @@ export function headGiven(call: Call, file: string, flag: string): KeptHead {
 export const headFlags = {
   '--head FILE': 'only compare the lake with a head that was kept elsewhere; asks nobody',
   '--key PUBLIC': 'the public key, or its file, whose signature the head must bear',
+  '--against COPY': 'with --head: also compare the contents with this copy of an earlier version of the lake',
   '--adopt': 'with --head: begin a new log where the head is of another history',
 } as const
 
 /** Compares the lake with a head, and begins a new log where that is asked for. */
 export async function headVerified(call: Call<typeof headFlags>) {
-  const { head: file = '', adopt, key } = call.options
+  const { head: file = '', against, adopt, key } = call.options
   const earlierHead = headGiven(call, file, '--head')
   using ledger = await (adopt ? Ledger.open : Ledger.openToRead)(call.settings.data)
   const checked = await checkHead(ledger, earlierHead, await keyGiven(call, key))
+  const copy =
+    checked.verdict === 'extends' && against !== undefined
+      ? await compareCopy(ledger, resolve(call.cwd, against))
+      : null
   const begins = adopt && (checked.verdict === 'fork' || checked.verdict === 'behind')
   const log = begins ? await adoptLog(ledger, earlierHead, lakeWorld(call, 'verify')) : null
   const anew = log && { verdict: 'adopted', reason: `${checked.reason}; a new log begins: ${log.origin}` }
-  const document: HeadCheck = { ...checked, ...anew }
+  const document: HeadCheck & { readonly copy: CopyComparison | null } = {
+    ...checked,
+    ...(copy && verdictOfCopy(copy)),
+    ...anew,
+    copy,
+  }
   const { verdict, reason, signed } = document
   const note = signed === null ? 'note: nobody looked at its signature; name the public key with --key\n' : ''
   const next = 'docs/explanation/proof.md tells what to do; --adopt begins a new log, and says so'
@@ -50,4 +62,18 @@ export async function headVerified(call: Call<typeof headFlags>) {
   const good = verdict === 'extends' || verdict === 'adopted'
   const error = good ? null : new LakeError(kind, { subject: 'the lake', got: reason, next })
   return { document, words: () => `${verdict}: ${reason}\n${note}`, error }
+}
+
+/** Verdict on a lake that extends the head, after its contents were compared with a copy. */
+function verdictOfCopy({ version, files, dates, compared }: CopyComparison): Pick<HeadCheck, 'verdict' | 'reason'> {
+  const other = compared.find(({ missing, added }) => missing + added > 0)
+  if (other !== undefined) {
+    const { table, metric, missing, added } = other
+    const what = `${metric ?? table}: ${several(missing, 'row')} of version ${version} missing, ${several(added, 'row')} added`
+    return { verdict: 'differs', reason: `the contents are not those of the copy; ${what}` }
+  }
+  const rows = compared.reduce((sum, one) => sum + one.rows, 0)
+  const left = dates ? '' : '; dates of knowledge were not compared, because the lake was redated since'
+  const same = `${several(files, 'file')} and ${several(rows, 'row')} of replaced files are as in the copy of version ${version}`
+  return { verdict: 'extends', reason: `the lake extends the head; ${same}${left}` }
 }

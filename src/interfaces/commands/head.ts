@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path'
 import { usage } from '../../base/errors.ts'
 import { attach, headNote, headOf, originOf, storeHead } from '../../trust/heads/head.ts'
 import { recordedHeadFiles } from '../../trust/heads/stored.ts'
-import { nameTry } from '../../trust/heads/tries.ts'
+import { preregister } from '../../trust/heads/preregister.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { type NoteKey, publicText, readKey, secretText, signedText } from '../../base/merkle/note.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
@@ -86,7 +86,11 @@ many queries were named, and whether theirs was. The text itself is not written 
     await openedLake(call)
     const [file = ''] = call.args
     using ledger = await Ledger.open(call.settings.data)
-    const document = await nameTry(ledger, readGiven(call, file, 'a file with a query'), lakeWorld(call, 'preregister'))
+    const document = await preregister(
+      ledger,
+      readGiven(call, file, 'a file with a query'),
+      lakeWorld(call, 'preregister'),
+    )
     const { version, count, sha256 } = document
     return { document, words: () => `named in version ${version} as one of ${count} (${sha256})\n` }
   },

@@ -220,7 +220,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
     },
     {
       name: 'head',
-      summary: 'Print the signed state of the log of all versions',
+      summary: 'Print the signed head of the log of all versions',
       exits: [4],
       load: async () => (await import('./head.ts')).headCommand,
     },

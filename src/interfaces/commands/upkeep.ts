@@ -3,7 +3,7 @@ import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { bytes, filesInWords, formatLabelled, table, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
-import { lakeWorld, openedLake, requireLake, completingWorld } from '../cli/world.ts'
+import { lakeWorld, openedLake, requireLake } from '../cli/world.ts'
 import { metricSizes } from '../../sources/points/sizes.ts'
 import type { BuildViews } from '../../maintenance/upkeep/doctor.ts'
 import { compact, type MergeSummary, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
@@ -39,7 +39,7 @@ Fetches and queries can run at the same time. docs/how-to/compact-and-vacuum.md 
   answer: async (call) => {
     const { settings, options } = call
     await openedLake(call)
-    const merged = await compact(settings.data, completingWorld(call, 'compact'))
+    const merged = await compact(settings.data, lakeWorld(call, 'compact'))
     const sizes = options.report ? await metricSizes(settings.data) : null
     const report = { ...merged, ...(sizes && { sizes }) }
     const words = () => `${mergedInWords(merged)}${sizes ? sizeTable(sizes) : ''}`
@@ -99,7 +99,7 @@ lost, because newer files contain the same rows. Without --yes vacuum only print
     const { settings, catalogue, options } = call
     await openedLake(call)
     const { keep: keepSeconds, keepRequests: keepRequestsSeconds, yes: really } = options
-    const deps = completingWorld(call, 'vacuum')
+    const deps = lakeWorld(call, 'vacuum')
     const what = { root: settings.data, keepSeconds, keepRequestsSeconds, really }
     const views: BuildViews = async (ledger) => await buildViews(ledger, { catalogue, deps })
     const summary = await vacuum(what, { ...deps, buildViews: views })

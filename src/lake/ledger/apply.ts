@@ -18,10 +18,10 @@ import { applyDifferences } from './differences.ts'
 import { checksOf, clockFindingColumns, type LedgerColumn, runColumns, valueTypeColumns } from './columns.ts'
 import { applyLost } from './lost-points.ts'
 import { applyDigests } from './month-digests.ts'
-import { applyTree } from './state-tree.ts'
-import { entryLeaf } from '../../base/merkle/state.ts'
+import { applyLiveLists, type ListName } from './live-lists.ts'
+import { storedLeaf } from './log.ts'
 import { liveKey, liveRows, readLiveDigest, withRows } from './live-digest.ts'
-import { cellsOf, type Index, type IndexCell, rowOf } from './index-rows.ts'
+import { cellsOf, type Index, type IndexCell, type IndexRow, rowOf } from './index-rows.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../../base/time.ts'
 
@@ -45,7 +45,6 @@ export function applyEntry(index: Index, sealed: Sealed): void {
     const { digest, rules } = entry.rules
     insert(index, 'INTO rules', { version: entry.version, digest, rules: JSON.stringify(rules) })
   }
-  applyTree(index, entry)
   applyVersion(index, sealed)
 }
 
@@ -115,7 +114,7 @@ function applyVersion(index: Index, { entry, digest }: Sealed): void {
     files_removed: files.remove.length,
     files_dropped: files.drop.length,
     points_added: pointsOf(entry),
-    leaf: entryLeaf(version, digest, committed_at, entry.root),
+    leaf: storedLeaf(index, entry),
   })
   setMeta(index, 'lake', entry.lake)
   setMeta(index, 'version', entry.version)
@@ -151,7 +150,7 @@ function applySeries(index: Index, entry: Entry): void {
   for (const p of entry.progress) {
     const known = progress.get(p.points, p.first_t, p.first_t, p.last_t, p.last_t, p.series)
     if (!known) throw unnamed(entry, p.series)
-    if (p.digests) applyDigests(index, Number(known['n']), p.digests, p.chains)
+    if (p.digests) applyDigests(index, Number(known['n']), p.digests)
   }
 }
 
@@ -169,6 +168,11 @@ function applyFiles(index: Index, entry: Entry): void {
     liveRows(index, path).filter((row) => row['added_version'] === entry.version),
   )
   setMeta(index, liveKey, withRows(digestWithout, added))
+  applyLiveLists(index, [...removedRows, ...added].map(listOfRow))
+}
+
+function listOfRow({ tbl, metric }: IndexRow): ListName {
+  return { table: String(tbl), metric: metric === null || metric === undefined ? null : String(metric) }
 }
 
 const { table: _, ...fileColumns } = fileFields

@@ -429,7 +429,7 @@ export const ledgerTables = {
   value_types: { columns: allValueTypeColumns, key: ['metric', 'path', 'type', 'after_type', 'added_version'] },
   runs: { columns: runColumns, key: ['id'] },
   versions: {
-    /** `leaf`: its leaf in the log of entries, which outlives the entry. */
+    /** `leaf`: what the log of versions says of it beside version and digest (log.ts); it outlives the entry. */
     columns: { ...versionColumns, leaf: { check: text, stored: 'TEXT' } },
     key: ['version'],
     unique: 'committed_at',

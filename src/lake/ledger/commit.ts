@@ -16,7 +16,7 @@ import {
 } from './draft.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import type { Micros } from '../../base/time.ts'
-import { appendEntry, asideDigest, type Sealed } from './journal.ts'
+import { appendEntry, asideDigest } from './journal.ts'
 import { entryFile, inLake } from '../store/layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
@@ -98,7 +98,8 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)
     const replaced = await asideDigest(ledger.root, news.version)
     const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
-    const { text, own } = withRoot(ledger, entry)
+    const { text } = encodeEntry(entry)
+    const own = ledger.rehearse(text, entryFile(entry.version))
     const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), {
       text,
       digest: own.digest,
@@ -111,14 +112,6 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     await takeBack(ledger.root, disk, news.version, moved)
     throw error
   }
-}
-
-/** The entry with the root of the state after it, which is known once it was rehearsed. */
-export function withRoot(ledger: Ledger, entry: Entry): { readonly text: string; readonly own: Sealed } {
-  const { sealed, root } = ledger.rehearse(encodeEntry(entry).text, entryFile(entry.version))
-  const whole = { ...sealed.entry, root }
-  const { text, digest } = encodeEntry(whole)
-  return { text, own: { entry: whole, digest } }
 }
 
 /** Forces a staged file to the disk, reads its checksum and moves it into place. */

@@ -79,16 +79,7 @@ export function listedAs(
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
 /** Fields of an entry that the commit itself writes. */
-type Framed =
-  | 'schema_version'
-  | 'lake'
-  | 'version'
-  | 'previous'
-  | 'replaces'
-  | 'committed_at'
-  | 'program'
-  | 'files'
-  | 'root'
+type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
 
 /**
  * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
@@ -123,7 +114,7 @@ export interface Version {
   readonly violations_added: number
 }
 
-/** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read, the state without its root until it is rehearsed. */
+/** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read. */
 export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft, program: string): Entry {
   checkFiles(ledger, draft)
   const rules = draft.rules && draft.rules.digest !== heldRules(ledger)?.digest ? draft.rules : null
@@ -145,7 +136,6 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     series: newSeries(ledger, draft.series ?? []),
     progress: (draft.progress ?? []).filter((step) => step.points !== 0 || step.digests !== undefined),
     ...filled(draft, ['forgotten', 'regained', 'uncovered', 'passed', 'accepted', 'value_types', 'retyped']),
-    ...(draft.days && { days: draft.days }),
     coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
     ...packViolations(newViolations(ledger, draft.violations ?? [])),
     findings: newFindings(ledger, draft.findings ?? []),
@@ -153,7 +143,6 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     verified: draft.verified ?? [],
     rules,
     state: Object.fromEntries(state),
-    root: '',
   }
 }
 
@@ -171,8 +160,7 @@ const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length 
 export function needsVersion(entry: Entry, head: Head, draft: Draft): boolean {
   const { files, progress, coverage, violations, incidents, passed, accepted, findings, rules, state } = entry
   const lists = [files.remove, files.drop, progress, coverage, violations, incidents, passed, accepted, findings]
-  if ([...lists, draft.add, Object.keys(state), Object.keys(entry.days ?? {})].some(isFilled) || rules !== null)
-    return true
+  if ([...lists, draft.add, Object.keys(state)].some(isFilled) || rules !== null) return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }
 

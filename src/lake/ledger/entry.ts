@@ -92,8 +92,6 @@ const progressFields = {
   first_t: real,
   last_t: real,
   digests: maybe(mapOf(monthSum)),
-  /** The chain of a month after it (src/sources/points/chains.ts): of one that `digests` names and this does not nobody knows it. */
-  chains: maybe(mapOf(text)),
   vintages: maybe(count),
 }
 
@@ -223,10 +221,6 @@ const entryFields = {
   requests: listOf(shape(requestFields)),
   verified: listOf(shape(verifiedFields)),
   rules: orNull(shape(ruleFields)),
-  /** By published table of the registry the days that are other ones now (src/sources/registry/digests.ts); `''`: without rows. */
-  days: maybe(mapOf(mapOf(text))),
-  /** The value of the state after it (src/base/merkle/state.ts). */
-  root: text,
   /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
   state: mapOf(json),
 }

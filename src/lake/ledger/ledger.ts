@@ -22,7 +22,6 @@ import { createTableSql, ledgerTables } from './columns.ts'
 import { decodeEntry, type Provider, providerFields, sha256 } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { heldRoot } from './state-tree.ts'
 import { type Index, type IndexRow, parseCell, checkedValue, type Statement } from './index-rows.ts'
 import { real, shape, text, type ValueCheck, wholeNumber } from '../../base/value-checks.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
@@ -247,13 +246,13 @@ export class Ledger implements Index {
     return this.head()
   }
 
-  /** Applies an entry's text as it will be read, and takes it back: what fails must not be committed. The root is the state's. */
-  rehearse(text: string, name: string): { readonly sealed: Sealed; readonly root: string } {
+  /** Applies an entry's text as it will be read, and takes it back: what fails must not be committed. */
+  rehearse(text: string, name: string): Sealed {
     const sealed = decodeEntry(text, name)
     this.exec('BEGIN IMMEDIATE')
     try {
       this.#apply(sealed)
-      return { sealed, root: heldRoot(this) }
+      return sealed
     } finally {
       this.exec('ROLLBACK')
     }

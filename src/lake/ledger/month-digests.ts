@@ -9,8 +9,6 @@ import type { Index } from './index-rows.ts'
 export interface MonthDigest {
   readonly points: number
   readonly digest: string
-  /** What the index holds knows its chain, too (src/sources/points/chains.ts), unless nobody told it. */
-  readonly chain?: string
 }
 
 /** By month, `2024-06`. */
@@ -48,43 +46,28 @@ export function asDigests(months: Months): { readonly digests?: Readonly<Record<
 /** What the index says of the months of a series, from the first to the last of some, or of all. */
 export function heldMonths(index: Index, series: number, some: readonly string[] = []): Map<string, MonthDigest> {
   const rows = index
-    .statement(
-      'SELECT month, points, digest, chain FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month',
-    )
+    .statement('SELECT month, points, digest FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month')
     .all(series, some[0] ?? '', some.at(-1) ?? 'z')
   return new Map(
-    rows.map(({ month, points, digest, chain }) => [
-      String(month),
-      // `-` stands for a chain that nobody knows.
-      {
-        points: Number(points),
-        digest: String(digest),
-        ...(String(chain).startsWith('b') && { chain: String(chain) }),
-      },
-    ]),
+    rows.map(({ month, points, digest }) => [String(month), { points: Number(points), digest: String(digest) }]),
   )
 }
 
 /** Adds what an entry tells of the months of a series. */
-export function applyDigests(
-  index: Index,
-  series: number,
-  digests: Readonly<Record<string, string>>,
-  chains: Readonly<Record<string, string>> = {},
-): void {
+export function applyDigests(index: Index, series: number, digests: Readonly<Record<string, string>>): void {
   const months = Object.keys(digests).toSorted()
   const held = heldMonths(index, series, months)
   const rows = months.map((month) => {
     const [points = '0', digest = nothing.digest] = digests[month]?.split(' ') ?? []
     const added = { points: Number(points), digest }
     const before = held.get(month)
-    return { month, chain: chains[month], ...(before === undefined ? added : addDigests(before, added)) }
+    return { month, ...(before === undefined ? added : addDigests(before, added)) }
   })
   // All at once: a first fetch brings some thousands.
   index
     .statement(
-      `INSERT OR REPLACE INTO digests (series, month, points, digest, chain)
-       SELECT ?, value ->> 'month', value ->> 'points', value ->> 'digest', value ->> 'chain' FROM json_each(?)`,
+      `INSERT OR REPLACE INTO digests (series, month, points, digest)
+       SELECT ?, value ->> 'month', value ->> 'points', value ->> 'digest' FROM json_each(?)`,
     )
     .run(series, JSON.stringify(rows))
 }

@@ -3,7 +3,6 @@ import type { HeldFile } from '../../lake/ledger/index-queries.ts'
 import { earlierDatings } from '../../sources/points/datings.ts'
 import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
 import { growingTables, recordTables, relation, tableColumns } from '../../sources/registry/columns.ts'
-import { ownColumns, publishedName } from '../../sources/registry/digests.ts'
 import { type Engine, quoteName } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
@@ -138,13 +137,24 @@ function historyTable(resource: string): PublishedTable {
   }
 }
 
+/** Published names of the registry's tables that only grow. */
+const grownNames: Readonly<Record<string, string>> = {
+  snapshots: 'registry_snapshots',
+  events: 'registry_events',
+  schema_changes: 'registry_schema_changes',
+  registry_findings: 'registry_findings',
+}
+
+/** Columns of those tables that only the lake's files need. */
+const hiddenColumns: readonly string[] = ['base', 'delta', 'hash', 'of table']
+
 /** What came to the registry beside versions and dated tables: every snapshot of a date, too. */
 function grownTable({ root, files }: TableSources, table: string): PublishedTable[] {
-  const name = publishedName(table)
+  const name = grownNames[table]
   if (name === undefined) return []
   const paths = files.filter((file) => file.table === table).map(({ path }) => inLake(root, path))
   const columns = tableColumns(table).flatMap(([column]) => {
-    return ownColumns.grown.includes(column) ? [] : [`${quoteName(column)}${column === 'at' ? ' AS observed_at' : ''}`]
+    return hiddenColumns.includes(column) ? [] : [`${quoteName(column)}${column === 'at' ? ' AS observed_at' : ''}`]
   })
   const rows = `SELECT ${columns.join(', ')} FROM ${relation(table, paths)}`
   const fresh: FreshRows = async (engine, after) =>

@@ -10,7 +10,7 @@ import { sha256File } from '../../lake/ledger/commit.ts'
 import { describe, readShares, shareOf } from '../../sources/points/write.ts'
 import { statOf } from '../../lake/store/disk.ts'
 import type { FileEntry, Json, Progress, SeriesRow } from '../../lake/ledger/entry.ts'
-import { chained } from '../../sources/points/chains.ts'
+import { withDigests } from '../../sources/points/month-changes.ts'
 import { monthsIn, seriesKey } from '../../sources/points/month-sums.ts'
 import { partitionsOf, partitionSql, sharesMeta } from '../../sources/points/files.ts'
 import { withoutPoints } from '../../lake/ledger/draft.ts'
@@ -148,7 +148,7 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
     }
   }
   const months = await monthsIn(engine, root, files, (key) => ids.get(key))
-  const told = progress.map((one) => chained(one, months.get(one.series)))
+  const told = progress.map((one) => withDigests(one, months.get(one.series)))
   series.sort((a, b) => (a.id < b.id ? -1 : 1))
   return { series, progress: told.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
 }

@@ -5,12 +5,13 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { applyEntry } from '../../lake/ledger/apply.ts'
 import { ownData } from '../../lake/store/new-lake.ts'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
-import { type CommitDeps, withRoot } from '../../lake/ledger/commit.ts'
+import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../../lake/store/disk.ts'
 import { Engine } from '../../lake/store/engine.ts'
 import {
   type Json,
   decodeEntry,
+  encodeEntry,
   type Entry,
   type FileEntry,
   layoutNumber,
@@ -21,7 +22,7 @@ import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
 import { heldAcceptances, packViolations, standingDifferences } from '../../lake/ledger/differences.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { appendEntry, listJournal, readEntry } from '../../lake/ledger/journal.ts'
-import { dataVersion, inLake, places } from '../../lake/store/layout.ts'
+import { dataVersion, entryFile, inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { lockCommit } from '../../lake/store/lock.ts'
 import { markedSynthetic, readMarker, setMarker } from '../../lake/store/marker.ts'
@@ -114,7 +115,6 @@ export async function adoptLost(root: string, adopting: Adoption, deps: CommitDe
     progress,
     ...emptyEntry,
     state,
-    root: '',
     adopted: { moved: plan.moves.length, folder: plan.folder },
     ...(await recordIn(inLake(root, plan.folder), lake, series)),
   }
@@ -290,7 +290,8 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
 /** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
 async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
   using index = await Ledger.inMemory(root, 0)
-  const { text, own } = withRoot(index, entry)
+  const { text } = encodeEntry(entry)
+  const own = index.rehearse(text, entryFile(entry.version))
   index.transaction(() => applyEntry(index, own))
   await disk.write(inLake(root, `${folder}/${entryKept}`), text)
   await writeCheckpoint(disk, index)

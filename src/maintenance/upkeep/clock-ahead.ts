@@ -1,5 +1,4 @@
-import { chainedShift } from '../../sources/points/chains.ts'
-import { registryDays } from '../../sources/registry/digests.ts'
+import { redatedMonths } from '../../sources/points/month-changes.ts'
 import { type LakeError, usage } from '../../base/errors.ts'
 import { clocked } from '../../lake/ledger/apply.ts'
 import { commit, type CommitDeps, type RewriteDeps, type StagedFile } from '../../lake/ledger/commit.ts'
@@ -100,8 +99,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
           add: [...points.add, ...registry.add, ...archive.add, ...datings],
           remove: [...points.remove, ...registry.remove, ...archive.remove, ...datings.map(({ path }) => path)],
           ...types,
-          progress: await chainedShift(ledger, rewriting.engine, points),
-          ...(registry.rows > 0 && { days: await registryDays(ledger, rewriting.engine, registry) }),
+          progress: await redatedMonths(ledger, rewriting.engine, points),
           uncovered,
           coverage,
           findings: findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at),

@@ -206,7 +206,7 @@ export async function unfitEntry(root: string): Promise<UnfitEntry | undefined> 
     return undefined
   }
   try {
-    const { entry } = before.rehearse(text, entryFile(version)).sealed
+    const { entry } = before.rehearse(text, entryFile(version))
     const follows = entry.version === version && entry.previous === before.head().digest
     return follows ? undefined : { version, digest, found: 'it does not follow the entry before it' }
   } catch (error) {

@@ -15,27 +15,15 @@ interface FinishDeps {
  */
 export async function finishRun(end: RunEnd, { catalogue, deps, note }: FinishDeps): Promise<void> {
   if (end.ledger.head().version === 0) return
-  if (end.commits > 0 || end.requests > 0) await tidied(end, deps, note)
-  const { makeCurrent } = await import('../../query/views/current.ts')
-  // What keeps the views from being made is told where the command ends: it tries once more.
-  await makeCurrent(end.ledger, { catalogue, deps }).catch(() => undefined)
-}
-
-async function tidied(
-  { ledger, run, commits }: RunEnd,
-  deps: RewriteDeps,
-  note: (text: string) => void,
-): Promise<void> {
-  await noted('telling the state', note, async () => {
-    const { completeState } = await import('../../trust/heads/complete.ts')
-    await completeState(ledger, deps)
-  })
-  if (commits > 0)
+  if (end.commits > 0)
     await noted('merging small files', note, async () => {
       // Loaded only now: a run that brought nothing does not need it.
       const { mergeSmallFiles } = await import('./compact.ts')
-      await mergeSmallFiles(ledger, { threads: 1, ...deps }, run)
+      await mergeSmallFiles(end.ledger, { threads: 1, ...deps }, end.run)
     })
+  const { makeCurrent } = await import('../../query/views/current.ts')
+  // What keeps the views from being made is told where the command ends: it tries once more.
+  await makeCurrent(end.ledger, { catalogue, deps }).catch(() => undefined)
 }
 
 async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {

@@ -5,7 +5,7 @@ import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../../lake/ledger/coverage.ts'
 import { seriesNumber } from '../../lake/ledger/apply.ts'
 import { heldMonths, type MonthDigest, type Months, monthsBetween } from '../../lake/ledger/month-digests.ts'
-import { withMonths } from '../../sources/points/chains.ts'
+import { withMonths } from '../../sources/points/month-changes.ts'
 import { monthSums } from '../../sources/points/month-sums.ts'
 import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../../lake/ledger/entry.ts'
 import {

@@ -16,7 +16,7 @@ import { listedAs } from '../../lake/ledger/draft.ts'
 import { backfillAfter } from '../../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../../catalog/availability-sql.ts'
 import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
-import { chainedShift } from '../../sources/points/chains.ts'
+import { redatedMonths } from '../../sources/points/month-changes.ts'
 
 /**
  * Dates every stored point by the rules of the catalogue, as one version. The files with the earlier dates stay in the
@@ -124,7 +124,7 @@ async function draftOf(
     run,
     provider: providerOf(ledger),
     ...(await valueTypesAnew(ledger, engine, { add, remove })),
-    progress: await chainedShift(ledger, engine, { add, remove }),
+    progress: await redatedMonths(ledger, engine, { add, remove }),
     add: [...add, ...earlierFiles],
     remove,
     rules: rulesOf(catalogue),

@@ -1,4 +1,4 @@
-import { commit, type CommitDeps, type Ticket } from '../../lake/ledger/commit.ts'
+import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { type BodyResult, type ConflictStatus, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
@@ -12,7 +12,6 @@ import {
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../../lake/ledger/index-queries.ts'
 import { asDigests } from '../../lake/ledger/month-digests.ts'
-import { extendChains } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { revisableState } from '../points/revisable.ts'
 import { freshValueTypes } from '../points/value-types.ts'
@@ -162,7 +161,7 @@ export async function commitBatch(
       const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const judged = judge(ledger, differing, { recorded: before.recorded, at: ticket.committed_at, intervalOf })
-      const learnt = await during('proving', async () => await learntFrom(context, batch, made, ticket))
+      const learnt = await during('proving', async () => await learntFrom(context, batch, made))
       const coverageOfBatch = await settleBatch({ ledger, weekStart, secrets }, batch, made.bodies, storedSeries)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = job === 'verify'
@@ -269,7 +268,6 @@ export async function learntFrom(
   { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
   batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
   { bodies, files }: Pick<StagedConversion, 'bodies' | 'files'>,
-  { committed_at: at }: Pick<Ticket, 'committed_at'>,
 ) {
   const value_types = await freshValueTypes(ledger, await engine(), files)
   const named = new Map(
@@ -287,7 +285,7 @@ export async function learntFrom(
     const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
     return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
-  return { value_types, progress: await extendChains(ledger, await engine(), progress, months, { add: files, at }) }
+  return { value_types, progress }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {

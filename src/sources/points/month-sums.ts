@@ -3,7 +3,8 @@ import type { Engine } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import type { FileEntry } from '../../lake/ledger/entry.ts'
 import { namedSql } from './files.ts'
-import { chunkColumns, type MonthSum, MonthRecords } from './records.ts'
+import type { MonthDigest } from '../../lake/ledger/month-digests.ts'
+import { chunkColumns, MonthRecords } from './records.ts'
 import { statement } from './sql.ts'
 
 /** The months of a series of a partition. */
@@ -12,12 +13,12 @@ interface SeriesSums extends Identity {
   /** The interval under which the points are stored. */
   readonly interval: string
   /** By month, `2024-06`. */
-  readonly months: ReadonlyMap<string, MonthSum>
+  readonly months: ReadonlyMap<string, MonthDigest>
 }
 
 /** The months of a series while they are added up. */
 interface GrowingSums extends SeriesSums {
-  readonly months: Map<string, MonthSum>
+  readonly months: Map<string, MonthDigest>
 }
 
 /** So many cells may lie until all is collected: few texts are made of them. */
@@ -60,7 +61,7 @@ const millis = Object.fromEntries(
 function namedIn(named: string): GrowingSums {
   const [metric, interval, asset, ...rest] = JSON.parse(named) as [string, string, string, ...(string | null)[]]
   const [currency = null, exchange = null, network = null, params = null] = rest
-  return { metric, interval, asset, currency, exchange, network, params, months: new Map<string, MonthSum>() }
+  return { metric, interval, asset, currency, exchange, network, params, months: new Map<string, MonthDigest>() }
 }
 
 /** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */
@@ -80,8 +81,8 @@ export async function monthsIn(
   files: readonly PointsFile[],
   find: (key: string) => string | undefined,
   only = 'true',
-): Promise<Map<string, ReadonlyMap<string, MonthSum>>> {
-  const monthsBySeries = new Map<string, ReadonlyMap<string, MonthSum>>()
+): Promise<Map<string, ReadonlyMap<string, MonthDigest>>> {
+  const monthsBySeries = new Map<string, ReadonlyMap<string, MonthDigest>>()
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return monthsBySeries
   const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))

@@ -16,7 +16,6 @@ import {
   findUnseen,
   withMissing,
 } from './history.ts'
-import { registryDays } from './digests.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './dated-tables.ts'
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './poll-lines.ts'
 import {
@@ -151,9 +150,6 @@ async function draftPoll(
   const draft = {
     ...base,
     add: files,
-    days: await withEngine(async (engine) => {
-      return await registryDays(ledger, engine, { add: files }, ticket.committed_at)
-    }),
     remove,
     state: stateDraft({
       cursor,

@@ -18,7 +18,6 @@ import { providerOf } from '../../lake/ledger/provider.ts'
 import { checkedValue } from '../../lake/ledger/index-rows.ts'
 import { versionedName } from '../../lake/store/layout.ts'
 import { readFeed, stop, type Stopped } from './reading.ts'
-import { registryDays } from './digests.ts'
 import { Lines } from './poll-lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
 import { registryState, stageTable } from './staging.ts'
@@ -398,9 +397,7 @@ async function keep(
       const provider = connection.provider() ?? providerOf(ledger)
       const frame = { job, run: id, provider, requests, passing }
       if (staged === null) return frame
-      const add = [staged]
-      const days = await withEngine(async (engine) => await registryDays(ledger, engine, { add }, ticket.committed_at))
-      return { ...frame, add, days }
+      return { ...frame, add: [staged] }
     },
     deps,
   )

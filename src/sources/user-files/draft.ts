@@ -186,7 +186,7 @@ async function draftImport(
   const judged = judge(ledger, differences, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
   const about = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
-  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made, ticket)
+  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made)
   const fresh = renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
   const catalogue = withOwn(baseCatalogue, ledger)
   const wholeDraft: Draft = {

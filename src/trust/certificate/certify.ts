@@ -1,28 +1,33 @@
 import { hash } from 'node:crypto'
-import { usage } from '../../base/errors.ts'
-import { completeState, isStateComplete } from '../heads/complete.ts'
+import { LakeError, usage } from '../../base/errors.ts'
 import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
-import { heldTries } from '../heads/tries.ts'
 import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
 import { canonical, type Json, sha256 } from '../../lake/ledger/entry.ts'
-import { heldRules, heldSeries, heldState, liveFiles, storedInterval } from '../../lake/ledger/index-queries.ts'
+import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { readStamp } from '../../lake/ledger/stamps.ts'
-import { heldChains, heldLeaves, heldMembers, heldRoot } from '../../lake/ledger/state-tree.ts'
+import { linesOfLists, liveListsAt } from '../../lake/ledger/live-lists.ts'
+import {
+  heldLeaves,
+  heldPreregistered,
+  logHash,
+  preregisteredLines,
+  rulesByMetric,
+  rulesLines,
+} from '../../lake/ledger/log.ts'
+import { readStamp, stampFile } from '../../lake/ledger/stamps.ts'
 import type { Assumed } from '../lookahead/assumed.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import type { Obstacle } from '../lookahead/proof/values.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
+import { linesDigest } from '../../base/merkle/leaf.ts'
 import { isSigned, type NoteKey, publicText, signedNote, signedText } from '../../base/merkle/note.ts'
-import { type Named, namedLeaves } from '../../base/merkle/state.ts'
-import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../../base/merkle/tree.ts'
+import { consistencyProof, inclusionProof, treeRoot } from '../../base/merkle/tree.ts'
 import { openQuery, type SessionVariables, type VariableValue } from '../../query/lake.ts'
-import { publishedName } from '../../sources/registry/digests.ts'
 import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { loadProvedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
-import { namesIn, treesOf } from '../../query/parse-tree.ts'
+import { ctesIn, namesIn, nodesOf, treeOf, treesOf } from '../../query/parse-tree.ts'
 import { textOf } from '../../lake/store/files.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import { type Columns, columnsOf, parquet } from '../../lake/store/parquet.ts'
@@ -34,9 +39,8 @@ interface CertifyInput {
   /** The stamped result, absolute. */
   readonly result: string
   readonly key: NoteKey
-  /** A query over the rows of the result, the table `result`; whether to tell the months of each series. */
+  /** A query over the rows of the result, the table `result`. */
   readonly figure?: string | undefined
-  readonly months: boolean
   /** Heads that were kept elsewhere: the certificate leads from them to its own. */
   readonly since: readonly KeptHead[]
   readonly deps: CommitDeps
@@ -69,6 +73,7 @@ export interface Certificate {
     /** Microseconds. */
     readonly stamped_at: number
   }
+  readonly stamp: StampSummary
   readonly views: {
     /** Path of the stored views' text, relative to the lake. */
     readonly script: string
@@ -85,17 +90,31 @@ export interface Certificate {
   readonly stress: Json
   /** Assumptions of the result. */
   readonly assumes: readonly Assumed[]
-  readonly tries: {
-    /** Number of queries named beforehand. */
-    readonly count: number
+  readonly preregistered: {
+    /** Preregistered queries by the stamped version, a line each: `hash version`. */
+    readonly queries: readonly string[]
     /** Version in which this query was named; null if it was not named by the version that it read. */
     readonly named_in: number | null
+  }
+  readonly rules: {
+    /** Hash of the availability rules of each metric, a line each: `metric hash`. */
+    readonly lines: readonly string[]
+    /** Rules of the metrics that the query reads, as JSON with sorted keys. */
+    readonly text: Readonly<Record<string, string>>
   }
   readonly reads: {
     /** Whether the plan shows everything that the query reads. */
     readonly complete: boolean
+    /** Metrics whose points it reads. */
+    readonly metrics: readonly string[]
     /** Tables of the ledger and the catalogue that the query reads; null if `complete` is false. */
     readonly own_tables: readonly string[] | null
+  }
+  readonly live: {
+    /** Hash of each live list of the stamped version, a line each: `table metric hash`. */
+    readonly lines: readonly string[]
+    /** Lists of the tables and metrics that the query reads, by name; a line for each file: path, hash, rows, label. */
+    readonly lists: Readonly<Record<string, readonly string[]>>
   }
   /** Signed head of the log. */
   readonly head: string
@@ -103,21 +122,31 @@ export interface Certificate {
   readonly consistency: readonly { readonly size: number; readonly root: string; readonly proof: readonly string[] }[]
   /** Signed earlier heads with the reply of their time-stamp authority (RFC 3161), base64. */
   readonly time_stamps: readonly { readonly note: string; readonly reply: string }[]
-  /** Journal entry whose state contains everything that the result reads, with its proof in the log. */
-  readonly entry: {
-    /** Position of the entry in the log, from 0. */
+  /** Leaf of the stamped version; its other facts are the hashes of `rules`, `preregistered` and `live`. */
+  readonly leaf: {
+    /** Position in the log, from 0. */
     readonly index: number
-    readonly version: number
     /** Microseconds. */
     readonly committed_at: number
-    /** Digest of the entry; null for an entry without one. */
-    readonly sha256: string | null
-    /** Root of the state tree. */
-    readonly state: string
+    /** Digest of the journal entry. */
+    readonly entry: string
     readonly inclusion: readonly string[]
   }
-  /** Proofs that lead from series, rules, registry tables and tries to the root of the state tree. */
-  readonly state: ProvenMembers<ProvenMembers<object>>
+}
+
+/** Facts of the stamp's note in the lake, from which `knowledge` follows. */
+interface StampSummary {
+  /** Path of the note, relative to the lake. */
+  readonly path: string
+  /** Digest of the note's file. */
+  readonly sha256: string
+  readonly version: number
+  /** When the result was stamped, microseconds. */
+  readonly at: number
+  /** Digest of the result file. */
+  readonly digest: string
+  readonly query_digest: string
+  readonly variables: Json
 }
 
 /** Digests and size of a result. */
@@ -145,13 +174,6 @@ interface CertifiedVerdict {
   readonly unproved: Obstacle | null
 }
 
-/** Members of a hash tree with the proof that leads from them to the root. */
-type ProvenMembers<More extends object> = {
-  /** Each member with its position, name and digest, and with the facts of `More`. */
-  readonly members: readonly (More & { readonly index: number; readonly name: string; readonly value: string })[]
-  readonly proof: readonly string[]
-}
-
 /** A certificate and its file. */
 interface SignedCertificate {
   /** Content without the signature. */
@@ -167,29 +189,35 @@ export async function certify({
   key,
   deps,
   figure,
-  months,
   since,
   trials,
 }: CertifyInput): Promise<SignedCertificate> {
   using ledger = await Ledger.open(root)
-  await completeState(ledger, deps)
   const stamped = await loadProvedStamp(ledger, result)
   await refuseForgotten(ledger, stamped, result)
   const { note, source } = stamped
   const { query, variables, version } = note
   const digest = await sha256File(result)
-  const { detail, at } = await readStamp(root, digest.slice(0, 16))
-  // The state that the result was made from; where that is not the newest, and was whole, the journal tells it once more.
-  using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
-  const state = then !== null && isStateComplete(then) ? then : ledger
+  const { id, detail, at, query_digest } = await readStamp(root, digest.slice(0, 16))
+  const lists = liveListsAt(ledger, version)
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
   const single = note.stress === undefined ? scriptAsSelect(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
-  const leaves = heldLeaves(ledger)
+  const log = heldLeaves(ledger)
+  const leaves = log.map(logHash)
+  const index = log.findIndex((leaf) => leaf.version === version)
+  const leaf = log[index]
+  const lines = linesOfLists(lists)
+  const rules = rulesByMetric(ledger, version)
+  const preregistered = heldPreregistered(ledger, version)
+  if (leaf === undefined || linesDigest(lines) !== leaf.live || linesDigest(rulesLines(rules)) !== leaf.rules)
+    throw new LakeError('integrity', {
+      subject: `version ${version}`,
+      expected: 'the files and rules that its leaf of the log names',
+      got: 'others',
+      next: 'run pitlake verify --head, and pitlake doctor --rebuild-ledger',
+    })
   const head = headNote(headOf(ledger), key)
-  const tries = heldTries(state)
-  const { version: newest, digest: sum, committed_at } = state.head()
-  const entry = { index: heldLeaves(state).length - 1, version: newest, committed_at, sha256: sum }
   const holds = ({ head: { size, root: was } }: Pick<KeptHead, 'head'>): boolean =>
     treeRoot(leaves.slice(0, size)) === was
   if (!since.every(holds))
@@ -205,28 +233,47 @@ export async function certify({
   const kept = new Map([...stored.slice(-16), ...stamps, ...since].map((one) => [one.head.size, one.head]))
   const older = [...kept.values()].filter(({ size }) => size > 0 && size < leaves.length)
   const told: Certificate = {
-    pitlake_certificate: 1,
+    pitlake_certificate: 2,
     algorithms: 'sha256 ed25519',
     public: publicText(key),
     made_by: { program: deps.program, engine: note.engine, stamped_by: note.program },
     query: { text: query, sha256: sha256(query), variables },
     knowledge: { version, as_of: variables['as_of'] ?? null, stamped_at: at },
+    stamp: {
+      path: stampFile(id),
+      sha256: await sha256File(inLake(root, stampFile(id))),
+      version,
+      at,
+      digest,
+      query_digest,
+      variables: (detail as { readonly variables?: Json }).variables ?? {},
+    },
     views: { script: note.script, catalogue: note.catalogue, text: await viewsOf(session, root, note) },
     ...(await resultOf(result, { file_sha256: digest, rows_sha256: note.result, rows: note.rows }, figure)),
     verdict: { ...(await verdictOf(session, single, await trials?.(note))), basis: await basisOf(session, reads) },
     stress: note.stress === undefined ? null : ((detail as { readonly verdict?: Json }).verdict ?? null),
     assumes: note.assumes ?? [],
-    tries: {
-      count: tries.length,
-      named_in: tries.find((one) => one.sha256 === sha256(query) && one.version <= version)?.version ?? null,
+    preregistered: {
+      queries: preregisteredLines(preregistered),
+      named_in: preregistered.find((one) => one.sha256 === sha256(query))?.version ?? null,
     },
-    // Null: nobody knows which, and no state tells of any.
-    reads: { complete: reads.told, own_tables: reads.told ? [...reads.own].toSorted() : null },
+    rules: { lines: rulesLines(rules), text: textsOf(rules, reads.metrics) },
+    // Null: nobody knows which.
+    reads: {
+      complete: reads.complete,
+      metrics: [...reads.metrics].toSorted(),
+      own_tables: reads.complete ? [...reads.own].toSorted() : null,
+    },
+    live: { lines, lists: Object.fromEntries([...lists].filter(([name]) => reads.lists.has(name))) },
     head: signedText(head),
     consistency: older.map((one) => ({ size: one.size, root: one.root, proof: consistencyProof(leaves, one.size) })),
     time_stamps: stamps.map(({ note, reply }) => ({ note, reply })),
-    entry: { ...entry, state: heldRoot(state), inclusion: inclusionProof(leaves, entry.index) },
-    state: stateOf(state, reads, months),
+    leaf: {
+      index,
+      committed_at: leaf.committed_at,
+      entry: leaf.entry,
+      inclusion: inclusionProof(leaves, index),
+    },
   }
   await storeHead(ledger, head, deps)
   return { told, text: signCertificate(told, key) }
@@ -273,10 +320,9 @@ async function verdictOf(
 }
 
 /** How many points of the metrics that it reads are known by which basis. */
-async function basisOf(session: Engine, { points }: QueryReads): Promise<Readonly<Record<string, number>>> {
-  const metrics = [...new Set(points.flatMap((one) => [...one.metrics]))]
-  const rows = `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList(metrics)})) GROUP BY ALL ORDER BY ALL`
-  const found = metrics.length === 0 ? [] : await session.rows<{ basis: string; n: bigint }>(rows)
+async function basisOf(session: Engine, { metrics }: QueryReads): Promise<Readonly<Record<string, number>>> {
+  const rows = `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList([...metrics])})) GROUP BY ALL ORDER BY ALL`
+  const found = metrics.size === 0 ? [] : await session.rows<{ basis: string; n: bigint }>(rows)
   return Object.fromEntries(found.map(({ basis, n }) => [basis, Number(n)]))
 }
 
@@ -291,69 +337,38 @@ async function resultOf(
   await engine.run('SET enable_external_access = false')
   const result = { ...digests, columns: await columnsOf(engine, 'result') }
   if (sql === undefined) return { result, figure: null }
+  const why = await otherRead(engine, sql)
+  if (why !== undefined)
+    throw usage('--figure', { expected: 'one SELECT that reads the table result and nothing else', got: why })
   const [values, ...more] = await engine.rows(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${sql}\n)`)
   if (values !== undefined && more.length === 0) return { result, figure: { sql, values } }
   throw usage('--figure', { expected: 'a query with one row over the table result', got: `${more.length} rows` })
 }
 
-/** Some members of a tree, each with its place and what else is told of it, and what leads from them to the root. */
-function provenMembers<More extends object>(
-  all: readonly Named[],
-  more: (name: string) => More | undefined,
-): ProvenMembers<More> {
-  const members = all.flatMap(([name, value], index) => {
-    const own = more(name)
-    return own === undefined ? [] : [{ index, name, value, ...own }]
-  })
-  const indices = members.map(({ index }) => index)
-  return { members, proof: rangeProof(namedLeaves(all), indices) }
+/** Why a statistic does not read the table `result` and nothing else; undefined if it does. Both checkers judge alike. */
+async function otherRead(engine: Engine, sql: string): Promise<string | undefined> {
+  const trees = await treeOf(engine, sql)
+  if (trees.length !== 1) return 'no single SELECT'
+  const nodes = [...nodesOf(trees)]
+  const ctes = new Set(ctesIn(trees))
+  if (ctes.has('result')) return 'a WITH that names its own result'
+  if (nodes.some(({ type }) => type === 'EXPRESSION_LIST')) return 'VALUES'
+  const functions = nodes.flatMap(({ type, function: call }) =>
+    type === 'TABLE_FUNCTION' ? [String((call as { readonly function_name?: unknown }).function_name)] : [],
+  )
+  const strange = functions.find((name) => name !== 'unnest')
+  if (strange !== undefined) return strange
+  const tables = nodes.filter(({ type }) => type === 'BASE_TABLE')
+  const names = tables.map((one) =>
+    [one['catalog_name'], one['schema_name'], one['table_name']].filter(Boolean).join('.'),
+  )
+  const other = names.find((name) => name.toLowerCase() !== 'result' && !ctes.has(name.toLowerCase()))
+  if (other !== undefined) return other
+  return names.some((name) => name.toLowerCase() === 'result') ? undefined : 'no table'
 }
 
-/** The members of these names; of those that are not there the neighbours between which they would stand. */
-function membersAround(all: readonly Named[], names: Iterable<string>): ReadonlySet<string> {
-  const near = [...names].flatMap((name) => {
-    const at = all.filter(([own]) => own < name).length
-    return all[at]?.[0] === name ? all.slice(at, at + 1) : all.slice(Math.max(0, at - 1), at + 1)
-  })
-  return new Set(near.map(([own]) => own))
-}
-
-/** Proofs of every series, table and rule that the plan reads, and of the tries, or that there are none. */
-function stateOf(
-  ledger: Ledger,
-  { told, points, tables }: QueryReads,
-  months: boolean,
-): ProvenMembers<ProvenMembers<object>> {
-  const isRead = ({ metric, asset }: { readonly metric: string; readonly asset: string }): boolean =>
-    !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset)))
-  const series = new Map([...heldSeries(ledger)].filter(([, one]) => isRead(one)))
-  const chains = months ? heldChains(ledger, [...series.keys()]) : undefined
-  const metrics = new Set([...series.values()].map(({ metric }) => metric))
-  const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>
-  const groups = membersAround(heldMembers(ledger), ['rules', 'state'])
-  const [ruled, tried] = [
-    membersAround(heldMembers(ledger, 'rules'), metrics),
-    membersAround(heldMembers(ledger, 'state'), ['tries']),
-  ]
-  const read = new Set([...tables].map(publishedName))
-  const more: Readonly<Record<string, (name: string) => object | undefined>> = {
-    rules: (name) => (ruled.has(name) ? { text: canonical(rules[name]) } : undefined),
-    registry: (name) => (!told || read.has(name) ? {} : undefined),
-    state: (name) =>
-      tried.has(name) ? { ...(name === 'tries' && { text: canonical(heldState(ledger, name)) }) } : undefined,
-  }
-  const ofSeries = (id: string): object | undefined => {
-    const one = series.get(id)
-    if (one === undefined) return undefined
-    const identity = [one.metric, one.asset, storedInterval(one), one.currency, one.exchange, one.network]
-    return { series: identity, ...(chains && { months: chains.get(id) }) }
-  }
-  return provenMembers(heldMembers(ledger), (group) => {
-    const all = heldMembers(ledger, group)
-    const own = provenMembers(all, more[group] ?? ofSeries)
-    if (own.members.length > 0) return own
-    return !told || groups.has(group)
-      ? provenMembers(all, (name) => (name === all[0]?.[0] ? {} : undefined))
-      : undefined
-  })
+/** Rules of the metrics that have any, as JSON with sorted keys. */
+function textsOf(rules: Readonly<Record<string, Json>>, metrics: ReadonlySet<string>): Record<string, string> {
+  const own = [...metrics].toSorted().filter((metric) => rules[metric] !== undefined)
+  return Object.fromEntries(own.map((metric) => [metric, canonical(rules[metric])]))
 }

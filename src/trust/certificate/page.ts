@@ -9,17 +9,20 @@ td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40r
 
 /** A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches. */
 export function certificatePage(told: Certificate): string {
-  const { query, knowledge, views, result, verdict, entry, state, figure, tries, made_by, head } = told
+  const { query, knowledge, views, result, verdict, leaf, live, figure, preregistered, made_by, head } = told
   const rows = {
     'Asked at version': `${knowledge.version}, as of ${knowledge.as_of ?? 'the instant of each row'}`,
-    'State proved at': `version ${entry.version}, committed ${formatMicros(entry.committed_at)}`,
+    'Version committed': formatMicros(leaf.committed_at),
+    Stamped: formatMicros(knowledge.stamped_at),
     Variables: JSON.stringify(query.variables),
     Result: JSON.stringify(result),
     Figure: JSON.stringify(figure),
     'Views used': Object.keys(views.text).join(', '),
-    'Rests on': state.members.map(({ name, members }) => `${name} (${members.length})`).join(', '),
+    'Files read': Object.entries(live.lists)
+      .map(([name, files]) => `${name} (${files.length})`)
+      .join(', '),
     'Points by basis': JSON.stringify(verdict.basis),
-    'Queries named beforehand': `${tries.count}, this one in version ${tries.named_in ?? 'none'}`,
+    'Preregistered queries': `${preregistered.queries.length}, this one in version ${preregistered.named_in ?? 'none'}`,
     'Made by': JSON.stringify(made_by),
   }
   const table = Object.entries(rows).map(([name, told]) => `<tr><th>${safe(name)}</th><td>${safe(told)}</td></tr>`)
@@ -34,7 +37,7 @@ export function certificatePage(told: Certificate): string {
 <h2>Why</h2><ul>${verdict.reasons.map((reason) => `<li>${safe(reason)}</li>`).join('')}</ul>
 <h2>Who vouches</h2><pre>${safe(head)}</pre>
 <p>This page proves nothing by itself: check the certificate with verify-certificate.mjs or verify_certificate.py and the
-public key that its owner gave you. That the provider told the truth, and that nothing else was tried and thrown away, no
-certificate can prove.</p></main></body></html>
+public key that its owner gave you. That the provider told the truth, that nothing else was tried and thrown away, and that
+merges of files left values as they were, no certificate can prove.</p></main></body></html>
 `
 }

@@ -1,61 +1,76 @@
 import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import { listName } from '../../lake/ledger/live-lists.ts'
 import { sharesOf } from '../../sources/points/files.ts'
 import { nodesOf } from '../../query/parse-tree.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { ownFolders, parseRegistryFile } from '../../lake/store/layout.ts'
+import { ownFolders } from '../../lake/store/layout.ts'
 import { plainPath } from '../../query/views/read-points.ts'
 
 /** The data that a query reads according to its bound and optimized plan. It never lists less than the query reads. */
 export interface QueryReads {
-  /** Scans of points. */
-  readonly points: readonly PointsRead[]
-  /** Tables of the registry. */
-  readonly tables: ReadonlySet<string>
-  /** Tables of the ledger and the catalogue (`endpoints`, `coverage` …); the state tree does not cover them. */
+  /** Names of the live lists whose files it reads, such as `points supply/current_pit`. */
+  readonly lists: ReadonlySet<string>
+  /** Metrics whose points it reads. */
+  readonly metrics: ReadonlySet<string>
+  /** Tables of the ledger and the catalogue (`endpoints`, `coverage` …); no live list has their files. */
   readonly own: ReadonlySet<string>
   /** Whether the engine returned a plan; without one the query may read everything. */
-  readonly told: boolean
-}
-
-/** One scan of points. */
-interface PointsRead {
-  readonly metrics: ReadonlySet<string>
-  /** Assets to which a filter limits the scan; null if there is no such filter. */
-  readonly assets: ReadonlySet<string> | null
+  readonly complete: boolean
 }
 
 type Node = Readonly<Record<string, unknown>>
 
-/** Asks the engine for the plan of a SELECT: a filter that reached a scan holds of every row that it reads. */
+/**
+ * Asks the engine for the plan of a SELECT: a filter that reached a scan holds of every row that it reads. `files` are the
+ * live files of the version that it reads.
+ */
 export async function readsOf(
   engine: Engine,
   sql: string | undefined,
   files: readonly HeldFile[],
 ): Promise<QueryReads> {
-  const points: PointsRead[] = []
-  const [tables, own] = [new Set<string>(), new Set<string>()]
+  const [lists, metrics, own] = [new Set<string>(), new Set<string>(), new Set<string>()]
+  const named = Map.groupBy(files, ({ path }) => path)
+  const names = new Set(files.map(listName))
+  const addMetric = (metric: string): void => {
+    metrics.add(metric)
+    for (const name of listsOfMetric(metric)) if (names.has(name)) lists.add(name)
+  }
   const ask = `SELECT CAST(system.main.json_serialize_plan(${quote(sql ?? '')}, optimize := true) AS VARCHAR) AS plan`
   const [row] = sql === undefined ? [] : await engine.rows<{ plan: string }>(ask)
   const plan = JSON.parse(row?.plan ?? '{}') as Node
-  if (plan['error'] !== false) return { points, tables, own, told: false }
-  const held = new Map(files.map((file) => [file.path, file]))
+  if (plan['error'] !== false) {
+    for (const file of files) for (const metric of metricsOf(file)) addMetric(metric)
+    return { lists: names, metrics, own, complete: false }
+  }
   for (const node of nodesOf(plan['plans'])) {
     const paths = (node['function_data'] as { files?: readonly string[] } | undefined)?.files
     if (node['type'] !== 'LOGICAL_GET' || node['name'] !== 'read_parquet' || paths === undefined) continue
     const found = new Set<string>()
     for (const path of paths.map((one) => lakePath(plainPath(one)))) {
-      const [file, table] = [held.get(path), parseRegistryFile(path)?.table]
-      if (file && (file.table === 'points' || file.table === 'redated'))
-        for (const { metric } of sharesOf(file)) found.add(metric)
-      else if (table !== undefined) tables.add(table)
-      else own.add(path.split('/').at(-1)?.split('-')[0] ?? path)
+      const listed = named.get(path)
+      if (listed === undefined) own.add(path.split('/').at(-1)?.split('-')[0] ?? path)
+      for (const file of listed ?? []) {
+        const held = metricsOf(file)
+        if (held.length === 0) lists.add(listName(file))
+        for (const metric of held) found.add(metric)
+      }
     }
     if (found.size === 0) continue
     const wanted = boundOf(node, 'metric')
-    const metrics = wanted === null ? found : new Set([...found].filter((one) => wanted.has(one)))
-    points.push({ metrics, assets: boundOf(node, 'asset') })
+    for (const metric of found) if (wanted === null || wanted.has(metric)) addMetric(metric)
   }
-  return { points, tables, own, told: true }
+  return { lists, metrics, own, complete: true }
+}
+
+/** Metrics whose points a file holds; none for a file of another table. */
+function metricsOf(file: HeldFile): readonly string[] {
+  return file.table === 'points' || file.table === 'redated' ? sharesOf(file).map(({ metric }) => metric) : []
+}
+
+/** Names of the live lists that may hold points of a metric: recent files hold several metrics, `redated` earlier dates. */
+function listsOfMetric(metric: string): readonly string[] {
+  return ['points', 'redated'].flatMap((table) => [listName({ table, metric }), listName({ table, metric: null })])
 }
 
 /** The path of a file relative to the lake, by the folders that a lake has. */

@@ -3,9 +3,10 @@ import { bytesProblem, commit, type CommitDeps } from '../../lake/ledger/commit.
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { heldLeaves, heldRoot } from '../../lake/ledger/state-tree.ts'
+import { liveListsAt, liveListsDigest } from '../../lake/ledger/live-lists.ts'
+import { heldLeaves, logHash, rulesByMetric, rulesLines } from '../../lake/ledger/log.ts'
 import { type Checkpoint, isSigned, type NoteKey } from '../../base/merkle/note.ts'
-import { entryLeaf } from '../../base/merkle/state.ts'
+import { linesDigest, type LogLeaf } from '../../base/merkle/leaf.ts'
 import { treeRoot } from '../../base/merkle/tree.ts'
 import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
 
@@ -33,8 +34,8 @@ export interface HeadCheck {
 }
 
 /**
- * Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files (docs/explanation/proof.md). `first` is
- * between which versions the first lies that is not as the head knew it.
+ * Compares a lake with a head that was kept elsewhere: log, journal, live lists and the bytes of its files
+ * (docs/explanation/proof.md). `first` is between which versions the first lies that is not as the head knew it.
  */
 export async function checkHead(
   ledger: Ledger,
@@ -42,11 +43,12 @@ export async function checkHead(
   key: NoteKey | undefined,
 ): Promise<HeadCheck> {
   const { lake } = ledger.head()
-  const log = heldLog(ledger)
-  const known = Array.from({ length: log?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
+  const start = heldLog(ledger)
+  const known = Array.from({ length: start?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
   if (!known.includes(head.origin))
     throw usage('--head', { expected: `a head of ${known.at(-1)}`, got: `one of ${head.origin}` })
-  const leaves = heldLeaves(ledger)
+  const log = heldLeaves(ledger)
+  const leaves = log.map(logHash)
   const size = leaves.length
   const behind = Math.max(0, head.size - size)
   const signed = key === undefined ? null : isSigned(note, key)
@@ -54,29 +56,30 @@ export async function checkHead(
     return { verdict, head, size, behind, first, signed, reason }
   }
   if (signed === false) return is('unsigned', 'the head bears no sound signature of the key')
-  const exchanged = await exchangedEntry(ledger, leaves)
+  const exchanged = await exchangedEntry(ledger, log)
   const only = exchanged === undefined ? null : { from: exchanged, to: exchanged }
   if (only !== null) return is('damaged', `the entry of version ${only.from} is not the one that was committed`, only)
   if (behind > 0)
     return is('behind', `the lake is behind by ${behind}: an older copy, or cut; it forks with its next commit`)
   if (treeRoot(leaves.slice(0, head.size)) !== head.root) {
     const first = await narrowDifference(ledger.root, leaves, head, key)
-    const begun = log === undefined ? '' : `; the lake began a new log behind version ${log.size} (--adopt)`
+    const begun = start === undefined ? '' : `; the lake began a new log behind version ${start.size} (--adopt)`
     const where = first.from === first.to ? `version ${first.from}` : `a version from ${first.from} to ${first.to}`
     return is('fork', `another history than that of the head from ${where} on${begun}`, first)
   }
-  const damage = await damageOf(ledger)
+  const damage = await damageOf(ledger, log.at(-1))
   if (damage !== undefined) return is('damaged', damage)
   return is('extends', `the lake extends the head: ${head.size} entries stand, ${size - head.size} came since`)
 }
 
 /** The first entry of the journal that is not the one whose leaf the log holds. */
-async function exchangedEntry(ledger: Ledger, leaves: readonly string[]): Promise<number | undefined> {
+async function exchangedEntry(ledger: Ledger, log: readonly LogLeaf[]): Promise<number | undefined> {
   const { version: newest } = ledger.head()
+  const known = new Map(log.map((leaf) => [leaf.version, leaf]))
   for (const version of (await listJournal(ledger.root)).entries.filter((one) => one <= newest)) {
     const { entry, digest } = await readEntry(ledger.root, version)
-    const own = entryLeaf(version, digest, entry.committed_at, entry.root)
-    if (own !== leaves[version - newest + leaves.length - 1]) return version
+    const leaf = known.get(version)
+    if (leaf?.entry !== digest || leaf.committed_at !== entry.committed_at) return version
   }
   return undefined
 }
@@ -98,12 +101,14 @@ async function narrowDifference(
   return { from: Math.min(from, to), to }
 }
 
-/** Finds where the lake differs from its newest entry: its state, or the bytes of a file. */
-async function damageOf(ledger: Ledger): Promise<string | undefined> {
-  const { version } = ledger.head()
-  const { entries } = await listJournal(ledger.root)
-  const root = entries.includes(version) ? (await readEntry(ledger.root, version)).entry.root : undefined
-  if (root !== undefined && root !== heldRoot(ledger)) return `the ledger's state is not that of version ${version}`
+/** Finds where the lake differs from the newest leaf of its log: its live lists, its rules, or the bytes of a file. */
+export async function damageOf(ledger: Ledger, leaf = heldLeaves(ledger).at(-1)): Promise<string | undefined> {
+  if (leaf === undefined) return undefined
+  const { version } = leaf
+  if (liveListsDigest(liveListsAt(ledger, version)) !== leaf.live)
+    return `the ledger does not list the files of version ${version}`
+  if (linesDigest(rulesLines(rulesByMetric(ledger))) !== leaf.rules)
+    return `the ledger does not have the rules of version ${version}`
   for (const file of liveFiles(ledger)) {
     const problem = await bytesProblem(ledger.root, file)
     if (problem) return `${problem.path}: ${problem.found}`

@@ -6,7 +6,7 @@ import { heldState } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { checkedValue } from '../../lake/ledger/index-rows.ts'
 import { shape, text, wholeNumber } from '../../base/value-checks.ts'
-import { heldLeaves } from '../../lake/ledger/state-tree.ts'
+import { logHashes } from '../../lake/ledger/log.ts'
 import {
   type Checkpoint,
   checkpointOf,
@@ -49,7 +49,7 @@ export function originOf(lake: string, number = 1): string {
 /** The head of the log as the lake stands. */
 export function headOf(ledger: Ledger): Checkpoint {
   const { lake } = ledger.head()
-  const leaves = heldLeaves(ledger)
+  const leaves = logHashes(ledger)
   if (lake !== null)
     return { origin: originOf(lake, heldLog(ledger)?.number), size: leaves.length, root: treeRoot(leaves) }
   throw usage(`lake ${ledger.root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })

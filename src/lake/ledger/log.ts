@@ -1,0 +1,91 @@
+import { leafText, linesDigest, type LogLeaf } from '../../base/merkle/leaf.ts'
+import { leafHash } from '../../base/merkle/tree.ts'
+import { listOf, shape, text, wholeNumber } from '../../base/value-checks.ts'
+import { canonical, type Entry, type Json, sha256 } from './entry.ts'
+import { checkedValue, type Index, parseCell } from './index-rows.ts'
+import { liveLines, sortedByBytes } from './live-lists.ts'
+
+/** Name of the piece of state that lists the preregistered queries. */
+export const preregisteredKey = 'preregistered'
+
+const preregisteredShape = shape({ queries: listOf(shape({ sha256: text, version: wholeNumber })) })
+
+/** A query that was named before its result was seen. */
+export interface PreregisteredQuery {
+  /** SHA-256 of its text. */
+  readonly sha256: string
+  /** Version of the lake that names it. */
+  readonly version: number
+}
+
+/** Queries that were named before their results were seen, the earliest first; with a version those that it knew. */
+export function heldPreregistered(index: Index, version = Number.POSITIVE_INFINITY): readonly PreregisteredQuery[] {
+  const row = index.statement('SELECT value FROM state WHERE key = ?').get(preregisteredKey)
+  if (row === undefined) return []
+  const { queries } = checkedValue(preregisteredShape, parseCell(row['value'], preregisteredKey), preregisteredKey)
+  return queries.filter((one) => one.version <= version)
+}
+
+/** Preregistered queries as lines of the log: `hash version`. */
+export function preregisteredLines(queries: readonly PreregisteredQuery[]): string[] {
+  return queries.map(({ sha256: digest, version }) => `${digest} ${version}`)
+}
+
+/** Availability rules of each metric. */
+export type MetricRules = Readonly<Record<string, Json>>
+
+/** Rules in force at a version (the newest by default), by metric; empty before the first. */
+export function rulesByMetric(index: Index, version = Number.MAX_SAFE_INTEGER): MetricRules {
+  const newest = index.statement('SELECT rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
+  const row = newest.get(version)
+  return row === undefined ? {} : (parseCell(row['rules'], 'rules') as MetricRules)
+}
+
+/** Availability rules as lines of the log, sorted by metric: `metric hash`. */
+export function rulesLines(rules: MetricRules): string[] {
+  const lines = Object.entries(rules).map(([metric, own]) => `${metric} ${sha256(canonical(own))}`)
+  return sortedByBytes(lines)
+}
+
+/** The part of a leaf that the index stores beside version and entry. */
+type StoredLeaf = Omit<LogLeaf, 'version' | 'entry'>
+
+/** Leaf of an entry as the index stores it: commit time and digests. The caller has applied the rest of the entry. */
+export function storedLeaf(index: Index, { version, committed_at, rules, state }: Entry): string {
+  const before = readStoredLeaf(index, version - 1)
+  const rulesDigest =
+    rules === null && before !== undefined ? before.rules : linesDigest(rulesLines(rulesByMetric(index)))
+  const named =
+    state[preregisteredKey] === undefined && before !== undefined
+      ? before.preregistered
+      : linesDigest(preregisteredLines(heldPreregistered(index)))
+  return `${committed_at} ${rulesDigest} ${named} ${linesDigest(liveLines(index))}`
+}
+
+function readStoredLeaf(index: Index, version: number): StoredLeaf | undefined {
+  const row = index.statement('SELECT leaf FROM versions WHERE version = ?').get(version)
+  return row === undefined ? undefined : splitLeaf(String(row['leaf']))
+}
+
+function splitLeaf(stored: string): StoredLeaf {
+  const [committed_at = '', rules = '', preregistered = '', live = ''] = stored.split(' ')
+  return { committed_at: Number(committed_at), rules, preregistered, live }
+}
+
+/** Every leaf of the log, the first version first. */
+export function heldLeaves(index: Index): LogLeaf[] {
+  const rows = index.statement('SELECT version, digest, leaf FROM versions ORDER BY version').all()
+  return rows.map(({ version, digest, leaf }) => {
+    return { version: Number(version), entry: String(digest), ...splitLeaf(String(leaf)) }
+  })
+}
+
+/** Hash of a leaf in the log. */
+export function logHash(leaf: LogLeaf): string {
+  return leafHash(leafText(leaf))
+}
+
+/** Hashes of all leaves of the log, the first version first. */
+export function logHashes(index: Index): string[] {
+  return heldLeaves(index).map(logHash)
+}

@@ -1,0 +1,63 @@
+import { asDigests, heldMonths, type Months, monthsBetween } from '../../lake/ledger/month-digests.ts'
+import { seriesNumber } from '../../lake/ledger/apply.ts'
+import type { StagedFile } from '../../lake/ledger/draft.ts'
+import type { Progress } from '../../lake/ledger/entry.ts'
+import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../../lake/ledger/index-queries.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { type Engine, quoteList } from '../../lake/store/engine.ts'
+import { identityOf } from './conversion.ts'
+import { sharesOf } from './files.ts'
+import { monthsIn, type PointsFile, seriesKey } from './month-sums.ts'
+
+/** Progress of a series with what changes from the months that the ledger knows to those that its files hold. */
+export function withDigests(one: Progress, all: Months = new Map(), held: Months = new Map()): Progress {
+  return { ...one, ...asDigests(monthsBetween(held, all)) }
+}
+
+/** Files that a commit adds and removes. */
+interface FileChange {
+  readonly add: readonly PointsFile[]
+  readonly remove: readonly string[]
+}
+
+/** Progress of series with the sums of their months as they are after a change of files: all of their points are read. */
+export async function withMonths(
+  ledger: Ledger,
+  engine: Engine,
+  progress: readonly Progress[],
+  { add, remove }: FileChange,
+): Promise<Progress[]> {
+  const names = progress.map(({ series }) => series)
+  const own = [...heldSeries(ledger, names).values()]
+  const ids = new Map(own.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
+  const metrics = new Set(own.map(({ metric }) => metric))
+  const left = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !remove.includes(path))
+  const files = [...left, ...add].filter(({ metric }) => metric === null || metrics.has(metric))
+  const among = (values: Iterable<string>): string => `IN (SELECT unnest(${quoteList([...new Set(values)])}))`
+  const only = `metric ${among(metrics)} AND asset ${among(own.map(({ asset }) => asset))}`
+  const all = await monthsIn(engine, ledger.root, files, (key) => ids.get(key), only)
+  return progress.map((one) => {
+    return withDigests(one, all.get(one.series), heldMonths(ledger, seriesNumber(ledger, one.series) ?? 0))
+  })
+}
+
+/** Progress of series that gain and lose no point. */
+function unmoved(series: Iterable<HeldSeries>): Progress[] {
+  return [...series].flatMap(({ id, first_t, last_t }) => {
+    return first_t === null || last_t === null ? [] : [{ series: id, points: 0, first_t, last_t }]
+  })
+}
+
+/** Sums of the months of each series in files that replace others because their rows have different clocks. */
+export async function redatedMonths(
+  ledger: Ledger,
+  engine: Engine,
+  change: FileChange & { readonly add: readonly StagedFile[] },
+): Promise<Progress[]> {
+  const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => change.remove.includes(path))
+  const metrics = new Set([...old, ...change.add].flatMap((file) => sharesOf(file).map(({ metric }) => metric)))
+  const own = heldSeries(ledger)
+    .values()
+    .filter(({ metric }) => metrics.has(metric))
+  return await withMonths(ledger, engine, unmoved(own), change)
+}

@@ -1,0 +1,128 @@
+import { usage } from '../../base/errors.ts'
+import { type HeldFile, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import { logHashes } from '../../lake/ledger/log.ts'
+import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import { inLake } from '../../lake/store/layout.ts'
+import { columnsOf } from '../../lake/store/parquet.ts'
+import type { Micros } from '../../base/time.ts'
+import { readPoints } from '../../query/views/relations.ts'
+import { growingTables, relation } from '../../sources/registry/columns.ts'
+import { sharesOf } from '../../sources/points/files.ts'
+import { damageOf } from './check.ts'
+
+/** Rows of a table, or of the points of a metric, whose files the lake replaced after the copy was made. */
+export interface ComparedRows {
+  readonly table: string
+  /** Null for tables without metrics. */
+  readonly metric: string | null
+  /** Rows in files of the copy that the lake no longer lists. */
+  readonly rows: number
+  /** Rows of the copy that the lake does not have in the files that replaced them. */
+  readonly missing: number
+  /** Rows that these files date back to the time of the copy, and that the copy does not have. */
+  readonly added: number
+}
+
+/** Comparison of a lake with an earlier copy of it. */
+export interface CopyComparison {
+  /** Newest version of the copy. */
+  readonly version: number
+  /** Files that the copy and the lake list alike. */
+  readonly files: number
+  /** Whether `available_at` and its basis were compared; not if the lake was redated after the copy was made. */
+  readonly dates: boolean
+  readonly compared: readonly ComparedRows[]
+}
+
+/** Column that merging fills. */
+const supersededColumn = 'superseded_at'
+
+/** Columns that `redate` changes. */
+const datingColumns: readonly string[] = ['available_at', 'basis', 'available_rule_at', 'computed_at']
+
+/**
+ * Compares the contents of a lake with a copy of an earlier version. Merging replaces files: the rows of the replaced ones
+ * must stand in the files that came instead. The log of the copy must be the beginning of the lake's.
+ */
+export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<CopyComparison> {
+  using copy = await Ledger.inMemory(copyRoot)
+  const { version, committed_at: at } = copy.head()
+  const [own, earlier] = [logHashes(ledger), logHashes(copy)]
+  if (version === 0 || earlier.length > own.length || earlier.some((leaf, n) => leaf !== own[n]))
+    throw usage('--against', {
+      expected: 'a copy of an earlier version of this lake',
+      got: version === 0 ? `${copyRoot}, which is no lake` : 'a copy with a different history',
+    })
+  const damage = await damageOf(copy)
+  if (damage !== undefined) throw usage('--against', { expected: 'a sound copy', got: damage })
+  const now = liveFiles(ledger)
+  const then = liveFiles(copy)
+  const dates = !now.some(({ table, label }) => table === 'redated' && Number(label) > at)
+  const [listedNow, listedThen] = [now, then].map((files) => new Set(files.map(nameOf)))
+  const gone = then.filter((file) => !listedNow?.has(nameOf(file)))
+  const come = now.filter((file) => !listedThen?.has(nameOf(file)))
+  using engine = await Engine.open(':memory:')
+  const compared: ComparedRows[] = []
+  for (const part of partsOf(gone))
+    compared.push(await compareRows(engine, part, { ledger, copyRoot, gone, come, at, dates }))
+  return { version, files: then.length - gone.length, dates, compared }
+}
+
+/** A file as a live list names it. */
+const nameOf = ({ table, path, sha256, label }: HeldFile): string => JSON.stringify([table, path, sha256, label])
+
+/** A table, or the points of a metric. */
+type Part = Pick<ComparedRows, 'table' | 'metric'>
+
+/** Tables and metrics of files whose rows can be compared: points and the registry; other files have no rows of time. */
+function partsOf(files: readonly HeldFile[]): Part[] {
+  const parts = files.flatMap((file): Part[] => {
+    if (file.table === 'points') return sharesOf(file).map(({ metric }) => ({ table: 'points', metric }))
+    return isCompared(file.table) ? [{ table: file.table, metric: null }] : []
+  })
+  return [...new Map(parts.map((part) => [`${part.table} ${part.metric}`, part])).values()]
+}
+
+const isCompared = (table: string): boolean => table.startsWith('history.') || growingTables.includes(table)
+
+/** Files that differ between the copy and the lake. */
+interface Difference {
+  readonly ledger: Ledger
+  readonly copyRoot: string
+  readonly gone: readonly HeldFile[]
+  readonly come: readonly HeldFile[]
+  /** Commit time of the copy's newest version. */
+  readonly at: Micros
+  readonly dates: boolean
+}
+
+async function compareRows(engine: Engine, part: Part, difference: Difference): Promise<ComparedRows> {
+  const { ledger, copyRoot, gone, come, at, dates } = difference
+  const rowsOf = (root: string, files: readonly HeldFile[]): string => {
+    const own = files.filter(({ table }) => table === part.table)
+    if (part.metric !== null) return `(FROM ${readPoints(root, own)} WHERE metric = ${quote(part.metric)})`
+    const paths = [...new Set(own.map(({ path }) => inLake(root, path)))]
+    return relation(part.table, paths)
+  }
+  const [then, now] = [rowsOf(copyRoot, gone), rowsOf(ledger.root, come)]
+  const left = new Set([supersededColumn, ...(dates ? [] : datingColumns)])
+  const [thenColumns, nowColumns] = [await namesOf(engine, then), await namesOf(engine, now)]
+  const names = [...new Set([...thenColumns, ...nowColumns])].filter((name) => !left.has(name))
+  const clock = names.includes('observed_at') ? 'observed_at' : 'at'
+  const select = (rows: string, columns: readonly string[]): string => {
+    // As text every bit of a value counts.
+    const texts = names.map((name) => `CAST(${columns.includes(name) ? quoteName(name) : 'NULL'} AS VARCHAR)`)
+    return `SELECT ${texts.join(', ')} FROM ${rows} WHERE ${clock} <= make_timestamptz(${at}::BIGINT)`
+  }
+  const [a, b] = [select(then, thenColumns), select(now, nowColumns)]
+  const [row] = await engine.rows<{ rows: bigint; missing: bigint; added: bigint }>(
+    `SELECT (SELECT count(*) FROM (${a})) AS rows, (SELECT count(*) FROM (${a} EXCEPT ALL ${b})) AS missing,
+      (SELECT count(*) FROM (${b} EXCEPT ALL ${a})) AS added`,
+  )
+  return { ...part, rows: Number(row?.rows), missing: Number(row?.missing), added: Number(row?.added) }
+}
+
+async function namesOf(engine: Engine, rows: string): Promise<string[]> {
+  return (await columnsOf(engine, rows)).map(({ name }) => name)
+}
