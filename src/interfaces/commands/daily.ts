@@ -49,6 +49,8 @@ export const dailyCommand = talking({
   details: `The steps are fetch, registry sync, views, features, merge (if due), a sample of verify, and the status page. Each step prints one
 line and runs even if an earlier one failed. vacuum is a step only with \`daily: { vacuum: true }\` in pitlake.yaml; it keeps 30 days.
 
+verify may spend 300 credits, and 60 requests to the registry, each day. \`daily: { verify_budget: 50 }\` in pitlake.yaml sets another limit.
+
 If steps end with different exit codes, daily ends with the first of 4, 3, 1, 2, 6, 5, 7.
 
 Example: 15 6 * * *  cd /srv/research && pitlake daily`,
@@ -104,7 +106,8 @@ function steps(call: Call, dry: boolean): Step[] {
     return `${several(events, 'event')}: ${formatCount(opened)} opened, ${formatCount(updated)} updated, ${formatCount(closed)} closed`
   })
   const computed = answerOf(call, featuresCommand, {}, ({ features }) => summarizeFeatures(features))
-  const verified = answerOf(call, verifyCommand, {}, (report) => {
+  const { verifyBudget: budget } = settings.daily
+  const verified = answerOf(call, verifyCommand, budget === undefined ? {} : { budget }, (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report
     const asked =
@@ -122,7 +125,7 @@ function steps(call: Call, dry: boolean): Step[] {
     ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
     ...(call.catalogue.features.size === 0 ? [] : [['features', null, 'compute what is due', computed] as const]),
     ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
-    ['verify', null, `compare within ${usualBudget} credits`, verified],
+    ['verify', null, `compare within ${budget ?? usualBudget} credits`, verified],
     ...(key === undefined ? [] : [['head', null, 'write the head of the log', async () => headed(call)] as const]),
     ['status page', null, `write ${page}`, paged],
     ...(settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),

@@ -332,10 +332,13 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
   const off = (mark: string): Sql => `NOT ${onGridSql(mark, interval, weekStart)}`
   const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off('mark')}) AS off`)
   if (found?.off !== true) return
-  const { zone = 'UTC' } = reading.mapping
+  const { zone = 'UTC', timestamp } = reading.mapping
+  const ends = timestamp === 'interval_end'
   const next = `; in ${zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
   const months = measureOf(interval).months === 3 ? ', in January, April, July or October' : ''
-  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${months}${zone === 'UTC' ? '' : next}`
+  const named = ends ? 'end of an interval of' : 'start of an interval of'
+  const dates = ends ? ' (a date counts as the end of its day)' : ''
+  const wanted = `the ${named} ${interval}, which begins by the UTC calendar${months}${dates}${zone === 'UTC' ? '' : next}`
   await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 
