@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { exitCode, gravest } from '../../base/errors.ts'
 import { day } from '../../base/time.ts'
-import { explained } from './frame.ts'
+import { explainThrown } from './frame.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
@@ -9,7 +9,7 @@ import { redact } from '../../base/secrets.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { givenKeys } from '../../catalog/settings.ts'
 import { readContext } from '../cli/context.ts'
-import { featuresCommand, summed } from './features.ts'
+import { featuresCommand, summarizeFeatures } from './features.ts'
 import { fetchCommand } from './fetch.ts'
 import { headMade } from './head.ts'
 import { keyGiven, keyVariable } from './head-check.ts'
@@ -105,7 +105,7 @@ function steps(call: Call, dry: boolean): Step[] {
   const synced = answerOf(withoutFeatures, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
     return `${several(events, 'event')}: ${formatCount(opened)} opened, ${formatCount(updated)} updated, ${formatCount(closed)} closed`
   })
-  const computed = answerOf(call, featuresCommand, {}, ({ features }) => summed(features))
+  const computed = answerOf(call, featuresCommand, {}, ({ features }) => summarizeFeatures(features))
   const { verifyBudget: budget } = settings.daily
   const verified = answerOf(call, verifyCommand, budget === undefined ? {} : { budget }, (report) => {
     if ('head' in report) return report.reason
@@ -145,7 +145,7 @@ async function take(call: Call, [, api, would, work]: Step, { dry, absent }: Dai
 }
 
 async function failed({ settings, env }: Call, thrown: unknown, report: unknown = null): Promise<StepEnd> {
-  const error = await explained(thrown, 'daily', settings.data)
+  const error = await explainThrown(thrown, 'daily', settings.data)
   const text = error instanceof Error ? error.message : String(error)
   return { code: exitCode(error), line: redact(text, givenKeys(env)).replaceAll('\n', '; '), report }
 }

@@ -149,7 +149,8 @@ export function readWord(name: string, source: Source): ColumnReading {
 
 /** The number in a column, NULL where it is null or none. */
 function numberOf(source: Source): Sql {
-  const [raw, text] = [rawOf(source), textOf(source)]
+  const raw = rawOf(source)
+  const text = textOf(source)
   if (text !== null) {
     const number = `TRY_CAST(${text} AS DOUBLE)`
     // Some interfaces write numbers as texts; DuckDB reads `1_000` as a number, nobody else does.
@@ -208,7 +209,9 @@ function mayBeBeyond({ json, type }: Source): boolean {
 
 /** The readings of the value: `v`, `o` where the column may hold any, `extra` where it may hold large integers. */
 export function readValue(source: Source): ColumnReading[] {
-  const [number, nestedSql, raw] = [numberOf(source), nestedOf(source), rawOf(source)]
+  const number = numberOf(source)
+  const nestedSql = nestedOf(source)
+  const raw = rawOf(source)
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
   const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${nestedSql}) IS NULL`
   const v = {
