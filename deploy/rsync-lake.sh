@@ -15,6 +15,7 @@ copy lake.json
 copy stamps
 copy journal
 copy runs
+copy heads
 copy archive
 copy registry
 copy assets

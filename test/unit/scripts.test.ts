@@ -127,14 +127,14 @@ test('a lake is copied with the stamps before the journal, and the journal befor
   using kept = ownFolder('rsync')
   const folder = kept.path
   writeFileSync(join(folder, 'rsync'), '#!/bin/sh\nfor part; do :; done\necho "${4##*/} $part"\n', { mode: 0o755 })
-  const held = ['archive', 'assets', 'journal', 'points', 'registry', 'runs', 'stamps']
+  const held = ['archive', 'assets', 'heads', 'journal', 'points', 'registry', 'runs', 'stamps']
   for (const name of [...held, 'spool']) mkdirSync(join(folder, 'lake', name), { recursive: true })
   writeFileSync(join(folder, 'lake', 'lake.json'), '{}')
   const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
   const { stdout } = spawnSync('/bin/sh', [script, join(folder, 'lake/'), 'there/'], { encoding: 'utf8', env })
   const order = stdout.trimEnd().split('\n')
   expect(order.toSorted()).toEqual([...held, 'lake.json'].map((name) => `${name} there/`).toSorted())
-  expect(order.slice(0, 3)).toEqual(['lake.json', 'stamps', 'journal'].map((name) => `${name} there/`))
+  expect(order.slice(0, 5)).toEqual(['lake.json', 'stamps', 'journal', 'runs', 'heads'].map((name) => `${name} there/`))
 })
 
 describe('an old Node', () => {
