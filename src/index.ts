@@ -52,8 +52,8 @@ import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts
 import { type Panel, specOf } from './query/panel.ts'
 import type { PointsFilter } from './query/points.ts'
 import { type AskedQuestion, judgeQuestion } from './query/question.ts'
-import { readOptions, refuseStrange, unasked } from './query/read-options.ts'
-import { guarded, type RunDeps } from './query/run.ts'
+import { readOptions, refuseStrange, findUnusedNames } from './query/read-options.ts'
+import { runCancellable, type RunDeps } from './query/run.ts'
 import { stress as stressQuery, type Stressed } from './trust/results/stress.ts'
 import { type DelaySpec, quantiles, type SeenLags } from './trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './trust/results/stress-source.ts'
@@ -714,7 +714,7 @@ interface Seat {
 /** Judges a question, holds its answer as a table and keeps what there is to note. */
 async function ask(seat: Seat, question: AskedQuestion, run: RunDeps): Promise<Table> {
   const { engine } = seat
-  seat.waiting = await unasked(engine, seat.waiting, 'sql' in question ? question.sql : '')
+  seat.waiting = await findUnusedNames(engine, seat.waiting, 'sql' in question ? question.sql : '')
   refuseStrange(seat.waiting)
   const judging = { ...run, withoutNotes: seat.isSilent === true }
   const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(question, engine, judging)
@@ -724,7 +724,9 @@ async function ask(seat: Seat, question: AskedQuestion, run: RunDeps): Promise<T
       ready.columns.map(({ name }) => name),
       by,
     )
-    const table = await guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, filled, parameters))
+    const table = await runCancellable(engine, ready.text, run, async () =>
+      arrowTable(engine, ready.text, filled, parameters),
+    )
     const noted = [...notes, ...(await doubts({ rows: table.numRows, empty: filled.empty() }))]
     if (seat.onNotes === undefined) seat.notes = noted
     else seat.onNotes(noted)

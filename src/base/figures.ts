@@ -99,7 +99,7 @@ export function filesInWords({ files, bytes: size }: { readonly files: number; r
 }
 
 /** `3 changed, 1,200 null filled` of counts by name; what there is none of is left out. */
-export function counted(counts: Readonly<Record<string, number>>): string {
+export function formatCounts(counts: Readonly<Record<string, number>>): string {
   const some = Object.entries(counts).filter(([, count]) => count > 0)
   return some.map(([name, count]) => `${formatCount(count)} ${name.replaceAll('_', ' ')}`).join(', ')
 }
@@ -190,14 +190,14 @@ function linesOf(block: readonly Laid[]): readonly string[] {
 export type LabelledRow = readonly [label: string, text: string] | false
 
 /** A line for each label and its text, the texts one below the other. */
-export function labelled(rows: readonly LabelledRow[], least = 13): string {
+export function formatLabelled(rows: readonly LabelledRow[], least = 13): string {
   // A label longer than the column widens it for all rows.
   const wide = Math.max(least, ...rows.map((row) => (row === false ? 0 : row[0].length + 1)))
   return rows.flatMap((row) => (row === false ? [] : [`${row[0].padEnd(wide)}${row[1]}\n`])).join('')
 }
 
 /** A label and its text as lines of at most 80 columns, broken between words; what follows stands under the text. */
-export function wrapped(line: string, indent = 13): string[] {
+export function wrapLine(line: string, indent = 13): string[] {
   const lines: string[] = []
   let rest = line
   while (rest.length > 80) {

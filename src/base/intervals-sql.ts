@@ -18,7 +18,8 @@ export function startSql(
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
     if (months > 0) return monthsSql(at, months, back && `-(${back})`, ticks)
-    const [size, shifted] = [seconds * ticks, `(${at} - ${phaseOf(name, weekStart) * ticks})`]
+    const size = seconds * ticks
+    const shifted = `(${at} - ${phaseOf(name, weekStart) * ticks})`
     const start = `${at} - ((${shifted} % ${size}) + ${size}) % ${size}`
     return back === undefined ? start : `${start} - CAST(${back} AS BIGINT) * ${size}`
   })
@@ -71,7 +72,8 @@ export function fitsSql(part: IntervalSql, whole: IntervalSql): Sql {
 
 /** Whether every interval of the longer kind begins and ends with one of the shorter. */
 function fits(part: Interval, whole: Interval): boolean {
-  const [own, other] = [measureOf(part), measureOf(whole)]
+  const own = measureOf(part)
+  const other = measureOf(whole)
   if (own.weekly || shortestSeconds(part) >= shortestSeconds(whole)) return false
   if (own.months > 0) return other.months % own.months === 0
   // Weeks, months and quarters begin at midnight, on any day.

@@ -95,7 +95,7 @@ const instant: Kind<number> = {
   },
 }
 
-/** One of these words. */
+/** Kind of an option whose value is one of these words. */
 function choice<Word extends string>(words: readonly Word[]): Kind<Word> {
   const read = (subject: string, given: string): Word => {
     const found = words.find((word) => word === given)

@@ -34,7 +34,8 @@ function escapedRanges(bytes: Buffer, alphabet: Alphabet, longest: number): Rang
   if (!bytes.includes(backslash) && !bytes.includes(percent)) return []
   const ranges: Range[] = []
   const { length } = bytes
-  let [from, to] = [0, 0]
+  let from = 0
+  let to = 0
   for (let at = 0; at < length; at++) {
     const byte = bytes[at] as number
     if (byte !== backslash && byte !== percent) continue
@@ -116,7 +117,8 @@ function decoded(bytes: Uint8Array, { from, to }: Range, step: Step): View {
   }
   // Nearly never asked for: what is found is rare.
   const placesOf = (rising: readonly number[]): number[] => {
-    let [at, n] = [from, 0]
+    let at = from
+    let n = 0
     return rising.map((wanted) => {
       for (; n < wanted; n++) at += step(bytes, at, to) >> 8
       return at

@@ -181,7 +181,7 @@ export function microsOf(text: string): Micros {
   return micros
 }
 
-/** The same in seconds, with their fraction. */
+/** A timestamp as seconds since 1970, with their fraction. */
 export function instantOf(text: string): Instant {
   return microsOf(text) / 1_000_000
 }

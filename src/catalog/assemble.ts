@@ -134,7 +134,9 @@ type Place = (...keys: readonly string[]) => string
 function endpointOf(common: Common, row: EndpointRow, source: string, at: Place): Endpoint {
   const values = (many: Dimension['many']) => valuesOf(common, many, row[many], () => at(many))
   const allowed = values('intervals').filter(isOffered)
-  const [currencies, exchanges, networks] = [values('currencies'), values('exchanges'), values('networks')]
+  const currencies = values('currencies')
+  const exchanges = values('exchanges')
+  const networks = values('networks')
   const takes = (parameter: 'since' | 'until' | 'format' | 'timestamp_format') =>
     row.takes === undefined || row.takes.includes(parameter)
   const pick = <T extends string>(key: keyof Defaults, from: readonly T[]): T | null =>

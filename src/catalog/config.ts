@@ -90,7 +90,7 @@ const selection = z
   .refine((s) => s.since === undefined || s.until === undefined || s.since < s.until, 'since before until')
 
 /** What the daily run does beside what it always does. */
-const daily = z.strictObject({ vacuum: z.boolean().optional() })
+const daily = z.strictObject({ vacuum: z.boolean().optional(), verify_budget: z.number().int().min(1).optional() })
 
 /** A line for the shell, or a program and its arguments. */
 const command = z.union([word, z.array(word).min(1)])

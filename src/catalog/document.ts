@@ -70,7 +70,8 @@ function parse(name: string, text: string, lines: LineCounter): Document.Parsed 
 /** The text of a file of the user's; bytes that are no UTF-8 are refused with their line. */
 export function utf8Text(name: string, bytes: Buffer): string {
   if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
-  let [line, start] = [1, 0]
+  let line = 1
+  let start = 0
   for (let end = bytes.indexOf(10); end >= 0 && isUtf8(bytes.subarray(start, end)); end = bytes.indexOf(10, start)) {
     line++
     start = end + 1

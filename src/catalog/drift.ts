@@ -4,7 +4,7 @@ import type { ListedEndpoint } from './listing.ts'
 
 /** A parameter of which the provider lists different values than the catalogue. */
 export type ParameterChange = {
-  /** Such as `intervals` or `currencies`. */
+  /** Name of the parameter, such as `intervals` or `currencies`. */
   readonly parameter: string
   /** Values that only the provider lists. */
   readonly added: readonly string[]

@@ -125,7 +125,8 @@ export function timeOf(row: WrittenTime): RuleTime {
 
 /** What is wrong with the time of a row, where it must have one; null when nothing is. */
 export function wrongTime(row: WrittenTime): string | null {
-  const [said, all] = [saidIn(row), spellings()]
+  const said = saidIn(row)
+  const all = spellings()
   const spelt = all.map(({ first, further }) => [`\`${first}\``, ...further.map((key) => `with \`${key}\``)].join(' '))
   if (all.filter(({ first }) => said(first)).length !== 1) return `either ${spelt.join(' or ')}`
   const stray = all.find(({ first, further }) => !said(first) && further.some(said))

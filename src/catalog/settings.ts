@@ -84,8 +84,12 @@ export interface Settings {
   readonly registry: RegistrySettings
   /** The most memory that the process may take, bytes; null if not set. */
   readonly memoryBytes: number | null
-  /** `vacuum`: whether the daily run takes away superseded files. */
-  readonly daily: { readonly vacuum: boolean }
+  readonly daily: {
+    /** Whether the daily run takes away superseded files. */
+    readonly vacuum: boolean
+    /** Credits, and requests to the registry, that its verify may spend; undefined means the usual number. */
+    readonly verifyBudget?: number | undefined
+  }
   readonly check: Check
   readonly hooks: Hooks
   /** The token that readers over HTTP have to send; null if only this machine may read. */
@@ -207,7 +211,7 @@ export function resolveSettings({ flags, env, cwd, ignoreFile = false }: Sources
       fields: config.registry?.fields ?? {},
     },
     ...memoryOf(flags.memory, config.memory, choose),
-    daily: { vacuum: config.daily?.vacuum ?? false },
+    daily: { vacuum: config.daily?.vacuum ?? false, verifyBudget: config.daily?.verify_budget },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
     token: readKey('PITLAKE_TOKEN', env),
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),

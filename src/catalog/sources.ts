@@ -83,7 +83,7 @@ function sound(row: SourceMapping, { addIssue }: Pick<z.core.$RefinementCtx, 'ad
 /** A mapping by itself, whoever says it. */
 export const mappingRow = z.strictObject(mapping).superRefine(sound)
 
-/** One with the files that it maps: a path, a glob or a SELECT each. */
+/** A mapping with the files that it maps: each a path, a glob or a SELECT. */
 export const placedRow = z
   .strictObject({ ...mapping, files: z.union([word.transform((file) => [file]), z.array(word).min(1)]) })
   .superRefine(sound)

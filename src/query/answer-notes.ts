@@ -2,7 +2,7 @@ import { type Engine, quote, quoteList, type Row } from '../lake/store/engine.ts
 import type { NoteCode } from './views/question-words.ts'
 import { instantSql } from './views/template.ts'
 import type { Empty } from './filled-columns.ts'
-import { guarded, isCancel, type RunDeps } from './run.ts'
+import { runCancellable, isCancel, type RunDeps } from './run.ts'
 import type { Note } from './note-texts.ts'
 import { withAsOf } from './lake.ts'
 import { lackIn } from '../lake/store/memory.ts'
@@ -327,7 +327,7 @@ export async function noticingSql(
   run: RunDeps,
   parameters?: Parameters,
 ): Promise<QueryNotes> {
-  return await guarded(engine, sql, run, async () => {
+  return await runCancellable(engine, sql, run, async () => {
     const aside = new Aside()
     const isJoin = joins.test(sql)
     const isEarly =

@@ -54,7 +54,8 @@ export function arrowType(type: DuckDBType): arrow.DataType {
       return new arrow.Struct(entryTypes.map((entry, i) => field(entryNames[i] ?? '', entry)))
     }
     case typeIds.MAP: {
-      const [key, value] = [field('key', type.keyType, false), field('value', type.valueType)]
+      const key = field('key', type.keyType, false)
+      const value = field('value', type.valueType)
       const pair = new arrow.Struct<{ key: arrow.DataType; value: arrow.DataType }>([key, value])
       return new ArrowMap(new arrow.Field('entries', pair, false), false)
     }
@@ -120,6 +121,7 @@ function made(type: arrow.DataType, runs: readonly Run[], parts: object): arrow.
     nullCount: length - count,
     nullBitmap: count === length ? null : set,
     ...parts,
+    // `makeData` has one overload per type; which parts belong to `type` is known to the callers only.
   } as never)
 }
 
@@ -127,7 +129,8 @@ function made(type: arrow.DataType, runs: readonly Run[], parts: object): arrow.
 function bits(runs: readonly Run[], holds: (vector: DuckDBVector) => (index: number) => boolean) {
   const length = lengthOf(runs)
   const set = new Uint8Array((length + 7) >> 3)
-  let [at, count] = [0, 0]
+  let at = 0
+  let count = 0
   for (const run of runs) {
     const held = run.vector && holds(run.vector)
     for (let i = run.from; i < run.from + run.count; i++, at++)
@@ -155,6 +158,7 @@ function numbers(runs: readonly Run[], Store: new (length: number) => Numbers): 
   const data = new Store(lengthOf(runs))
   let at = 0
   for (const { vector, from, count } of runs) {
+    // The store has the same element type as the vector's items; their union has no common `set`.
     if (vector !== null) data.set(insideOf(vector, 'items').subarray(from, from + count) as never, at)
     at += count
   }
@@ -176,7 +180,8 @@ function words(runs: readonly Run[]): Uint32Array {
 function texts(runs: readonly Run[], typeId: DuckDBType['typeId']) {
   const valueOffsets = new Int32Array(lengthOf(runs) + 1)
   let data = new Uint8Array(8 * valueOffsets.length)
-  let [at, end] = [0, 0]
+  let at = 0
+  let end = 0
   for (const { vector, from, count } of runs) {
     const isThere = vector ? presenceIn(vector) : () => false
     const read = vector && (typeId === typeIds.VARCHAR ? textReader(vector) : bytesReader(vector, typeId))
@@ -211,13 +216,15 @@ function bytesReader(vector: DuckDBVector, typeId: DuckDBType['typeId']): (index
 /** Sixteen bytes stand for each text: its length, then itself if it is short, else its beginning and its address. */
 function textReader(vector: DuckDBVector): (index: number) => Uint8Array {
   const view = insideOf(vector, 'dataView')
-  let [low, high] = [-1n, -1n]
+  let low = -1n
+  let high = -1n
   let last: Uint8Array = new Uint8Array(0)
   return (i) => {
     const at = i * 16
     const length = view.getUint32(at, true)
     if (length <= 12) return new Uint8Array(view.buffer, view.byteOffset + at + 4, length)
-    const [first, second] = [view.getBigUint64(at, true), view.getBigUint64(at + 8, true)]
+    const first = view.getBigUint64(at, true)
+    const second = view.getBigUint64(at + 8, true)
     // The same text at the same address as in the row before, as in columns that repeat themselves.
     if (first !== low || second !== high) last = encoder.encode(String(vector.getItem(i)))
     low = first

@@ -30,13 +30,13 @@ export interface Ready extends Prepared {
  * macros that bear it (`markedViews`) and nothing past them.
  */
 export async function admit(engine: Engine, statement: string, parameters?: Parameters, mark?: string): Promise<Ready> {
-  if (statement.includes('\0')) throw refused('a NUL sign')
+  if (statement.includes('\0')) throw refusalOf('a NUL sign')
   if (mark !== undefined) refuseManyParts(statement)
   const text = statement.slice(opening(statement) ?? 0)
   const explains = explainHead.exec(text)
   // A plan that is shown tells files and marks.
-  if (explains && mark !== undefined) throw refused('EXPLAIN', pastViews)
-  if (writesInside(text)) throw refused('a statement that writes, in a WITH')
+  if (explains && mark !== undefined) throw refusalOf('EXPLAIN', pastViews)
+  if (writesInside(text)) throw refusalOf('a statement that writes, in a WITH')
   if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters)
   const form = formOf(text)
   const macro = /^CREATE\b.*?\b(?:MACRO|FUNCTION)\b/i.test(openingWords(text, 5).join(' '))
@@ -44,11 +44,11 @@ export async function admit(engine: Engine, statement: string, parameters?: Para
   let told: Prepared | undefined
   if (mark !== undefined)
     for (const probe of form.probes) {
-      const plan = await judgeScans(engine, probe, mark, (what) => refused(what, pastViews))
+      const plan = await judgeScans(engine, probe, mark, (what) => refusalOf(what, pastViews))
       if (form.kind === 'SELECT') told = await preparedBy(engine, plan)
     }
   const { kind, columns } = told ?? (await engine.prepared(statement))
-  if (form.kind !== kind) throw refused(openingWords(text, 1)[0] ?? kind)
+  if (form.kind !== kind) throw refusalOf(openingWords(text, 1)[0] ?? kind)
   if (mark === undefined && form.planned) await judgePlan(engine, statement, parameters)
   return { text: statement, kind, columns }
 }
@@ -95,7 +95,7 @@ const explainHead =
 async function explanation(engine: Engine, whole: string, inner: string, parameters: Parameters | undefined) {
   if (opening(inner) !== undefined) await admit(engine, inner, parameters)
   const { kind, columns } = await engine.prepared(whole)
-  if (kind !== 'EXPLAIN') throw refused('EXPLAIN')
+  if (kind !== 'EXPLAIN') throw refusalOf('EXPLAIN')
   return { text: whole, kind, columns }
 }
 
@@ -106,13 +106,13 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
     const whole = probe === statement ? tree : await parsedSql(engine, statement)
     // No SQL at all: the engine says so in its own words, with the place.
     if ('error' in whole && whole.error === 'parser') await engine.parse(statement)
-    throw refused(openingWords(statement, 1)[0] ?? tree.error)
+    throw refusalOf(openingWords(statement, 1)[0] ?? tree.error)
   }
-  if (tree.statements.length !== 1) throw refused('several statements in one')
+  if (tree.statements.length !== 1) throw refusalOf('several statements in one')
   for (const call of callsIn(tree.statements)) {
     if (call.name === 'current_setting') {
       const setting = constantText(call.arguments[0]) ?? 'a value'
-      if (!toldSettings.has(setting.toLowerCase())) throw refused(`current_setting of ${setting}`)
+      if (!toldSettings.has(setting.toLowerCase())) throw refusalOf(`current_setting of ${setting}`)
     }
     // With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that.
     const [name] = timeMacros.has(call.name) ? comparedOptions(call, macroOptions) : []
@@ -120,17 +120,17 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
       const next = 'an option is named with :='
       throw usage(`SQL: ${call.name}`, { expected: `${name} := …`, got: `${name} = …`, next })
     }
-    if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
+    if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refusalOf(call.name)
   }
   const past = mark === undefined ? undefined : await fileRead(engine, tree.statements)
-  if (past !== undefined) throw refused(past, pastViews)
+  if (past !== undefined) throw refusalOf(past, pastViews)
   const made = mark === undefined ? undefined : computedIn(tree.statements)
-  if (made !== undefined) throw refused(`a computed argument of ${made}`, 'write it as it is')
+  if (made !== undefined) throw refusalOf(`a computed argument of ${made}`, 'write it as it is')
   const { names, computed } = filesNamed(tree.statements, macro)
-  if (computed) throw refused('a computed name of a file')
+  if (computed) throw refusalOf('a computed name of a file')
   const { spill } = engine
   if (spill !== undefined && names.some((name) => name.includes('/') && liesIn(spill, name)))
-    throw refused('a path of the session itself')
+    throw refusalOf('a path of the session itself')
 }
 
 /** The macros with options, and those that they have. */
@@ -148,13 +148,13 @@ const macroOptions: ReadonlySet<string> = new Set([
 async function judgePlan(engine: Engine, statement: string, parameters?: Parameters): Promise<void> {
   const rows = await engine.rows<{ explain_value: string }>(`EXPLAIN (FORMAT json) ${statement}`, parameters)
   const texts = rows.map((row) => row.explain_value)
-  if (texts.length === 0) throw refused('a statement without a plan')
+  if (texts.length === 0) throw refusalOf('a statement without a plan')
   for (const step of texts.flatMap((text) => [...nodesOf(JSON.parse(text))])) {
     const { name, extra_info: facts } = step
     if (typeof name !== 'string' || facts === undefined) continue
     const called = (facts as { readonly [fact: string]: unknown } | null)?.['Function']
     const known = typeof called === 'string' ? readingFunctions.has(plain(called)) : computingSteps.has(plain(name))
-    if (!known && !readingFunctions.has(plain(name))) throw refused(plain(name))
+    if (!known && !readingFunctions.has(plain(name))) throw refusalOf(plain(name))
   }
 }
 
@@ -163,7 +163,7 @@ function plain(name: string): string {
 }
 
 /** The refusal of a statement, of one of its functions, or of a step of its plan. */
-export function refused(what: string, next = remedies[what] ?? temporaryOnly): LakeError {
+export function refusalOf(what: string, next = remedies[what] ?? temporaryOnly): LakeError {
   if (['SET', 'RESET', 'PRAGMA', 'USE'].includes(what)) {
     return usage('SQL', { expected: 'SET VARIABLE only', got: what, next: settingsFixed })
   }

@@ -9,10 +9,10 @@ import { readManifest } from './views/manifest.ts'
 import { copyViews } from './views/build.ts'
 import { markedViews } from './views/script.ts'
 import { literalPath, plainPath } from './views/read-points.ts'
-import { admit, refused } from './gate.ts'
+import { admit, refusalOf } from './gate.ts'
 import { optionAt } from './note-texts.ts'
 import { type KnowledgeOptions, knowledgeOptions, type Moment } from './options.ts'
-import { readOption, readSettings, refuseStrange, unasked } from './read-options.ts'
+import { readOption, readSettings, refuseStrange, findUnusedNames } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed-files.ts'
 import { openingWords, statementsOf } from './statements.ts'
@@ -102,7 +102,7 @@ async function prepared(engine: Engine, options: SessionOptions): Promise<Engine
   if (options.anyVariable !== true) {
     const { set = {}, query } = options
     readSettings(set)
-    refuseStrange(await unasked(engine, Object.keys(set), query ?? ''), query !== undefined)
+    refuseStrange(await findUnusedNames(engine, Object.keys(set), query ?? ''), query !== undefined)
   }
   await setVariables(engine, options)
   return engine
@@ -320,7 +320,7 @@ async function viewStatements(engine: Engine, script: string, commented: boolean
     const words = openingWords(text, 4).join(' ')
     if (words.startsWith('SET ') || (!commented && words.startsWith('COMMENT ON '))) continue
     const makes = /^(?:COMMENT ON|CREATE (?:OR REPLACE )?(?:SCHEMA|VIEW|MACRO)) /.test(`${words} `)
-    if (!makes || (await engine.parse(text)) !== 1) throw refused(words.split(' ')[0] ?? '')
+    if (!makes || (await engine.parse(text)) !== 1) throw refusalOf(words.split(' ')[0] ?? '')
     made.push(text)
   }
   return made

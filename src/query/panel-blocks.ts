@@ -4,7 +4,7 @@ import { keptMemory, memoryWith, requireMemory } from '../lake/store/memory.ts'
 import type { Ready } from './gate.ts'
 import { optionAt } from './note-texts.ts'
 import { key, type PanelSpec, partSql } from './panel.ts'
-import { guarded, type RunDeps, runScript } from './run.ts'
+import { runCancellable, type RunDeps, runScript } from './run.ts'
 
 /** What a cell costs while it is made: its point, its decision beside it, and what sorts both. */
 const cellBytes = 1024
@@ -52,7 +52,7 @@ export async function inBlocks(panel: AskedPanel, run: RunDeps): Promise<Ready |
   requireMemory(memoryWith(memory, leastBytes + columns * columnBytes), keptMemory(), subject)
   const fill = async (into: string, sql: string): Promise<void> => {
     const { text } = await runScript(engine, `${into}\n${sql}`, deps)
-    await guarded(engine, text, deps, async () => engine.run(text))
+    await runCancellable(engine, text, deps, async () => engine.run(text))
   }
   const parts: string[] = []
   const begin = (): string => {

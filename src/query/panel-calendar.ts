@@ -20,7 +20,8 @@ export interface CalendarGrid {
  */
 export function calendarOf(subject: string, words: readonly string[]): CalendarGrid {
   const [since = '', until = '', step = '', ...more] = words.map((part) => part.trim())
-  const [from, to] = [parseInstant(since), parseInstant(until)]
+  const from = parseInstant(since)
+  const to = parseInstant(until)
   const got = `"${words.join(',')}"`
   if (from === undefined || to === undefined || more.length > 0)
     throw usage(subject, { expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d', got })

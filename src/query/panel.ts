@@ -21,7 +21,7 @@ import { type CalendarGrid, gridSql } from './panel-calendar.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
 import { isOneExpression } from './parse-tree.ts'
-import { guarded, type RunDeps, runScript } from './run.ts'
+import { runCancellable, type RunDeps, runScript } from './run.ts'
 
 /** Where the decisions of a panel come from. */
 type Decisions =
@@ -292,7 +292,7 @@ export async function bringDecisions(engine: Engine, spec: PanelSpec, table: str
   else if (isFile) return
   const sql = `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, given)}`
   const { text } = await runScript(engine, sql, { ...deps, generated: true })
-  await guarded(engine, text, deps, async () => engine.run(text))
+  await runCancellable(engine, text, deps, async () => engine.run(text))
 }
 
 async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {

@@ -5,7 +5,11 @@ import { type Cell, type Prepared, quoteName, typeIds } from '../lake/store/engi
 type Target = 'parquet' | 'compat' | 'csv' | 'safe csv'
 
 /** The statement with its columns brought into types that the target keeps without loss, and no name twice. */
-export function projected(statement: string, columns: readonly Prepared['columns'][number][], target: Target): string {
+export function projectStatement(
+  statement: string,
+  columns: readonly Prepared['columns'][number][],
+  target: Target,
+): string {
   const names = distinctNames(columns.map(({ name }) => (target === 'safe csv' ? spreadsheetName(name) : name)))
   const places = columns.map((_, i) => `c${i}`)
   const parts = columns.map(({ type }, i) => {

@@ -23,7 +23,7 @@ import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { lagOfViews } from './views/current.ts'
 import { type Lag, lagOfMirror } from '../lake/ledger/derived.ts'
 import { mirrorOf } from '../lake/store/marker.ts'
-import { guarded, runScript, type RunDeps } from './run.ts'
+import { runCancellable, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './parse-tree.ts'
 import { openingWords } from './statements.ts'
 
@@ -200,14 +200,22 @@ async function noticing(
   const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
   // Of later versions nothing is told where an instant is mandatory.
   const behind = cut ? [] : await behindNotes(run.folder)
-  const notes = [...behind, ...(await guarded(engine, what.sql, run, async () => ask(early)))]
+  const notes = [...behind, ...(await runCancellable(engine, what.sql, run, async () => ask(early)))]
   const late = async (told: Extent): Promise<readonly Note[]> =>
     distinctNotes([...notes, ...(await ask(await doubts(told)))]).slice(notes.length)
   const drop = async (): Promise<void> => undefined
-  return { ...what, notes, doubts: async (told) => await guarded(engine, what.sql, run, async () => late(told)), drop }
+  return {
+    ...what,
+    notes,
+    doubts: async (told) => await runCancellable(engine, what.sql, run, async () => late(told)),
+    drop,
+  }
 }
 
-/** That the views in place are older than the lake, or a mirror than its source. A session that keeps an earlier version on purpose is none of that. */
+/**
+ * Notes that the views in place are older than the lake, or a mirror than its source. A session that keeps an earlier
+ * version on purpose gets none.
+ */
 async function behindNotes(folder: string): Promise<readonly Note[]> {
   const figuresOf = ({ thing, lake }: Lag) => ({ made: thing.version ?? 'no known number', newest: lake.newest })
   const views = await lagOfViews(folder)

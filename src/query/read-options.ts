@@ -186,7 +186,11 @@ export function readSettings(set: Readonly<Record<string, unknown>>): void {
 }
 
 /** The names among these that the lake does not know, and for which a script asks with `getvariable` nowhere. */
-export async function unasked(engine: Engine, names: readonly string[], script: string): Promise<readonly string[]> {
+export async function findUnusedNames(
+  engine: Engine,
+  names: readonly string[],
+  script: string,
+): Promise<readonly string[]> {
   const strange = names.filter((name) => !knownVariables.includes(name.toLowerCase()))
   const asked = strange.length === 0 ? new Set() : await variablesIn(engine, script)
   return strange.filter((name) => !asked.has(name.toLowerCase()))

@@ -38,18 +38,18 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   const checked = async (statement: ScriptStatement, given?: Parameters): Promise<Ready> => {
     const { text } = statement
     const origin = { script: sql, statement }
-    return await guarded(engine, text, deps, async () => admit(engine, text, given, deps.mark), origin)
+    return await runCancellable(engine, text, deps, async () => admit(engine, text, given, deps.mark), origin)
   }
   for (const statement of statements.slice(0, -1)) {
     const ready = await checked(statement)
-    await guarded(engine, ready.text, deps, async () => engine.run(ready.text), { script: sql, statement })
+    await runCancellable(engine, ready.text, deps, async () => engine.run(ready.text), { script: sql, statement })
     await deps.after?.(engine)
   }
   return await checked(last, parameters)
 }
 
 /** Does work on an engine that the signal can cancel; DuckDB's complaints come as one line. */
-export async function guarded<T>(
+export async function runCancellable<T>(
   engine: Engine,
   text: string,
   deps: RunDeps,

@@ -55,7 +55,9 @@ const writing =
 
 /** Whether a part of a WITH is a statement that writes: later engines run it within a SELECT. */
 export function writesInside(sql: string): boolean {
-  let [before, last, word] = ['', '', '']
+  let before = ''
+  let last = ''
+  let word = ''
   for (const { text } of tokens(sql)) {
     // A word that names a column or a window is followed by a sign; a statement goes on with a word, a name or a list.
     if (writing.test(word) && last === '(' && /^(?:AS|MATERIALIZED)$/i.test(before) && /^[\p{L}\p{N}_"'$(]/u.test(text))
@@ -81,7 +83,8 @@ export function opening(sql: string): number | undefined {
 /** The text between a first `(` and its `)` cut at the commas that stand in no further brackets, and what follows. */
 export function cutAtCommas(sql: string) {
   const parts: string[] = []
-  let [depth, begin] = [0, 0]
+  let depth = 0
+  let begin = 0
   for (const { text, start } of tokens(sql)) {
     if ('([{'.includes(text) && ++depth === 1) begin = start + 1
     else if (depth === 0) return undefined

@@ -9,9 +9,9 @@ import { type OutFile, streamTo } from '../lake/store/output.ts'
 import { carry } from './row-comparison.ts'
 import { jsonLines } from './json-lines.ts'
 import { type Empty, Filled } from './filled-columns.ts'
-import { csvField, distinctNames, projected } from './projection.ts'
+import { csvField, distinctNames, projectStatement } from './projection.ts'
 import type { Ready } from './gate.ts'
-import { guarded, type RunDeps } from './run.ts'
+import { runCancellable, type RunDeps } from './run.ts'
 import { layTable } from './table.ts'
 
 /** One format of a result. */
@@ -144,7 +144,7 @@ export async function writeFile(answer: ResultWriting, file: OutFile, name: stri
     refuseFalseName(options.format, name)
     const written =
       formatFacts[options.format].write === undefined
-        ? await guarded(engine, ready.text, deps, async () => toParquet(answer, file))
+        ? await runCancellable(engine, ready.text, deps, async () => toParquet(answer, file))
         : await toStream(file, name, async (sink, form) => writeTo(answer, sink, form))
     await file.finish()
     return written
@@ -203,7 +203,7 @@ export async function writeTo(
 ): Promise<WrittenResult> {
   const { engine, ready, options, deps } = answer
   if (options.format !== 'table' && !givesRows(ready)) wrappable(ready)
-  return guarded(engine, ready.text, deps, async () => {
+  return runCancellable(engine, ready.text, deps, async () => {
     const { write } = formatFacts[options.format]
     if (write === undefined)
       throw usage(`--format ${options.format}`, { expected: '--out FILE', got: 'standard output' })
@@ -236,7 +236,7 @@ function frugal(columns: number, memoryLimit: string): { readonly threads: numbe
 /** A session can write no file: an engine that runs no SQL of anybody else's writes it. */
 async function toParquet({ engine, ready, options }: ResultWriting, { path }: OutFile): Promise<WrittenResult> {
   const form = options.compat === true ? 'compat' : 'parquet'
-  const sql = projected(wrappable(ready), ready.columns, form)
+  const sql = projectStatement(wrappable(ready), ready.columns, form)
   const [session] = await engine.rows<{ memory: string; threads: bigint }>(
     `SELECT current_setting('memory_limit') AS memory, CAST(current_setting('threads') AS BIGINT) AS threads`,
   )
@@ -255,7 +255,7 @@ async function toParquet({ engine, ready, options }: ResultWriting, { path }: Ou
 type Stream = Awaited<ReturnType<Engine['stream']>>
 
 /** Returns the stream with a record of the columns that its rows fill. */
-export function watched(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
+export function watchColumns(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
   const filled = new Filled(stream.names, by)
   async function* countedRows() {
     for await (const chunk of stream.chunks) {
@@ -272,8 +272,8 @@ function wrappable(ready: Ready): string {
 }
 
 async function writeCsv({ engine, ready, options: { safe, by } }: ResultWriting, sink: Sink): Promise<WrittenResult> {
-  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, safe === true ? 'safe csv' : 'csv')})`
-  const { names, chunks, filled } = watched(await engine.stream(sql), by)
+  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projectStatement(wrappable(ready), ready.columns, safe === true ? 'safe csv' : 'csv')})`
+  const { names, chunks, filled } = watchColumns(await engine.stream(sql), by)
   await sink(`${names.map(csvField).join(',')}\n`)
   for await (const { rows, columns } of chunks) {
     const line = (i: number): string =>
@@ -320,7 +320,7 @@ async function writeArrow({ engine, ready, options }: ResultWriting, sink: Sink,
 
 /** The first rows of a result, all columns of them. */
 async function writeTable({ engine, ready, options }: ResultWriting, sink: Sink): Promise<WrittenResult> {
-  const { names, types, chunks, filled } = watched(await engine.stream(ready.text), options.by)
+  const { names, types, chunks, filled } = watchColumns(await engine.stream(ready.text), options.by)
   const columns: Cell[][] = names.map(() => [])
   let rows = 0
   let more = false

@@ -124,6 +124,8 @@ test('--dry-run asks nobody and writes nothing, with a lake and without', async 
     const sent = rig.sandbox.requests().length
     const version = await versionOf(rig)
     const files = readdirSync(lakeOf(rig)).toSorted()
+    const little = await daily(rig, { argv: ['--dry-run'], config: `${select}daily: { verify_budget: 5 }\n` })
+    expect(little.lines.find((line) => line.startsWith('verify'))).toContain('would compare within 5 credits')
     const dry = await daily(rig, { argv: ['--dry-run'] })
     expect([dry.code, codes(dry.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
     for (const [i, line] of dry.lines.entries()) expect(line).toMatch(i === 3 ? /would merge|nothing due/ : /would /)

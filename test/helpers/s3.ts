@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Web } from '../../src/maintenance/publish/destination.ts'
-import { signed } from '../../src/maintenance/publish/s3-ask.ts'
+import { signHeaders } from '../../src/maintenance/publish/s3-ask.ts'
 
 /** What a request meets instead of, or after, its answer. */
 export type Fault =
@@ -137,7 +137,7 @@ function refusal(request: IncomingMessage, url: URL, bucket: string, body: Buffe
   const query = Object.fromEntries(url.searchParams)
   const unsigned = { method: request.method ?? '', host: given('host'), path: url.pathname, query, headers, payload }
   const region = /Credential=[^/]+\/\d+\/([^/]+)/.exec(given('authorization'))?.[1] ?? ''
-  if (signed(unsigned, s3Key, region, Date.parse(date))['authorization'] !== given('authorization'))
+  if (signHeaders(unsigned, s3Key, region, Date.parse(date))['authorization'] !== given('authorization'))
     return { status: 403, code: 'SignatureDoesNotMatch' }
   return bucket === 'lake' ? undefined : { status: 404, code: 'NoSuchBucket' }
 }

@@ -4,7 +4,7 @@ import { openShadow } from '../../src/trust/lookahead/proof/tables.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { randomQuery } from '../helpers/proof-grammar.ts'
 import { rounds } from '../helpers/tiers.ts'
-import { smallLake } from '../helpers/small-lake.ts'
+import { smallLake } from './small-lake.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 
 /** The first instant at which the rows up to it differ on the lake cut there; undefined where none does. */

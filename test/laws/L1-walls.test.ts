@@ -3,11 +3,11 @@ import { readdirSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
-import { refused } from '../../src/query/gate.ts'
+import { refusalOf } from '../../src/query/gate.ts'
 import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery, setMoment, setVariables } from '../../src/query/lake.ts'
 import { judgeQuestion, type Knowledge } from '../../src/query/question.ts'
-import { guarded } from '../../src/query/run.ts'
+import { runCancellable } from '../../src/query/run.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { arrivals, type FullLake, withFullLake } from '../helpers/full-lake.ts'
 import { ledgerViews } from '../helpers/probes.ts'
@@ -15,7 +15,7 @@ import { rounds } from '../helpers/tiers.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 import { truncationOf } from '../helpers/truncation.ts'
 import { isoOf, multiset } from '../helpers/views.ts'
-import { type Asked, Grammar, macroNames, type Shown, timelessNames } from '../helpers/walls-grammar.ts'
+import { type Asked, Grammar, macroNames, type Shown, timelessNames } from './walls-grammar.ts'
 
 /*
  * A stranger asks at a door that stands at an instant: the statement is refused in words that tell no path and no mark, or
@@ -47,7 +47,7 @@ async function askDoor({ door, folder, knowledge }: Sides, sql: string, whole: b
   let judged = sql
   try {
     if (whole) judged = (await judgeQuestion({ sql, knowledge }, door, run)).ready.text
-    else await judgeScans(door, sql, mark, refused)
+    else await judgeScans(door, sql, mark, refusalOf)
   } catch (error) {
     if (!(error instanceof LakeError)) {
       // What cannot be bound fails in the engine's words, which the first wall would have hushed.
@@ -60,7 +60,7 @@ async function askDoor({ door, folder, knowledge }: Sides, sql: string, whole: b
       : { failed: error.message }
   }
   try {
-    return await guarded(door, judged, run, async () => await bagOf(door, judged))
+    return await runCancellable(door, judged, run, async () => await bagOf(door, judged))
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error)
     expect(words, sql).not.toMatch(new RegExp(`${mark}|${folder}`))

@@ -51,15 +51,59 @@ test('a quarter that begins outside of January, April, July and October is refus
   })
 })
 
-test('rows that name the ends of quarters are stored at their starts', async () => {
+/** The same quarters, named by their last days, by instants, and by the days after. */
+const ends = {
+  'last days': ['2023-12-31', '2024-03-31'],
+  instants: ['2024-01-01T00:00:00Z', '2024-04-01T00:00:00Z'],
+}
+
+for (const [name, dates] of Object.entries(ends))
+  test(`rows that name the ends of quarters by ${name} are stored at their starts`, async () => {
+    await withDesk(async (desk) => {
+      const file = desk.put('gdp.csv', csv(dates))
+      const { code, message } = await desk.take([
+        file,
+        '--as',
+        'gdp',
+        '--interval',
+        '3month',
+        '--timestamp',
+        'interval_end',
+      ])
+      expect([code, message]).toEqual([0, ''])
+      expect(await desk.rows(`SELECT strftime(t, '%Y-%m-%d') AS t, v FROM points ORDER BY t`)).toEqual([
+        { t: '2023-10-01', v: 1 },
+        { t: '2024-01-01', v: 2 },
+      ])
+    })
+  })
+
+test('rows that name the ends of quarters by the days after them are refused', async () => {
   await withDesk(async (desk) => {
     const file = desk.put('gdp.csv', csv(['2024-01-01', '2024-04-01']))
-    expect((await desk.take([file, '--as', 'gdp', '--timestamp', 'interval_end'])).message).toBe('')
-    expect(await desk.rows(`SELECT strftime(t, '%Y-%m-%d') AS t, v FROM points ORDER BY t`)).toEqual([
-      { t: '2023-10-01', v: 1 },
-      { t: '2024-01-01', v: 2 },
+    const taken = await desk.take([file, '--as', 'gdp', '--interval', '3month', '--timestamp', 'interval_end'])
+    expect([taken.code, taken.message]).toEqual([
+      2,
+      expect.stringMatching(/gdp.csv: row 1: t: expected the end of an interval/),
     ])
   })
+})
+
+test('a date that names the end of its day is known from its midnight on, in every zone and format', async () => {
+  const select = (type: string) =>
+    `SELECT 'US' AS asset, CAST(d AS ${type}) AS t, 1.0 AS value FROM (VALUES ('2024-03-01'), ('2024-03-02')) AS x (d)`
+  for (const type of ['VARCHAR', 'DATE'])
+    await withDesk(async (desk) => {
+      expect((await desk.take([select(type), '--as', 'close', '--timestamp', 'interval_end'])).message).toBe('')
+      expect(
+        await desk.rows(
+          `SELECT CAST(t AS VARCHAR) AS t, CAST(available_at AS VARCHAR) AS known FROM points ORDER BY t`,
+        ),
+      ).toEqual([
+        { t: '2024-03-01 00:00:00+00', known: '2024-03-02 00:00:00+00' },
+        { t: '2024-03-02 00:00:00+00', known: '2024-03-03 00:00:00+00' },
+      ])
+    })
 })
 
 /** One second before and exactly when each of three quarters is known, 30 days after its end. */

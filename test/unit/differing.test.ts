@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RequestRow, Violation } from '../../src/lake/ledger/entry.ts'
 import type { Answered, AnswerWithBody } from '../../src/sources/metrics/answers.ts'
-import { doubted, manyAtOnce } from '../../src/sources/metrics/convert-batch.ts'
+import { findDoubted, manyAtOnce } from '../../src/sources/metrics/convert-batch.ts'
 import { seriesRow } from '../helpers/lakes.ts'
 
 const answer = (id: string, more: Partial<Answered> = {}): Answered =>
@@ -16,15 +16,15 @@ const ids = (found: readonly AnswerWithBody[]): string[] => found.map(({ request
 test('what differs is doubted from the first point on that is too many, with those that the run put on record', () => {
   const all = [answer('a'), answer('b')]
   const none = { recorded: 0, twice: 0 }
-  expect(ids(doubted(all, differing(manyAtOnce), none))).toEqual([])
-  expect(ids(doubted(all, differing(manyAtOnce + 1), none))).toEqual(['a'])
-  expect(ids(doubted(all, differing(1), { recorded: manyAtOnce - 1, twice: 0 }))).toEqual([])
-  expect(ids(doubted(all, differing(1), { recorded: manyAtOnce, twice: 0 }))).toEqual(['a'])
+  expect(ids(findDoubted(all, differing(manyAtOnce), none))).toEqual([])
+  expect(ids(findDoubted(all, differing(manyAtOnce + 1), none))).toEqual(['a'])
+  expect(ids(findDoubted(all, differing(1), { recorded: manyAtOnce - 1, twice: 0 }))).toEqual([])
+  expect(ids(findDoubted(all, differing(1), { recorded: manyAtOnce, twice: 0 }))).toEqual(['a'])
 })
 
 test('once a run doubts it goes on, but asks no answer a third time, nor more than two hundred', () => {
   const all = [answer('a'), answer('a', { again: true }), answer('a', { body: null }), answer('b')]
-  expect(ids(doubted(all, differing(1), { recorded: 0, twice: 1 }))).toEqual(['a'])
-  expect(ids(doubted(all, differing(1), { recorded: 0, twice: 199 }))).toEqual(['a'])
-  expect(ids(doubted(all, differing(1), { recorded: 0, twice: 200 }))).toEqual([])
+  expect(ids(findDoubted(all, differing(1), { recorded: 0, twice: 1 }))).toEqual(['a'])
+  expect(ids(findDoubted(all, differing(1), { recorded: 0, twice: 199 }))).toEqual(['a'])
+  expect(ids(findDoubted(all, differing(1), { recorded: 0, twice: 200 }))).toEqual([])
 })

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { LakeError } from '../../src/base/errors.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { guarded, runScript } from '../../src/query/run.ts'
+import { runCancellable, runScript } from '../../src/query/run.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { type Prey, seeded, statementFrom } from '../helpers/sql-grammar.ts'
 
@@ -36,7 +36,7 @@ async function outcome(engine: Engine, folder: string, sql: string): Promise<{ r
   const deps = { folder, sleep: setTimeout, signal: AbortSignal.timeout(20_000) }
   try {
     const { text } = await runScript(engine, sql, deps)
-    const rows = await guarded(engine, text, deps, async () => {
+    const rows = await runCancellable(engine, text, deps, async () => {
       const columns: unknown[] = []
       for await (const chunk of (await engine.stream(text)).chunks) {
         columns.push(chunk.columns)

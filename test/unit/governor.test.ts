@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { currentRate, governor, type Headers, newGovernor, nextSlot, parked } from '../../src/sources/http/governor.ts'
+import {
+  currentRate,
+  governor,
+  type Headers,
+  newGovernor,
+  nextSlot,
+  parkedUntil,
+} from '../../src/sources/http/governor.ts'
 import { fixedWindow, type Limiter, simulate, slidingWindow, tokenBucket } from './limiters.ts'
 
 type Governor = Parameters<typeof nextSlot>[0]
@@ -117,10 +124,10 @@ test('a spent long window parks until it ends and a second more, and no shorter 
     'x-ratelimit-remaining': '0',
     'x-ratelimit-reset': '86400',
   })
-  expect(parked(spent, at)).toBe(at + 86_401_000)
+  expect(parkedUntil(spent, at)).toBe(at + 86_401_000)
   const again = answered(spent, 429, { 'retry-after': '1000' }, at, 'quota_exceeded')
-  expect(parked(again, at)).toBe(at + 86_401_000)
-  expect(parked(again, at + 86_401_000)).toBeNull()
+  expect(parkedUntil(again, at)).toBe(at + 86_401_000)
+  expect(parkedUntil(again, at + 86_401_000)).toBeNull()
 })
 
 test('what others use of a fixed window is left to them', () => {
@@ -183,7 +190,7 @@ describe('a wait that the provider names', () => {
     expect(nextSlot(state, at)).toBe(wait)
     expect(nextSlot(state, at + wait - 1)).toBe(1)
     expect(nextSlot(state, at + wait)).toBe(0)
-    expect(parked(state, at)).toBeNull()
+    expect(parkedUntil(state, at)).toBeNull()
   })
 
   test('a 503 with Retry-After holds everybody, without it nobody', () => {
@@ -219,15 +226,15 @@ describe('parking', () => {
     ['a reset far away', { 'x-ratelimit-limit': '50', 'x-ratelimit-reset': '40000' }, null, at + 40_001_000],
   ])('%s', (_, headers, code, until) => {
     const state = answered(fresh, 429, headers, at, code)
-    expect(parked(state, at)).toBe(until)
-    expect(parked(state, until)).toBeNull()
+    expect(parkedUntil(state, at)).toBe(until)
+    expect(parkedUntil(state, until)).toBeNull()
     expect(nextSlot(state, until)).toBe(0)
   })
 
   test('fifty calls a day are spent at the configured rate, then the API is parked without a refusal', () => {
     const sent: number[] = []
     let state = fresh
-    for (let when = at, n = 0; parked(state, when) === null && n < 60; n++) {
+    for (let when = at, n = 0; parkedUntil(state, when) === null && n < 60; n++) {
       when += nextSlot(state, when)
       sent.push(when)
       const headers = {
@@ -243,7 +250,7 @@ describe('parking', () => {
 
   test('a limited snapshot stops nobody else', () => {
     const state = answered(fresh, 429, { 'retry-after': '86400' }, at, 'snapshot_limit')
-    expect(parked(state, at)).toBeNull()
+    expect(parkedUntil(state, at)).toBeNull()
     expect(nextSlot(state, at)).toBeLessThan(200)
   })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert, Converting, series, t1 } from '../helpers/converting.ts'
-import { cases, code, spaces } from '../helpers/json-cases.ts'
+import { cases, code, spaces } from './json-cases.ts'
 import { sample } from '../helpers/tiers.ts'
 
 // Each way of reading bodies must judge as RFC 8259 does. The judge of the tests is JavaScript's own strict parser with a

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { portionRows } from '../../src/sources/points/files.ts'
-import { historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/maintenance/upkeep/merge-plan.ts'
+import { historyMerge, tieredMerge, vacuumable, filesToMerge } from '../../src/maintenance/upkeep/merge-plan.ts'
 
 interface File {
   readonly rows: number
@@ -100,7 +100,7 @@ describe('the choice of files to merge', () => {
     expect(tieredMerge([])).toEqual([])
     const full = { rows: 1, bytes: 2 ** 30 }
     expect(tieredMerge([full, full])).toEqual([])
-    expect(wholeMerge([full, full])).toEqual([])
+    expect(filesToMerge([full, full])).toEqual([])
   })
 
   it('grows less patient where more files would be left than so many portions need', () => {
@@ -158,10 +158,10 @@ describe('the choice of files to merge', () => {
   })
 
   it('makes one file of a partition, and is then content', () => {
-    expect(wholeMerge([fresh(5), fresh(9)])).toHaveLength(2)
-    expect(wholeMerge([fresh(5)])).toEqual([])
-    expect(wholeMerge([fresh(5)], () => false)).toHaveLength(1)
-    expect(wholeMerge([])).toEqual([])
+    expect(filesToMerge([fresh(5), fresh(9)])).toHaveLength(2)
+    expect(filesToMerge([fresh(5)])).toEqual([])
+    expect(filesToMerge([fresh(5)], () => false)).toHaveLength(1)
+    expect(filesToMerge([])).toEqual([])
   })
 })
 

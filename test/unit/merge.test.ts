@@ -9,7 +9,7 @@ import { heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake, registryFile } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { usualEncoding, writeEncoded, writeForGood } from '../../src/maintenance/upkeep/rewrite.ts'
-import { unproved, withSuperseded } from '../../src/maintenance/upkeep/merge.ts'
+import { countUnproved, withSuperseded } from '../../src/maintenance/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/lake/ledger/spool-sweep.ts'
 import { versionChanges } from '../../src/lake/ledger/run-queries.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -257,18 +257,18 @@ describe('superseded steps', () => {
       { id: 'a', at: 3, record: 'x', superseded_at: null },
       { id: 'b', at: 1, record: 'y', superseded_at: null },
     ])
-    expect(await unproved(engine, withSuperseded(source, columns))).toBe(0)
+    expect(await countUnproved(engine, withSuperseded(source, columns))).toBe(0)
   })
 
   it('are not believed without their successor', async () => {
     using engine = await Engine.open()
     const claimed = (rows: readonly string[]): string =>
       `(SELECT * FROM (VALUES ${rows.join(', ')}) AS steps (id, "at", superseded_at))`
-    expect(await unproved(engine, claimed([`('a', 1, 2)`, `('a', 2, NULL)`]))).toBe(0)
+    expect(await countUnproved(engine, claimed([`('a', 1, 2)`, `('a', 2, NULL)`]))).toBe(0)
     // No successor, one of another id, one that is not later.
-    expect(await unproved(engine, claimed([`('a', 1, 2)`, `('a', 3, NULL)`]))).toBe(1)
-    expect(await unproved(engine, claimed([`('a', 1, 2)`, `('b', 2, NULL)`]))).toBe(1)
-    expect(await unproved(engine, claimed([`('a', 2, 2)`, `('b', 1, NULL)`]))).toBe(1)
+    expect(await countUnproved(engine, claimed([`('a', 1, 2)`, `('a', 3, NULL)`]))).toBe(1)
+    expect(await countUnproved(engine, claimed([`('a', 1, 2)`, `('b', 2, NULL)`]))).toBe(1)
+    expect(await countUnproved(engine, claimed([`('a', 2, 2)`, `('b', 1, NULL)`]))).toBe(1)
   })
 })
 

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { governor, type Headers, newGovernor, nextSlot, parked, readLimits } from '../../src/sources/http/governor.ts'
+import {
+  governor,
+  type Headers,
+  newGovernor,
+  nextSlot,
+  parkedUntil,
+  readLimits,
+} from '../../src/sources/http/governor.ts'
 import {
   classify,
   clockOf,
@@ -250,7 +257,7 @@ test.each(endless)('a wait until %s ends at an instant that can be written', (te
   ]) {
     const sent = governor(newGovernor({ perMinute: 600 }), { kind: 'request-sent', at })
     const told = governor(sent, { kind: 'response', at, ticket: 1, status: 429, headers })
-    const until = parked(told, at)
+    const until = parkedUntil(told, at)
     expect(until).toBeGreaterThan(at + 86_400_000)
     expect(nextSlot(told, at)).toBeLessThan(Number.MAX_SAFE_INTEGER)
     expect(describeOutcome({ kind: 'parked', until: until ?? 0, words: 'wait' })).toMatch(/before \d{4}-\d\d-\d\dT/)

@@ -167,7 +167,7 @@ test('a list that refuses the limit is told the largest one that it takes', () =
   const seen = {
     resources: catalogue.resources,
     pageLimit: 500,
-    storedCursor: null,
+    snapshotDate: null,
     again: null,
     snapshot: null,
     changes: null,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { keepingProven } from '../../src/sources/metrics/verify-findings.ts'
 import { layOver } from '../../src/lake/ledger/coverage.ts'
 import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
-import { seriesLedger } from '../helpers/coverage-ledger.ts'
+import { seriesLedger } from './coverage-ledger.ts'
 import { wantedOf } from '../helpers/wanted.ts'
 
 const day = 86_400

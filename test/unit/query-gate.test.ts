@@ -8,7 +8,7 @@ import { openLake } from '../../src/index.ts'
 import { admit } from '../../src/query/gate.ts'
 import { readingFunctions, refusedFunctions } from '../../src/query/gate-lists.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { guarded, runScript } from '../../src/query/run.ts'
+import { runCancellable, runScript } from '../../src/query/run.ts'
 import { golden } from '../helpers/golden-rows.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 
@@ -37,7 +37,7 @@ afterAll(async () => {
 const run = async (sql: string, on = engine) => {
   const deps = { folder, sleep: setTimeout }
   const { text } = await runScript(on, sql, deps)
-  return guarded(on, text, deps, async () => on.rows(text))
+  return runCancellable(on, text, deps, async () => on.rows(text))
 }
 
 const refusal = async (sql: string, on = engine): Promise<LakeError> => {

@@ -7,7 +7,7 @@ import type { Engine } from '../../src/lake/store/engine.ts'
 import { openQuery, type SessionOptions } from '../../src/query/lake.ts'
 import { noteTexts } from '../../src/query/note-texts.ts'
 import { notesOfSql } from '../../src/query/question.ts'
-import { guarded, runScript } from '../../src/query/run.ts'
+import { runCancellable, runScript } from '../../src/query/run.ts'
 import { golden } from '../helpers/golden-rows.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { makeViews } from '../helpers/views.ts'
@@ -35,7 +35,7 @@ function sessionOfGroup(options: SessionOptions = {}): () => Engine {
 const run = async (engine: Engine, sql: string, signal?: AbortSignal) => {
   const deps = { folder, sleep: setTimeout, signal }
   const { text } = await runScript(engine, sql, deps)
-  return guarded(engine, text, deps, async () => engine.rows(text))
+  return runCancellable(engine, text, deps, async () => engine.rows(text))
 }
 
 const count = async (options: SessionOptions): Promise<unknown> =>

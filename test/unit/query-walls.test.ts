@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
-import { admit, refused } from '../../src/query/gate.ts'
+import { admit, refusalOf } from '../../src/query/gate.ts'
 import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { judgeQuestion } from '../../src/query/question.ts'
-import { guarded, runScript } from '../../src/query/run.ts'
+import { runCancellable, runScript } from '../../src/query/run.ts'
 import { fileRead, parsedSql } from '../../src/query/parse-tree.ts'
 import type { Engine, Prepared } from '../../src/lake/store/engine.ts'
 import { relationText } from '../../src/query/views/read-points.ts'
@@ -57,7 +57,7 @@ const session = (): Engine => door as Engine
 const ask = async (sql: string): Promise<unknown> => {
   const run = { folder, sleep: setTimeout, mark }
   const { text } = await runScript(session(), sql, run)
-  return guarded(session(), text, run, async () => session().rows(text))
+  return runCancellable(session(), text, run, async () => session().rows(text))
 }
 
 describe('what gets past as_of', () => {
@@ -67,7 +67,7 @@ describe('what gets past as_of', () => {
     expect(await (plain as Engine).rows(text)).toBeInstanceOf(Array)
     expect(await session().rows(text)).toBeInstanceOf(Array)
     // Both walls, and the second one alone.
-    for (const refusing of [ask, async (sql: string) => judgeScans(session(), sql, mark, refused)]) {
+    for (const refusing of [ask, async (sql: string) => judgeScans(session(), sql, mark, refusalOf)]) {
       const error: unknown = await refusing(text).catch((caught: unknown) => caught)
       expect(error).toBeInstanceOf(LakeError)
       expect((error as LakeError).message).toMatch(/^SQL: expected a query that only reads, got /)
@@ -113,7 +113,7 @@ describe('what gets past as_of', () => {
 
   test('points that bear the mark stand under a cut that bears it, too', async () => {
     const scan = `SELECT available_at, v FROM read_parquet('${file}', filename = '${mark}')`
-    const judged = async (sql: string): Promise<object> => judgeScans(plain as Engine, sql, mark, refused)
+    const judged = async (sql: string): Promise<object> => judgeScans(plain as Engine, sql, mark, refusalOf)
     await expect(judged(scan)).rejects.toThrow(/got points that are not cut/)
     for (const uncut of [`UNION ALL ${scan} WHERE '${mark}' <> asset`, 'WHERE length(asset) + v > 0'])
       await expect(judged(`${scan} ${uncut}`)).rejects.toThrow(/got points that are not cut/)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { percentEncoded } from '../../src/sources/http/http.ts'
-import { emptyPayload, signed } from '../../src/maintenance/publish/s3-ask.ts'
+import { emptyPayload, signHeaders } from '../../src/maintenance/publish/s3-ask.ts'
 
 // The four examples that Amazon's description of signature version 4 for S3 works out by hand.
 const id = 'AKIAIOSFODNN7EXAMPLE'
@@ -9,7 +9,7 @@ const secret = ['wJalrXUtnFEMI', 'K7MDENG', 'bPxRfiCYEXAMPLEKEY'].join('/')
 const host = 'examplebucket.s3.amazonaws.com'
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-const examples: readonly [string, Parameters<typeof signed>[0], string][] = [
+const examples: readonly [string, Parameters<typeof signHeaders>[0], string][] = [
   [
     'an object, a part of it',
     { method: 'GET', host, path: '/test.txt', headers: { range: 'bytes=0-9' }, payload: emptyPayload },
@@ -39,14 +39,19 @@ const examples: readonly [string, Parameters<typeof signed>[0], string][] = [
 ]
 
 test.each(examples)('%s is signed as Amazon says', (_, request, signature) => {
-  const headers = signed(request, { id, secret }, 'us-east-1', Date.UTC(2013, 4, 24))
+  const headers = signHeaders(request, { id, secret }, 'us-east-1', Date.UTC(2013, 4, 24))
   expect(headers['authorization']).toContain(`Signature=${signature}`)
   expect(headers['authorization']).toContain(`Credential=${id}/20130524/us-east-1/s3/aws4_request`)
 })
 
 test('the token of a passing key is signed, and no sign of a name is left to chance', () => {
-  const request: Parameters<typeof signed>[0] = { method: 'GET', host, path: '/', payload: emptyPayload }
-  const headers = signed(request, { id, secret, token: 'of the hour' }, 'eu-west-1', Date.UTC(2026, 0, 2, 3, 4, 5, 678))
+  const request: Parameters<typeof signHeaders>[0] = { method: 'GET', host, path: '/', payload: emptyPayload }
+  const headers = signHeaders(
+    request,
+    { id, secret, token: 'of the hour' },
+    'eu-west-1',
+    Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+  )
   expect(headers).toMatchObject({ 'x-amz-security-token': 'of the hour', 'x-amz-date': '20260102T030405Z' })
   expect(headers['authorization']).toContain('SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token,')
   expect(percentEncoded("a b/c=d+e%é*'()!~")).toBe('a%20b%2Fc%3Dd%2Be%25%C3%A9%2A%27%28%29%21~')

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Wanted } from '../../src/catalog/series.ts'
 import { day, end, floor, hour, type Instant, type Interval, minute, step } from '../../src/base/time.ts'
-import { paced } from '../../src/maintenance/watch/budget.ts'
+import { paceToBudget } from '../../src/maintenance/watch/budget.ts'
 import type { NextPoint } from '../../src/maintenance/watch/due.ts'
 import { nextAction, restAfter } from '../../src/maintenance/watch/next.ts'
-import { begin, Place, series, usual } from '../helpers/watch-place.ts'
+import { begin, Place, series, usual } from './watch-place.ts'
 
 type WatchState = Parameters<typeof nextAction>[0]
 
@@ -273,10 +273,10 @@ describe('what comes first', () => {
       fc.property(points, fc.integer({ min: 0, max: 40 }), fc.constantFrom(1, 2), (drawn, credits, price) => {
         const all = drawn.map(({ poll, ...rest }) => point(poll, rest))
         const until = now + 12 * hour
-        const put = paced(all, () => price, { credits, until }, now)
+        const put = paceToBudget(all, () => price, { credits, until }, now)
         for (const [i, { poll }] of put.entries()) expect(poll).toBeGreaterThanOrEqual(all[i]?.poll ?? 0)
         expect(put.filter(({ poll }) => poll <= now).length * price).toBeLessThanOrEqual(credits)
-        expect(paced(all, () => price, null, now)).toBe(all)
+        expect(paceToBudget(all, () => price, null, now)).toBe(all)
       }),
     )
   })

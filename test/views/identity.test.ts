@@ -13,7 +13,7 @@ import {
   stitchedAt,
   type Succession,
   successionsOf,
-} from '../helpers/identities.ts'
+} from './identities.ts'
 import { pitlake } from '../helpers/command.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'

@@ -26,7 +26,8 @@ export interface NoteKey {
 }
 
 /** The kinds of signatures: of a log, and of a witness, who adds when it saw the note. */
-const [log, witness] = [1, 4]
+const log = 1
+const witness = 4
 const der = { secret: '302e020100300506032b657004220420', open: '302a300506032b6570032100' }
 const derOf = (kind: keyof typeof der, bytes: Buffer): Buffer => Buffer.concat([Buffer.from(der[kind], 'hex'), bytes])
 const secretKey = (seed: Buffer): KeyObject =>

@@ -153,7 +153,7 @@ export function stampedPath({ cwd }: Pick<Deps, 'cwd'>, file: string): string {
 }
 
 /** The error of a verdict on a file, null for a good one: undecided is unfinished, a bad one contradicts. */
-export function judged(
+export function verdictError(
   file: string,
   { verdict, reason }: { readonly verdict: string; readonly reason: string | null },
   { good, bad, next, command }: Readonly<Record<'good' | 'bad' | 'next' | 'command', string>>,

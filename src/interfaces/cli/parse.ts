@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { exitMeanings, usage } from '../../base/errors.ts'
 import { hint } from '../../base/suggestion.ts'
-import { wrapped } from '../../base/figures.ts'
+import { wrapLine } from '../../base/figures.ts'
 import {
   type CommandSpec,
   type OptionRow,
@@ -38,15 +38,15 @@ export function helpText(spec: ListedCommand): string {
   const codes = new Set([0, 1, 2, ...spec.exits].map(String))
   const meanings = Object.entries(exitMeanings)
     .filter(([code]) => codes.has(code))
-    .flatMap(([code, meaning]) => wrapped(`  ${code}  ${meaning}`, 5))
+    .flatMap(([code, meaning]) => wrapLine(`  ${code}  ${meaning}`, 5))
   return `${build(spec).description(spec.summary).helpInformation()}${details}\nExit codes:\n${meanings.join('\n')}\n`
 }
 
 /** Paragraphs as lines of a terminal; what holds an indented line is a table, whose last column goes on below itself. */
 function folded(text: string): string {
-  const below = (line: string): string[] => wrapped(line, /^ +\S+ {2,}/.exec(line)?.[0].length ?? 2)
+  const below = (line: string): string[] => wrapLine(line, /^ +\S+ {2,}/.exec(line)?.[0].length ?? 2)
   const fold = (paragraph: string): string[] =>
-    /^ /m.test(paragraph) ? paragraph.split('\n').flatMap(below) : wrapped(paragraph.replaceAll('\n', ' '), 0)
+    /^ /m.test(paragraph) ? paragraph.split('\n').flatMap(below) : wrapLine(paragraph.replaceAll('\n', ' '), 0)
   return text
     .split('\n\n')
     .map((paragraph) => fold(paragraph).join('\n'))

@@ -104,13 +104,13 @@ interface CommandHead<Table> {
   readonly options?: Table
   /** A longer explanation under the option list. */
   readonly details?: string
-  /** It asks a provider: where none is set and the lake is synthetic, a sandbox answers while it runs. */
+  /** Set if the command requests a provider. If none is configured and the lake is synthetic, a sandbox answers while it runs. */
   readonly asks?: true
-  /** Its runs are on record, and the hooks of the config run at their end. */
+  /** Set if the lake records runs of the command, and configured hooks run at their end. */
   readonly recorded?: true
-  /** It may commit: it ends with views of the newest version, also early, or where it found nothing to do. */
+  /** Set if the command may commit. It then ends with views of the newest version, even if it stops early or has nothing to do. */
   readonly viewsAfter?: true
-  /** It reads the views: it begins with those of the newest version where it may write, and says so where they are older. */
+  /** Set if the command reads the views. It rebuilds older ones first if it may write, and otherwise reports that they are older. */
   readonly viewsBefore?: true
 }
 
@@ -120,7 +120,7 @@ export interface AnsweringSpec<Table = OptionTable, Said extends CommandAnswer =
   answer(call: Call<Table>): Promise<Said>
 }
 
-/** One that says what it has to say itself; an exit code where one is said without an error. */
+/** A command that writes its output itself; `run` may return an exit code without an error. */
 export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
   run(call: Typed<Table>, tell: (document: unknown) => void): Promise<number | void>
 }

@@ -9,7 +9,7 @@ import { toldRefusal } from '../server/refusal.ts'
 import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { type Tool, toolsOf } from '../server/tools.ts'
-import { explained } from './frame.ts'
+import { explainThrown } from './frame.ts'
 import { leave, ownWorld, removeFolder } from '../cli/process.ts'
 import { watchMemory } from '../cli/memory.ts'
 
@@ -105,6 +105,6 @@ process.on('disconnect', followStarter)
 if (!process.connected) followStarter()
 process.once('message', (means: DeskMeans) => {
   begin(means).catch(async (error: unknown) => {
-    tell({ failed: toldRefusal(await explained(error, 'serve', means.folder)) })
+    tell({ failed: toldRefusal(await explainThrown(error, 'serve', means.folder)) })
   })
 })

@@ -24,7 +24,7 @@ import { formatDuration, formatInstant, type Interval, intervals, unshownInterva
 import { dbtSources } from '../../query/views/dbt.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { checkedCatalogue, readContext, readGiven, settingsOf } from '../cli/context.ts'
-import { labelled, type LabelledRow, several, table } from '../../base/figures.ts'
+import { formatLabelled, type LabelledRow, several, table } from '../../base/figures.ts'
 import { answering, type Call, type CommandContext, documentText, talking, type Typed } from '../cli/spec.ts'
 import { existsSync } from 'node:fs'
 import { importedRow, type ListedEndpoint, readListing } from '../../catalog/listing.ts'
@@ -112,7 +112,8 @@ export const catalogCheckCommand = answering({
     const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
     const stated_rules = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
-    const [endpoints, resources] = [catalogue.endpoints.size, catalogue.resources.size]
+    const endpoints = catalogue.endpoints.size
+    const resources = catalogue.resources.size
     const links = catalogue.links.map(describeLink)
     const found = `${several(endpoints, 'endpoint')} (${stated_rules} with a stated availability rule), ${resources} registry resources`
     return {
@@ -206,7 +207,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): st
 
 function indented(rows: readonly LabelledRow[]): string {
   const inside = rows.map((row): LabelledRow => row && [`  ${row[0]}`, row[1]])
-  return labelled(inside, 15)
+  return formatLabelled(inside, 15)
 }
 
 function describeResource(resource: Resource): string {
@@ -370,7 +371,7 @@ function importInWords(
     written !== null && !isNamed && ['next', `name it in pitlake.yaml: catalogs: [${written}]`],
   ]
   const counts = `${listed} listed, ${known} known already, ${skipped} not point-in-time, ${taken.length} added`
-  return `${counts}${written === null ? '' : ` to ${written}`}\n${labelled(rows, 10)}`
+  return `${counts}${written === null ? '' : ` to ${written}`}\n${formatLabelled(rows, 10)}`
 }
 
 export const catalogDriftCommand = answering({
@@ -416,5 +417,5 @@ function driftInWords(drift: ProviderDrift): string {
   const lines = Object.entries(rows).flatMap(([label, own]) => own.map((text) => [label, text] as const))
   const none = countDrift(drift) === 0 ? 'no drift\n' : ''
   const fromMetadata = described === 0 ? '' : `, ${described} described by stored metadata`
-  return `${listed} listed, ${catalogued} in the catalogue${fromMetadata}\n${labelled(lines, 10)}${none}`
+  return `${listed} listed, ${catalogued} in the catalogue${fromMetadata}\n${formatLabelled(lines, 10)}${none}`
 }

@@ -3,7 +3,7 @@ import { refusalIn } from '../server/refusal.ts'
 import { NotWhereNamed } from '../../query/refusal.ts'
 import { hint } from '../../base/suggestion.ts'
 import { visible, visibleLines } from '../../base/visible-text.ts'
-import { wrapped } from '../../base/figures.ts'
+import { wrapLine } from '../../base/figures.ts'
 import { cleanUp, leave, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
 import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../cli/spec.ts'
 import { commandTable } from './table.ts'
@@ -104,7 +104,10 @@ async function perform(command: ListedCommand, typed: Typed): Promise<number | v
     return await withHooks(command.name, typed, async (tell) => await answered(command, typed, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
-    const [{ explained }, { settingsOf }] = await Promise.all([import('./frame.ts'), import('../cli/context.ts')])
+    const [{ explainThrown: explained }, { settingsOf }] = await Promise.all([
+      import('./frame.ts'),
+      import('../cli/context.ts'),
+    ])
     throw await explained(error, command.name, settingsOf(typed).data)
   }
 }
@@ -168,7 +171,7 @@ function overview(all: boolean): string {
     listing('Usage: pitlake <command> [options]', shownCommands),
     ...(all ? [] : [`All ${commandTable.length} commands: pitlake help all`]),
     'Every command has --help, --config FILE and --data DIR.',
-    ...wrapped(codes, 12),
+    ...wrapLine(codes, 12),
     '',
   ].join('\n')
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { exitCode, gravest } from '../../base/errors.ts'
 import { day } from '../../base/time.ts'
-import { explained } from './frame.ts'
+import { explainThrown } from './frame.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
@@ -9,7 +9,7 @@ import { redact } from '../../base/secrets.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { givenKeys } from '../../catalog/settings.ts'
 import { readContext } from '../cli/context.ts'
-import { featuresCommand, summed } from './features.ts'
+import { featuresCommand, summarizeFeatures } from './features.ts'
 import { fetchCommand } from './fetch.ts'
 import { headMade } from './head.ts'
 import { keyGiven, keyVariable } from './head-check.ts'
@@ -48,6 +48,8 @@ export const dailyCommand = talking({
   },
   details: `The steps are fetch, registry sync, views, features, merge (if due), a sample of verify, and the status page. Each step prints one
 line and runs even if an earlier one failed. vacuum is a step only with \`daily: { vacuum: true }\` in pitlake.yaml; it keeps 30 days.
+
+verify may spend 300 credits, and 60 requests to the registry, each day. \`daily: { verify_budget: 50 }\` in pitlake.yaml sets another limit.
 
 If steps end with different exit codes, daily ends with the first of 4, 3, 1, 2, 6, 5, 7.
 
@@ -103,8 +105,9 @@ function steps(call: Call, dry: boolean): Step[] {
   const synced = answerOf(withoutFeatures, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
     return `${several(events, 'event')}: ${formatCount(opened)} opened, ${formatCount(updated)} updated, ${formatCount(closed)} closed`
   })
-  const computed = answerOf(call, featuresCommand, {}, ({ features }) => summed(features))
-  const verified = answerOf(call, verifyCommand, {}, (report) => {
+  const computed = answerOf(call, featuresCommand, {}, ({ features }) => summarizeFeatures(features))
+  const { verifyBudget: budget } = settings.daily
+  const verified = answerOf(call, verifyCommand, budget === undefined ? {} : { budget }, (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report
     const asked =
@@ -122,7 +125,7 @@ function steps(call: Call, dry: boolean): Step[] {
     ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
     ...(call.catalogue.features.size === 0 ? [] : [['features', null, 'compute what is due', computed] as const]),
     ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
-    ['verify', null, `compare within ${usualBudget} credits`, verified],
+    ['verify', null, `compare within ${budget ?? usualBudget} credits`, verified],
     ...(key === undefined ? [] : [['head', null, 'write the head of the log', async () => headed(call)] as const]),
     ['status page', null, `write ${page}`, paged],
     ...(settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
@@ -142,7 +145,7 @@ async function take(call: Call, [, api, would, work]: Step, { dry, absent }: Dai
 }
 
 async function failed({ settings, env }: Call, thrown: unknown, report: unknown = null): Promise<StepEnd> {
-  const error = await explained(thrown, 'daily', settings.data)
+  const error = await explainThrown(thrown, 'daily', settings.data)
   const text = error instanceof Error ? error.message : String(error)
   return { code: exitCode(error), line: redact(text, givenKeys(env)).replaceAll('\n', '; '), report }
 }

@@ -1,7 +1,7 @@
 import { parseSeriesId } from '../../catalog/series.ts'
 import { bringAgain, damageVerdict } from '../../maintenance/upkeep/findings.ts'
 import { type BuildViews, type Diagnosis, examine } from '../../maintenance/upkeep/doctor.ts'
-import { againInWords, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
+import { describeObservedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { gravestOf, LakeError, usage } from '../../base/errors.ts'
 import { checkProvider } from '../../sources/provider-check/check.ts'
@@ -96,9 +96,9 @@ function madeUp({ metrics, registry }: Settings): boolean | null {
 const mostShown = 10
 
 /** What was lost and observed again, for people. */
-export function againLines(again: readonly ObservedAgain[]): string[] {
+export function observedAgainLines(again: readonly ObservedAgain[]): string[] {
   const more = again.length - mostShown
-  const lines = again.slice(0, mostShown).map((one) => `again     ${againInWords(one)}`)
+  const lines = again.slice(0, mostShown).map((one) => `again     ${describeObservedAgain(one)}`)
   return more > 0 ? [...lines, `          and ${formatCount(more)} more months: see --json`] : lines
 }
 
@@ -110,7 +110,7 @@ function inWords({ version, checked, findings, mended, forgotten, observed_again
     ...mended.map((text) => `mended    ${text}`),
     ...(files.length > 0 ? [lost, ...files.map((path) => `          ${path}`)] : []),
     ...findings.map((one) => `${one.severity.padEnd(9)} ${one.path}: ${one.found}\n          remedy: ${one.remedy}`),
-    ...againLines(again),
+    ...observedAgainLines(again),
     `checked   version ${version}, ${several(checked.files, 'file')}, ${bytes(checked.bytes)}, ${how}`,
     ...(findings.length === 0 ? ['healthy   nothing is wrong'] : []),
     '',

@@ -42,7 +42,7 @@ function checkedInWords({ name, version, rows, differing }: FeatureChecked): str
 }
 
 /** What all of them came to, as daily and watch tell it. */
-export function summed(told: readonly (FeatureTold | FeatureChecked)[]): string {
+export function summarizeFeatures(told: readonly (FeatureTold | FeatureChecked)[]): string {
   const rows = told.reduce((sum, one) => sum + ('rows_added' in one ? one.rows_added : 0), 0)
   return `${several(rows, 'row')} of ${several(told.length, 'feature')} added`
 }

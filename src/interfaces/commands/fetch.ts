@@ -7,7 +7,7 @@ import type { IngestDeps } from '../../sources/metrics/run.ts'
 import { answering, type CommandAnswer } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
 import { stopwatch } from '../../base/stopwatch.ts'
-import { formatCount, labelled, bytes, span, several } from '../../base/figures.ts'
+import { formatCount, formatLabelled, bytes, span, several } from '../../base/figures.ts'
 import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
 
@@ -48,7 +48,8 @@ Example: pitlake fetch --max-credits 300`,
     const verbose = isVerbose(call)
     const progress = fetchProgress(call, verbose)
     const { during, spent } = stopwatch(call.elapsed)
-    const [selections, now] = [await selectionsOf(call), instantNow(call)]
+    const selections = await selectionsOf(call)
+    const now = instantNow(call)
     const summary = await fetchSeries(
       { settings, catalogue, selections, gapsOnly, now, maxRequests, budget, providerMoved },
       { ...askingWorld(call, 'fetch'), onEvent: progress.onEvent, detailedLog: verbose, during },
@@ -77,7 +78,7 @@ function inWords(summary: IngestSummary): string {
   const unasked = windows.not_requested === 0 ? '' : `, ${windows.not_requested} not requested`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
-  return labelled([
+  return formatLabelled([
     ['version', String(summary.version)],
     ['requests', formatCount(summary.requests)],
     ['points', `${formatCount(points)} added${revised} in ${several(summary.files_added, 'file')}`],
@@ -119,7 +120,12 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
 function counting(now: () => number) {
   const windowsLeft = new Map<string, number>()
   const [sentAt, settledAt]: [number[], number[]] = [[], []]
-  let [series, asks, points, requests, credits, beganAt] = [0, 0, 0, 0, 0, 0]
+  let series = 0
+  let asks = 0
+  let points = 0
+  let requests = 0
+  let credits = 0
+  let beganAt = 0
   const add = (event: IngestEvent): void => {
     if (event.kind === 'planned') {
       for (const ask of event.plan.asks) windowsLeft.set(ask.series.id, (windowsLeft.get(ask.series.id) ?? 0) + 1)

@@ -50,7 +50,7 @@ export function followingFeatures(call: Call, say: (words: string) => void) {
       if (names.length === 0) return
       const { told, error } = await broughtFeatures(call, names)
       for (const { name, status } of told) if (status === 'refused' || status === 'failed') refused.add(name)
-      if (told.length > 0) say((await import('./features.ts')).summed(told))
+      if (told.length > 0) say((await import('./features.ts')).summarizeFeatures(told))
       if (error !== null) for (const line of error.message.split('\n')) say(line)
     },
   }

@@ -104,7 +104,7 @@ export const hasHooks = ({ hooks }: Settings): boolean => hookNames.some((name) 
  * What was thrown where nobody foresaw it, as what it comes from: a file of the lake that is damaged or gone, or a disk
  * that would not take it; else itself.
  */
-export async function explained(thrown: unknown, command: string, data: string): Promise<unknown> {
+export async function explainThrown(thrown: unknown, command: string, data: string): Promise<unknown> {
   // What was told while a thing was closed hides nothing of why it had to be.
   const error: unknown = thrown instanceof Error && 'suppressed' in thrown ? thrown.suppressed : thrown
   const unforeseen = exitCode(error) === 1

@@ -11,7 +11,7 @@ import { formatInstant } from '../../base/time.ts'
 import { instantNow } from '../cli/context.ts'
 import { standingNow } from './status.ts'
 import type { Call, Deps } from '../cli/spec.ts'
-import { scripted } from './violations.ts'
+import { differenceDocument } from './violations.ts'
 import { lakeWorld } from '../cli/world.ts'
 import { beforeLeaving } from '../cli/process.ts'
 import type { hookNames } from '../../catalog/health.ts'
@@ -41,7 +41,9 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
   const complain = (words: string): void => say(redact(words, keys))
   const timeOf = (): string => formatInstant(instantNow(call))
   let line = Promise.resolve()
-  let [waiting, looks, givenUp] = [0, false, false]
+  let waiting = 0
+  let looks = false
+  let givenUp = false
   const fire: Fire = async (name, facts, at = timeOf()) => {
     const command = hooks.commands[name]
     if (command === undefined) return
@@ -117,7 +119,7 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
   if (violations.length + stale.length === 0) return
   // Everything that `status --check` has to say now, the gravest first.
   const reasons = judgedReasons((await standingNow(call)).reasons)
-  const shown = violations.slice(0, mostTold).map(scripted)
+  const shown = violations.slice(0, mostTold).map(differenceDocument)
   const open = alarms.violations.length
   if (violations.length > 0) await fire('on_violation', { new: violations.length, open, violations: shown, reasons })
   if (stale.length > 0) await fire('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })

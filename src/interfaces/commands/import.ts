@@ -57,7 +57,7 @@ Example: pitlake import prices.csv --as prices --value close --available end+15m
     const { args, options, settings, catalogue, cwd, stderr } = call
     const importInput = { root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }
     if (options.guess) {
-      const { guessed } = await import('../../sources/user-files/guess.ts')
+      const { guessMapping: guessed } = await import('../../sources/user-files/guess.ts')
       const text = await guessed(importInput)
       return { document: { mapping: text }, words: () => text }
     }

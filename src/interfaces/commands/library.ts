@@ -8,7 +8,7 @@ import { replay, type Replayed, type Stamped } from '../../trust/results/stamp.t
 import { ownWorld, programName } from '../cli/process.ts'
 import type { Call, Deps, Typed } from '../cli/spec.ts'
 import { readContext, stampSeconds, withinSeconds } from '../cli/context.ts'
-import { explained } from './frame.ts'
+import { explainThrown } from './frame.ts'
 import { lookaheadSeconds, proveQuery, trialSize } from './lookahead.ts'
 import { stampQuery } from './stamp.ts'
 import { leaveWithViews, openWithViews } from './views.ts'
@@ -105,6 +105,6 @@ async function answeredFor<T>(command: string, typed: Typed, work: (call: Call) 
   try {
     return await work(call)
   } catch (error) {
-    throw await explained(error, command, call.settings.data)
+    throw await explainThrown(error, command, call.settings.data)
   }
 }

@@ -21,7 +21,7 @@ import type { StampNote } from '../../trust/results/stamped.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { temporaryFolder } from '../../lake/store/files.ts'
-import { judged, readGiven, stampedPath, withinTime } from '../cli/context.ts'
+import { verdictError, readGiven, stampedPath, withinTime } from '../cli/context.ts'
 import { setOption, variablesOf } from './query.ts'
 import { answering, type Deps, showLive, type Typed } from '../cli/spec.ts'
 
@@ -77,7 +77,11 @@ lookahead in TypeScript do.`,
     const proof = options.function
       ? await proveProgram(settings.data, trial, { ...call, ...within }, files)
       : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
-    return { document: proof, words: () => verdictText(proof, file, explain), error: judged(file, proof, outcome) }
+    return {
+      document: proof,
+      words: () => verdictText(proof, file, explain),
+      error: verdictError(file, proof, outcome),
+    }
   },
 })
 

@@ -6,7 +6,16 @@ import { selectedPlaceholdersNow, type UnmappedName, unmappedError } from '../..
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
-import { bytes, labelled, type LabelledRow, span, table, formatCount, wrapped, several } from '../../base/figures.ts'
+import {
+  bytes,
+  formatLabelled,
+  type LabelledRow,
+  span,
+  table,
+  formatCount,
+  wrapLine,
+  several,
+} from '../../base/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from '../cli/context.ts'
 import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
@@ -135,7 +144,7 @@ function inWords({ totals, blocked }: Plan, metadata: string): string {
     blocked.length > 0 && ['not requested', several(blocked.length, 'window')],
     ['metadata', metadata],
   ]
-  return labelled(rows, 11)
+  return formatLabelled(rows, 11)
 }
 
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
@@ -188,7 +197,7 @@ function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: 
     const below = [...metrics].flatMap(([metric, all]) => {
       const assets = [...new Set(all.map(({ series }) => series.asset))].join(', ')
       const line = `  ${metric}  ${assets}`
-      return line.length <= 80 ? [line] : [`  ${metric}`, ...wrapped(`      ${assets}`, 6)]
+      return line.length <= 80 ? [line] : [`  ${metric}`, ...wrapLine(`      ${assets}`, 6)]
     })
     return [head, ...below]
   })

@@ -7,7 +7,7 @@ import { registryState } from '../../sources/registry/staging.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { isVerbose } from '../cli/context.ts'
-import { counted, cut, labelled, span, table, several } from '../../base/figures.ts'
+import { formatCounts, cut, formatLabelled, span, table, several } from '../../base/figures.ts'
 import { answering, type Call, type CommandAnswer, type Typed } from '../cli/spec.ts'
 import { askingWorld, besideWorld, spareHeap } from '../cli/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
@@ -103,7 +103,7 @@ function summaryText(summary: RegistrySummary): string {
   const all = Object.values(unknown).reduce((sum, count) => sum + count, 0)
   const odd = all === 0 ? '' : `, ${all} of unknown types`
   const counts = Object.entries(records).map(([name, count]) => `${count} ${name}`)
-  return labelled([
+  return formatLabelled([
     ['version', String(summary.version)],
     ['requests', String(summary.requests)],
     ['snapshot', date === null ? 'none added' : `${date}, from the ${summary.source}`],
@@ -123,7 +123,7 @@ function inWords(status: Awaited<ReturnType<typeof registryStatus>>): string {
     `${most ?? '-'} ${unit} (${left ?? '-'} left)`
   const minute = room(limits.per_minute, limits.per_minute_remaining, 'a minute')
   const ahead = behind === true ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'
-  const lines = labelled([
+  const lines = formatLabelled([
     ['snapshots', `first ${first ?? '-'}, last ${last ?? '-'}${lists}`],
     ['epoch', String(status.epoch)],
     ['feed', feed_at === null ? 'never read to its tail' : read],
@@ -254,7 +254,7 @@ function listText(address: string, counts: Readonly<Record<string, number>>, rec
     const [sign, words] = marks[mark]
     return `${sign} ${cut(id, first).padEnd(first)}  ${words}${mark === 'differs' ? ` in ${differences.join(', ')}` : ''}`
   })
-  const head = `${address}: ${several(records.length, 'record')}, ${counted(counts) || 'none'}`
+  const head = `${address}: ${several(records.length, 'record')}, ${formatCounts(counts) || 'none'}`
   return [head, ...lines].map((line) => `${cut(line, width)}\n`).join('')
 }
 

@@ -14,14 +14,14 @@ import { statusPage } from '../report/page/page.ts'
 import {
   brief,
   bytes,
-  counted,
-  labelled,
+  formatCounts,
+  formatLabelled,
   moment,
   percent,
   several,
   span,
   formatCount,
-  wrapped,
+  wrapLine,
 } from '../../base/figures.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { listen, listenAt, type HttpResponse, type Routes } from '../server/listen.ts'
@@ -31,7 +31,8 @@ import { programName } from '../cli/process.ts'
 import { untilStopped } from '../cli/world.ts'
 import type { StatusInput } from '../report/facts.ts'
 
-const [age, any] = [kinds.span('6h or 3d'), kinds.count(0)]
+const age = kinds.span('6h or 3d')
+const any = kinds.count(0)
 
 export const statusCommand = answering({
   options: {
@@ -119,7 +120,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
   )
   const requestsText = `${formatCount(requests.total)}, ${several(requests.credits, 'credit')}`
   const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
-  const lines = labelled([
+  const lines = formatLabelled([
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
     standing.mirror_of !== null && ['mirror of', standing.mirror_of],
     ['provider', standing.provider ?? 'none yet'],
@@ -149,13 +150,15 @@ export function statusInWords(standing: LakeStanding, data: string): string {
   const parts = lines
     .trimEnd()
     .split('\n')
-    .flatMap((line) => wrapped(line, line.startsWith(' ') ? 15 : 13))
+    .flatMap((line) => wrapLine(line, line.startsWith(' ') ? 15 : 13))
   return parts.map((part) => `${part}\n`).join('')
 }
 
 function violationsLine({ violations, incidents, acknowledged, reverted }: LakeStanding): string {
   const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
-  const more = [counted({ acknowledged }), counted({ 'reverted upstream': reverted })].filter((words) => words !== '')
+  const more = [formatCounts({ acknowledged }), formatCounts({ 'reverted upstream': reverted })].filter(
+    (words) => words !== '',
+  )
   return [`${formatCount(violations)}${of}`, ...more].join(', and ')
 }
 

@@ -19,7 +19,7 @@ import {
 import { outFile, putOut } from '../../lake/store/output.ts'
 import { formatDuration, parseDuration } from '../../base/time.ts'
 import { table, formatCount } from '../../base/figures.ts'
-import { judged, readGiven, stampedPath, timeoutOption, withinTime } from '../cli/context.ts'
+import { verdictError, readGiven, stampedPath, timeoutOption, withinTime } from '../cli/context.ts'
 import { checkEnding, knowledgeFlags } from './query.ts'
 import { answering, type Call, showLive } from '../cli/spec.ts'
 import { allVariables, stampEndings } from './stamp.ts'
@@ -79,7 +79,7 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     return {
       document: done,
       words: () => outcomeText(done, file),
-      error: judged(file, done, done.verdict === 'leak' ? leaked : outcome),
+      error: verdictError(file, done, done.verdict === 'leak' ? leaked : outcome),
     }
   },
 })
@@ -195,7 +195,8 @@ const places = 30
 /** Bars from one zero for all: to its left what is below it. */
 function barOf(figures: readonly (number | null)[]): (figure: number | null) => string {
   const known = figures.filter((figure) => figure !== null)
-  const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)]
+  const low = Math.min(0, ...known)
+  const high = Math.max(0, ...known)
   const unit = high === low ? 0 : places / (high - low)
   const zero = Math.round(-low * unit)
   return (figure) => {

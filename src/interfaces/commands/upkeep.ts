@@ -1,7 +1,7 @@
 import { inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
-import { bytes, filesInWords, labelled, table, several } from '../../base/figures.ts'
+import { bytes, filesInWords, formatLabelled, table, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
 import { lakeWorld, openedLake, requireLake } from '../cli/world.ts'
 import { metricSizes } from '../../sources/points/sizes.ts'
@@ -110,7 +110,7 @@ lost, because newer files contain the same rows. Without --yes vacuum only print
 function vacuumedInWords(summary: VacuumSummary, keepSeconds: number): string {
   const { dry_run, data, journal, exports, requests, stamped, version } = summary
   const total = data.bytes + journal.bytes + exports.bytes
-  const rows = labelled(
+  const rows = formatLabelled(
     [
       ['superseded data files', filesInWords(data)],
       ['folded journal entries', filesInWords(journal)],

@@ -22,14 +22,14 @@ import { registryProgress } from './registry.ts'
 import { answering, type Call, type Deps } from '../cli/spec.ts'
 import { askingWorld, providersOf, requireLake } from '../cli/world.ts'
 import type { Difference } from '../../sources/metrics/verify-findings.ts'
-import { againLines } from './doctor.ts'
-import { bytes, counted, cut, several, type LabelledRow, formatCount, wrapped } from '../../base/figures.ts'
+import { observedAgainLines } from './doctor.ts'
+import { bytes, formatCounts, cut, several, type LabelledRow, formatCount, wrapLine } from '../../base/figures.ts'
 
 /** Number of files of user data that are compared, unless all are requested. */
 const usualFiles = 20
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
-/** And the most requests that it sends to the registry. */
+/** Most requests that a verify sends to the registry unless told otherwise. */
 const usualRequests = 60
 
 const verifyOptions = {
@@ -166,8 +166,8 @@ export function toldOf(summary: VerifySummary): string {
         `${several(checked.points, 'point')} of ${formatCount(checked.series)} series, ${formatCount(gaps)} known gaps`,
       ],
       ['windows', compared(windows, '')],
-      counted(results) !== '' && ['results', counted(results)],
-      counted(results) !== '' && added > 0 && ['appended', several(added, 'point')],
+      formatCounts(results) !== '' && ['results', formatCounts(results)],
+      formatCounts(results) !== '' && added > 0 && ['appended', several(added, 'point')],
       ['asked', `${several(requests, 'request')}, ${several(credits, 'credit')}`],
       incidents > 0 && [
         'incidents',
@@ -181,7 +181,7 @@ export function toldOf(summary: VerifySummary): string {
     ...each(damage, ({ path, found, remedy }) => [`damage     ${path}: ${found}`, `           remedy: ${remedy}`]),
     ...each(differences, differenceLines),
     ...each(failures, ({ series, reason }) => [`failed     ${series}: ${reason}`]),
-    ...againLines(summary.observed_again).flatMap((line) => ['', ...wrapped(line)]),
+    ...observedAgainLines(summary.observed_again).flatMap((line) => ['', ...wrapLine(line)]),
     ...(registry === null ? [] : ['', ...registryLines(registry)]),
     ...(summary.own === null ? [] : ['', ...ownLines(summary.own)]),
     ...(more > 0 ? ['', `and ${formatCount(more)} more: see --json or --report FILE`] : []),
@@ -195,11 +195,11 @@ function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>,
 
 /** The first of a list, each below an empty line. */
 function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): string[] {
-  return list.slice(0, mostShown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
+  return list.slice(0, mostShown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapLine(line))])
 }
 
 function labels(rows: readonly LabelledRow[]): string[] {
-  return rows.flatMap((row) => (row === false ? [] : wrapped(`${row[0].padEnd(11)}${row[1]}`)))
+  return rows.flatMap((row) => (row === false ? [] : wrapLine(`${row[0].padEnd(11)}${row[1]}`)))
 }
 
 /** What the registry said, and the first findings with both records cut short. */
@@ -215,7 +215,7 @@ function registryLines({
   return [
     ...labels([
       ['registry', compared(checks, ' addresses')],
-      ['results', counted(results)],
+      ['results', formatCounts(results)],
       ['asked', several(requests, 'request')],
       ignored.length > 0 && ['filters', `not heeded by the provider: ${ignored.join(', ')}`],
       acknowledged > 0 && ['known', `${several(acknowledged, 'acknowledged contradiction')}, not reported again`],
@@ -240,7 +240,7 @@ function ownLines({ files, left, differences }: OwnVerified): string[] {
   const lost = files.filter(({ state }) => state === 'gone' || state === 'unreadable')
   return [
     ...labels([
-      ['own data', `${several(files.length, 'file')} from which it came: ${counted(states)}`],
+      ['own data', `${several(files.length, 'file')} from which it came: ${formatCounts(states)}`],
       left > 0 && ['left', `${several(left, 'file')} for another day (--all: now)`],
     ]),
     ...each(differences, differenceLines),

@@ -6,7 +6,7 @@ import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { listFindings } from '../../sources/registry/verify.ts'
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../../base/time.ts'
-import { counted, table, formatCount, several } from '../../base/figures.ts'
+import { formatCounts, table, formatCount, several } from '../../base/figures.ts'
 import { answering, type Call } from '../cli/spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from '../cli/world.ts'
@@ -37,7 +37,7 @@ Differences of registry records come from \`pitlake verify\`. They leave the lis
     const rest = (['acknowledged', ...known] as const).map((one) => `, ${formatCount(count(one))} ${one}`).join('')
     const list = (): string => (shown.length > 0 ? table(header, shown.map(line)) : '')
     const words = () => `${list()}${formatCount(count('open'))} open${rest}\n`
-    return { document: { violations: shown.map(scripted) }, words }
+    return { document: { violations: shown.map(differenceDocument) }, words }
   },
 })
 
@@ -151,7 +151,7 @@ function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[])
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
-export function scripted(difference: UpstreamDifference): object {
+export function differenceDocument(difference: UpstreamDifference): object {
   const { id, kind, acknowledged_at, why } = difference
   const acknowledged = acknowledged_at === null ? null : formatMillis(acknowledged_at)
   const found_at = formatMillis(difference.found_at)
@@ -197,5 +197,5 @@ function line(difference: UpstreamDifference): (string | null)[] {
   const { endpoints, series: among, points, open, counts } = incident
   const where = `${formatCount(among.length)} series of ${several(endpoints.length, 'endpoint')}`
   const left = open === points || open === 0 ? '' : `, ${formatCount(open)} still`
-  return [id, kind, where, foundOn, null, `${counted(counts)}${left}`, state]
+  return [id, kind, where, foundOn, null, `${formatCounts(counts)}${left}`, state]
 }

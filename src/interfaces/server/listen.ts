@@ -144,7 +144,7 @@ export async function listen(
 function boundConnections(server: Server, places: number): void {
   server.maxConnections = places
   const open = new Map<Socket, string>()
-  /** Those that have sent no whole request since their last answer, the oldest first. */
+  /** Sockets that have sent no complete request since their last answer, the oldest first. */
   const idle = new Set<Socket>()
   const oldestIdle = (client: string): Socket | undefined => idle.values().find((socket) => open.get(socket) === client)
   const count = (sockets: Iterable<Socket>): Map<string, number> => {

@@ -4,7 +4,7 @@ import { quoteName } from '../../lake/store/engine.ts'
 import type { Ready } from '../../query/gate.ts'
 import { jsonLines, type ResultLines } from '../../query/json-lines.ts'
 import { typesOf } from '../../query/projection.ts'
-import { guarded, type RunDeps } from '../../query/run.ts'
+import { runCancellable, type RunDeps } from '../../query/run.ts'
 import type { Note } from '../../query/note-texts.ts'
 import { judgeQuestion, type JudgedQuestion, type Question } from '../../query/question.ts'
 import type { Desk, LakeFacts, Seat } from './session-manager.ts'
@@ -116,7 +116,7 @@ export class Pages implements Disposable {
     const notes = open.told === 0 ? judged.notes : []
     const head: AnswerPage = { facts: seat.facts, sql, columns, rows: [], cursor: null, notes }
     const most = { rows: limits.rows, bytes: limits.room(head) }
-    const rows = await guarded(seat.engine, sql, run, async () => await take(open, most))
+    const rows = await runCancellable(seat.engine, sql, run, async () => await take(open, most))
     open.told += rows.length
     const page = { ...head, rows }
     if (open.waiting.length > 0) return { ...page, cursor: this.#keep(open) }
@@ -149,7 +149,7 @@ export class Pages implements Disposable {
 async function begin(question: Question, seat: Seat, run: RunDeps): Promise<OpenAnswer> {
   const judged = await judgeQuestion(question, seat.engine, run)
   const { ready } = judged
-  const answer = await guarded(seat.engine, judged.sql, run, async () =>
+  const answer = await runCancellable(seat.engine, judged.sql, run, async () =>
     jsonLines(seat.engine, { ...ready, text: boundedRows(ready) }, judged.by),
   )
   const waiting: readonly string[] = []

@@ -20,7 +20,7 @@ import type { Extent } from '../../query/answer-notes.ts'
 import { setMoment, versionOf } from '../../query/lake.ts'
 import { judgeQuestion } from '../../query/question.ts'
 import { engineLossIn } from '../../query/refusal.ts'
-import { guarded, type RunDeps } from '../../query/run.ts'
+import { runCancellable, type RunDeps } from '../../query/run.ts'
 import { cutScript, isOpen } from '../../query/statements.ts'
 import {
   type Sink,
@@ -28,7 +28,7 @@ import {
   isReadable,
   givesRows,
   layResult,
-  watched,
+  watchColumns,
   writeFile,
   writeTo,
 } from '../../query/write.ts'
@@ -363,10 +363,10 @@ const pageRows = 500
  * watches all parts until this one.
  */
 async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps) {
-  const stream = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
-  const { names, types, chunks, filled } = watched(stream, undefined)
+  const stream = await runCancellable(engine, ready.text, deps, async () => engine.stream(ready.text))
+  const { names, types, chunks, filled } = watchColumns(stream, undefined)
   const source = chunks[Symbol.asyncIterator]()
-  const more = async () => await guarded(engine, ready.text, deps, async () => source.next())
+  const more = async () => await runCancellable(engine, ready.text, deps, async () => source.next())
   let columns: Cell[][] = names.map(() => [])
   let isFirst = true
   const page = () => {

@@ -71,13 +71,13 @@ const removedAt = { removed_at: { shown: 'TIMESTAMPTZ' } } as const satisfies Le
 
 /** What an answer says of a half-open window of a series; seconds. */
 export const windowColumns = {
-  since: { check: wholeNumber, stored: 'INTEGER', shown: 'TIMESTAMPTZ', value: seconds, about: 'start of the window' },
+  since: { check: wholeNumber, stored: 'INTEGER', shown: 'TIMESTAMPTZ', value: seconds, about: 'start of the range' },
   until: {
     check: wholeNumber,
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
     value: seconds,
-    about: 'end of the window, exclusive',
+    about: 'end of the range, exclusive',
   },
   state: {
     check: oneOf('covered', 'empty', 'unsupported', 'failed', 'not requested'),
@@ -90,7 +90,7 @@ export const windowColumns = {
     check: orNull(text),
     stored: 'TEXT',
     shown: 'VARCHAR',
-    about: 'why: gap or pending if points are missing in a covered window; NULL if there is no reason to give',
+    about: 'why: gap or pending if points are missing in a covered range; NULL if there is no reason to give',
   },
   asked_at: {
     check: real,
@@ -99,7 +99,7 @@ export const windowColumns = {
     value: seconds,
     viewed: 'CASE WHEN {{by_then asked_at}} THEN asked_at END',
     about:
-      'when it was last requested; for not requested, when that was first recorded; NULL if this is after observed_as_of',
+      'time of the last request. If state is not requested: time at which that state was first recorded. NULL if later than observed_as_of',
   },
   request: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR' },
 } as const satisfies LedgerColumns
@@ -116,7 +116,7 @@ const coverageColumns = {
   verified_at: {
     shown: 'TIMESTAMPTZ',
     viewed: 'CASE WHEN {{by_then verified_at}} THEN verified_at END',
-    about: 'when verify last requested a part of it again; NULL if not before observed_as_of',
+    about: 'when verify last requested a part of it again; NULL if never, or only after observed_as_of',
   },
 } as const satisfies LedgerColumns
 
@@ -127,10 +127,15 @@ export const violationColumns = {
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
     value: seconds,
-    about: 'start of the interval; for a window, of its first point',
+    about: 'start of the interval. If the violation covers a range (until is set): start of its first interval',
   },
   kind: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what differs' },
-  stored: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR', about: 'the stored value, JSON; NULL for a window' },
+  stored: {
+    check: orNull(text),
+    stored: 'TEXT',
+    shown: 'VARCHAR',
+    about: 'the stored value, JSON; NULL if the violation covers a range',
+  },
   offered: {
     check: orNull(text),
     stored: 'TEXT',
@@ -141,7 +146,7 @@ export const violationColumns = {
     check: orNull(real),
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
-    about: 'when the stored value was observed; NULL for a window',
+    about: 'when the stored value was observed; NULL if the violation covers a range',
   },
   offered_at: { check: real, stored: 'INTEGER', shown: 'TIMESTAMPTZ', about: 'when the offered value was observed' },
   request: {
@@ -172,7 +177,11 @@ const allViolationColumns = {
     viewed: 'CASE WHEN {{by_then acknowledged_at}} THEN why END',
     about: 'the reason that the person gave',
   },
-  reverted_at: { shown: 'TIMESTAMPTZ', about: 'since when answers no longer show it; NULL while the last one does' },
+  reverted_at: {
+    shown: 'TIMESTAMPTZ',
+    about:
+      "time from which the provider's answers agree with the stored value again; NULL while the latest answer still differs",
+  },
   status: {
     viewed: `CASE WHEN acknowledged_at IS NOT NULL AND ({{by_then acknowledged_at}}) THEN 'acknowledged'
     WHEN reverted_at IS NOT NULL THEN 'reverted' ELSE 'open' END`,
@@ -184,7 +193,7 @@ const allViolationColumns = {
     stored: 'TEXT',
     shown: 'VARCHAR',
     value: (stored) => `nullif(${stored}, '')`,
-    about: 'the incident to which the violation belongs; NULL if it belongs to none',
+    about: 'id of the incident to which the violation belongs; NULL if it belongs to none',
   },
   /** 0 in the index for a single point. */
   until: {
@@ -192,7 +201,7 @@ const allViolationColumns = {
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
     value: (stored) => `nullif(${stored}, 0) * 1000000`,
-    about: 'end of a window in which all stored points were missing, exclusive; NULL for a single point',
+    about: 'end of the range in which all stored points were missing, exclusive; NULL for a single point',
   },
   points: { check: count, stored: 'INTEGER', shown: 'BIGINT', about: 'number of points that it concerns' },
 } as const satisfies LedgerColumns
@@ -219,7 +228,7 @@ export const clockFindingColumns = {
     stored: 'TEXT',
     shown: 'VARCHAR',
     about:
-      'before_end: computed before the end of its interval. before_stated: computed before the time that a stated rule gives. convention: t seems to be the other edge of the interval. vanished: an answer lacks stored points of a revisable series. clock_ahead: stored while a clock was ahead, and given a new date by doctor --repair',
+      'before_end: computed before the end of its interval. before_stated: computed before the time that a stated rule gives. convention: t seems to be the end of the interval instead of its start. vanished: an answer lacks stored points of a revisable series. clock_ahead: stored while a clock was ahead, and given a new date by doctor --repair',
   },
   detail: {
     check: json,
@@ -326,7 +335,7 @@ export const versionColumns = {
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
     about:
-      'its time, which is the observed_at of what it added; later than that of every earlier version, except after doctor --repair of a wrong clock',
+      'time of the commit, equal to the observed_at of the points that it added. Times increase from version to version, except after doctor --repair of a wrong clock',
   },
   job: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what made it' },
   run: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR', about: 'run that made it' },

@@ -61,7 +61,7 @@ function applyPassed(index: Index, { passed = [], version }: Entry, numberOf: (i
 }
 
 /** Violations as an entry lists them: those of an incident by series, kind and request, each of these named once. */
-export function packed(violations: readonly Violation[]): Pick<Entry, 'violations' | 'incidents'> {
+export function packViolations(violations: readonly Violation[]): Pick<Entry, 'violations' | 'incidents'> {
   const alone = violations.filter(({ incident }) => incident === undefined)
   const together = violations.filter(({ incident }) => incident !== undefined)
   const groups = Map.groupBy(together, (one) => {

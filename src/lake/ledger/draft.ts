@@ -18,7 +18,7 @@ import type { Holder } from '../store/lock.ts'
 import { LakeError } from '../../base/errors.ts'
 import { liveCoverage, seriesNumber } from './apply.ts'
 import { alreadySaid } from './coverage.ts'
-import { isStanding, keyOf, packed } from './differences.ts'
+import { isStanding, keyOf, packViolations } from './differences.ts'
 import { heldRules, heldState } from './index-queries.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { agreeProvider } from './provider.ts'
@@ -137,7 +137,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     progress: (draft.progress ?? []).filter((step) => step.points !== 0 || step.digests !== undefined),
     ...filled(draft, ['forgotten', 'regained', 'uncovered', 'passed', 'accepted', 'value_types', 'retyped']),
     coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
-    ...packed(newViolations(ledger, draft.violations ?? [])),
+    ...packViolations(newViolations(ledger, draft.violations ?? [])),
     findings: newFindings(ledger, draft.findings ?? []),
     requests: draft.requests ?? [],
     verified: draft.verified ?? [],

@@ -26,7 +26,7 @@ import {
   violationFields,
   type WindowAnswer,
 } from './entry.ts'
-import { type Index, type IndexCell, parsed, checkedValue, read, rowOf } from './index-rows.ts'
+import { type Index, type IndexCell, parseCell, checkedValue, read, rowOf } from './index-rows.ts'
 import { count, interval, orNull, real, shape, type Shaped, text, type ValueCheck } from '../../base/value-checks.ts'
 import { type ArchivedState, fromState } from './archived-rows.ts'
 
@@ -230,7 +230,7 @@ export function heldViolations(index: Index, series?: string): HeldViolation[] {
 /** A named piece of committed state (the registry's cursor …); undefined when none was set. */
 export function heldState(index: Index, key: string): Json | undefined {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(key)
-  return row === undefined ? undefined : parsed(row['value'], key)
+  return row === undefined ? undefined : parseCell(row['value'], key)
 }
 
 /** Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it. */
@@ -246,7 +246,7 @@ export function heldStates<T>(
     .all(prefix.length, prefix)
   return rows.map(({ key, value, committed_at }) => ({
     key: String(key).slice(prefix.length),
-    value: checkedValue(check, parsed(value, prefix), prefix),
+    value: checkedValue(check, parseCell(value, prefix), prefix),
     at: Number(committed_at),
   }))
 }
@@ -267,7 +267,7 @@ export function archivedState(index: Index): ArchivedState {
 /** A named fact that makes no version (time of the last poll …) and when it was noted. */
 export function heldPassing(index: Index, key: string): { value: Json; at: Micros } | undefined {
   const row = index.statement('SELECT value, at FROM soft WHERE key = ?').get(key)
-  return row === undefined ? undefined : { value: parsed(row['value'], key), at: read(real, row['at'], key) }
+  return row === undefined ? undefined : { value: parseCell(row['value'], key), at: read(real, row['at'], key) }
 }
 
 /** The facts of that kind whose names begin so, by the rest of their names. */
@@ -276,7 +276,7 @@ export function heldPassingFrom(index: Index, prefix: string): Map<string, { val
   return new Map(
     rows.map((row) => {
       const key = read(text, row['key'], prefix)
-      return [key.slice(prefix.length), { value: parsed(row['value'], key), at: read(real, row['at'], key) }]
+      return [key.slice(prefix.length), { value: parseCell(row['value'], key), at: read(real, row['at'], key) }]
     }),
   )
 }

@@ -1,4 +1,4 @@
-import { damaged } from '../store/database.ts'
+import { damagedIndexError } from '../store/database.ts'
 import { type ValueCheck, type Json, shape, type Shaped } from '../../base/value-checks.ts'
 import { LakeError } from '../../base/errors.ts'
 import type { Engine } from '../store/engine.ts'
@@ -31,13 +31,13 @@ export async function atOneInstant<T>(index: Index, work: () => Promise<T>): Pro
 }
 
 function refuse(column: string, wrong: string): never {
-  throw damaged(`holds ${wrong} in ${column}`)
+  throw damagedIndexError(`holds ${wrong} in ${column}`)
 }
 
 /** A cell as what the index keeps in its column, and nothing else. */
 export function read<T>(check: ValueCheck<T>, cell: IndexCell | undefined, column: string): T {
   if (check.optional === true && cell === null) return checkedValue(check, undefined, column)
-  return checkedValue(check, check.nested === true && cell !== null ? parsed(cell, column) : cell, column)
+  return checkedValue(check, check.nested === true && cell !== null ? parseCell(cell, column) : cell, column)
 }
 
 /** A value of a column, if it is what the check wants. */
@@ -47,7 +47,7 @@ export function checkedValue<T>(check: ValueCheck<T>, value: unknown, column: st
 }
 
 /** The value of a cell of JSON text. */
-export function parsed(cell: IndexCell | undefined, column: string): Json {
+export function parseCell(cell: IndexCell | undefined, column: string): Json {
   try {
     return JSON.parse(String(cell)) as Json
   } catch {

@@ -8,21 +8,21 @@ import { isBegun, refuseStranger } from '../store/new-lake.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   busyMilliseconds,
-  damaged,
+  damagedIndexError,
   explain,
   metaLeft,
   openDatabase,
   removeDatabase,
   removeUnfinished,
   replaceDatabase,
-  unfinished,
+  rebuildPath,
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
 import { createTableSql, ledgerTables } from './columns.ts'
 import { decodeEntry, type Provider, providerFields, sha256 } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { type Index, type IndexRow, parsed, checkedValue, type Statement } from './index-rows.ts'
+import { type Index, type IndexRow, parseCell, checkedValue, type Statement } from './index-rows.ts'
 import { real, shape, text, type ValueCheck, wholeNumber } from '../../base/value-checks.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
@@ -152,7 +152,7 @@ export class Ledger implements Index {
   static async rebuild(root: string, unless?: (path: string) => boolean): Promise<Ledger> {
     const path = inLake(root, places.ledger)
     if (!unless) removeUnfinished(path)
-    const fresh = unfinished(path)
+    const fresh = rebuildPath(path)
     try {
       const ledger = new Ledger(root, openDatabase(fresh))
       ledger.#createTables()
@@ -302,7 +302,7 @@ export class Ledger implements Index {
         .all()
         .map(({ key, value }) => [key, value]),
     )
-    return (key, check) => (cells.has(key) ? checkedValue(check, parsed(cells.get(key), key), key) : undefined)
+    return (key, check) => (cells.has(key) ? checkedValue(check, parseCell(cells.get(key), key), key) : undefined)
   }
 
   async #ready(): Promise<Ledger> {
@@ -327,7 +327,7 @@ export class Ledger implements Index {
     await onJournal(this.root, async ({ entries }) => {
       if (head.version === 0 || !entries.includes(head.version)) return
       const { digest } = await readEntry(this.root, head.version)
-      if (digest !== head.digest) throw damaged('does not belong to the journal beside it')
+      if (digest !== head.digest) throw damagedIndexError('does not belong to the journal beside it')
     })
   }
 
@@ -395,7 +395,7 @@ function ahead(held: number, newest: number): LakeError {
 async function mayBegin(root: string, path: string, before?: string): Promise<void> {
   const begun = (await listJournal(root)).newest > 0
   const stands = isThere(path)
-  if (!stands && begun) throw damaged('is missing')
+  if (!stands && begun) throw damagedIndexError('is missing')
   const seen = begun ? undefined : metaLeft(path, 'version')
   if (begun || (seen ?? 0) > 0) return
   try {

@@ -2,7 +2,7 @@ import { leafText, linesDigest, type LogLeaf } from '../../base/merkle/leaf.ts'
 import { leafHash } from '../../base/merkle/tree.ts'
 import { listOf, shape, text, wholeNumber } from '../../base/value-checks.ts'
 import { canonical, type Entry, type Json, sha256 } from './entry.ts'
-import { checkedValue, type Index, parsed } from './index-rows.ts'
+import { checkedValue, type Index, parseCell } from './index-rows.ts'
 import { liveLines, sortedByBytes } from './live-lists.ts'
 
 /** Name of the piece of state that lists the preregistered queries. */
@@ -22,7 +22,7 @@ export interface PreregisteredQuery {
 export function heldPreregistered(index: Index, version = Number.POSITIVE_INFINITY): readonly PreregisteredQuery[] {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(preregisteredKey)
   if (row === undefined) return []
-  const { queries } = checkedValue(preregisteredShape, parsed(row['value'], preregisteredKey), preregisteredKey)
+  const { queries } = checkedValue(preregisteredShape, parseCell(row['value'], preregisteredKey), preregisteredKey)
   return queries.filter((one) => one.version <= version)
 }
 
@@ -38,7 +38,7 @@ export type MetricRules = Readonly<Record<string, Json>>
 export function rulesByMetric(index: Index, version = Number.MAX_SAFE_INTEGER): MetricRules {
   const newest = index.statement('SELECT rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
   const row = newest.get(version)
-  return row === undefined ? {} : (parsed(row['rules'], 'rules') as MetricRules)
+  return row === undefined ? {} : (parseCell(row['rules'], 'rules') as MetricRules)
 }
 
 /** Availability rules as lines of the log, sorted by metric: `metric hash`. */

@@ -180,7 +180,7 @@ export function observedAgain(index: Index): ObservedAgain[] {
 }
 
 /** Describes a month that lost points, in one line. */
-export function againInWords({ series, month: name, points: lost, at }: ObservedAgain): string {
+export function describeObservedAgain({ series, month: name, points: lost, at }: ObservedAgain): string {
   const what = `${series} ${name}: ${lost === null ? 'points' : `${lost} points`} lost with a file`
   if (at === null) return `${what}, not come again`
   const seen = formatMillis(at)

@@ -2,7 +2,7 @@ import { archivedState } from './index-queries.ts'
 import { checksOf, runColumns } from './columns.ts'
 import type { RunFacts } from './run-facts.ts'
 import { type Verified, verifiedFields } from './entry.ts'
-import { type Index, parsed, checkedValue, rowOf } from './index-rows.ts'
+import { type Index, parseCell, checkedValue, rowOf } from './index-rows.ts'
 import { count, flag, listOf, maybe, orNull, real, shape, text, wholeNumber } from '../../base/value-checks.ts'
 import type { Instant, Micros } from '../../base/time.ts'
 import type { Selection } from '../../catalog/series.ts'
@@ -366,7 +366,7 @@ export function pendingSelections(index: Index, now: Instant, but: string | null
      ORDER BY started_at`,
   )
   const found = rows.all(but, (now + 1) * 1_000_000)
-  const marks = found.map(({ plan }) => checkedValue(shape(markFields), parsed(plan, 'plan'), 'plan'))
+  const marks = found.map(({ plan }) => checkedValue(shape(markFields), parseCell(plan, 'plan'), 'plan'))
   const unique = new Map(marks.flatMap(({ selections }) => selections).map((one) => [JSON.stringify(one), one]))
   const since = found[0] === undefined ? null : Number(found[0]['started_at'])
   return { selections: [...unique.values()], held: marks.some(({ held }) => held), since }

@@ -103,14 +103,14 @@ export function isLater(path: string, version: number): boolean {
  */
 async function unknownToJournal(ledger: Ledger): Promise<string[]> {
   const unlisted: string[] = []
-  for await (const path of unnamed(ledger)) unlisted.push(path)
+  for await (const path of findUnnamedFiles(ledger)) unlisted.push(path)
   if (unlisted.length === 0) return []
   using journal = await Ledger.inMemory(ledger.root).catch(() => undefined)
   return journal === undefined ? [] : unlisted.filter((path) => !isOnDisk(journal, path))
 }
 
 /** Data files of the program's own names that the index does not list, whoever's they are. */
-export async function* unnamed(ledger: Ledger): AsyncGenerator<string> {
+export async function* findUnnamedFiles(ledger: Ledger): AsyncGenerator<string> {
   const named = new Set(filesOnDisk(ledger).map((file) => file.path))
   for await (const path of ownData(ledger.root)) if (!named.has(path)) yield path
 }

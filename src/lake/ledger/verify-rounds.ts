@@ -57,12 +57,12 @@ export function affordable<T>(
 }
 
 /** The error of a verify that found so many contradictions, which `subject` counts. */
-export function contradicted(count: number, subject: string, next: string): LakeError | null {
+export function contradictionError(count: number, subject: string, next: string): LakeError | null {
   return count === 0 ? null : new LakeError('integrity', { subject, next })
 }
 
 /** The error of one to which so many answers could not be used. */
-export function unanswered(
+export function unansweredError(
   failures: readonly { readonly reason: string; readonly refused?: boolean }[],
   what: string,
 ): LakeError | null {

@@ -93,7 +93,7 @@ export function replaceDatabase(fresh: string, path: string): void {
 }
 
 /** A path for an index that is to be, beside the one that it will replace. */
-export function unfinished(path: string): string {
+export function rebuildPath(path: string): string {
   return `${path}.rebuild-${randomUUID()}`
 }
 
@@ -115,7 +115,7 @@ export function removeDatabase(path: string): void {
 export function explain(error: unknown, doing: string, path: string): unknown {
   if (codeOf(error) !== 'ERR_SQLITE_ERROR') return diskError(error, doing)
   const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
-  if (result === 11 || result === 26) return damaged('cannot be read', error)
+  if (result === 11 || result === 26) return damagedIndexError('cannot be read', error)
   if (result === 5 || result === 6) return lockedError(path, error)
   const codes: Readonly<Record<number, string>> = { 8: 'EACCES', 10: 'EIO', 13: 'ENOSPC', 14: 'EMFILE' }
   const usual = codes[result]
@@ -148,7 +148,7 @@ function systemCode(path: string): string | undefined {
 }
 
 /** The complaint about an index that is lost or cannot be read. */
-export function damaged(what: string, cause?: unknown): LakeError {
+export function damagedIndexError(what: string, cause?: unknown): LakeError {
   return new LakeError('integrity', {
     subject: `${places.ledger} ${what}`,
     next: 'run pitlake doctor --rebuild-ledger',

@@ -24,9 +24,9 @@ import { bindAll, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill, spillRoom } from './files.ts'
 import { collectAll, collectYoung, engineMemory, leanSettings } from './memory.ts'
 
-/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
+/** Most chunks of rows (of 2,048 at most) that may be in memory in addition to what the engine counts. */
 const heldChunks = 16
-/** And so many cells: of wide rows fewer chunks. */
+/** Most cells in these chunks: wide rows have fewer chunks. */
 const heldCells = 2 ** 19
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
@@ -233,7 +233,8 @@ export class Engine {
     most: number,
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
-    let [fetched, cells] = [0, 0]
+    let fetched = 0
+    let cells = 0
     try {
       for (;;) {
         const chunk = await result.fetchChunk()

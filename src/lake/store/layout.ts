@@ -87,11 +87,11 @@ export function checkpointFile(version: number): string {
 
 /** `journal/aside/0000000012-<sha256>.json.gz`: an entry that could not be applied, and the digest that its successor names. */
 export function asideFile(version: number, digest: string): string {
-  return `${places.aside}/${versioned(version, digest)}.json.gz`
+  return `${places.aside}/${versionedName(version, digest)}.json.gz`
 }
 
 /** `0000000012-<name>`: how the names of all data files begin. */
-export function versioned(version: number, name: string): string {
+export function versionedName(version: number, name: string): string {
   return `${pad(version)}-${name}`
 }
 

@@ -114,7 +114,7 @@ export interface Identity {
   readonly params: string | null
 }
 
-/** Its columns, in the order in which files are sorted. */
+/** Columns of an identity, in the order in which files are sorted. */
 export const identityColumns = ['asset', 'currency', 'exchange', 'network', 'params'] as const
 
 /** The stored points of one series, counted in the files. */

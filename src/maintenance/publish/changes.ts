@@ -126,7 +126,8 @@ const rowsOf = ({ stats }: Add): number => (JSON.parse(stats) as { readonly numR
 /** Whether a file may hold a row with one of these values: no bounds, no doubt. */
 function mayHold({ stats }: Add, column: string, values: readonly string[]): boolean {
   const { minValues, maxValues } = JSON.parse(stats) as Record<'minValues' | 'maxValues', Texts | undefined>
-  const [least, most] = [minValues?.[column], maxValues?.[column]]
+  const least = minValues?.[column]
+  const most = maxValues?.[column]
   return values.some((value) => (least ?? value) <= value && value <= (most ?? value))
 }
 

@@ -80,11 +80,14 @@ export interface LakeVersion extends Mark {
  * Each commit of a table says which lake version it tells of, by the transactions of three applications: Delta keeps the
  * newest of each, also in checkpoints.
  */
-const [versionId, instantId, digestId] = ['pitlake.version', 'pitlake.committed_at', 'pitlake.digest']
+const versionId = 'pitlake.version'
+const instantId = 'pitlake.committed_at'
+const digestId = 'pitlake.digest'
 
 /** The lake version that a table tells of; undefined where it tells of none. */
 export function lastMark({ txns }: TableState): Mark | undefined {
-  const [version, at] = [txns.get(versionId), txns.get(instantId)]
+  const version = txns.get(versionId)
+  const at = txns.get(instantId)
   return version === undefined || at === undefined ? undefined : { version, at }
 }
 

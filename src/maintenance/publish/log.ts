@@ -117,7 +117,9 @@ export const noTable: TableState = {
 
 /** The state after the actions of a version. */
 function applied(state: TableState, version: number, actions: readonly Action[]): TableState {
-  const [txns, files, removed] = [new Map(state.txns), new Map(state.files), new Map(state.removed)]
+  const txns = new Map(state.txns)
+  const files = new Map(state.files)
+  const removed = new Map(state.removed)
   let { metaData, protocol } = state
   for (const action of actions) {
     const { add, remove, txn } = action
@@ -176,7 +178,8 @@ export async function readTable(logs: Logs, table: string): Promise<TableState> 
   const entries = (await logs.to.list(logFolder(table))).flatMap((file) => logEntry(file) ?? [])
   const newest = (kind: string): number =>
     entries.reduce((most, entry) => (entry.kind === kind ? Math.max(most, entry.version) : most), -1)
-  const [checkpoint, last] = [newest('checkpoint'), newest('commit')]
+  const checkpoint = newest('checkpoint')
+  const last = newest('commit')
   let state = checkpoint < 0 ? noTable : await fromCheckpoint(logs, table, checkpoint)
   for (let version = checkpoint + 1; version <= last; version++)
     state = applied(state, version, await readCommit(logs.to, table, version))
@@ -269,7 +272,8 @@ export async function commitTable(
 /** Writes a checkpoint of Delta's classic form (V1): everything that a state consists of, as actions. */
 async function checkpointTable({ to, engine, local }: Logs, table: string, state: TableState, now: number) {
   const actions = actionsOf(state, now)
-  const [lines, file] = [local(`${table}.checkpoint.jsonl`), local(`${table}.checkpoint.parquet`)]
+  const lines = local(`${table}.checkpoint.jsonl`)
+  const file = local(`${table}.checkpoint.parquet`)
   await writePrivate(lines, linesOf(actions))
   const typed = Object.entries(columns).map(([name, type]) => `${quote(name)}: ${quote(type)}`)
   const read = `read_json(${quote(lines)}, format = 'newline_delimited', columns = {${typed.join(', ')}})`

@@ -56,7 +56,8 @@ export function pieceOf(tags: Texts): Piece | undefined {
     const [, version, at] = /^(\d+)@(\d+)$/.exec(text ?? '') ?? []
     return version === undefined || at === undefined ? undefined : { version: Number(version), at: Number(at) }
   }
-  const [since, until] = [mark(tags['since'] ?? undefined), mark(tags['until'] ?? undefined)]
+  const since = mark(tags['since'] ?? undefined)
+  const until = mark(tags['until'] ?? undefined)
   return since && until && { since, until, group: tags['group'] ?? null }
 }
 
@@ -84,7 +85,8 @@ export function rewriting(
   { few, large }: Portions,
 ): Rewriting {
   const leave = new Set<HeldPiece>()
-  let [rows, start] = [fresh, since]
+  let rows = fresh
+  let start = since
   const ranges = [...Map.groupBy(pieces, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
   for (const [, files] of fresh === 0 ? [] : ranges) {
     const own = files.reduce((sum, file) => sum + file.rows, 0)

@@ -49,7 +49,7 @@ function queryText(query: Readonly<Record<string, string>> = {}): string {
 }
 
 /** The headers of a request to S3 with its signature (AWS Signature Version 4); `at` in milliseconds since 1970. */
-export function signed(
+export function signHeaders(
   { method, host, path, query, headers = {}, payload }: UnsignedRequest,
   { id, secret, token }: Credentials,
   region: string,
@@ -298,7 +298,7 @@ async function toSend(call: S3Call, { bucket, prefix, endpoint, region, credenti
   return {
     method,
     path: text === '' ? path : `${path}?${text}`,
-    headers: signed(unsigned, credentials, region, web.now()),
+    headers: signHeaders(unsigned, credentials, region, web.now()),
     body,
     into,
   }

@@ -142,7 +142,9 @@ function listOf(xml: string) {
   if (truncated === undefined || (truncated === 'true' && next === undefined)) return undefined
   const objects: { readonly key: string; readonly bytes: number; readonly modified: number }[] = []
   for (const [, item = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-    const [key, size, written] = [tag(item, 'Key'), tag(item, 'Size'), tag(item, 'LastModified')]
+    const key = tag(item, 'Key')
+    const size = tag(item, 'Size')
+    const written = tag(item, 'LastModified')
     const micros = written === undefined ? undefined : parseMicros(written)
     if (key === undefined || size === undefined || micros === undefined) return undefined
     objects.push({ key, bytes: Number(size), modified: Math.floor(micros / 1_000_000) })

@@ -81,7 +81,8 @@ export async function placeFile(
   { local, stats }: WrittenRows,
   tags: Texts,
 ): Promise<Add> {
-  const [size, sha256] = [await sizeOf(local), await sha256File(local)]
+  const size = await sizeOf(local)
+  const sha256 = await sha256File(local)
   const path = `${posix.dirname(name)}/${mark}-${posix.basename(name)}.parquet`.replace(/^\.\//, '')
   await to.put(`${table}/${path}`, local)
   return {
@@ -171,7 +172,8 @@ function deltaStats(
     const own = facts.get(quoteName(name))
     const nulls = own?.get('null_count')
     if (nulls !== undefined) nullCount[name] = Number(nulls)
-    const [least, most] = [bound(type, own?.get('min')), bound(type, own?.get('max'))]
+    const least = bound(type, own?.get('min'))
+    const most = bound(type, own?.get('max'))
     if (least === undefined || most === undefined) continue
     minValues[name] = least
     maxValues[name] = most

@@ -19,7 +19,7 @@ import {
   type SeriesRow,
 } from '../../lake/ledger/entry.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
-import { heldAcceptances, packed, standingDifferences } from '../../lake/ledger/differences.ts'
+import { heldAcceptances, packViolations, standingDifferences } from '../../lake/ledger/differences.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { appendEntry, listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import { dataVersion, entryFile, inLake, places } from '../../lake/store/layout.ts'
@@ -234,7 +234,8 @@ async function planned(disk: Disk, root: string, { others, version }: FoundStock
 async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Promise<void> {
   const touched = new Set<string>()
   for (const { path } of moves) {
-    const [from, to] = [inLake(root, path), inLake(root, `${folder}/${path}`)]
+    const from = inLake(root, path)
+    const to = inLake(root, `${folder}/${path}`)
     if (!isThere(from)) continue
     if (isThere(to))
       throw usage(to, { expected: 'a free name', got: 'a file', next: 'put it aside, then run this again' })
@@ -280,7 +281,10 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
     series.map(({ id }) => id),
   )
   const accepted = heldAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
-  return { ...packed(standing.map(({ accepted: _accepted, ...one }) => one)), ...(accepted.length > 0 && { accepted }) }
+  return {
+    ...packViolations(standing.map(({ accepted: _accepted, ...one }) => one)),
+    ...(accepted.length > 0 && { accepted }),
+  }
 }
 
 /** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */

@@ -23,7 +23,7 @@ import {
   prove,
   rewriteFiles,
   supersededColumn,
-  unproved,
+  countUnproved,
   writeChanged,
 } from './merge.ts'
 
@@ -84,7 +84,7 @@ export async function mendInstants(
     const rows = { source: `(SELECT ${select.join(', ')} FROM ${source})`, order, ...group }
     const changing = new Set(mended.keys())
     const written = await writeChanged(session, { files: [file], source, columns, rows, changing, out, metadata })
-    const hidden = merged ? await unproved(session, parquet([out])) : 0
+    const hidden = merged ? await countUnproved(session, parquet([out])) : 0
     if (hidden > 0 || (await aheadIn(session, parquet([out]), columns, now)) > 0)
       throw new Error(`mending ${file.path} would change more than instants`)
     return written

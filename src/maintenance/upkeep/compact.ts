@@ -11,7 +11,7 @@ import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../../sources/points/files.ts'
 import { markOf, type Rewriting, withRewriting } from './rewrite.ts'
-import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
+import { historyMerge, tieredMerge, filesToMerge } from './merge-plan.ts'
 import { archiveRows } from './vacuum.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 import { growingTables } from '../../sources/registry/columns.ts'
@@ -57,7 +57,7 @@ export async function compact(root: string, deps: RewriteDeps & JobDeps): Promis
     const left = outcome.stopped || outcome.abandoned.length > 0
     // A file that was written by a whole merge needs no other.
     const isMerged = (file: HeldFile): boolean => markOf(file) !== null
-    const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, isMerged))
+    const chosen = left ? [] : partitions(ledger).map((files) => filesToMerge(files, isMerged))
     const choice = { run: id, job: 'compact', measure: true, portion: portionRows, chosen }
     const summary = await mergeParts(ledger, deps, choice, outcome)
     await foldJournal(ledger, deps)

@@ -7,7 +7,8 @@ interface Mergeable {
 /** How often a row is written again before one file more is kept instead: of a year's top-ups five are, of eight years' seven. */
 const again = 6
 /** The fewest and the most files that are kept before the choice becomes less patient. */
-const [fewest, most] = [5, 7]
+const fewest = 5
+const most = 7
 /** How much less patient it becomes at a time: large steps would write large files again for want of one. */
 const impatience = 1.25
 /** A file of this size is left alone: merging it again would gain nothing. */
@@ -42,7 +43,7 @@ function keepable(sorted: readonly Mergeable[]): number {
 }
 
 /** The files of a partition to be merged so that one is left; a single one only if it is not `merged` yet. */
-export function wholeMerge<T extends Mergeable>(files: readonly T[], isMerged: (file: T) => boolean = () => true) {
+export function filesToMerge<T extends Mergeable>(files: readonly T[], isMerged: (file: T) => boolean = () => true) {
   const sorted = mergeable(files)
   const [only] = sorted
   return sorted.length === 1 && only !== undefined && isMerged(only) ? [] : sorted

@@ -1,7 +1,7 @@
 import { parquet } from '../../lake/store/parquet.ts'
 import { describe, readShares, shareOf } from '../../sources/points/write.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { inLake, pointsFile, recentFile, versioned } from '../../lake/store/layout.ts'
+import { inLake, pointsFile, recentFile, versionedName } from '../../lake/store/layout.ts'
 import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge.ts'
 import { mergedFooter, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { recentGroup, sharesMeta } from '../../sources/points/files.ts'
@@ -51,7 +51,7 @@ export async function mergeRecentFiles(
     if (unlike !== undefined) throw new Unmergeable(`the written files differ in ${unlike}`)
     return placed.map(({ shares, own }, i): StagedFile => {
       const { rows, digest, min_t, max_t, ...bounds } = describe(shares)
-      const id = versioned(version, `${name}-${n}-${i}`)
+      const id = versionedName(version, `${name}-${n}-${i}`)
       const facts = { temporary: spool.path(file(i)), table: 'points', label: '', rows, digest, min_t, max_t }
       if (own === null) {
         const meta = { ...bounds, shares: sharesMeta(shares.map(shareOf)) }

@@ -99,7 +99,7 @@ export async function mergeFiles(rewriting: Rewriting, n: number, files: readonl
       : mark
     const written = parquet([out])
     const after = await readBack(session, out, columns, files)
-    if (history && (await unproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
+    if (history && (await countUnproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
     await refuseDifference(session, { source, written, columns, held: rowsOf(files), before, after })
     return mergedFile(files, after, kept)
   })
@@ -292,7 +292,7 @@ export function withSuperseded(source: string, columns: readonly { readonly name
 }
 
 /** How many steps of written files claim an end that is not there. */
-export async function unproved(session: Engine, source: string): Promise<number> {
+export async function countUnproved(session: Engine, source: string): Promise<number> {
   const [row] = await session.rows<{ rows: bigint }>(upkeepSql('unproved', { source }))
   return Number(row?.rows)
 }

@@ -16,14 +16,14 @@ import {
   parseRegistryFile,
   places,
   registryFile,
-  versioned,
+  versionedName,
 } from '../../lake/store/layout.ts'
 import { forgetHeadFile, headProblems } from '../../trust/heads/stored.ts'
 import { stampFile } from '../../lake/ledger/stamps.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { lockCommit, whileFree } from '../../lake/store/lock.ts'
 import { setMarker } from '../../lake/store/marker.ts'
-import { openSpool, type Spool, sweep, unnamed } from '../../lake/ledger/spool-sweep.ts'
+import { openSpool, type Spool, sweep, findUnnamedFiles } from '../../lake/ledger/spool-sweep.ts'
 import { listedAs } from '../../lake/ledger/draft.ts'
 import { LakeError, reasonIn } from '../../base/errors.ts'
 import { makeLakeFolder } from '../../lake/store/private-folders.ts'
@@ -94,7 +94,7 @@ export async function mendMarker(ledger: Ledger, deps: CommitDeps): Promise<stri
   const { lake, provider } = ledger.head()
   if (lake === null || provider === null || (await checkMarker(ledger)).length === 0) return []
   const strange: string[] = []
-  for await (const path of unnamed(ledger)) strange.push(path)
+  for await (const path of findUnnamedFiles(ledger)) strange.push(path)
   if (!(await areOf(root, lake, strange))) return []
   const held = filesOnDisk(ledger)
   const sound = held.length === 0 || (await anySound(root, held))
@@ -208,11 +208,11 @@ async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFil
   return found
 }
 
-/** One that the lake had let go of, and that was made again, takes a new name: a name that was let go of stays so. */
+/** Lists a rebuilt file. If the lake had dropped it, the file gets a new name: a dropped name is never used again. */
 function relisted(file: HeldFile, label: string, version: number, n: number): StagedFile {
   const listed = listedAs(file, { label })
   if (file.dropped_version === null) return listed
-  const path = registryFile(file.table, versioned(version, `restored-${n}`), null)
+  const path = registryFile(file.table, versionedName(version, `restored-${n}`), null)
   return { ...listed, temporary: file.path, path }
 }
 
@@ -303,7 +303,8 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
     if (index.head().version !== until) throw new Unfoldable(`the journal cannot be read as of version ${until}`)
     return index
   }
-  const [before, after] = [await at(version - 1), await at(version)]
+  const before = await at(version - 1)
+  const after = await at(version)
   const madeFiles = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
   for (const file of liveFiles(before).filter((held) => isMade(held))) {
     const held = await supply(rebuilding, before, file)

@@ -4,7 +4,7 @@ import { Engine, quote } from '../../lake/store/engine.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'
 import type { FileEntry } from '../../lake/ledger/entry.ts'
 import type { HeldFile } from '../../lake/ledger/index-queries.ts'
-import { encodeSegment, versioned } from '../../lake/store/layout.ts'
+import { encodeSegment, versionedName } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
 import { compressionSql, fewRows, footerSql } from '../../lake/store/parquet.ts'
@@ -56,7 +56,7 @@ export function replacement({ name, spool }: Rewriting, n: number, files: readon
   if (!first) throw new RangeError('a file takes the place of at least one')
   const { table, label, metric, interval } = first
   const version = Math.max(...files.map((file) => file.added_version))
-  const path = `${posix.dirname(first.path)}/${encodeSegment(versioned(version, `${name}-${n}`))}.parquet`
+  const path = `${posix.dirname(first.path)}/${encodeSegment(versionedName(version, `${name}-${n}`))}.parquet`
   return { temporary: spool.path(`${n}.parquet`), path, table, label, metric, interval, ...merged }
 }
 

@@ -11,7 +11,7 @@ import {
   heldVersions,
   liveFiles,
 } from '../../lake/ledger/index-queries.ts'
-import { archiveFile, inLake, places, versioned } from '../../lake/store/layout.ts'
+import { archiveFile, inLake, places, versionedName } from '../../lake/store/layout.ts'
 import { type JobDeps, runName, withLake } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { pinnedSince, tryLock } from '../../lake/store/lock.ts'
@@ -326,9 +326,10 @@ interface Part extends ReturnType<typeof partOf> {
 }
 
 async function fileOf({ ledger, ticket, spool, engine }: ArchiveRun, { table, label, condition, ...facts }: Part) {
-  const name = versioned(ticket.version, label === '' ? 'all' : label)
+  const name = versionedName(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
-  const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
+  const text = spool.file(`${table}-${name}.jsonl`)
+  const temporary = `${table}-${name}.parquet`
   const written = await writeLines(text, lines(ledger, condition))
   await engine.run(copySql(written, spool.file(temporary), columns, footerOf(ticket)))
   const source = parquet([spool.file(temporary)])

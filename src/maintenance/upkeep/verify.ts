@@ -11,7 +11,7 @@ import {
   summary as countsOf,
 } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
-import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verify-rounds.ts'
+import { contradictionError, roundOf, unansweredError, type WindowCounts } from '../../lake/ledger/verify-rounds.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import type { ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { countStarts } from '../../sources/points/revisable.ts'
@@ -256,14 +256,14 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations acknowledge'
   return gravestOf([
     damageVerdict(summary.damage),
-    contradicted(
+    contradictionError(
       summary.differences.length,
       `${several(summary.differences.length, 'stored value differs', 'stored values differ')} upstream`,
       next,
     ),
     differingAtOnce(summary.incidents),
     stoppedEarly(summary),
-    unanswered(summary.failures, several(summary.failures.length, 'window')),
+    unansweredError(summary.failures, several(summary.failures.length, 'window')),
     summary.registry && registryVerdict(summary.registry),
     summary.own && differingPoints(summary.own.differences.length, 'in the files from which they came'),
     summary.own && differingAtOnce(summary.own.incidents),

@@ -13,7 +13,7 @@ interface CreditBudget {
  * every poll of an interval, its polls are spread evenly over the time that is left; where they do not reach for one poll
  * of each series, those that were due first are asked, the others when the budget is renewed.
  */
-export function paced(
+export function paceToBudget(
   points: readonly NextPoint[],
   price: (point: NextPoint) => number,
   budget: CreditBudget | null,

@@ -1,6 +1,6 @@
 import { exitCode, gravest, LakeError } from '../../base/errors.ts'
 import { day, hour, type Instant, minute, type Weekday } from '../../base/time.ts'
-import { paced } from './budget.ts'
+import { paceToBudget } from './budget.ts'
 import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
 import type { LakeLook, WatchJobs } from './jobs.ts'
 import { type WatchPart, type WatchRequest, type WatchState, type WatchStep, nextAction, restAfter } from './next.ts'
@@ -156,7 +156,7 @@ function stateOf(input: WatchInput, look: LakeLook, memory: WatchMemory, at: Ins
   const polls = [look.registryPolled, memory.registryAt].filter((instant) => instant !== null && instant <= at)
   const polledAt = polls.length === 0 ? null : Math.max(...polls.map(Number))
   return {
-    points: paced(pointsOf(input, look, memory, at), price, budgetOf(creditsPerDay, look, at), at),
+    points: paceToBudget(pointsOf(input, look, memory, at), price, budgetOf(creditsPerDay, look, at), at),
     registry: look.watchesRegistry ? registryDue(polledAt, at) : null,
     untidy: memory.untidy,
     rests: memory.rests,

@@ -242,7 +242,9 @@ async function replaceAll(
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
   const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
-  const [database, text, list] = [made('duckdb'), made('sql'), made('json')]
+  const database = made('duckdb')
+  const text = made('sql')
+  const list = made('json')
   try {
     const changed = changedObjects(statements.objects, earlier)
     const from = changed && inLake(root, places.database)

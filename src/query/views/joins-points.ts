@@ -187,7 +187,8 @@ export function joinPointsSql(
   alone = false,
 ): Sql {
   if (names === 'metric') {
-    const [stitched, whole] = [sources.stitched(), textOfOne(sources, facts, interval, true)]
+    const stitched = sources.stitched()
+    const whole = textOfOne(sources, facts, interval, true)
     // Which name a point is of, its first vintage says; its value the last.
     const last =
       stitched && sources.revisable.length > 0

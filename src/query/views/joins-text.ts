@@ -65,7 +65,7 @@ const givenColumns = [
   'follow_renames',
 ]
 
-/** That no option is given and no clock of the session set but `as_of`, and points are those of the files. */
+/** SQL condition: no option is given, no clock of the session is set except `as_of`, and points are those of the files. */
 const nothingAsked = `${asStored} AND coalesce(currency, exchange, network, component) IS NULL
     AND concat(unresolved, ',', vintage, ',', follow_renames, ',', skip_nulls) = 'value,last,false,false'
     AND ${unsetSql('observed_as_of')} AND ${unsetSql('backfill')} AND ${unsetSql('proof_hidden')}`

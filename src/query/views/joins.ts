@@ -119,7 +119,8 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
 
 function textOf(sources: JoinSources, facts: JoinFacts, body: string): Sql {
   const series = seriesOf(sources, facts, pointerSql(metricName), leafSql)
-  const [path, files] = [pathOf(sources, 'metric'), filesOfOne(sources, facts)]
+  const path = pathOf(sources, 'metric')
+  const files = filesOfOne(sources, facts)
   return joinText({ ...facts, ...sources, path, files, series }, body)
 }
 

@@ -7,7 +7,7 @@ import { acceptedToo, ofPassed } from '../../lake/ledger/differences.ts'
 import { type LedgerColumn, type LedgerColumns, ledgerTables, seriesColumns } from '../../lake/ledger/columns.ts'
 import { archivedState } from '../../lake/ledger/index-queries.ts'
 import { acceptedPrefix } from '../../sources/registry/columns.ts'
-import { declared, type TypedColumns } from './relations.ts'
+import { parseColumns, type TypedColumns } from './relations.ts'
 import { footerSql } from '../../lake/store/parquet.ts'
 import { writeStream } from '../../lake/store/files.ts'
 import { sha256File } from '../../lake/ledger/commit.ts'
@@ -34,7 +34,7 @@ export interface ExportTable {
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 
-/** One whose rows the ledger gives away in time; a condition chooses among them. */
+/** A table whose old rows move into files; `where` selects among its rows. */
 interface FilteredTable extends ExportTable {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
@@ -170,7 +170,7 @@ function table(
   columns: string,
   cells: Readonly<Record<string, string>> = {},
 ): FilteredTable {
-  const told = declared(columns)
+  const told = parseColumns(columns)
   const line = `json_object(${told.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
   return {
     columns: told,
@@ -216,7 +216,7 @@ function declaredTable<C extends LedgerColumns>(
 }
 
 function constant(columns: string, rows: readonly object[]): ExportTable {
-  return { columns: declared(columns), lines: () => rows.map((row) => JSON.stringify(row)) }
+  return { columns: parseColumns(columns), lines: () => rows.map((row) => JSON.stringify(row)) }
 }
 
 function endpointsOf(catalogue: Catalogue): ExportTable {

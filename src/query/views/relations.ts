@@ -100,7 +100,7 @@ export function ledgerSql(root: string, path: string, files: readonly Pick<Liste
 export type TypedColumns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
-export function declared(text: string): TypedColumns {
+export function parseColumns(text: string): TypedColumns {
   return text.split(',').map((one) => {
     const [name = '', type = ''] = one.trim().split(' ')
     return [name, type]
@@ -108,14 +108,15 @@ export function declared(text: string): TypedColumns {
 }
 
 /** The columns of the points' files; the last two are folders where each has its own. */
-export const pointColumns = declared(`asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, t TIMESTAMPTZ,
+export const pointColumns =
+  parseColumns(`asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, t TIMESTAMPTZ,
   available_at TIMESTAMPTZ, observed_at TIMESTAMPTZ, v DOUBLE, o VARCHAR, basis VARCHAR, extra VARCHAR,
   computed_at TIMESTAMPTZ, available_rule_at TIMESTAMPTZ, params VARCHAR, metric VARCHAR, interval VARCHAR`)
 
 /** The tables that are not of the registry. */
 const otherTables: Readonly<Record<string, TypedColumns>> = {
   points: pointColumns,
-  metric_assets: declared('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
+  metric_assets: parseColumns('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
 }
 
 /** Columns of a table of the lake, and how its files are read. */

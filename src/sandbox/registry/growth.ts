@@ -220,7 +220,7 @@ function on(
   }
 }
 
-/** Such an entity gets these fields. */
+/** A happening that gives the fields to an entity that passes the test. */
 function turn(type: EntityType, passes: (row: EntityRow) => boolean, fields: EntityRow): Happening {
   return on(type, passes, (draft, row) => change(draft, type, row, fields))
 }

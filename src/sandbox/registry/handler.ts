@@ -302,7 +302,8 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
   const [segment = '', ...rest] = inside ? url.pathname.slice(registryPrefix.length + 1).split('/') : ['']
   const { faults = [] } = env
   const fullView = viewAt(env, now)
-  const [told, view] = [liedTo(fullView, faults, true), liedTo(fullView, faults, false)]
+  const told = liedTo(fullView, faults, true)
+  const view = liedTo(fullView, faults, false)
   const as_of = formatInstant(now)
   const path = [segment, ...rest].join('/')
   if (path === 'snapshot') return snapshot(told, env, url.searchParams, as_of)

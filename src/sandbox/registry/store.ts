@@ -123,7 +123,8 @@ export function seqAt(store: Store, at: number): number {
 
 /** The first of so many numbers for which it holds, once it holds it does for all that follow; their count where it never does. */
 export function firstFrom(count: number, holds: (n: number) => boolean): number {
-  let [low, high] = [0, count]
+  let low = 0
+  let high = count
   while (low < high) {
     const middle = (low + high) >>> 1
     if (holds(middle)) high = middle

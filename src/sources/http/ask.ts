@@ -4,7 +4,7 @@ import {
   governor,
   newGovernor,
   nextSlot,
-  parked,
+  parkedUntil,
   type ConfiguredRate,
   type Governor,
   type GovernorEvent,
@@ -171,7 +171,7 @@ function refusal(run: Run, request: AskRequest): Outcome | null {
   if (run.ended !== null) return run.ended
   const { signal, now, maxRequests } = run.deps
   if (signal?.aborted) return { kind: 'stopped', by: 'signal' }
-  const until = parked(stateOf(run, bucketOf(request)), now())
+  const until = parkedUntil(stateOf(run, bucketOf(request)), now())
   if (until !== null) return { kind: 'parked', until, words: 'the quota is spent or the provider asks for a long wait' }
   return maxRequests !== null && run.sent >= maxRequests ? { kind: 'stopped', by: 'max_requests' } : null
 }
@@ -213,7 +213,7 @@ function eventOf(reply: Reply, at: number, ticket: number): GovernorEvent {
 /** A refusal that parks the API is told as such, with the provider's words. */
 function parkedBy(run: Run, request: AskRequest, outcome: Outcome): Outcome | null {
   if (outcome.kind !== 'limited' && outcome.kind !== 'again') return null
-  const until = parked(stateOf(run, bucketOf(request)), run.deps.now())
+  const until = parkedUntil(stateOf(run, bucketOf(request)), run.deps.now())
   if (until === null) return null
   return { kind: 'parked', until, words: outcome.words, ...('sandbox' in outcome && { sandbox: outcome.sandbox }) }
 }
@@ -242,7 +242,7 @@ function record(run: Run, request: AskRequest, event: GovernorEvent): void {
 }
 
 /** Calls `act` after `ms` milliseconds of real time; the returned function cancels it. Keeps no process alive. */
-export function delayed(ms: number, act: () => void): () => void {
+export function callLater(ms: number, act: () => void): () => void {
   const signal = AbortSignal.timeout(ms)
   signal.addEventListener('abort', act)
   return () => signal.removeEventListener('abort', act)

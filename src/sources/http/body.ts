@@ -94,7 +94,8 @@ export class SlowError extends Error {}
 /** Counts what the provider really sent, and ends what drips; what does not come at all is not seen here. */
 async function* meter(source: AsyncIterable<Buffer>, landed: Landed, pace: Pace | undefined): AsyncGenerator<Buffer> {
   const { bytesPerSecond = 0, overMs = Infinity, now = () => 0 } = pace ?? {}
-  let [since, before] = [now(), 0]
+  let since = now()
+  let before = 0
   for await (const chunk of source) {
     landed.sent += chunk.length
     const ms = now() - since

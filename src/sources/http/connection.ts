@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { usage } from '../../base/errors.ts'
 import type { Settings } from '../../catalog/settings.ts'
-import { delayed, type Asker, type AskEvent } from './ask.ts'
+import { callLater, type Asker, type AskEvent } from './ask.ts'
 import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from './http.ts'
 import { newReach, type Reach } from './reach.ts'
 import { type RetryPolicy, usualRetries } from './retry.ts'
@@ -128,7 +128,7 @@ export async function withConnection<T>(
     let forget = (): void => undefined
     const interrupted = (): void => {
       connection.drain()
-      forget = delayed(interruptedMs, () => void connection.hangUp())
+      forget = callLater(interruptedMs, () => void connection.hangUp())
     }
     if (api.patient) deps.signal.addEventListener('abort', interrupted)
     if (api.patient && deps.signal.aborted) interrupted()

@@ -225,7 +225,7 @@ export function nextSlot(state: Governor, now: number): number {
  * Until when the API is parked, in milliseconds since 1970; null when it is not. A slot that is further away than anyone
  * sits out is as good as that, whichever answer told of it.
  */
-export function parked(state: Governor, now: number): number | null {
+export function parkedUntil(state: Governor, now: number): number | null {
   if (state.parkedUntil !== null && state.parkedUntil > now) return state.parkedUntil
   const wait = nextSlot(state, now)
   return wait > parkMs ? now + wait : null

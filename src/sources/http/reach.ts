@@ -29,7 +29,11 @@ export interface Reach {
 /** A new reach: no answer is known yet. */
 export function newReach(): Reach {
   /** Whether anything useful ever came, faults since, until when they may go on, and until when nobody sends. */
-  let [answered, vain, until, blocked, inFlight] = [false, 0, 0, 0, 0]
+  let answered = false
+  let vain = 0
+  let until = 0
+  let blocked = 0
+  let inFlight = 0
   let words = ''
   let isTaken = false
   const waiting: (() => void)[] = []
@@ -43,7 +47,8 @@ export function newReach(): Reach {
   }
   return {
     next: (now: number): number | Promise<void> | { readonly words: string } => {
-      const [many, long] = [vain >= mostVain, vain > 0 && now >= until]
+      const many = vain >= mostVain
+      const long = vain > 0 && now >= until
       // Of one that has answered before some paths may fail for good: it gets both.
       isTaken ||= answered ? many && long : many || long
       if (isTaken) return { words }

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { delayed } from '../http/ask.ts'
+import { callLater } from '../http/ask.ts'
 import type { Ask } from './plan.ts'
 import { type Asking, askWindow } from './asking.ts'
 import { lexBody } from '../points/lexer.ts'
@@ -67,7 +67,8 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
   let since = 0
   const again: Retry[] = []
   let committing: Promise<void> = Promise.resolve()
-  let [ahead, lost] = [0, false]
+  let ahead = 0
+  let lost = false
   const flush = async (): Promise<void> => {
     // Of a run that is stopped nothing is asked once more: what could not be decoded is judged as it is.
     const batch = asking.state.stopped === null ? waiting : waiting.map((one) => ({ ...one, again: true }))
@@ -76,12 +77,13 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
     committing = committing.then(async () => void again.push(...(await commitNow(batch)))).finally(() => ahead--)
     await committing
   }
-  let [arrivals, armed] = [0, false]
+  let arrivals = 0
+  let armed = false
   let forget = (): void => undefined
   const flushOnceQuiet = (): void => {
     const before = arrivals
     armed = true
-    forget = delayed(quietMs, () => {
+    forget = callLater(quietMs, () => {
       armed = false
       if (arrivals > before) flushOnceQuiet()
       else if (waiting.length > 0) flush().catch(() => (lost = true))

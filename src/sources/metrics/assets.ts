@@ -16,7 +16,7 @@ import { isBegun } from '../../lake/store/new-lake.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { Engine, quote, quoteList } from '../../lake/store/engine.ts'
 import { readText, sizeOf, writePrivate } from '../../lake/store/files.ts'
-import { assetsFile, inLake, versioned } from '../../lake/store/layout.ts'
+import { assetsFile, inLake, versionedName } from '../../lake/store/layout.ts'
 import { suggestion } from '../../base/suggestion.ts'
 import { day, formatDate, type Micros } from '../../base/time.ts'
 import { assetsUrl, metadataUrl } from './api.ts'
@@ -71,7 +71,7 @@ export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
     async (ticket) => {
       const rows = assets === null || assets.length === 0 ? [] : await freshRows(ledger, await engine(), assets)
       fresh = rows.length
-      const name = versioned(ticket.version, run.id)
+      const name = versionedName(ticket.version, run.id)
       const temporary = `assets-${name}.parquet`
       if (fresh > 0) await writeAssets(await engine(), rows, spool.file(temporary), ticket.committed_at)
       const about = { ...withoutPoints, table: 'metric_assets', label: '', meta: {} }

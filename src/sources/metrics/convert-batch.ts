@@ -24,7 +24,7 @@ import { isRecent, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts
 import { heldRevisable } from '../points/revisable.ts'
 import { spacingsOf, weekdayOf } from '../points/spacing.ts'
 import type { Engine } from '../../lake/store/engine.ts'
-import { inLake, pointsFile, recentFile, versioned } from '../../lake/store/layout.ts'
+import { inLake, pointsFile, recentFile, versionedName } from '../../lake/store/layout.ts'
 import { ceil, type Instant, type Interval, longestSeconds, type Weekday, weeklyIntervals } from '../../base/time.ts'
 import { type Ask, horizonOf } from './plan.ts'
 import type { RunTally } from './run-summary.ts'
@@ -41,7 +41,7 @@ const mostAskedTwice = 200
 export interface BatchDifferences {
   /** Violations that are not on record as standing. */
   readonly fresh: readonly Violation[]
-  /** Such violations that a person acknowledged while they were open. */
+  /** Violations, not on record as standing, that a person acknowledged while they were open. */
   readonly noted: readonly Violation[]
   /** What the answers show of differences on record. */
   readonly statuses: readonly ConflictStatus[]
@@ -77,7 +77,7 @@ function knownBy(standing: readonly Standing[]): (one: Violation) => boolean {
 }
 
 /** The answers that are not believed yet: of a run in which very much differed those that were asked only once. */
-export function doubted(
+export function findDoubted(
   answers: readonly Answered[],
   { fresh }: BatchDifferences,
   { recorded, twice }: { readonly recorded: number; readonly twice: number },
@@ -140,7 +140,7 @@ export async function compareAll(
     return { made: { ...made, bodies }, differing: differingIn(ledger, standing, made) }
   }
   const all = await convertThese(batch)
-  const doubts = doubted(batch, all.differing, context.differing)
+  const doubts = findDoubted(batch, all.differing, context.differing)
   if (doubts.length === 0) return { ...all, batch, doubts: [] }
   const believed = batch.filter((one) => !doubts.some((doubt) => doubt === one))
   const again = doubts.map((one) => ({ ask: one.ask, doubted: one }))
@@ -210,7 +210,7 @@ export async function convertBeside(
   const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
   const dated = { observedAt: BigInt(ticket.committed_at), metadata: footerOf(ticket) }
   const result = await convert(engine, { parts: whole, recent, ...dated, ...how })
-  return { ...result, files: stagedFiles(spool, parts, result, versioned(ticket.version, run)) }
+  return { ...result, files: stagedFiles(spool, parts, result, versionedName(ticket.version, run)) }
 }
 
 type PartName = Pick<ConvertPart, 'metric' | 'interval'>

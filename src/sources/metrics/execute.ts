@@ -11,17 +11,17 @@ import type { Asking } from './asking.ts'
 import { type BatchCommit, commitBatch } from './batch.ts'
 import type { Ask, BlockedWindow, Plan } from './plan.ts'
 import { notAsked, pendingAsks } from './prepare.ts'
-import { connected, type MetricsConnection, type MetricsRun } from './run.ts'
+import { withMetricsConnection, type MetricsConnection, type MetricsRun } from './run.ts'
 import type { Connection } from '../http/connection.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { settleWhole } from './settle.ts'
 import { type AskingState, newAskingState, windowsOf } from './run-summary.ts'
-import { unmapped } from './unmapped.ts'
+import { unmappedReason } from './unmapped.ts'
 
 /** Does what the plan says; the plan is written down first, with further facts beside it. */
 export async function execute(metricsRun: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {
   await metricsRun.run.begin({ ...plan.totals, ...marks }, () => metricsRun.tally.actual())
-  await connected(metricsRun, async (open) => await askPlan(metricsRun, open, plan))
+  await withMetricsConnection(metricsRun, async (open) => await askPlan(metricsRun, open, plan))
 }
 
 /**
@@ -45,7 +45,7 @@ async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Pl
     commitNow: committing.commitNow,
     onSettled: (ask) => tell({ kind: 'settled', ask }),
   }
-  const reasonOf = ({ series, endpoint }: Ask): string | null => unmapped(catalogue, series, endpoint)
+  const reasonOf = ({ series, endpoint }: Ask): string | null => unmappedReason(catalogue, series, endpoint)
   const guarded = plan.asks.filter((ask) => reasonOf(ask) !== null)
   const unguarded = guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null)
   const others = inOrder(ledger, unguarded, input.now)

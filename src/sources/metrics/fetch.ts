@@ -7,7 +7,14 @@ import { namesKey } from './held-names.ts'
 import { commit } from '../../lake/ledger/commit.ts'
 import { canonical, type Json } from '../../lake/ledger/entry.ts'
 import { type PlanInput, planOn } from './prepare.ts'
-import { connected, type IngestDeps, type MetricsInput, type MetricsRun, withMetrics, type Purpose } from './run.ts'
+import {
+  withMetricsConnection,
+  type IngestDeps,
+  type MetricsInput,
+  type MetricsRun,
+  withMetrics,
+  type Purpose,
+} from './run.ts'
 import { type IngestSummary, verdict } from './run-summary.ts'
 import { selectedPlaceholders } from './unmapped.ts'
 
@@ -33,7 +40,7 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
     const due = metadataDue({ ...input, catalogue: knownCatalogue, selections: open }, ledger, deps.nowMicros())
     let paths: readonly string[] | null = null
     if (listing || due.plain.length + due.guarded.length > 0)
-      await connected(metricsRun, async ({ list, describe }) => {
+      await withMetricsConnection(metricsRun, async ({ list, describe }) => {
         if (listing) await list()
         paths = await describe(due)
       })

@@ -25,7 +25,7 @@ export type Metadata = ReadonlyMap<string, DatedMetadata>
 /** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
 export const metadataPerMinute = 1_200
 
-/** They are worth few repeats: without them a fetch finds out by trying. */
+/** Retries of metadata are few: without metadata a fetch finds out by trying. */
 export const metadataRetries: RetryPolicy = { ...usualRetries, attempts: 3, limitedAttempts: 2 }
 
 /** State and notes of a path are kept under this and its name: unchanged metadata is no news, and so no version. */

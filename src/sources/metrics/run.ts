@@ -92,7 +92,7 @@ export async function withMetrics<T>(
 }
 
 /** Connects the run with the API. */
-export async function connected(
+export async function withMetricsConnection(
   { run, purpose, input, deps, tally, reach }: MetricsRun,
   use: (open: MetricsConnection) => Promise<void>,
 ): Promise<void> {

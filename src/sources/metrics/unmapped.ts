@@ -53,11 +53,11 @@ export function blockedFor(
   endpoint: Endpoint,
 ): string | null {
   const isTaken = mayTakePlaceholders(settings, provider) && !hasOwnNames(catalogue)
-  return isTaken ? null : unmapped(catalogue, series, endpoint)
+  return isTaken ? null : unmappedReason(catalogue, series, endpoint)
 }
 
 /** Why the series cannot be asked of a real provider: a placeholder without a real name; null when it can. */
-export function unmapped(catalogue: Catalogue, series: Series, endpoint: Endpoint): string | null {
+export function unmappedReason(catalogue: Catalogue, series: Series, endpoint: Endpoint): string | null {
   return placeholderIn(catalogue, series, endpoint)?.reason ?? null
 }
 

@@ -244,7 +244,8 @@ export class Findings {
       if (reason === undefined && stopped) windowsLeft++
       else if (isRefused && refusedBefore.has(ask)) refused++
       else {
-        const [since, until] = [formatInstant(rest.since), formatInstant(rest.until)]
+        const since = formatInstant(rest.since)
+        const until = formatInstant(rest.until)
         failures.push({ series: series.id, since, until, reason: reason ?? 'no answer', refused: isRefused })
       }
     }

@@ -9,7 +9,7 @@ const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
 /** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
 const bodyColumns =
   'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked BOOLEAN'
-/** Their series, to find points in the files that are there: dimensions match exactly, NULL only with NULL. */
+/** Series of the bodies, to find their points in stored files: dimensions match exactly, NULL only with NULL. */
 const seriesColumns =
   'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
 /** The rules of their partitions, see `ruleRows`. */
@@ -55,7 +55,8 @@ function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
   const told = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
   const { revisable = null } = part
-  const [compared, revises] = [told && revisable === null, told && revisable !== null]
+  const compared = told && revisable === null
+  const revises = told && revisable !== null
   const { since, until, askedAt, horizon } = body
   const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
   const clocked = part.reader?.clocked ?? true

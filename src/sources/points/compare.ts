@@ -5,7 +5,7 @@ import type { Instant } from '../../base/time.ts'
 import { uniformBatchSql, withBatchSql, hasRevisable } from './batch-tables.ts'
 import { bodyAt, type Existing, type ConflictStatus, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
-import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
+import { firstOf, intervalSql, rowsAsNumbers, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { identityColumns } from '../../lake/store/parquet.ts'
 import { computedSql, namedSql } from './files.ts'
@@ -87,7 +87,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
   const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (isApart && inside)
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
-  const rewritten = revised ? await numbered<Contradiction>(session, statement('rewritten_vintages')) : []
+  const rewritten = revised ? await rowsAsNumbers<Contradiction>(session, statement('rewritten_vintages')) : []
   const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
   const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
   const statuses = uncompared ? [] : await readDifferenceAnswers(session, ordered, contradictions)
@@ -95,7 +95,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
   const latePoints = late && reader !== undefined ? await countLate(session, revised) : 0
   const tallies = await tally(session, talliesSql(bare && isApart, revised))
-  const vanishedPoints = revised ? await numbered<VanishedPoints>(session, statement('vanished_vintages')) : []
+  const vanishedPoints = revised ? await rowsAsNumbers<VanishedPoints>(session, statement('vanished_vintages')) : []
   return {
     late,
     minusZero: lost || minusZero(loaded),
@@ -113,7 +113,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
 
 /** What each body brought. */
 async function tally(session: Engine, sql: string): Promise<Map<number, Tally>> {
-  const rows = await numbered<TallyRow>(session, sql)
+  const rows = await rowsAsNumbers<TallyRow>(session, sql)
   return new Map(
     rows.map(({ body, added_first: addedFirst, added_last: addedLast, ...rest }) => [
       body,
@@ -194,15 +194,15 @@ async function contradict(session: Engine, whole: boolean): Promise<Contradictio
     offered_computed: seconds('computed'),
   })
   return [
-    ...(await numbered<Contradiction>(session, differences)),
-    ...(whole ? await numbered<Contradiction>(session, statement('vanished_points')) : []),
+    ...(await rowsAsNumbers<Contradiction>(session, differences)),
+    ...(whole ? await rowsAsNumbers<Contradiction>(session, statement('vanished_points')) : []),
   ]
 }
 
 /** What is not in files of the user's is no less held for that. */
 async function countLacking(session: Engine): Promise<number> {
   const sql = `SELECT count(DISTINCT (body, t)) AS lacking FROM (${statement('vanished_points')})`
-  const [row] = await numbered<{ lacking: number }>(session, sql)
+  const [row] = await rowsAsNumbers<{ lacking: number }>(session, sql)
   return row?.lacking ?? 0
 }
 
@@ -228,7 +228,7 @@ async function createLatePoints(
 async function countLate(session: Engine, revised: boolean): Promise<number> {
   const first = revised ? ' SEMI JOIN (FROM new_points WHERE NOT vintage) USING (body, t)' : ''
   const sql = `SELECT count(*) AS points FROM late_points${first} WHERE tardy AND stood IS NULL`
-  const [row] = await numbered<{ points: number }>(session, sql)
+  const [row] = await rowsAsNumbers<{ points: number }>(session, sql)
   return row?.points ?? 0
 }
 
@@ -332,7 +332,7 @@ async function regain(
   await session.run(statement('regained_verdicts', { proven: rowsSql('rank INTEGER, month VARCHAR', proven) }))
   await session.run('DELETE FROM late_points WHERE (body, t) IN (SELECT (body, t) FROM regained_verdicts)')
   await session.run('INSERT INTO late_points SELECT body, t, tardy, stood, again FROM regained_verdicts')
-  const rows = await numbered<{ body: number; month: string; points: number; proven: boolean }>(
+  const rows = await rowsAsNumbers<{ body: number; month: string; points: number; proven: boolean }>(
     session,
     'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained_verdicts GROUP BY rank, month ORDER BY 1, 2',
   )
@@ -400,7 +400,10 @@ async function readDifferenceAnswers(
   })
   await session.run(`CREATE TEMP TABLE open_differences AS ${rowsSql(standingColumns, rows)}`)
   const shown = new Set(contradictions.map(({ body, ...one }) => nameOf(body, one)))
-  const told = await numbered<{ n: number; t: Instant; body: number | null }>(session, statement('difference_answers'))
+  const told = await rowsAsNumbers<{ n: number; t: Instant; body: number | null }>(
+    session,
+    statement('difference_answers'),
+  )
   return told.flatMap(({ n, t, body }) => {
     const standing = all[n]?.standing
     if (standing === undefined) return []

@@ -18,7 +18,7 @@ import {
   type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
-import { intervalSql, numbered, statement } from './sql.ts'
+import { intervalSql, rowsAsNumbers, statement } from './sql.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { describe, readShares, readyPoints, shareOf, writePoints } from './write.ts'
 import type { Engine } from '../../lake/store/engine.ts'
@@ -66,7 +66,8 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   const loaded = await during('reading', async () => {
     await createBatchTables(session, ordered)
     if (job.reader) return await job.reader.stage(session, ordered)
-    const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
+    const files = ordered.map(({ body }) => body.file)
+    const lexed = ordered.map(({ body }) => body.lexed)
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
     const dated = ordered.flatMap(({ part }, i) => (part.revisable === 'told' ? [i] : []))
     const how = { interval, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }
@@ -230,7 +231,7 @@ async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise
     findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
   }
   const fresh = statement('computed_at_lags', { clocks: clocksSql('computed', 'close', 'floor') })
-  for (const { body: position, ...clocks } of await numbered<Clocks & { body: number }>(session, fresh)) {
+  for (const { body: position, ...clocks } of await rowsAsNumbers<Clocks & { body: number }>(session, fresh)) {
     const { part } = bodyAt(ordered, position)
     if (contradictsConvention(clocks, part)) {
       mistaken.add(position)
@@ -239,7 +240,7 @@ async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise
     } else early += clocks.early
   }
   if (early === 0) return findings
-  for (const { body, t, computed, close, floor, early: beforeEnd } of await numbered<Early>(
+  for (const { body, t, computed, close, floor, early: beforeEnd } of await rowsAsNumbers<Early>(
     session,
     statement('early_points'),
   ))
@@ -301,7 +302,7 @@ async function findHoles(
   }
   if (inside.length === 0) return holes
   const gaps = statement('body_gaps', { bodies: inside.join(', ') })
-  for (const { body, ...window } of await numbered<Window & { body: number }>(session, gaps))
+  for (const { body, ...window } of await rowsAsNumbers<Window & { body: number }>(session, gaps))
     holes.get(body)?.push(window)
   for (const windows of holes.values()) windows.sort((a, b) => a.since - b.since)
   return holes

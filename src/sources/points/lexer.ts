@@ -322,7 +322,7 @@ function notArray(byte: number): string {
 
 /** The keys of the objects at one depth of a body: mostly the same ones in the same order, over and over. */
 interface Row {
-  /** Those of the last object, as they are written; known to differ from one another. */
+  /** Keys of the last object, as written; no two are equal. */
   readonly names: Buffer[]
   /** How many keys of the object at hand are those of the last one, one by one. */
   same: number

@@ -35,7 +35,10 @@ export function chunkColumns(chunk: DuckDBDataChunk): ChunkColumns {
     const { buffer, byteOffset, length } = numbers(name)
     return new Int32Array(buffer, byteOffset, length * 2)
   }
-  const [who, t, available, seen] = [words('who'), words('t'), words('available'), words('seen')]
+  const who = words('who')
+  const t = words('t')
+  const available = words('available')
+  const seen = words('seen')
   const text = (name: Place, row: number): string | null => vector(name).getItem(row) as string | null
   return { rows: chunk.rowCount, who, t, available, seen, v: numbers('v'), form: numbers('form'), text }
 }
@@ -83,7 +86,8 @@ export class MonthRecords {
   add(columns: ChunkColumns, from: number): number {
     const { low: lower, high: higher, since, until } = this.#month
     const { who } = columns
-    const [point, words] = [this.#point, this.#words]
+    const point = this.#point
+    const words = this.#words
     // One by one: an array a row is the most of what it costs.
     let low = 0
     let high = 0

@@ -34,7 +34,7 @@ export function rowsSql(columns: string, rows: readonly object[]): string {
 }
 
 /** The rows of a statement with plain numbers: counts and instants lie far below 2^53. */
-export async function numbered<T extends object>(session: Engine, sql: string): Promise<T[]> {
+export async function rowsAsNumbers<T extends object>(session: Engine, sql: string): Promise<T[]> {
   const plain = (cell: unknown): unknown => (typeof cell === 'bigint' ? Number(cell) : cell)
   const rows = await session.rows(sql)
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, plain(cell)])) as T)

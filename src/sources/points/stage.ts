@@ -1,7 +1,7 @@
 import { onGridSql, stepSql } from '../../base/intervals-sql.ts'
 import type { ConversionContext, Staged } from './conversion.ts'
 import type { Lexed } from './lexer.ts'
-import { numbered, statement } from './sql.ts'
+import { rowsAsNumbers, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
@@ -40,7 +40,7 @@ type StatsRow = Readonly<
 
 /** Counts over the staged points of each body. */
 export async function statsOf({ engine }: Loading, source: string): Promise<Map<number, Staged>> {
-  const rows = await numbered<StatsRow>(engine, statement('body_stats', { source }))
+  const rows = await rowsAsNumbers<StatsRow>(engine, statement('body_stats', { source }))
   return new Map(
     rows.map(({ body, unsound, minus_zeros, back, forth, runs, ...counts }) => {
       const doubled = (back > 0 && forth > 0) || runs > 1

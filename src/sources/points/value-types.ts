@@ -5,7 +5,7 @@ import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import { namedSql, ruledSql, sharesOf } from './files.ts'
-import { numbered, rowsSql, statement } from './sql.ts'
+import { rowsAsNumbers, rowsSql, statement } from './sql.ts'
 
 /** A file of points that is looked into; `path` is relative to the lake. */
 type Shown = Pick<FileEntry, 'path' | 'metric' | 'interval' | 'rows' | 'meta'>
@@ -76,7 +76,7 @@ function metricsOf(files: readonly Shown[]): string[] {
 export async function sightsOf(engine: Engine, selects: readonly string[]): Promise<Omit<Sight, 'after'>[]> {
   if (selects.length === 0) return []
   const shown = selects.join(' UNION ALL ')
-  return await numbered(
+  return await rowsAsNumbers(
     engine,
     statement('value_types', { shown, ...fragments, parent: anywhere('above'), most: mostPlaces }),
   )
@@ -101,7 +101,7 @@ async function learn(
     'metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after VARCHAR, since BIGINT, ruled_since BIGINT'
   const metrics = [...new Set(fresh.filter((one) => moved.has(pathOf(one))).map(({ metric }) => metric))]
   const all = [...selects, ...metricFiles(metrics)].join(' UNION ALL ')
-  const rows = await numbered<Place>(
+  const rows = await rowsAsNumbers<Place>(
     engine,
     statement('returned_value_types', { shown: all, again: rowsSql(columns, again), ...fragments }),
   )

@@ -2,7 +2,7 @@ import { compressionSql, footerSql, type Identity } from '../../lake/store/parqu
 import { endSql, micros } from '../../base/intervals-sql.ts'
 import type { Interval } from '../../base/time.ts'
 import { type ConversionContext, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
-import { firstOf, lookup, numbered, statement } from './sql.ts'
+import { firstOf, lookup, rowsAsNumbers, statement } from './sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { recentGroup, type Share } from './files.ts'
 
@@ -141,7 +141,7 @@ export interface ShareRow extends Bounds {
 /** What the rows of a relation with metric and interval are, by partition. */
 export async function readShares(session: Engine, source: string): Promise<ShareRow[]> {
   const end = endSql('epoch_us(t)', '"interval"', micros)
-  return await numbered<ShareRow>(session, statement('partition_shares', { source, end, digest: digestSql }))
+  return await rowsAsNumbers<ShareRow>(session, statement('partition_shares', { source, end, digest: digestSql }))
 }
 
 /** The share as the journal keeps it. */

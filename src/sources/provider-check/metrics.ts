@@ -27,7 +27,7 @@ interface KeyTrial {
   readonly first: HeardAnswer | null
   /** The answer with the last keys that were tried; null if none was requested. */
   readonly days: HeardAnswer | null
-  /** These keys. */
+  /** Query keys with which `days` was requested. */
   readonly keys: QueryKeys
   /** Whether the provider takes them and they have effect. */
   readonly taken: boolean
@@ -183,7 +183,8 @@ async function keysOf(
 ): Promise<KeyTrial> {
   const tried = new Set([spelling(startingKeys)])
   const first = await ask(startingKeys)
-  let [days, keys] = [first, startingKeys]
+  let days = first
+  let keys = startingKeys
   while (days !== null && requestsLeft() > 0) {
     const next = nextKeys(keys, days, window, tried)
     if (next === null) break

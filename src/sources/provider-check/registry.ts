@@ -1,7 +1,7 @@
 import type { Catalogue, Resource } from '../../catalog/catalogue.ts'
 import type { EnvelopeKey } from '../../catalog/wire.ts'
 import { fieldText } from '../registry/record.ts'
-import { canBeAsked, type Fields, isFields, usually, type Value } from '../registry/json.ts'
+import { canBeAsked, type Fields, isFields, usualFields, type Value } from '../registry/json.ts'
 import { type Assessment, holds, type Judges, mergeYaml, speaksAgainst, unknown, type Yaml } from './finding.ts'
 import { accessTo, type BesideDeps } from '../http/connection.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -107,7 +107,7 @@ interface RegistryStanding {
 /** The answers of the registry; null for each that was not requested. */
 interface RegistryAnswers {
   /** The date of the lake's last snapshot; null without one. */
-  readonly storedCursor: string | null
+  readonly snapshotDate: string | null
   readonly list: HeardAnswer | null
   /** The same list, requested by its entity tag. */
   readonly again: HeardAnswer | null
@@ -192,7 +192,7 @@ async function conversation(
     changes.outcome.code !== 'invalid_cursor'
   // The same page without a limit, where the provider refuses one.
   const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
-  return { storedCursor: held, list, again, snapshot, changes, unlimited, ended: ended() }
+  return { snapshotDate: held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
 function cursorOf(snapshot: HeardAnswer | null, resources: Resources): string | null {
@@ -290,14 +290,14 @@ function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): H
 type Body = Readonly<Record<string, unknown>>
 
 function withSnapshot(
-  { snapshot, storedCursor: held, resources }: RegistrySeen,
+  { snapshot, snapshotDate: held, resources }: RegistrySeen,
   judge: (read: Snapshot, body: Body) => Assessment,
 ) {
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)
   if (!isFields(snapshot.body)) return speaksAgainst('no object')
-  const body = usually(snapshot.body, resources)
+  const body = usualFields(snapshot.body, resources)
   if (read.ok) return judge(read.value, body)
   const evidence = `${read.reason} (it has ${Object.keys(snapshot.body).slice(0, 10).join(', ')})`
   return speaksAgainst(evidence, yamlOf(snapshotKeys(body, resources), resources))
@@ -310,7 +310,7 @@ function withPage(
   const page = unlimited ?? changes
   if (!page?.bytes) return unknown(whyNot(page))
   return isFields(page.body)
-    ? judge(usually(page.body, resources), page.bytes)
+    ? judge(usualFields(page.body, resources), page.bytes)
     : speaksAgainst('a page that is no object')
 }
 

@@ -62,7 +62,8 @@ export function meaningOf(
 }
 
 function byComputed(deltas: readonly number[]): TimestampMeaning {
-  const [least, most] = [Math.min(...deltas), Math.max(...deltas)]
+  const least = Math.min(...deltas)
+  const most = Math.max(...deltas)
   const evidence = `computed_at is ${hours(least)} to ${hours(most)} after \`t\` of a day`
   if (least >= day && least < 2 * day) return { meaning: 'interval_start', evidence }
   if (least >= 0 && most < day) return { meaning: 'interval_end', evidence }

@@ -8,7 +8,7 @@ import {
   isFields,
   recordJson,
   sortedText,
-  usually,
+  usualFields,
   type Value,
   type Envelope,
 } from './json.ts'
@@ -91,7 +91,7 @@ export function readSnapshot(bytes: Uint8Array, resources: Resources): BodyRead<
     const buffer = textBytes(bytes)
     return strictly(buffer, () => {
       const { frame, elements, finish } = cutBody(buffer)
-      const body = usually(objectOf(frame), resources)
+      const body = usualFields(objectOf(frame), resources)
       const arrays = arraysOf(body, resources, elements)
       const { as_of, cursor } = envelope(body, ['cursor', 'next_cursor'])
       if (cursor === null) throw new BadBody('a snapshot without a cursor')
@@ -153,7 +153,8 @@ function take(resource: Resource, found: Map<string, Incoming>, incoming: Incomi
 
 /** Products and the deployments inside them: both places are united, the array of its own wins. */
 function products(array: Iterable<Value> | undefined, resources: Resources, all: Map<string, Map<string, Incoming>>) {
-  const [product, deployment] = [resources.get('products'), resources.get('deployments')]
+  const product = resources.get('products')
+  const deployment = resources.get('deployments')
   if (!array || !product || !deployment) return []
   const deploymentRecords = all.get('deployments')
   const inside = new Map<string, Incoming>()
@@ -223,11 +224,11 @@ function withProduct(deployment: Resource, value: Value, product: Value): Value 
 
 function withDeployments(value: Fields, ofProduct: ReadonlyMap<string, readonly Incoming[]>): Value {
   if (typeof value['id'] !== 'string') return value
-  return { ...value, deployments: embedded(ofProduct.get(value['id']) ?? []) }
+  return { ...value, deployments: embedDeployments(ofProduct.get(value['id']) ?? []) }
 }
 
 /** The deployments as a product embeds them: in the order of their ids. */
-export function embedded(deployments: readonly Pick<Incoming, 'id' | 'text'>[]): Value[] {
+export function embedDeployments(deployments: readonly Pick<Incoming, 'id' | 'text'>[]): Value[] {
   const sorted = deployments.toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0))
   return sorted.map(({ text }) => JSON.parse(text) as Value)
 }
@@ -243,7 +244,7 @@ function disagree(own: string, b: Fields): boolean {
 /** Reads one page of a list; `next_cursor` null or `has_more` false end it. */
 export function readList(bytes: Uint8Array, resource: Resource): BodyRead<RegistryPage> {
   return guarded(() => {
-    const value = usually(parse(bytes), resource)
+    const value = usualFields(parse(bytes), resource)
     const records = value['data'] ?? value[resource.name]
     if (!Array.isArray(records)) throw new BadBody('a list without data')
     const head = envelope(value, ['next_cursor'])
@@ -255,7 +256,7 @@ export function readList(bytes: Uint8Array, resource: Resource): BodyRead<Regist
 /** Reads the answer of one record's own address. */
 export function readDetail(bytes: Uint8Array, resource: Resource): BodyRead<Incoming> {
   return guarded(() => {
-    const value = usually(parse(bytes), resource)
+    const value = usualFields(parse(bytes), resource)
     return readRecord(resource, value['data'] ?? value[resource.entity] ?? null)
   })
 }
@@ -267,7 +268,7 @@ function more(body: Fields, cursor: string | null): boolean {
 /** Reads the head of the feed. */
 export function readHead(bytes: Uint8Array, resources: Resources): BodyRead<string> {
   return guarded(() => {
-    const { cursor } = envelope(usually(parse(bytes), resources), ['cursor', 'head', 'head_cursor', 'next_cursor'])
+    const { cursor } = envelope(usualFields(parse(bytes), resources), ['cursor', 'head', 'head_cursor', 'next_cursor'])
     if (cursor === null) throw new BadBody('a head without a cursor')
     return cursor
   })
@@ -276,7 +277,7 @@ export function readHead(bytes: Uint8Array, resources: Resources): BodyRead<stri
 /** Reads one page of the feed: its events are the only array of objects, under whatever name; an empty page may have none. */
 export function readPage(bytes: Uint8Array, resources: Resources): BodyRead<FeedPage> {
   return guarded(() => {
-    const value = usually(parse(bytes), resources)
+    const value = usualFields(parse(bytes), resources)
     const head = envelope(value, ['next_cursor'])
     if (typeof value['has_more'] !== 'boolean') throw new BadBody('a page of the feed without has_more')
     if (value['has_more'] && head.cursor === null) throw new BadBody('has_more without a next_cursor')
@@ -310,7 +311,7 @@ export interface RegistryChange {
 
 function readEvent(value: Value, resources: Resources): RegistryChange {
   if (!isFields(value)) throw new BadBody('an event that is no object')
-  const { entity_type: type, entity_id: entityId, op, record = null } = usually(value, resources)
+  const { entity_type: type, entity_id: entityId, op, record = null } = usualFields(value, resources)
   if (typeof type !== 'string' || type === '') throw new BadBody('an event without entity_type')
   const id = entityId ?? (isFields(record) ? record['id'] : undefined)
   if (id === undefined || id === null || id === '') throw new BadBody(`${type}: an event without entity_id`)

@@ -115,7 +115,7 @@ const others: Readonly<Record<string, readonly RegistryColumn[]>> = {
   registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail', 'held', 'offered')],
 }
 
-/** Their names. */
+/** Names of the tables that only grow. */
 export const growingTables: readonly string[] = Object.keys(others)
 
 /** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */

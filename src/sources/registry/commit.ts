@@ -13,7 +13,7 @@ import {
   type RecordFinding,
   type SchemaChange,
   suspects,
-  unseen,
+  findUnseen,
   withMissing,
 } from './history.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './dated-tables.ts'
@@ -34,7 +34,7 @@ import {
   stateDraft,
   type WithEngine,
 } from './staging.ts'
-import { dataVersion, parseRegistryFile, versioned } from '../../lake/store/layout.ts'
+import { dataVersion, parseRegistryFile, versionedName } from '../../lake/store/layout.ts'
 import { LakeError } from '../../base/errors.ts'
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -65,7 +65,7 @@ async function foldPoll(
   { poll, lines, wholeSource, disagreeing }: Pick<FinishedPoll, 'poll' | 'lines' | 'wholeSource' | 'disagreeing'>,
 ): Promise<PollOutcome> {
   const { ledger, withEngine, resources } = context
-  const names = wholeSource === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
+  const names = wholeSource === null ? suspects(poll) : [...suspects(poll), ...findUnseen(poll)]
   const memory: Memory = await withEngine(async (engine) => ({
     resources,
     texts: await readTexts(ledger, engine, names),
@@ -122,7 +122,7 @@ async function draftPoll(
   const { poll, requests, passing, wholeSource, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
   const date = formatDate(ticket.committed_at / 1e6)
-  const name = versioned(ticket.version, run)
+  const name = versionedName(ticket.version, run)
   const files: StagedFile[] = []
   const made: StagedVersion = { ledger, spool, resources, lines, ticket, date, name, files }
   const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
@@ -310,7 +310,7 @@ function beyond(version: number, got: string): LakeError {
 
 /** The run that the files of the newest version are named after. */
 function runOf(after: Ledger): string | null {
-  const own = versioned(after.head().version, '')
+  const own = versionedName(after.head().version, '')
   for (const { path } of liveFiles(after)) {
     const id = parseRegistryFile(path)?.id
     if (id?.startsWith(own) === true) return id.slice(own.length).replace(/-(?:base|delta)$/, '')
@@ -321,7 +321,8 @@ function runOf(after: Ledger): string | null {
 /** What the poll saw, read from the bodies that its commit listed; cursors and instants are those of the commit. */
 async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines: Lines): Promise<FinishedPoll> {
   const { before, after, resources } = again
-  const [then, now] = [registryState(before), registryState(after)]
+  const then = registryState(before)
+  const now = registryState(after)
   const { committed_at } = after.head()
   const wholeSource = now.last?.observed_at === committed_at ? now.last.source : null
   const { cursor, epoch, last: shot } = now

@@ -1,5 +1,5 @@
 import type { Resource } from '../../catalog/catalogue.ts'
-import { embedded, type Records, type RegistryChange, type Resources } from './bodies.ts'
+import { embedDeployments, type Records, type RegistryChange, type Resources } from './bodies.ts'
 import { type Fields, recordJson, type Value } from './json.ts'
 import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
 import {
@@ -173,7 +173,7 @@ export function suspects(poll: Poll): EntityName[] {
 }
 
 /** Also the entities whose texts a dated table needs beyond those that the poll itself brings. */
-export function unseen(poll: Poll): EntityName[] {
+export function findUnseen(poll: Poll): EntityName[] {
   return [...poll.storedEntities].flatMap(([resource, entities]) => {
     const outlooks = poll.outlook.get(resource)
     const untold = ({ id, open }: HeldEntity): boolean =>
@@ -374,7 +374,7 @@ function isUnchanged(sink: Sink, resource: Resource, stored: HeldEntity, incomin
 function dressed(sink: Sink, product: Incoming): Incoming {
   sink.ofProduct ??= deploymentsByProduct(sink)
   const found = sink.ofProduct.get(product.id) ?? []
-  const record = { ...(JSON.parse(product.text) as Fields), deployments: embedded(found) }
+  const record = { ...(JSON.parse(product.text) as Fields), deployments: embedDeployments(found) }
   const text = recordJson(record)
   return { ...product, text, hash: textHash(text), bare: false }
 }

@@ -59,7 +59,7 @@ export const sortedText = (value: Value): string => exactText(value, (fields) =>
  * An object around records under the usual names, where the configuration says that this provider has others; of what is
  * there under the usual name that holds.
  */
-export function usually(object: Fields, of: Resource | ReadonlyMap<string, Resource>): Fields {
+export function usualFields(object: Fields, of: Resource | ReadonlyMap<string, Resource>): Fields {
   const [first] = of instanceof Map ? (of as ReadonlyMap<string, Resource>).values() : [of as Resource]
   // For each event of a feed: where nothing has another name, nothing is made.
   if (Object.keys(first?.keys ?? {}).length === 0) return object

@@ -88,7 +88,8 @@ function agrees(
 ): boolean {
   if (Array.isArray(value)) {
     if (!Array.isArray(stored)) return false
-    const [items, others] = [value as readonly Value[], stored as readonly Value[]]
+    const items = value as readonly Value[]
+    const others = stored as readonly Value[]
     return (
       items.length === others.length && items.every((item, i) => agrees(level, item, others[i] ?? null, after, later))
     )

@@ -112,7 +112,8 @@ export async function readPages(
   const records: Value[] = []
   const raws: RawBody[] = []
   const beganWith = new Set<string>()
-  let [last, idle] = ['', 0]
+  let last = ''
+  let idle = 0
   let cursor: string | null = null
   let as_of: string | null = null
   let bytes = 0

@@ -205,7 +205,8 @@ async function holdBack(run: RegistryRun, snapshot: WholeRegistry, poll: Poll, r
   const { shrinkLimit } = run.input.settings.registry
   if (run.input.acceptShrink) return
   const losses: string[] = []
-  let [had, lost] = [0, 0]
+  let had = 0
+  let lost = 0
   for (const name of resources.keys()) {
     const held = [...(poll.storedEntities.get(name)?.values() ?? [])].filter(({ open }) => open)
     if (held.length === 0) continue

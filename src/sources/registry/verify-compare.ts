@@ -211,11 +211,13 @@ async function judge(comparing: Comparing, shownRecord: Shown): Promise<Judged |
   const text = (await textsOf(comparing, shownRecord))?.latest ?? 'null'
   const same = { ...finding, held: text }
   if (incoming === null) return { ...same, kind: 'lost_event', detail: 'held here, gone upstream' }
-  const [record, now] = [JSON.parse(text) as Fields, JSON.parse(incoming.text) as Fields]
+  const record = JSON.parse(text) as Fields
+  const now = JSON.parse(incoming.text) as Fields
   const keys = comparing.keys.get(resource.name)
   const members = differingMembers(resource, { record, at: entity.at, keys }, now)
   if (members.length === 0) return null
-  const [was, is] = [lifeOf(record), lifeOf(now)]
+  const was = lifeOf(record)
+  const is = lifeOf(now)
   const turned = was !== null && is !== null && was.retired !== is.retired
   const kind = turned ? (was.retired ? 'wrong_retirement' : 'lost_event') : 'silent_change'
   const life = turned ? `${was.status} here, ${is.status} upstream; ` : ''

@@ -108,7 +108,8 @@ function byAge(
   begun: Micros,
 ): Check[] {
   const ages = checks.flatMap((check) => {
-    const [found, asked] = [seen.get(check.address)?.at ?? 0, tried.get(check.address) ?? 0]
+    const found = seen.get(check.address)?.at ?? 0
+    const asked = tried.get(check.address) ?? 0
     // What contradicted at the very instant at which this round began was requested by the round before.
     const isDone = found >= begun || asked > begun
     return isDone ? [] : [{ check, at: Math.max(found, asked), place: textHash(check.address) }]

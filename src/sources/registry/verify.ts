@@ -10,13 +10,13 @@ import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tabl
 import { type RecordFinding, type VerifyKind, verifyKinds } from './history.ts'
 import { gravestOf, type LakeError } from '../../base/errors.ts'
 import { type Ended, endedBy } from '../http/request-rows.ts'
-import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../../lake/ledger/verify-rounds.ts'
+import { contradictionError, type Counts, noneOf, roundOf, unansweredError } from '../../lake/ledger/verify-rounds.ts'
 import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun, verdictOf } from './run.ts'
 import type { Resource } from '../../catalog/catalogue.ts'
 import { commit, type Ticket } from '../../lake/ledger/commit.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 import { checkedValue } from '../../lake/ledger/index-rows.ts'
-import { versioned } from '../../lake/store/layout.ts'
+import { versionedName } from '../../lake/store/layout.ts'
 import { readFeed, stop, type Stopped } from './reading.ts'
 import { Lines } from './poll-lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
@@ -126,9 +126,9 @@ export function registryVerdict(summary: RegistryVerified): LakeError | null {
   const next =
     'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations acknowledge takes note'
   return gravestOf([
-    contradicted(findings.length, `${several(findings.length, 'contradiction')} of the registry`, next),
+    contradictionError(findings.length, `${several(findings.length, 'contradiction')} of the registry`, next),
     verdictOf(summary),
-    unanswered(failures, `${several(failures.length, 'address', 'addresses')} of the registry`),
+    unansweredError(failures, `${several(failures.length, 'address', 'addresses')} of the registry`),
   ])
 }
 
@@ -416,7 +416,7 @@ async function keep(
   }
 }
 
-/** Those of whose records the lake holds what it held when they were compared: a job beside this one may have judged others. */
+/** Suspects whose stored records are still those that were compared: a job that ran meanwhile may have changed others. */
 async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Suspect[]): Promise<readonly Suspect[]> {
   if (found.length === 0) return found
   const names = [...new Set(found.map(({ resource }) => resource))]
@@ -430,7 +430,7 @@ async function stageFindings({ connection, withEngine, id }: RegistryRun, ticket
   using lines = new Lines(spool)
   for (const one of found) lines.add(table, withoutCheck(one))
   const constants = { at: ticket.committed_at }
-  const file = { table, lines: table, id: versioned(ticket.version, id), date: null, constants, meta: {} }
+  const file = { table, lines: table, id: versionedName(ticket.version, id), date: null, constants, meta: {} }
   return await withEngine(async (engine) => await stageTable(engine, { spool, lines, ticket }, file))
 }
 

@@ -28,7 +28,7 @@ export interface Source {
 /** How many of a unit are a second. */
 const perSecond = { s: 1n, ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n } as const
 
-type Clock = Pick<SourceMapping, 'zone' | 'unit' | 'ambiguous'> & {
+type Clock = Pick<SourceMapping, 'zone' | 'unit' | 'ambiguous' | 'timestamp'> & {
   /** Whether a bare date names a day of the calendar, in whatever zone it lies. */
   readonly label?: boolean
 }
@@ -114,10 +114,14 @@ const years = { first: 1700, last: 2199 }
 const firstMicros = Date.UTC(years.first, 0, 1) * 1000
 const endMicros = Date.UTC(years.last + 1, 0, 1) * 1000
 
-/** The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. */
+/**
+ * The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. A bare date names a whole day:
+ * as the start of an interval it counts from the day's beginning, everywhere else from the day's end. Otherwise the close of a
+ * day would be known before the day began.
+ */
 export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
   const isMark = name === 'mark'
-  const us = instantOf(source, clock, !isMark)
+  const us = instantOf(source, clock, !isMark || clock.timestamp === 'interval_end')
   const isCounted = (integers.test(source.type) || numbers.test(source.type)) && clock.unit === undefined
   const { zone = 'UTC', ambiguous } = clock
   const once = ambiguous === undefined ? 'exactly once (else --ambiguous earlier or later)' : 'at all'
@@ -145,7 +149,8 @@ export function readWord(name: string, source: Source): ColumnReading {
 
 /** The number in a column, NULL where it is null or none. */
 function numberOf(source: Source): Sql {
-  const [raw, text] = [rawOf(source), textOf(source)]
+  const raw = rawOf(source)
+  const text = textOf(source)
   if (text !== null) {
     const number = `TRY_CAST(${text} AS DOUBLE)`
     // Some interfaces write numbers as texts; DuckDB reads `1_000` as a number, nobody else does.
@@ -204,7 +209,9 @@ function mayBeBeyond({ json, type }: Source): boolean {
 
 /** The readings of the value: `v`, `o` where the column may hold any, `extra` where it may hold large integers. */
 export function readValue(source: Source): ColumnReading[] {
-  const [number, nestedSql, raw] = [numberOf(source), nestedOf(source), rawOf(source)]
+  const number = numberOf(source)
+  const nestedSql = nestedOf(source)
+  const raw = rawOf(source)
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
   const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${nestedSql}) IS NULL`
   const v = {

@@ -17,7 +17,7 @@ import { keepingProven } from '../metrics/verify-findings.ts'
 import type { Body, BodyResult, Reader, Staged } from '../points/conversion.ts'
 import { ownPrefix, ownRows, withOwn } from '../points/own-rows.ts'
 import { revisableState } from '../points/revisable.ts'
-import { numbered, rowsSql, statement } from '../points/sql.ts'
+import { rowsAsNumbers, rowsSql, statement } from '../points/sql.ts'
 import { Engine, quote } from '../../lake/store/engine.ts'
 import { count, day, end, floor, type Instant, type Interval, step } from '../../base/time.ts'
 import { minus, type Window } from '../../base/windows.ts'
@@ -112,7 +112,8 @@ function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
   const all = (held: readonly string[], name: Word): string[] => [
     ...new Set([...held, ...portions.flatMap((one) => one[name] ?? [])]),
   ]
-  const [currencies, exchanges] = [all(row.currencies, 'currency'), all(row.exchanges, 'exchange')]
+  const currencies = all(row.currencies, 'currency')
+  const exchanges = all(row.exchanges, 'exchange')
   return { ...row, currencies, exchanges, networks: all(row.networks, 'network') }
 }
 
@@ -126,7 +127,7 @@ async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]
     return `${constant === undefined ? 'NULL' : quote(constant)} AS ${name}`
   })
   const group = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} ORDER BY ${keys.includes('day') ? 'day' : '1'}`
-  const portions = await numbered<Portion>(
+  const portions = await rowsAsNumbers<Portion>(
     engine,
     `SELECT ${columnList.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
       ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
@@ -237,7 +238,9 @@ function bodiesOf(
     return { request: `${run}-${i}`, series: { id: seriesId(own), ...own }, portion }
   })
   const ids = [...new Set(all.map(({ series }) => series.id))]
-  const [coverage, standing, lost] = [heldCoverage(ledger, ids), standingBySeries(ledger, ids), heldLost(ledger, ids)]
+  const coverage = heldCoverage(ledger, ids)
+  const standing = standingBySeries(ledger, ids)
+  const lost = heldLost(ledger, ids)
   const bodies = all.map(({ request, series, portion: { first, last } }): Body => {
     const { id } = series
     const answers = coverage.get(id) ?? []

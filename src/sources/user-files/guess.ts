@@ -32,7 +32,7 @@ const open: Readonly<Record<string, string>> = {
 }
 
 /** A mapping of some files to paste, and what cannot be known from them as questions. */
-export async function guessed(input: Omit<ImportInput, 'root' | 'catalogue'>): Promise<string> {
+export async function guessMapping(input: Omit<ImportInput, 'root' | 'catalogue'>): Promise<string> {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const columns = await givenBy(engine, input.files, input, {})
   const names = columns.columns.map(({ name }) => name)

@@ -13,7 +13,7 @@ import {
 } from '../../base/time.ts'
 import { hint } from '../../base/suggestion.ts'
 import { exportRule, type SourceMapping } from '../../catalog/sources.ts'
-import { numbered, statement as ofPoints } from '../points/sql.ts'
+import { rowsAsNumbers, statement as ofPoints } from '../points/sql.ts'
 import {
   type ColumnReading,
   readComponents,
@@ -96,7 +96,7 @@ export async function readRows(
   await refuseGrown(ownFiles.files)
   const same = keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`)
   const within = ['true', ...same].join(' AND ')
-  const [lying] = await numbered<Spacing>(engine, statement('spacing', { within }))
+  const [lying] = await rowsAsNumbers<Spacing>(engine, statement('spacing', { within }))
   const { rows = 0, least = null } = lying ?? {}
   if (rows === 0 && ownFiles.format !== 'table')
     throw usage(ownFiles.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
@@ -125,7 +125,7 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
     )
     // A type takes no name with a NUL; who checks the rows tells it.
     const few = 'SELECT CASE WHEN bool_or(contains(name, chr(0))) THEN 0 ELSE count(name) END AS n FROM names'
-    const [counted] = await numbered<{ n: number }>(engine, few)
+    const [counted] = await rowsAsNumbers<{ n: number }>(engine, few)
     if (counted === undefined || counted.n === 0 || counted.n > mostNames) continue
     await engine.run(
       `CREATE TYPE own_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
@@ -259,7 +259,7 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
     nth,
     row: given.row ?? 'row_number() OVER ()',
   })
-  const [fault] = await numbered<Fault>(engine, sql).catch(() => [])
+  const [fault] = await rowsAsNumbers<Fault>(engine, sql).catch(() => [])
   if (fault === undefined) return undefined
   const { file, n, flag, wanted, raw: got } = fault
   return usage(`${file === '' ? 'the SELECT' : file}: row ${n}: ${flag}`, {
@@ -291,7 +291,7 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const differs = dependentNames.map((name) => `count(DISTINCT ${rowSql(name)}) > 1`).join(' OR ')
   await engine.run(ofPoints('canonical_json'))
   const sql = statement('again', { once: once.join(', '), differs })
-  const [found] = await numbered<Readonly<Record<string, string | number>>>(engine, sql)
+  const [found] = await rowsAsNumbers<Readonly<Record<string, string | number>>>(engine, sql)
   if (!found?.['differs']) return Number(found?.['again'] ?? 0)
   const asset = found['asset'] ?? constants.asset
   const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
@@ -332,10 +332,13 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
   const off = (mark: string): Sql => `NOT ${onGridSql(mark, interval, weekStart)}`
   const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off('mark')}) AS off`)
   if (found?.off !== true) return
-  const { zone = 'UTC' } = reading.mapping
+  const { zone = 'UTC', timestamp } = reading.mapping
+  const ends = timestamp === 'interval_end'
   const next = `; in ${zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
   const months = measureOf(interval).months === 3 ? ', in January, April, July or October' : ''
-  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${months}${zone === 'UTC' ? '' : next}`
+  const named = ends ? 'end of an interval of' : 'start of an interval of'
+  const dates = ends ? ' (a date counts as the end of its day)' : ''
+  const wanted = `the ${named} ${interval}, which begins by the UTC calendar${months}${dates}${zone === 'UTC' ? '' : next}`
   await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 

@@ -23,7 +23,7 @@ import { linesDigest } from '../../base/merkle/leaf.ts'
 import { isSigned, type NoteKey, publicText, signedNote, signedText } from '../../base/merkle/note.ts'
 import { consistencyProof, inclusionProof, treeRoot } from '../../base/merkle/tree.ts'
 import { openQuery, type SessionVariables, type VariableValue } from '../../query/lake.ts'
-import { folded } from '../../query/folded.ts'
+import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { loadProvedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
@@ -201,7 +201,7 @@ export async function certify({
   const { id, detail, at, query_digest } = await readStamp(root, digest.slice(0, 16))
   const lists = liveListsAt(ledger, version)
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
-  const single = note.stress === undefined ? folded(query)?.sql : undefined
+  const single = note.stress === undefined ? scriptAsSelect(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
   const log = heldLeaves(ledger)
   const leaves = log.map(logHash)

@@ -68,7 +68,8 @@ async function comparePoints(
      FROM feature_stored GROUP BY held ORDER BY held`,
   )
   const { proved } = await arguedOf(session, feature)
-  let [rows, differing] = [0, 0]
+  let rows = 0
+  let differing = 0
   for (const { held, from, to, rows: portionRows } of portions) {
     await setMoment(session, 'observed_as_of', formatMicros(Number(held) - 1))
     const due = { feature, from: Number(from), to: Number(to), weekStart, proved }

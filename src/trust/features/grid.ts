@@ -5,7 +5,7 @@ import type { Index } from '../../lake/ledger/index-rows.ts'
 import { argueFromPlan, type PlanArgument } from '../lookahead/proof/prove.ts'
 import { featurePrefix } from '../../sources/points/own-rows.ts'
 import { ctesIn, parsedSql } from '../../query/parse-tree.ts'
-import { folded } from '../../query/folded.ts'
+import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { shape } from '../../base/value-checks.ts'
 import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import { formatInstant, type Instant, measureOf } from '../../base/time.ts'
@@ -52,7 +52,7 @@ export async function plannedOver(session: Engine, { sql, assets }: FeatureVersi
   const tree = await parsedSql(session, sql)
   if (!/\bgrid\b/i.test(sql) || 'error' in tree || ctesIn(tree.statements).includes(name)) return undefined
   const own = assets === undefined ? '' : `CAST(unnest(${quoteList(assets)}) AS VARCHAR) AS asset, `
-  return folded(`CREATE TEMP TABLE ${name} AS SELECT ${own}available_at AS ts FROM vintages;\n${sql}`)?.sql
+  return scriptAsSelect(`CREATE TEMP TABLE ${name} AS SELECT ${own}available_at AS ts FROM vintages;\n${sql}`)?.sql
 }
 
 /** Whether the plan of a feature proves, on this lake, that it looks nowhere ahead, and what stands in the way. */

@@ -4,7 +4,7 @@ import { onGridSql } from '../../base/intervals-sql.ts'
 import { namedMetrics } from '../lookahead/knowledge-states.ts'
 import { featurePrefix } from '../../sources/points/own-rows.ts'
 import { setMoment } from '../../query/lake.ts'
-import { guarded, type RunDeps, runScript } from '../../query/run.ts'
+import { runCancellable, type RunDeps, runScript } from '../../query/run.ts'
 import { statementsOf } from '../../query/statements.ts'
 import { nodesOf, treesOf } from '../../query/parse-tree.ts'
 import { type Engine, isSameName, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
@@ -81,7 +81,7 @@ export async function valuesOf(
   const [stray] = await session.rows<{ ts: string | null }>(`SELECT min(ts) AS ts FROM ${instants} AND (${off})`)
   if (stray?.ts)
     throw usage('ts', { expected: `instants on the grid of ${feature.grid}`, got: stray.ts, next: 'mend sql or grid' })
-  await guarded(session, sql, run, async () => {
+  await runCancellable(session, sql, run, async () => {
     await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS FROM ${instants}${proved ? '' : ' AND false'}`)
     for (let ts = from; !proved && ts <= to; ts = step(ts, feature.grid, 1)) {
       await setMoment(session, 'as_of', formatInstant(ts))

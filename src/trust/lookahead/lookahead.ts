@@ -6,7 +6,7 @@ import { isKeptByProof } from './own-files.ts'
 import { words } from '../../query/gate-lists.ts'
 import { type Door, noteTexts } from '../../query/note-texts.ts'
 import { notesOfSql } from '../../query/question.ts'
-import { guarded, type RunDeps } from '../../query/run.ts'
+import { runCancellable, type RunDeps } from '../../query/run.ts'
 import { type TrialOutcome, tryFutures, undecidedOutcome } from './trial.ts'
 import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
@@ -70,7 +70,7 @@ export async function proveNoLookahead(
 ): Promise<LookaheadProof> {
   const prove = async (threads: number | undefined, notes: readonly string[]): Promise<LookaheadProof | 'unsteady'> => {
     using session = await open(threads)
-    return await guarded(
+    return await runCancellable(
       session,
       input.sql,
       run,

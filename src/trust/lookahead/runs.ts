@@ -143,7 +143,8 @@ async function storyOf({ subject, at }: Probe, cutoff: string, bags: RowBags, ro
   const [row] = await subject.session.rows<{ first: string }>(
     `SELECT min(${at}) AS first FROM proof_full WHERE ${upTo}`,
   )
-  const [missing, extra] = [bags.missing.count, bags.extra.count]
+  const missing = bags.missing.count
+  const extra = bags.extra.count
   const earliest = [bags.missing.earliest, bags.extra.earliest].filter((one) => one !== null).toSorted()[0]
   return {
     cutoff: microsOf(cutoff) / 1000,
@@ -220,7 +221,8 @@ export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Ro
   const exactly = compared.filter(({ type }) => !/^(DOUBLE|FLOAT|DECIMAL)/.test(type))
   const loosely = compared.filter(({ ts, type }) => ts || type === 'VARCHAR')
   const mismatches: Mismatch[] = []
-  let [left, right] = [missing.rows, extra.rows]
+  let left = missing.rows
+  let right = extra.rows
   for (const keys of [exactly, loosely]) {
     const waiting = Map.groupBy(right, (row) => keyOf(row, keys))
     left = left.filter((row) => {
@@ -244,7 +246,8 @@ function differingCells(
   tolerance: number,
 ) {
   return compared.flatMap(({ name }) => {
-    const [a, b] = [full[name] ?? null, cut[name] ?? null]
+    const a = full[name] ?? null
+    const b = cut[name] ?? null
     if (text(a) === text(b) || isNear(a, b, tolerance)) return []
     return [{ row: keyCells(full, keys), column: name, full: a, truncated: b }]
   })

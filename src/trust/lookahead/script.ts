@@ -1,5 +1,5 @@
 import { usage } from '../../base/errors.ts'
-import { folded } from '../../query/folded.ts'
+import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { runScript, type RunDeps } from '../../query/run.ts'
 import { formOf, opening, statementsOf } from '../../query/statements.ts'
 import type { Engine } from '../../lake/store/engine.ts'
@@ -32,7 +32,7 @@ export async function prepareScript(engine: Engine, script: string, run: RunDeps
   try {
     await keepVariables(engine, statements)
     const { kind, text: sql } = await runScript(engine, script, run)
-    if (kind === 'SELECT') return { preparation, sql, single: folded(script)?.sql ?? null }
+    if (kind === 'SELECT') return { preparation, sql, single: scriptAsSelect(script)?.sql ?? null }
     throw usage('SQL', { expected: 'one SELECT', got: kind, next: 'a proof needs the rows of one query' })
   } finally {
     await putBackVariables(engine, statements)

@@ -82,7 +82,8 @@ export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'fol
     loadStamped(ledger, input.from),
     input.to === null ? null : loadStamped(ledger, input.to),
   ])
-  const [first, second] = [digests[0], digests[1] ?? (await runToday(ledger, digests[0]))]
+  const first = digests[0]
+  const second = digests[1] ?? (await runToday(ledger, digests[0]))
   const [from, to] = first.version <= second.version ? [first, second] : [second, first]
   const told = storyOf(from, to)
   const other = differentQueryReason(from.note, to.note)
@@ -165,7 +166,8 @@ type SearchResult = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | '
 async function searchVersions(search: Search): Promise<SearchResult> {
   const { ledger, from, to } = search
   const versions = heldVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
-  const [oldest, newest] = [versions.at(0), versions.at(-1)]
+  const oldest = versions.at(0)
+  const newest = versions.at(-1)
   if (oldest === undefined || newest === undefined) throw new RangeError('a result of a version that is not held')
   using start = await runVersion(search, oldest)
   const { text, lost } = await differingText(search, start)
@@ -176,7 +178,8 @@ async function searchVersions(search: Search): Promise<SearchResult> {
     return { ...cause, verdict: text === null ? 'same' : 'explained', reason: null }
   }
   const { before, after, place } = await bisectVersions(search, versions, start, end)
-  const [earlier, guilty] = [versions[place - 1], versions[place]]
+  const earlier = versions[place - 1]
+  const guilty = versions[place]
   if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
   await bringKept(before.session, after.session)
   const row = await firstRow(after.session)
@@ -260,10 +263,8 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
 
 /** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */
 async function bisectVersions(search: Search, versions: readonly HeldVersion[], start: KeptRun, end: KeptRun) {
-  let [low, high] = [
-    { at: 0, rows: start },
-    { at: versions.length - 1, rows: end },
-  ]
+  let low = { at: 0, rows: start }
+  let high = { at: versions.length - 1, rows: end }
   while (high.at - low.at > 1) {
     const at = Math.floor((low.at + high.at) / 2)
     const middle = versions[at]
@@ -281,7 +282,8 @@ async function bisectVersions(search: Search, versions: readonly HeldVersion[], 
 function commitOf(ledger: Ledger, earlier: HeldVersion, guilty: HeldVersion, further: boolean): GuiltyCommit {
   const { version, committed_at, job, run, program, points_added } = guilty
   const of = (one: HeldVersion) => new Map(Object.entries((heldRules(ledger, one.version)?.rules ?? {}) as object))
-  const [before, after] = [of(earlier), of(guilty)]
+  const before = of(earlier)
+  const after = of(guilty)
   const isOther = (path: string): boolean => canonical(before.get(path) ?? null) !== canonical(after.get(path) ?? null)
   const rules = before.size === 0 ? [] : [...new Set([...before.keys(), ...after.keys()])].filter(isOther).toSorted()
   return { version, committed_at, job, run, program, points_added, rules, further }

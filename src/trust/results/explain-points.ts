@@ -134,7 +134,8 @@ async function narrowChanges(
 
 /** Whole assets, metrics and instants are left out before single points: what makes a row often belongs together. */
 async function narrowByGroups(all: readonly Item[], does: (part: readonly Item[]) => Promise<boolean>, most: number) {
-  let [part, left] = [all, most]
+  let part = all
+  let left = most
   const counted = async (some: readonly Item[]): Promise<boolean> => {
     left--
     return await does(some)

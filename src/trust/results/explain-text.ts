@@ -32,7 +32,8 @@ export async function changedText(
   [from, to]: readonly [string, string],
   query: string,
 ): Promise<ViewsChange> {
-  const [before, after] = [objectsOf(from), objectsOf(to)]
+  const before = objectsOf(from)
+  const after = objectsOf(to)
   const named = namesIn(await treesOf(later, query))
   const objects = [...before].flatMap(([name, sql]) => {
     const last = name.slice(name.lastIndexOf('.') + 1).replaceAll('"', '')
@@ -62,7 +63,8 @@ export async function textsOf(engine: Engine, query: string): Promise<ReadonlySe
 
 async function changedFacts(own: Engine, later: Engine, query: string): Promise<CatalogueChange[]> {
   const texts = await textsOf(later, query)
-  const [from, to] = [await endpointsOf(own), await endpointsOf(later)]
+  const from = await endpointsOf(own)
+  const to = await endpointsOf(later)
   return [...texts].toSorted().flatMap((path) => {
     const changes = changedFields(from.get(path) ?? {}, to.get(path) ?? {})
     return changes.map((change) => ({ path, ...change }))
@@ -75,7 +77,8 @@ export function changedFields(
   after: Readonly<Record<string, unknown>>,
 ): FieldChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => {
-    const [from, to] = [before[field] ?? null, after[field] ?? null]
+    const from = before[field] ?? null
+    const to = after[field] ?? null
     return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ field, from, to }]
   })
 }

@@ -18,7 +18,7 @@ import { tellViews } from '../../query/views/build.ts'
 import { exportsOf } from '../../query/views/manifest.ts'
 import { type Assumed, assumedBy } from '../lookahead/assumed.ts'
 import { carryFile } from '../../query/row-comparison.ts'
-import { folded } from '../../query/folded.ts'
+import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { closing, openQuery, type SessionVariables } from '../../query/lake.ts'
 import { notesOfSql } from '../../query/question.ts'
 import type { RunDeps } from '../../query/run.ts'
@@ -103,7 +103,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const sessionInput = { ...run, folder: root }
     const tried = input.stress && (await tryFigure(ledger, source, input.stress, sessionInput))
     const made = await runStamped(session, tried?.rows ?? query, sessionInput)
-    const single = folded(query)?.sql
+    const single = scriptAsSelect(query)?.sql
     const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
     const noted = tried ? [] : await notesOfSql(session, query, sessionInput, keptRows.own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }

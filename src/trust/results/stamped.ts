@@ -4,7 +4,7 @@ import { columnsOf } from '../../lake/store/parquet.ts'
 import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import { literalPath } from '../../query/views/read-points.ts'
 import { bitsText, carry, columnNames, rowsBeside } from '../../query/row-comparison.ts'
-import { guarded, type RunDeps, runScript } from '../../query/run.ts'
+import { runCancellable, type RunDeps, runScript } from '../../query/run.ts'
 import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../../query/note-texts.ts'
 import type { StressAgain } from './stress-delays.ts'
@@ -49,7 +49,7 @@ export const keptRows = { own: 'stamped_result', brought: 'stamped_before' } as 
  */
 export async function runStamped(session: Engine, query: string, run: RunDeps): Promise<ResultDigest> {
   const ready = await runScript(session, query, run)
-  return await guarded(session, ready.text, run, async () => {
+  return await runCancellable(session, ready.text, run, async () => {
     const keys = ready.columns.map(({ name }) => bitsText(quoteName(name))).join(', ')
     const [select] = await treeOf(session, ready.text)
     const { modifiers = [] } = (select?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }

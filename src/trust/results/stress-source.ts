@@ -12,7 +12,8 @@ export async function sourceOfQuery(
 ): Promise<PinnedQuery> {
   // Opened as any session would be: a lake without views, of another folder or damaged is told in the same words.
   using session = await openQuery(root)
-  const [version, script] = [await versionOf(session), await ownScript(root)]
+  const version = await versionOf(session)
+  const script = await ownScript(root)
   return { root, script, query, variables, anyVariable: false, version }
 }
 

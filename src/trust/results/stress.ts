@@ -7,7 +7,7 @@ import { leakSentence } from '../lookahead/sentence.ts'
 import { namedMetrics } from '../lookahead/knowledge-states.ts'
 import { closing, openQuery } from '../../query/lake.ts'
 import { pinnedOptions, type PinnedQuery } from './stamped.ts'
-import { guarded, type RunDeps, runScript } from '../../query/run.ts'
+import { runCancellable, type RunDeps, runScript } from '../../query/run.ts'
 import {
   asLateAs,
   type Delay,
@@ -288,7 +288,7 @@ const other = 'result_before'
 async function keepRows(session: Engine, script: string, run: RunDeps): Promise<number> {
   const ready = await runScript(session, script, run)
   if (ready.kind !== 'SELECT') throw usage('SQL', { expected: 'a query, which gives rows', got: ready.kind })
-  await guarded(session, ready.text, run, async () =>
+  await runCancellable(session, ready.text, run, async () =>
     session.run(`CREATE OR REPLACE TEMP TABLE ${resultTable} AS ${ready.text}`),
   )
   const [row] = await session.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${resultTable}`)
@@ -299,11 +299,11 @@ async function keepRows(session: Engine, script: string, run: RunDeps): Promise<
 async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
   const tree = await parsedSql(session, figure)
   const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${resultTable}` : figure
-  const { text, kind, columns } = await guarded(session, sql, run, async () => admit(session, sql))
+  const { text, kind, columns } = await runCancellable(session, sql, run, async () => admit(session, sql))
   const [column] = columns
   if (kind !== 'SELECT' || column === undefined || columns.length > 1)
     throw usage('--figure', { expected: 'SQL of one number', got: `${kind} of ${columns.length} columns` })
-  const rows = await guarded(session, sql, run, async () =>
+  const rows = await runCancellable(session, sql, run, async () =>
     session.rows<{ figure: number | null }>(
       `SELECT CAST(figure AS DOUBLE) AS figure FROM (${text}\n) AS told (figure) LIMIT 2`,
     ),

@@ -26,13 +26,15 @@ export function stressPicture({ figure, runs, verdict, reason }: Stressed, file:
       .map((run) => ({ words: describeRun(run), figure: run.figure, falls: false })),
   ]
   const figures = bars.flatMap((bar) => (bar.figure === null ? [] : [bar.figure]))
-  const [low, high] = [Math.min(0, ...figures), Math.max(0, ...figures)]
+  const low = Math.min(0, ...figures)
+  const high = Math.max(0, ...figures)
   const x = (value: number): number => left + ((value - low) / (high - low || 1)) * (width - left - right)
   const line = ({ words, figure: value, falls }: StressBar, i: number): Html => {
     const y = 44 + i * row
     const name = html`<text x="${left - 12}" y="${y + 15}" text-anchor="end">${words}</text>`
     if (value === null) return html`${name}<text x="${left}" y="${y + 15}">none</text>`
-    const [from, to] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))]
+    const from = Math.min(x(0), x(value))
+    const to = Math.max(x(0), x(value))
     return html`${name}<rect x="${from.toFixed(1)}" y="${y + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${row - 7}" fill="${falls ? '#bf4f3a' : '#2b6491'}"/>
 <text x="${(to + 6).toFixed(1)}" y="${y + 15}">${briefFigure(value)}</text>`
   }

@@ -44,7 +44,7 @@ WHERE (leaf.value IS NULL OR regexp_matches(leaf.value, '^-?[0-9]')){{clocked_to
 COMMENT ON VIEW components IS 'Leaves of object and array values: one row per numeric or null leaf. Text and booleans have no row; they are in points.o.';
 {{series_comments components}}
 COMMENT ON COLUMN components.t IS 'start of the interval that the point describes';
-COMMENT ON COLUMN components.available_at IS 'earliest time at which the component could be known: that of its point, except for parts of user data with separate clocks';
+COMMENT ON COLUMN components.available_at IS 'earliest time at which the component could be known: that of its point, except for components of user data that have their own availability rule';
 COMMENT ON COLUMN components.observed_at IS 'when this lake first stored the point';
 COMMENT ON COLUMN components.component IS 'JSON pointer (RFC 6901) into the value, with the leading slash: /1w, /0/price';
 COMMENT ON COLUMN components.v IS 'the leaf as a double; NULL for a null leaf';

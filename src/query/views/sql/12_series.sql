@@ -12,5 +12,5 @@ COMMENT ON VIEW series IS 'One row per series: what is known of it at as_of.';
 COMMENT ON COLUMN series.first_t IS 'start of the first interval with a point';
 COMMENT ON COLUMN series.last_t IS 'start of the last interval with a point';
 COMMENT ON COLUMN series.points IS 'how many points are known';
-COMMENT ON COLUMN series.gaps IS 'how many intervals between the first and the last t have no known point';
+COMMENT ON COLUMN series.gaps IS 'how many intervals between the first and the last t have no known point. This includes pending points and points that were not requested, so it can differ from the view gaps';
 COMMENT ON COLUMN series.last_available_at IS 'when the latest of the points became known';

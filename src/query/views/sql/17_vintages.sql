@@ -22,5 +22,5 @@ COMMENT ON COLUMN vintages.observed_at IS 'when this lake first stored it';
 COMMENT ON COLUMN vintages.v IS 'scalar value; NULL if the value is null, an object or an array';
 COMMENT ON COLUMN vintages.o IS 'object or array value whole, as JSON text';
 COMMENT ON COLUMN vintages.previous IS 'v of the vintage before; NULL for the first';
-COMMENT ON COLUMN vintages.previous_available_at IS 'from when on the previous one was known; NULL for the first';
+COMMENT ON COLUMN vintages.previous_available_at IS 'time from which the previous vintage was known; NULL for the first';
 COMMENT ON COLUMN vintages.basis IS 'source of available_at; observed: when this lake saw it';

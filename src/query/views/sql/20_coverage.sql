@@ -3,5 +3,5 @@
 CREATE OR REPLACE VIEW coverage AS
 SELECT {{columns coverage}} FROM {{ledger coverage}}
 WHERE {{stands}};
-COMMENT ON VIEW coverage IS 'Every window that a run requested or planned, with its state. Windows of one series are disjoint.';
+COMMENT ON VIEW coverage IS 'Every time range of a series that a run requested or planned, with its state. Ranges of one series are disjoint.';
 {{ledger_comments coverage}}

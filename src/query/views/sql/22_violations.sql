@@ -4,5 +4,5 @@
 CREATE OR REPLACE VIEW violations AS
 SELECT {{columns violations}} FROM {{ledger violations}}
 WHERE {{stands}};
-COMMENT ON VIEW violations IS 'Upstream values that differ from stored ones. The stored values stay.';
+COMMENT ON VIEW violations IS 'Differences between stored values and later answers of the provider. The stored values stay.';
 {{ledger_comments violations}}

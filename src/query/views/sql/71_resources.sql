@@ -13,9 +13,9 @@ WHERE ({{unset as_of}} OR "at" <= CASE WHEN {{registry_backfill}}
     ELSE superseded_at IS NULL OR superseded_at > least({{as_of}}, {{observed_as_of}}) END
 QUALIFY row_number() OVER (PARTITION BY id ORDER BY "at" DESC) = 1 AND op IS NOT NULL;
 COMMENT ON VIEW "{{resource}}" IS 'The {{resource}} of the registry as known at as_of.';
-COMMENT ON COLUMN "{{resource}}".id IS 'id of the registry';
+COMMENT ON COLUMN "{{resource}}".id IS 'id of the record, as assigned by the registry';
 COMMENT ON COLUMN "{{resource}}".record IS 'the whole record as received, JSON';
-COMMENT ON COLUMN "{{resource}}".valid_from IS 'the poll that returned this version';
+COMMENT ON COLUMN "{{resource}}".valid_from IS 'the poll that returned this state';
 COMMENT ON COLUMN "{{resource}}".inferred IS 'true if the feed could not be followed: the change happened at some time before valid_from';
 COMMENT ON COLUMN "{{resource}}".as_of IS 'the field as_of of the answer that returned it, as text; not the session variable';
 COMMENT ON COLUMN "{{resource}}".as_of_at IS 'the same as a timestamp';

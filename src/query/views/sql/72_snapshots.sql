@@ -20,7 +20,7 @@ FROM (FROM layered QUALIFY NOT is_base OR bool_and(is_base) OVER (PARTITION BY s
 WHERE NOT removed;
 COMMENT ON VIEW snapshots."{{resource}}" IS 'The {{resource}} in the last snapshot of each day.';
 COMMENT ON COLUMN snapshots."{{resource}}".snapshot_date IS 'the UTC day on which it was taken';
-COMMENT ON COLUMN snapshots."{{resource}}".id IS 'id of the registry';
+COMMENT ON COLUMN snapshots."{{resource}}".id IS 'id of the record, as assigned by the registry';
 COMMENT ON COLUMN snapshots."{{resource}}".record IS 'the whole record as received, JSON';
 COMMENT ON COLUMN snapshots."{{resource}}".as_of IS 'the field as_of of the snapshot, as text; not the session variable';
 COMMENT ON COLUMN snapshots."{{resource}}".as_of_at IS 'the same as a timestamp';

@@ -11,4 +11,4 @@ COMMENT ON COLUMN registry_start.known_since IS 'when this lake first stored a s
 COMMENT ON COLUMN registry_start.snapshot_date IS 'its UTC day';
 COMMENT ON COLUMN registry_start.as_of IS 'its as_of, as written';
 COMMENT ON COLUMN registry_start.as_of_at IS 'the same as a timestamp';
-COMMENT ON COLUMN registry_start.source IS 'snapshot, or lists if it was built from them';
+COMMENT ON COLUMN registry_start.source IS 'snapshot, or lists if pitlake read the registry list by list, without a snapshot';

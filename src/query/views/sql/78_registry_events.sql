@@ -9,6 +9,6 @@ COMMENT ON COLUMN registry_events.polled_at IS 'the poll that returned the event
 COMMENT ON COLUMN registry_events.position IS 'its place within the poll';
 COMMENT ON COLUMN registry_events.entity_type IS 'as the event says';
 COMMENT ON COLUMN registry_events.resource IS 'the table of that type; NULL if the type is unknown';
-COMMENT ON COLUMN registry_events.entity_id IS 'id of the registry';
+COMMENT ON COLUMN registry_events.entity_id IS 'id of the record, as assigned by the registry';
 COMMENT ON COLUMN registry_events.op IS 'created, updated or deleted, as the event says';
 COMMENT ON COLUMN registry_events.event IS 'the whole event, JSON';

@@ -33,6 +33,6 @@ COMMENT ON COLUMN universe.asset_name IS 'name of the asset';
 COMMENT ON COLUMN universe.asset_class IS 'class of the asset';
 COMMENT ON COLUMN universe.ticker IS 'ticker of the asset';
 COMMENT ON COLUMN universe.deployments IS 'its contracts: a list of {id, chain_id, address, status, verification_status}';
-COMMENT ON COLUMN universe.valid_from IS 'the poll that returned this version of the product';
+COMMENT ON COLUMN universe.valid_from IS 'the poll that returned this state of the product';
 COMMENT ON COLUMN universe.first_seen IS 'the poll that first showed the product';
 COMMENT ON COLUMN universe.assumed IS 'true if registry_backfill added the row: it is from the first snapshot and was not known at this as_of';

@@ -182,7 +182,8 @@ function movedFacts(
   const at = childNodes.findIndex(
     (_, n) => isOrdered(type(inner[n] ?? -1)) && (isInstant(type(inner[n] ?? -1)) || n === 0),
   )
-  const [start, distance] = [inner[at], childNodes[1 - at]]
+  const start = inner[at]
+  const distance = childNodes[1 - at]
   if (start === undefined || distance === undefined || !isOrdered(type(id)) || (name === '-' && at !== 0)) return []
   const ahead = directionOf(distance) * (name === '-' ? -1 : 1)
   return ahead === 0 ? [] : [ahead > 0 ? [start, id] : [id, start]]
@@ -206,7 +207,8 @@ export function factsIf(reading: Reading, node: Node, scope: Scope): { facts: Fa
   if (kind === 'BOUND_OPERATOR' && word(node, 'type') === 'OPERATOR_IS_NOT_NULL')
     return { facts: [], present: parts(node, 'children').map(value) }
   if (kind !== 'BOUND_COMPARISON') return { facts: [], present: [] }
-  const [left, right] = [value(part(node, 'left')), value(part(node, 'right'))]
+  const left = value(part(node, 'left'))
+  const right = value(part(node, 'right'))
   const present = /DISTINCT/.test(word(node, 'type')) ? [] : [left, right]
   return { facts: comparedFacts(reading, word(node, 'type'), left, right), present }
 }

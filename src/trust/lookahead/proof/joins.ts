@@ -33,7 +33,8 @@ export function readJoin(reading: Reading, node: Node, left: Relation, right: Re
     case 'RIGHT': {
       const pairs = on.pairs.map((pair) => ({ ...pair, left: pair.right, right: pair.left }))
       const both = leftJoin(reading, { ...on, pairs }, right, left, true)
-      const [own, other] = [both.columns.slice(0, right.columns.length), both.columns.slice(right.columns.length)]
+      const own = both.columns.slice(0, right.columns.length)
+      const other = both.columns.slice(right.columns.length)
       return { ...both, columns: [...other, ...own] }
     }
     case 'SEMI':

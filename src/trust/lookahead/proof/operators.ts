@@ -105,7 +105,8 @@ function readProjection(reading: Reading, node: Node, child: Relation): Relation
 
 function readFilter(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
-  let [rows, guard] = [child.rows, child.guard]
+  let rows = child.rows
+  let guard = child.guard
   const present = new Set(child.present)
   for (const condition of parts(node, 'expressions')) {
     const id = valueIn(reading, condition, scope)

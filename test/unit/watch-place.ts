@@ -6,8 +6,8 @@ import { day, end, floor, formatInstant, type Instant, type Interval, step } fro
 import type { Learnt } from '../../src/maintenance/watch/due.ts'
 import type { WatchJobs } from '../../src/maintenance/watch/jobs.ts'
 import { watch } from '../../src/maintenance/watch/watch.ts'
-import { cataloguedRule } from './hand-rules.ts'
-import { endOf, ruleInstant, spellOf, startAfter, startAt } from './time-twin.ts'
+import { cataloguedRule } from '../helpers/hand-rules.ts'
+import { endOf, ruleInstant, spellOf, startAfter, startAt } from '../helpers/time-twin.ts'
 
 type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
 

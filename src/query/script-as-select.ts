@@ -7,7 +7,7 @@ const makes = /^CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW)\s+(
  * CTE of it, and every word stands at the place that it has in the script; beside it the statements that set variables.
  * Undefined where there are other statements.
  */
-export function folded(script: string) {
+export function scriptAsSelect(script: string) {
   const all = statementsOf(script)
   const body = all.at(-1)
   if (body === undefined) return undefined
@@ -19,7 +19,8 @@ export function folded(script: string) {
   let opening = 'WITH'
   for (const [n, batch] of all.slice(0, -1).entries()) {
     const start = startOf(batch.text) ?? 0
-    const [text, offset] = [batch.text.slice(start), batch.offset + start]
+    const text = batch.text.slice(start)
+    const offset = batch.offset + start
     const [head, name] = makes.exec(text) ?? []
     const next = all[n + 1]?.offset ?? sql.length
     const end = script.lastIndexOf(';', next - 1)

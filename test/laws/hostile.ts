@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { everyForm } from './spellings.ts'
+import { everyForm } from '../helpers/spellings.ts'
 
 /** A number in [0, 1) that depends on nothing but the words: the same request of the same round gets the same answer. */
 export function chance(...words: readonly (string | number)[]): number {

@@ -15,11 +15,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { seal } from '../../src/lake/ledger/entry.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import { pitlake } from './command.ts'
-import type { Rig } from './fetching.ts'
-import { fetchKey, otherKey } from './fetching.ts'
-import { writing } from './ledgers.ts'
-import { entryText, writeEntryText } from './entries.ts'
+import { pitlake } from '../helpers/command.ts'
+import type { Rig } from '../helpers/fetching.ts'
+import { fetchKey, otherKey } from '../helpers/fetching.ts'
+import { writing } from '../helpers/ledgers.ts'
+import { entryText, writeEntryText } from '../helpers/entries.ts'
 
 /*
  * A small lake with a file of every kind, and what may happen to each kind: lost, torn, of another lake, older, newer,

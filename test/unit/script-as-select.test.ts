@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { folded } from '../../src/query/folded.ts'
+import { scriptAsSelect } from '../../src/query/script-as-select.ts'
 import { panelSql, type PanelSpec, specOf } from '../../src/query/panel.ts'
 import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
@@ -18,7 +18,7 @@ CREATE OR REPLACE TEMP TABLE d AS -- the days
 CREATE TEMPORARY TABLE "e e" AS SELECT a + 1 AS b FROM d
 ; WITH f AS (SELECT b * 10 AS c FROM "e e") SELECT c, 'x;y' AS t FROM f ORDER BY c;
 `
-  const { sql, sets } = folded(script) ?? { sql: '', sets: [] }
+  const { sql, sets } = scriptAsSelect(script) ?? { sql: '', sets: [] }
   expect(sets).toEqual(["SET VARIABLE mine = ';'"])
   expect(sql.split('\n')).toHaveLength(6)
   for (const word of ['range(3)', 'a + 1', 'b * 10', "'x;y'", 'ORDER BY c'])
@@ -31,10 +31,10 @@ test.for([
   ['CREATE TEMP TABLE x AS SELECT 1; WITH RECURSIVE y AS (SELECT 1) FROM y'],
   ['SELECT 1; SELECT 2'],
   [''],
-])('not folded: %s', ([script]) => expect(folded(String(script))).toBeUndefined())
+])('not folded: %s', ([script]) => expect(scriptAsSelect(String(script))).toBeUndefined())
 
 test('a script of one statement folds into itself', () => {
-  expect(folded('SELECT 1 AS a ;')).toEqual({ sql: 'SELECT 1 AS a', sets: [] })
+  expect(scriptAsSelect('SELECT 1 AS a ;')).toEqual({ sql: 'SELECT 1 AS a', sets: [] })
 })
 
 const grid: PanelSpec = specOf({
@@ -46,7 +46,7 @@ const grid: PanelSpec = specOf({
 
 async function proved(spec: PanelSpec, change = (sql: string): string => sql) {
   const { decisions, query } = panelSql(spec)
-  const { sql = '' } = folded(change(`${decisions};\n${query};\n`)) ?? {}
+  const { sql = '' } = scriptAsSelect(change(`${decisions};\n${query};\n`)) ?? {}
   return await argueFromPlan(lake, { sql, ts: 'ts', labels: [] })
 }
 
