@@ -47,36 +47,31 @@ export function rulesLines(rules: MetricRules): string[] {
   return sortedByBytes(lines)
 }
 
-/** The part of a leaf that the index stores beside version and entry. */
-type StoredLeaf = Omit<LogLeaf, 'version' | 'entry'>
+/** Stands in the index for a digest that is that of the version before: rules seldom change. */
+const asBefore = '='
 
 /** Leaf of an entry as the index stores it: commit time and digests. The caller has applied the rest of the entry. */
-export function storedLeaf(index: Index, { version, committed_at, rules, state }: Entry): string {
-  const before = readStoredLeaf(index, version - 1)
-  const rulesDigest =
-    rules === null && before !== undefined ? before.rules : linesDigest(rulesLines(rulesByMetric(index)))
-  const named =
-    state[preregisteredKey] === undefined && before !== undefined
-      ? before.preregistered
-      : linesDigest(preregisteredLines(heldPreregistered(index)))
-  return `${committed_at} ${rulesDigest} ${named} ${linesDigest(liveLines(index))}`
-}
-
-function readStoredLeaf(index: Index, version: number): StoredLeaf | undefined {
-  const row = index.statement('SELECT leaf FROM versions WHERE version = ?').get(version)
-  return row === undefined ? undefined : splitLeaf(String(row['leaf']))
-}
-
-function splitLeaf(stored: string): StoredLeaf {
-  const [committed_at = '', rules = '', preregistered = '', live = ''] = stored.split(' ')
-  return { committed_at: Number(committed_at), rules, preregistered, live }
+export function storedLeaf(index: Index, { version, committed_at, rules, state, files }: Entry): string {
+  const isFirst = index.statement('SELECT 1 FROM versions WHERE version = ?').get(version - 1) === undefined
+  const unless = (isSame: boolean, digest: () => string): string => (isSame && !isFirst ? asBefore : digest())
+  const digests = [
+    unless(rules === null, () => linesDigest(rulesLines(rulesByMetric(index)))),
+    unless(state[preregisteredKey] === undefined, () => linesDigest(preregisteredLines(heldPreregistered(index)))),
+    unless(files.add.length + files.remove.length === 0, () => linesDigest(liveLines(index))),
+  ]
+  return `${committed_at} ${digests.join(' ')}`
 }
 
 /** Every leaf of the log, the first version first. */
 export function heldLeaves(index: Index): LogLeaf[] {
   const rows = index.statement('SELECT version, digest, leaf FROM versions ORDER BY version').all()
+  let before: readonly string[] = []
   return rows.map(({ version, digest, leaf }) => {
-    return { version: Number(version), entry: String(digest), ...splitLeaf(String(leaf)) }
+    const [committed_at, ...told] = String(leaf).split(' ')
+    before = told.map((one, n) => (one === asBefore ? (before[n] ?? '') : one))
+    const [rules = '', preregistered = '', live = ''] = before
+    const entry = String(digest)
+    return { version: Number(version), committed_at: Number(committed_at), entry, rules, preregistered, live }
   })
 }
 
