@@ -45,7 +45,7 @@ export function joinSpec({ metric, ...rest }: Join): PanelSpec {
 }
 
 /** The SQL of `pit_join`, or of `pit_window` where it is said how many points, over a table of that name. */
-export function joinSql(spec: PanelSpec, n: number | undefined, table: string): DecisionsSql {
+export function joinCallSql(spec: PanelSpec, n: number | undefined, table: string): DecisionsSql {
   const { metrics, interval, decisions } = spec
   if (n !== undefined && (!Number.isInteger(n) || n < 1))
     throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })

@@ -14,7 +14,7 @@ import {
 } from './answer-notes.ts'
 import { Filled } from './filled-columns.ts'
 import { type Ready, refuseManyParts } from './gate.ts'
-import { joinSql } from './join-queries.ts'
+import { joinCallSql } from './join-queries.ts'
 import { distinctNotes, type Note } from './note-texts.ts'
 import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { inBlocks } from './panel-blocks.ts'
@@ -90,7 +90,7 @@ export async function judgeQuestion(
   const notices = { engine, run, cut: run.mark !== undefined && (await asOfIn(engine)) !== null }
   if ('panel' in question) return await judgeDecided(question, (table) => panelSql(question.panel, table), notices)
   if ('join' in question)
-    return await judgeDecided(question, (table) => joinSql(question.join, question.n, table), notices, 't')
+    return await judgeDecided(question, (table) => joinCallSql(question.join, question.n, table), notices, 't')
   if ('points' in question) {
     const standards = await standardsOf(engine)
     const sql = pointsSql(question.points, standards)

@@ -1,4 +1,4 @@
-import { runCommandLine } from '../../src/interfaces/commands/cli.ts'
+import { runCommandLine } from '../../src/interfaces/commands/run-command-line.ts'
 import { mostMemory } from './memory.ts'
 
 // Runs a command line and tells the largest memory that the process ever held, in megabytes, as the last line.

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dispatch } from '../../src/interfaces/commands/cli.ts'
+import { dispatch } from '../../src/interfaces/commands/run-command-line.ts'
 import type { Deps } from '../../src/interfaces/cli/spec.ts'
 import { exitCode } from '../../src/base/errors.ts'
 import { leaping } from './leaping.ts'

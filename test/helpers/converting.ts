@@ -5,7 +5,13 @@ import { expect } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
 import type { Series } from '../../src/catalog/series.ts'
 import { convert as convertBatch } from '../../src/sources/points/convert.ts'
-import type { Body, BodyResult, ConvertResult, PartJob, WrittenFile } from '../../src/sources/points/conversion.ts'
+import type {
+  Body,
+  BodyResult,
+  ConvertResult,
+  PartJob,
+  WrittenFile,
+} from '../../src/sources/points/conversion-types.ts'
 import { Engine, quote, type Row } from '../../src/lake/store/engine.ts'
 import { computedByFormat, ruledByFormat } from './stored-twin.ts'
 import { day, parseInstant } from '../../src/base/time.ts'

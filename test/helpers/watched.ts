@@ -2,7 +2,7 @@ import { openSync, readFileSync, readSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 
 enableCompileCache()
-const { dispatch } = await import('../../src/interfaces/commands/cli.ts')
+const { dispatch } = await import('../../src/interfaces/commands/run-command-line.ts')
 const { exitCode } = await import('../../src/base/errors.ts')
 
 // A command line in a process of its own (`node watched.ts CLOCK …`): its clock is what stands in a file (eight bytes,

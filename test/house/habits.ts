@@ -61,8 +61,8 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   'Date.parse': ['src/base/time.ts', 'src/sandbox/'],
   randomUUID: ['src/lake/store/', 'src/interfaces/cli/', 'src/interfaces/commands/'],
   // Other interfaces and steps of `daily` call the function behind a command.
-  parseCommand: ['src/interfaces/cli/parse.ts', 'src/interfaces/commands/cli.ts'],
-  dispatch: ['src/interfaces/commands/cli.ts'],
+  parseCommand: ['src/interfaces/cli/parse.ts', 'src/interfaces/commands/run-command-line.ts'],
+  dispatch: ['src/interfaces/commands/run-command-line.ts'],
 }
 
 /** Timers, drawn names and readers of command lines outside their owners. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert } from '../../src/sources/points/convert.ts'
-import type { Body, ConvertPart } from '../../src/sources/points/conversion.ts'
+import type { Body, ConvertPart } from '../../src/sources/points/conversion-types.ts'
 import { quote } from '../../src/lake/store/engine.ts'
 import { Converting, lag600, micros, series } from '../helpers/converting.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Body, BodyResult } from '../../src/sources/points/conversion.ts'
+import type { Body, BodyResult } from '../../src/sources/points/conversion-types.ts'
 import { day } from '../../src/base/time.ts'
 import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PartJob } from '../../src/sources/points/conversion.ts'
+import type { PartJob } from '../../src/sources/points/conversion-types.ts'
 import { contradictsConvention } from '../../src/sources/points/convert.ts'
 
 const day = 86_400_000_000

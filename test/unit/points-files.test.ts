@@ -5,7 +5,7 @@ import { Engine, quote } from '../../src/lake/store/engine.ts'
 import type { FileEntry } from '../../src/lake/ledger/entry.ts'
 import { inLake, pointsFile, recentFile } from '../../src/lake/store/layout.ts'
 import { isRecent, partitionSql, partitionsOf, sharesMeta, sharesOf } from '../../src/sources/points/files.ts'
-import { bodyAt } from '../../src/sources/points/conversion.ts'
+import { bodyAt } from '../../src/sources/points/conversion-types.ts'
 import type { Interval } from '../../src/base/time.ts'
 import { test } from '../helpers/lake-test.ts'
 

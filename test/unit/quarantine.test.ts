@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { quarantineBody } from '../../src/lake/store/private-folders.ts'
+import { quarantineBody } from '../../src/lake/store/quarantine.ts'
 import type { RequestRow } from '../../src/lake/ledger/entry.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { each, jsonEscape, leaks } from '../helpers/spellings.ts'

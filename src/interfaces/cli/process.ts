@@ -32,7 +32,7 @@ export function beforeLeaving(clean: () => void): () => void {
  * Ends the process at once. `process.exit` waits for the threads of the engine, and one call of a function that fills
  * gigabytes ends when it likes: so the process becomes another one that ends.
  */
-export function leave(code: number): void {
+export function exitAtOnce(code: number): void {
   cleanUp()
   if (process.platform !== 'win32') process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
   process.exit(code)

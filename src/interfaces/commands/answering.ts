@@ -10,7 +10,7 @@ import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { type Tool, toolsOf } from '../server/tools.ts'
 import { explainThrown } from './frame.ts'
-import { leave, ownWorld, removeFolder } from '../cli/process.ts'
+import { exitAtOnce, ownWorld, removeFolder } from '../cli/process.ts'
 import { watchMemory } from '../cli/memory.ts'
 
 /*
@@ -95,7 +95,7 @@ function followStarter(): void {
   try {
     if (scratch !== undefined) removeFolder(scratch)
   } finally {
-    leave(0)
+    exitAtOnce(0)
   }
 }
 

@@ -23,7 +23,7 @@ import { formatDuration } from '../../base/time.ts'
 import { visibleLines } from '../../base/visible-text.ts'
 import { type Kind, kinds } from '../../base/option-kinds.ts'
 import { settingsOf } from '../cli/context.ts'
-import { beforeLeaving, leave } from '../cli/process.ts'
+import { beforeLeaving, exitAtOnce } from '../cli/process.ts'
 import type { Deps, Input, OptionSpec, OptionTable, Typed } from '../cli/spec.ts'
 import { type AskedQuestion, judgeQuestion, type Knowledge } from '../../query/question.ts'
 import { type Note, noteTexts } from '../../query/note-texts.ts'
@@ -206,7 +206,7 @@ function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
   let waited = 0
   const end = (words: string): void => {
     stderr(`error: ${words}\n`)
-    leave(5)
+    exitAtOnce(5)
   }
   const tooMuch = () => end('the query took more memory than it may; raise --memory, or ask for less at once')
   return watchMemory(keptMemory(), tooMuch, () => {

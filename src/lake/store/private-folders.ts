@@ -1,10 +1,7 @@
 import { chmod, lstat, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { codeOf, type Disk, makeFolder, realDisk } from './disk.ts'
-import { inLake, places, quarantineFile } from './layout.ts'
-import { readInto, writePrivate } from './files.ts'
-import type { Micros } from '../../base/time.ts'
-import { redactBytes } from '../../base/secrets.ts'
+import { codeOf, type Disk, makeFolder } from './disk.ts'
+import { inLake, places } from './layout.ts'
 
 /** What answers and runs leave there as it came is for the owner of the lake alone; all else follows the umask. */
 const privatePlaces = [places.spool, places.quarantine, places.runs, places.raw, places.swept] as const
@@ -45,44 +42,5 @@ async function close(folder: string): Promise<void> {
     await chmod(folder, folderMode)
   } catch (error) {
     if (!['ENOENT', 'ENOTDIR', 'EPERM', 'EACCES', 'EROFS'].includes(codeOf(error) ?? '')) throw error
-  }
-}
-
-const quarantinedBytes = 4_000_000
-/** Beyond the cut so much is read that a key which begins before it is seen whole. */
-const beyond = 100_000
-
-/** The request that brought a body. */
-interface Asked {
-  readonly id: string
-  readonly path: string
-  readonly query: Readonly<Record<string, string>>
-  readonly asked_at: Micros
-  readonly bytes: number | null
-}
-
-/**
- * Puts a body that is not applied into the quarantine, its first 4 MB and the request. Keys are replaced before
- * anything is cut or written, numbers that could be one too; both files appear under their names when they are whole.
- */
-export async function quarantineBody(
-  root: string,
-  body: { readonly file: string },
-  request: Asked,
-  reason: string,
-  secrets: readonly string[],
-): Promise<void> {
-  await makeLakeFolder(realDisk, root, places.quarantine)
-  const clean = redactBytes(await readInto(body.file, Buffer.alloc(quarantinedBytes + beyond)), secrets, 'text')
-  const { path, query, asked_at, bytes } = request
-  const facts = { reason, path, query, asked_at, bytes }
-  // The spool is swept: what a kill leaves there under a name of its own is no trace.
-  const temporary = `${body.file}.aside`
-  for (const [extension, content] of [
-    ['.body', clean.subarray(0, quarantinedBytes)],
-    ['.json', `${JSON.stringify(facts, null, 2)}\n`],
-  ] as const) {
-    await writePrivate(temporary, content)
-    await realDisk.move(temporary, inLake(root, quarantineFile(request.id, extension)))
   }
 }

@@ -21,7 +21,7 @@ import { type Partition, partitionSql, partitionsOf } from '../../sources/points
 import { endSql, micros } from '../../base/intervals-sql.ts'
 import { end, floor, type Interval, parseInstant, step } from '../../base/time.ts'
 import { intersect, minus, type Window } from '../../base/windows.ts'
-import { identityOf } from '../../sources/points/conversion.ts'
+import { identityOf } from '../../sources/points/conversion-types.ts'
 import { text, orNull, count, real } from '../../base/value-checks.ts'
 import { rowsAs } from '../../lake/ledger/index-rows.ts'
 

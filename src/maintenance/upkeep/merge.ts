@@ -165,7 +165,7 @@ export async function prove(session: Engine, source: string, columns: Columns, t
   const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
   const minus_zero = zeroes.length === 0 ? 'false' : zeroes.join(' OR ')
   const [row] = await session.rows<{ rows: bigint; digest: string; minus_zero: boolean }>(
-    upkeepSql('proof', { source, digest, minus_zero }),
+    upkeepSql('content_digest', { source, digest, minus_zero }),
   )
   if (!row) throw new RangeError('a count without a row')
   return { rows: Number(row.rows), digest: row.digest, minusZero: row.minus_zero }

@@ -174,7 +174,7 @@ async function dateOne(
         first: heldRevisable(rewriting.ledger).includes(metric) ? ' AND available_rule_at IS NOT NULL' : '',
       }),
     )
-    const [row] = await session.rows(upkeepSql('changed', { ruled: ruledSql() }))
+    const [row] = await session.rows(upkeepSql('count_redated', { ruled: ruledSql() }))
     redated = Number(row?.['rows'])
     if (redated === 0) return null
     const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)

@@ -105,7 +105,7 @@ export async function writeEncoded(
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
   await session.run(
-    upkeepSql('write', {
+    upkeepSql('write_parquet', {
       source: rows.source,
       order: rows.order,
       dictionary: encoding.dictionary,

@@ -33,7 +33,7 @@ import { type Difference, Findings } from '../../sources/metrics/verify-findings
 import { registryVerdict, type RegistryVerified } from '../../sources/registry/verify.ts'
 import type { OwnVerified } from '../../sources/user-files/verify.ts'
 import { countSeries, footersOf, identityColumns } from '../../lake/store/parquet.ts'
-import { identityOf } from '../../sources/points/conversion.ts'
+import { identityOf } from '../../sources/points/conversion-types.ts'
 import { Engine } from '../../lake/store/engine.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
 import { inLake } from '../../lake/store/layout.ts'

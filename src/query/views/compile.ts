@@ -15,7 +15,7 @@ import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from 
 import { literalPath } from './read-points.ts'
 import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
 import { identityWords } from './joins-identity.ts'
-import { joinWords } from './joins.ts'
+import { joinPlaceholders } from './joins.ts'
 import { exportedTables, type ExportTable } from './ledger-tables.ts'
 import {
   backfillSql,
@@ -176,7 +176,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   }
   const pointTexts = pointWords(sources, points, pointsIn)
   const words: Readonly<Record<string, (argument: string) => string>> = {
-    ...joinWords({
+    ...joinPlaceholders({
       ...sources,
       ...pointTexts.early,
       revisable,

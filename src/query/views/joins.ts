@@ -54,7 +54,7 @@ import type { Weekday } from '../../base/time.ts'
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
-export function joinWords(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
+export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
   const facts = factsOf(sources)
   const { weekStart } = sources
   const vintageTexts = vintageWords(sources.revisable)

@@ -1,7 +1,7 @@
 import type { BodyOutcome } from '../http/outcome.ts'
 import type { Version } from '../../lake/ledger/commit.ts'
 import type { CoverageRow, RequestRow, Verified, Violation } from '../../lake/ledger/entry.ts'
-import type { Body } from '../points/conversion.ts'
+import type { Body } from '../points/conversion-types.ts'
 import type { Ask } from './plan.ts'
 
 /** The stored body of an answer; `lexed` if its bytes were read already. */

@@ -12,7 +12,7 @@ import {
   emptyTally,
   type Existing,
   type WrittenFile,
-} from '../points/conversion.ts'
+} from '../points/conversion-types.ts'
 import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answers.ts'
 import type { StagedFile, Ticket } from '../../lake/ledger/commit.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'

@@ -1,5 +1,5 @@
 import { type SeriesName, readableSeries } from '../../catalog/series.ts'
-import type { BodyResult } from '../points/conversion.ts'
+import type { BodyResult } from '../points/conversion-types.ts'
 import {
   type CoverageRow,
   type RequestRow,

@@ -1,7 +1,7 @@
 import { backfillAfter } from '../../catalog/availability.ts'
 import { ruleRows } from '../../catalog/availability-sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { identityOf, type Ordered } from './conversion.ts'
+import { identityOf, type Ordered } from './conversion-types.ts'
 import { rowsSql } from './sql.ts'
 
 /** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */

@@ -3,8 +3,15 @@ import { endSql } from '../../base/intervals-sql.ts'
 import type { Regained } from '../../lake/ledger/entry.ts'
 import type { Instant } from '../../base/time.ts'
 import { uniformBatchSql, withBatchSql, hasRevisable } from './batch-tables.ts'
-import { bodyAt, type Existing, type ConflictStatus, type Loaded, type Ordered, type Tally } from './conversion.ts'
-import { unload } from './load.ts'
+import {
+  bodyAt,
+  type Existing,
+  type ConflictStatus,
+  type Loaded,
+  type Ordered,
+  type Tally,
+} from './conversion-types.ts'
+import { forgetBodies } from './read-bodies.ts'
 import { firstOf, intervalSql, rowsAsNumbers, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { identityColumns } from '../../lake/store/parquet.ts'
@@ -72,7 +79,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     }),
   )
   const reader = ordered[0]?.part.reader
-  if (!asRead) await (reader?.unload ?? unload)(session)
+  if (!asRead) await (reader?.unload ?? forgetBodies)(session)
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
     statement('new_points', {

@@ -16,8 +16,8 @@ import {
   type Tally,
   type WrittenFile,
   type WrittenRecent,
-} from './conversion.ts'
-import { load } from './load.ts'
+} from './conversion-types.ts'
+import { readBodies } from './read-bodies.ts'
 import { intervalSql, rowsAsNumbers, statement } from './sql.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { describe, readShares, readyPoints, shareOf, writePoints } from './write.ts'
@@ -71,7 +71,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
     const dated = ordered.flatMap(({ part }, i) => (part.revisable === 'told' ? [i] : []))
     const how = { interval, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }
-    return await load(session, { circumstances: job, files, lexed, ...how })
+    return await readBodies(session, { circumstances: job, files, lexed, ...how })
   })
   const hasComputedTimes = [...loaded.staged.values()].some((body) => body.told > 0)
   const [compared, findings] = await during('proving', async () => [

@@ -5,7 +5,7 @@ import type { Progress } from '../../lake/ledger/entry.ts'
 import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Engine, quoteList } from '../../lake/store/engine.ts'
-import { identityOf } from './conversion.ts'
+import { identityOf } from './conversion-types.ts'
 import { sharesOf } from './files.ts'
 import { monthsIn, type PointsFile, seriesKey } from './month-sums.ts'
 

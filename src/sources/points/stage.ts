@@ -1,5 +1,5 @@
 import { onGridSql, stepSql } from '../../base/intervals-sql.ts'
-import type { ConversionContext, Staged } from './conversion.ts'
+import type { ConversionContext, Staged } from './conversion-types.ts'
 import type { Lexed } from './lexer.ts'
 import { rowsAsNumbers, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'

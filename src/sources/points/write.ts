@@ -1,7 +1,7 @@
 import { compressionSql, footerSql, type Identity } from '../../lake/store/parquet.ts'
 import { endSql, micros } from '../../base/intervals-sql.ts'
 import type { Interval } from '../../base/time.ts'
-import { type ConversionContext, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
+import { type ConversionContext, identityOf, type Ordered, type WrittenFile } from './conversion-types.ts'
 import { firstOf, lookup, rowsAsNumbers, statement } from './sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { recentGroup, type Share } from './files.ts'

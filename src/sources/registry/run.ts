@@ -11,7 +11,7 @@ import { type Ended, endedEarly } from '../http/request-rows.ts'
 import { accessTo, type AskingDeps, type Connection, withConnection, type Api } from '../http/connection.ts'
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type Job, type Result, type Run, withLake } from '../../lake/ledger/job.ts'
-import { quarantineBody } from '../../lake/store/private-folders.ts'
+import { quarantineBody } from '../../lake/store/quarantine.ts'
 import type { RegistryAsk, RegistryAsking } from './reading.ts'
 import { enginesOf, passingDraft, passingFacts, readRaw, type WithEngine } from './staging.ts'
 

@@ -11,10 +11,10 @@ import { heldCoverage, heldWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { JobDeps, Run } from '../../lake/ledger/job.ts'
 import { heldLost } from '../../lake/ledger/lost-points.ts'
 import { openSpool } from '../../lake/ledger/spool-sweep.ts'
-import { judge, learntFrom } from '../metrics/batch.ts'
+import { judgeDifferences, learntFrom } from '../metrics/commit-batch.ts'
 import { type ConversionDeps, convertBeside, differingIn, standingBySeries } from '../metrics/convert-batch.ts'
 import { keepingProven } from '../metrics/verify-findings.ts'
-import type { Body, BodyResult, Reader, Staged } from '../points/conversion.ts'
+import type { Body, BodyResult, Reader, Staged } from '../points/conversion-types.ts'
 import { ownPrefix, ownRows, withOwn } from '../points/own-rows.ts'
 import { revisableState } from '../points/revisable.ts'
 import { rowsAsNumbers, rowsSql, statement } from '../points/sql.ts'
@@ -183,7 +183,11 @@ async function draftImport(
   const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during } as const
   const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
   const differences = differingIn(ledger, standing, made)
-  const judged = judge(ledger, differences, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
+  const judged = judgeDifferences(ledger, differences, {
+    recorded: 0,
+    at: ticket.committed_at,
+    intervalOf: () => interval,
+  })
   const about = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
   const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made)

@@ -89,7 +89,7 @@ export async function readRows(
     const columns = typed.map((word) => `CAST(${word} AS own_${word}) AS ${word}`)
     const rows = `(SELECT ${takenColumns.join(',\n  ')} FROM ${source})`
     const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
-    await engine.run(statement('rows', { replaced, rows, order }))
+    await engine.run(statement('own_rows', { replaced, rows, order }))
   } catch (error) {
     throw (await faultOf(engine, reading)) ?? unreadableFile(ownFiles.files[0]?.path ?? 'the SELECT', error)
   }
@@ -252,7 +252,7 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
     (one) => `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${one.wanted}, 'raw': ${textSql(one.raw)}}`,
   )
   const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
-  const sql = statement('fault', {
+  const sql = statement('unusable_row', {
     file: given.files.length === 0 ? "''" : fileColumn,
     branches: branches.join('\n    '),
     source: `(SELECT *, ${read.join(', ')} FROM ${given.relation})`,
@@ -290,7 +290,7 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
       : `coalesce(CAST(${name} AS VARCHAR), '')`
   const differs = dependentNames.map((name) => `count(DISTINCT ${rowSql(name)}) > 1`).join(' OR ')
   await engine.run(ofPoints('canonical_json'))
-  const sql = statement('again', { once: once.join(', '), differs })
+  const sql = statement('repeated_rows', { once: once.join(', '), differs })
   const [found] = await rowsAsNumbers<Readonly<Record<string, string | number>>>(engine, sql)
   if (!found?.['differs']) return Number(found?.['again'] ?? 0)
   const asset = found['asset'] ?? constants.asset

@@ -4,7 +4,7 @@ import { NotWhereNamed } from '../../query/refusal.ts'
 import { hint } from '../../base/suggestion.ts'
 import { visible, visibleLines } from '../../base/visible-text.ts'
 import { wrapLine } from '../../base/figures.ts'
-import { cleanUp, leave, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
+import { cleanUp, exitAtOnce, ownWorld, programVersion, stopSignals } from '../cli/process.ts'
 import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../cli/spec.ts'
 import { commandTable } from './table.ts'
 
@@ -56,7 +56,7 @@ function stopCounter(stop: AbortController): (own: number, told?: number) => voi
     seen.told = Math.max(seen.told, told)
     // A terminal stops the launcher and this process, a kill often the launcher alone: that is one stop, not two.
     const stops = Math.max(seen.own, seen.told)
-    if (stops > 1) leave(5)
+    if (stops > 1) exitAtOnce(5)
     if (stops > 0) stop.abort()
   }
 }

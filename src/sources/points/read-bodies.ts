@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import { realDisk } from '../../lake/store/disk.ts'
 import { type Engine, quoteList } from '../../lake/store/engine.ts'
 import { readStream, writeStream } from '../../lake/store/files.ts'
-import { fileOf, type Loaded } from './conversion.ts'
+import { fileOf, type Loaded } from './conversion-types.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
 import { bodySql, forget, gridOf, statsOf, type Loading } from './stage.ts'
@@ -15,7 +15,7 @@ const beyondDouble = 2 ** 53
  * position in `files`; those that are poison leave both. All are lexed first, and then read with declared types where
  * their keys and kinds of values are known, else value by value.
  */
-export async function load(
+export async function readBodies(
   engine: Engine,
   what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'interval' | 'temporary' | 'dated'>,
 ): Promise<Loaded> {
@@ -39,7 +39,7 @@ export async function load(
 }
 
 /** Lets go of what was read, once all that can be used of it stands elsewhere. */
-export async function unload(engine: Engine): Promise<void> {
+export async function forgetBodies(engine: Engine): Promise<void> {
   await engine.run('DROP TABLE typed_values; DROP TABLE points_by_value')
 }
 

@@ -1,5 +1,5 @@
 import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
-import { type BodyResult, type ConflictStatus, identityOf } from '../points/conversion.ts'
+import { type BodyResult, type ConflictStatus, identityOf } from '../points/conversion-types.ts'
 import {
   type CoverageRow,
   type Progress,
@@ -31,7 +31,7 @@ import {
   type BatchDifferences,
   type StagedConversion,
 } from './convert-batch.ts'
-import { quarantineBody } from '../../lake/store/private-folders.ts'
+import { quarantineBody } from '../../lake/store/quarantine.ts'
 import { knownAt, coverageFromBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
@@ -44,7 +44,7 @@ interface Judging {
 }
 
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
-export function judge(
+export function judgeDifferences(
   ledger: Ledger,
   { fresh, noted, statuses }: BatchDifferences,
   { recorded, at, intervalOf }: Judging,
@@ -160,7 +160,11 @@ export async function commitBatch(
       const { batch, doubts, differing, made } = await compareAll(context, ticket, inferred)
       const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
-      const judged = judge(ledger, differing, { recorded: before.recorded, at: ticket.committed_at, intervalOf })
+      const judged = judgeDifferences(ledger, differing, {
+        recorded: before.recorded,
+        at: ticket.committed_at,
+        intervalOf,
+      })
       const learnt = await during('proving', async () => await learntFrom(context, batch, made))
       const coverageOfBatch = await settleBatch({ ledger, weekStart, secrets }, batch, made.bodies, storedSeries)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
