@@ -650,8 +650,8 @@ export async function stress(folder: string, query: string | URL, options: Stres
  * Tests whether a function looks ahead.
  *
  * pitlake runs the function on the lake and on the lake cut at many times. It also runs it on lakes whose later points are
- * missing or have different values. A row at or before a cut that differs used the future. The verdict contains the notes of its answers; in the
- * function `lake.notes` is empty.
+ * missing or have different values. If a row whose `ts` is at or before the cut differs, it used the future. The verdict
+ * contains the notes of its answers; in the function `lake.notes` is empty.
  *
  * @param work Function that takes a lake and returns rows with `ts`: an Arrow table or objects.
  * @param folder Folder of the lake.

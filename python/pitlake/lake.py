@@ -325,7 +325,7 @@ class Lake:
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
             unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
-            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+            follow_renames: Also uses points of the predecessors and successors of the asset, after a rename or migration.
 
         Returns:
             A row for each decision, and a column for each metric.
@@ -376,7 +376,7 @@ class Lake:
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
             unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
-            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+            follow_renames: Also uses points of the predecessors and successors of the asset, after a rename or migration.
 
         Returns:
             A row for each decision, with `t, available_at, v, o, age` of the newest point that was knowable at `ts`.
@@ -411,7 +411,7 @@ class Lake:
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
             unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
-            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+            follow_renames: Also uses points of the predecessors and successors of the asset, after a rename or migration.
 
         Returns:
             A row for each point of each decision, with `t, available_at, v, o, age, nth`. `nth` 1 is the newest.
@@ -448,7 +448,7 @@ class Lake:
             min_parts: Number of parts with a value that is enough for `v`. Default: all.
             since: First `t` of the answer.
             until: End of the range of `t`, exclusive.
-            follow_renames: Also uses points of the assets that the asset took over from, or that took it over.
+            follow_renames: Also uses points of the predecessors and successors of the asset, after a rename or migration.
 
         Returns:
             A row for each coarse point, with the dimensions and `t, available_at, parts, complete, v`.
@@ -590,14 +590,14 @@ class Lake:
         return said
 
     def import_frame(self, frame: Any, name: str, **mapping: str | bool | Sequence[str]) -> dict[str, Any]:
-        """Imports a frame as the series `own/NAME`, as `pitlake import` does, and moves the lake to the new version.
+        """Imports a frame as the metric `own/NAME`, as `pitlake import` does, and moves the lake to the new version.
 
         An import is all-or-nothing. If a value differs from the stored one, pitlake keeps the stored value and counts a
         violation.
 
         Args:
             frame: Frame of pandas, polars or pyarrow.
-            name: Name of the series.
+            name: Name of the metric, without `own/`.
             mapping: Options of `pitlake import` that map the columns: `asset="ticker"`, `t="date"`,
                 `components=["open", "close"]`, `available="open=start,close=end"`, `available_at="known"`, `revisable=True`.
 
@@ -646,7 +646,7 @@ class Lake:
             labels: Columns that may look ahead, such as the target of a model.
             cutoffs: Number of times at which the lake is cut. Default: 50; for a query that its plan proves clean, 5.
             tolerance: Relative difference of numbers that counts as equal, for a function.
-            shift: Time from the label of a row to its decision, for the result of a backtest.
+            shift: Time from the timestamp of a row to its decision, for the result of a backtest.
             own: Your own data by the names under which the query reads them: files, for a function also frames.
 
         Returns:
@@ -676,7 +676,7 @@ class Lake:
             to: Stamped result of the same query to compare with. Default: the query on the lake as it is now.
 
         Returns:
-            The document that `pitlake explain-change --json` prints: the commit and the points that changed the first row.
+            The document that `pitlake explain-change --json` prints: the commit and the points that changed the first differing row.
 
         >>> lake.explain_change("most.parquet")["verdict"]  # doctest: +SKIP
         'same'
@@ -694,7 +694,7 @@ class Lake:
             lags: How much later points become known: times such as `"30m"`, and `"p50"`, `"p95"`, `"p99"` or `"max"` of the
                 observed lags. Default: all four, 30 minutes and 1 hour.
             latencies: How much more time you need to act, such as `"1h"`.
-            vintages: Number of earlier versions of the lake to try.
+            vintages: Number of earlier versions of the lake to try. These are not the vintages of revised points.
             within: Share by which the statistic may move.
             ts: Column with the time of each row.
             labels: Columns that may look ahead.
@@ -832,7 +832,8 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         path: Folder of the lake. Default: `PITLAKE_DATA`, else `data`.
         as_of: Answers contain only what was knowable by then.
         observed_as_of: Answers contain only what this lake had stored by then.
-        backfill: `"rule"` lets the availability rule date backfilled points. Default: `"strict"`.
+        backfill: `"rule"` dates points that the provider added long after their interval by the availability rule. Default:
+            `"strict"`, by the time at which the provider computed them.
         registry_backfill: True lets the earliest known registry state also answer for the time before it.
         set: Further session variables by name.
         threads: Number of threads of DuckDB. Default: one for each core.

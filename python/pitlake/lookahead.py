@@ -143,8 +143,8 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
     """Tests whether a function looks ahead.
 
     pitlake runs the function on the lake and on the lake cut at many times. It also runs it on lakes whose later points are
-    missing or have different values. A row at or before a cut that differs used the future. The verdict contains the notes of its answers;
-    in the function `lake.notes` is empty. This needs the command `pitlake` on the path or in `PITLAKE_COMMAND`.
+    missing or have different values. If a row whose `ts` is at or before the cut differs, it used the future. The verdict
+    contains the notes of its answers; in the function `lake.notes` is empty. This needs the command `pitlake` on the path or in `PITLAKE_COMMAND`.
 
     Args:
         work: Function that takes a lake and returns a frame with `ts` as a column or the index, or the result of a backtest.
@@ -153,7 +153,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
         labels: Columns that may look ahead, such as the target of a model.
         cutoffs: Number of times at which the lake is cut.
         tolerance: Relative difference of numbers that counts as equal.
-        shift: Time from the label of a row to its decision, for the result of a backtest.
+        shift: Time from the timestamp of a row to its decision, for the result of a backtest.
         own: Your own data, frames or files, by the names under which the function reads them. Rows with `available_at` are
             known from then on, all other rows always.
         set: Further session variables by name.

@@ -98,7 +98,7 @@ export interface Resample {
   readonly since?: string
   /** End of the range of `t`, exclusive. */
   readonly until?: string
-  /** Also uses points of the assets that the asset took over from, or that took it over. */
+  /** Also uses points of the predecessors and successors of the asset, after a rename or migration. */
   readonly followRenames?: boolean
 }
 

@@ -229,7 +229,7 @@ export interface JoinOptions {
   readonly unresolved?: 'value' | 'null' | undefined
   /** Value of a revised point: the `last` one known at `ts` (default), or the `first`. */
   readonly vintage?: 'last' | 'first' | undefined
-  /** Also uses points of the assets that the asset took over from, or that took it over. */
+  /** Also uses points of the predecessors and successors of the asset, after a rename or migration. */
   readonly followRenames?: boolean | undefined
 }
 

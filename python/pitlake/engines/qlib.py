@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def features(lake: Lake, sessions: pandas.DatetimeIndex, assets: Names, metrics: Names | Mapping[str, str], *, step: Any = "1D",
              label: Label = "open", **options: Any) -> pandas.DataFrame:
-    """Looks up metric values as known at each session, for `StaticDataLoader` of qlib.
+    """Looks up metric values as known at the end of each session, for `StaticDataLoader` of qlib.
 
     Args:
         lake: The open lake.

@@ -14,11 +14,11 @@ export type Round = {
 export function roundOf(index: Index, job: string, about: unknown, now: Micros): Round {
   const scope = JSON.stringify(about)
   const runs = index.statement(
-    `SELECT plan ->> '$.begun' AS begun, ended_at IS NOT NULL AND stopped_by IS NULL AS ended FROM runs
+    `SELECT plan ->> '$.beganAt' AS began, ended_at IS NOT NULL AND stopped_by IS NULL AS ended FROM runs
      WHERE job = ? AND plan ->> '$.scope' = ? ORDER BY started_at DESC LIMIT 1`,
   )
   const last = runs.get(job, scope)
-  return { scope, beganAt: last === undefined || last['ended'] === 1 ? now : Number(last['begun']) }
+  return { scope, beganAt: last === undefined || last['ended'] === 1 ? now : Number(last['began']) }
 }
 
 /** How windows or records that were chosen ended. */
@@ -74,4 +74,4 @@ export function unansweredError(
 }
 
 const refusedNext =
-  'the provider refuses them: a few are requested again each day; pitlake violations list says which, accept takes note'
+  'the provider refuses them: a few are requested again each day; pitlake violations list shows which, and violations acknowledge settles them'
