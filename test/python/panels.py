@@ -147,7 +147,7 @@ assert words(lambda: sql(f"{filtered} currency = 'usd'")) == ""
 joined = "WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04T00:10:00Z' AS ts) SELECT v FROM "
 assert "is not stored at 10m" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '10m')"))
 assert "has plain numbers" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '24h', component := '/a')"))
-assert "ask for a part of them" in words(lambda: sql(f"{joined} pit_join('d', '{NESTED}', '24h')"))
+assert "query a part of them" in words(lambda: sql(f"{joined} pit_join('d', '{NESTED}', '24h')"))
 assert words(lambda: sql("FROM points WHERE v > 1e9")) == ""
 
 assert points(SUPPLY)["v"].tolist() == [1, 2, 3] and set(points(SUPPLY, currency="*")["currency"]) == {"native", "usd"}
