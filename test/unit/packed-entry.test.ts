@@ -41,7 +41,7 @@ test('an entry that was compressed by a different program is the same entry once
   withJournal(async (root, path) => {
     const sealed = await readEntry(root, 2)
     const text = execFileSync('gzip', ['-cd', path])
-    const other = gzipSync(text, { level: 9 })
+    const other = gzipSync(text, { level: 0 })
     other.set([0, 0xff], 8)
     expect(other.equals(readFileSync(path))).toBe(false)
     writeFileSync(path, other)
