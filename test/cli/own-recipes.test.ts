@@ -32,11 +32,11 @@ async function saidBy(name: string): Promise<string[]> {
 
 test('the recipes of the page on user data do what they say', async () => {
   const said = await saidBy('user-data')
-  expect(said).toHaveLength(8)
+  expect(said).toHaveLength(9)
   expect(said[1]).toMatch(/BTC,2024-03-01T00:00:00.*,100(?:\.0)?,\n/)
   expect(said[1]).toMatch(/BTC,2024-03-02T00:00:00.*,110(?:\.0)?,110(?:\.0)?\n/)
-  for (const metric of ['bars', 'label', 'momentum', 'ohlcv', 'signal']) expect(said[6]).toContain(`own/${metric},2`)
-  expect(said[7]).toContain('clean')
+  for (const metric of ['bars', 'label', 'momentum', 'ohlcv', 'signal']) expect(said[7]).toContain(`own/${metric},2`)
+  expect(said[8]).toContain('clean')
 })
 
 test('the recipe of the page on features does what it says', async () => {
