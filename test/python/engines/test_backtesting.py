@@ -37,7 +37,7 @@ def test_every_bar(lake, bars, prices, label, latency):
 def test_names(lake, prices):
     ohlc = prices[["BTC"]].rename(columns={"BTC": "Close"}).head(60)
     assert list(feed(lake, ohlc, "BTC", METRIC, step="6h").columns) == ["Close", "addresses_active_count_pit"]
-    with pytest.raises(pitlake.LakeError, match="name the metric otherwise"):
+    with pytest.raises(pitlake.LakeError, match="give the metric a different name"):
         feed(lake, ohlc, "BTC", {"Close": METRIC}, step="6h")
     with pytest.raises(pitlake.LakeError, match="'open' or 'close'"):
         feed(lake, ohlc, "BTC", METRIC, step="6h", label="middle")

@@ -103,5 +103,5 @@ def test_an_empty_answer_says_why(lake, where, said):
 
 def test_an_empty_join_says_why(lake):
     mine = pd.DataFrame({"asset": ["BTC"], "ts": pd.to_datetime(["2024-03-04"], utc=True)})
-    with pytest.warns(pitlake.LakeWarning, match="holds nothing of 'addresses/active_count_pit'"):
+    with pytest.warns(pitlake.LakeWarning, match="has no points of 'addresses/active_count_pit'"):
         lake.sql("FROM pit_join('mine', 'addresses/active_count_pit', '24h')", frames={"mine": mine}).df()
