@@ -262,7 +262,7 @@ export async function certify({
     reads: {
       complete: reads.complete,
       metrics: [...reads.metrics].toSorted(),
-      own_tables: reads.complete ? [...reads.own].toSorted() : null,
+      own_tables: reads.complete ? [...reads.ownTables].toSorted() : null,
     },
     live: { lines, lists: Object.fromEntries([...lists].filter(([name]) => reads.lists.has(name))) },
     head: signedText(head),

@@ -13,7 +13,7 @@ export interface QueryReads {
   /** Metrics whose points it reads. */
   readonly metrics: ReadonlySet<string>
   /** Tables of the ledger and the catalogue (`endpoints`, `coverage` …); no live list has their files. */
-  readonly own: ReadonlySet<string>
+  readonly ownTables: ReadonlySet<string>
   /** Whether the engine returned a plan; without one the query may read everything. */
   readonly complete: boolean
 }
@@ -29,7 +29,9 @@ export async function readsOf(
   sql: string | undefined,
   files: readonly HeldFile[],
 ): Promise<QueryReads> {
-  const [lists, metrics, own] = [new Set<string>(), new Set<string>(), new Set<string>()]
+  const lists = new Set<string>()
+  const metrics = new Set<string>()
+  const ownTables = new Set<string>()
   const named = Map.groupBy(files, ({ path }) => path)
   const names = new Set(files.map(listName))
   const addMetric = (metric: string): void => {
@@ -41,7 +43,7 @@ export async function readsOf(
   const plan = JSON.parse(row?.plan ?? '{}') as Node
   if (plan['error'] !== false) {
     for (const file of files) for (const metric of metricsOf(file)) addMetric(metric)
-    return { lists: names, metrics, own, complete: false }
+    return { lists: names, metrics, ownTables, complete: false }
   }
   for (const node of nodesOf(plan['plans'])) {
     const paths = (node['function_data'] as { files?: readonly string[] } | undefined)?.files
@@ -49,7 +51,7 @@ export async function readsOf(
     const found = new Set<string>()
     for (const path of paths.map((one) => lakePath(plainPath(one)))) {
       const listed = named.get(path)
-      if (listed === undefined) own.add(path.split('/').at(-1)?.split('-')[0] ?? path)
+      if (listed === undefined) ownTables.add(path.split('/').at(-1)?.split('-')[0] ?? path)
       for (const file of listed ?? []) {
         const held = metricsOf(file)
         if (held.length === 0) lists.add(listName(file))
@@ -60,7 +62,7 @@ export async function readsOf(
     const wanted = boundOf(node, 'metric')
     for (const metric of found) if (wanted === null || wanted.has(metric)) addMetric(metric)
   }
-  return { lists, metrics, own, complete: true }
+  return { lists, metrics, ownTables, complete: true }
 }
 
 /** Metrics whose points a file holds; none for a file of another table. */

@@ -48,8 +48,9 @@ const datingColumns: readonly string[] = ['available_at', 'basis', 'available_ru
 export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<CopyComparison> {
   using copy = await Ledger.inMemory(copyRoot)
   const { version, committed_at: at } = copy.head()
-  const [own, earlier] = [logHashes(ledger), logHashes(copy)]
-  if (version === 0 || earlier.length > own.length || earlier.some((leaf, n) => leaf !== own[n]))
+  const leaves = logHashes(ledger)
+  const earlierLeaves = logHashes(copy)
+  if (version === 0 || earlierLeaves.length > leaves.length || earlierLeaves.some((leaf, n) => leaf !== leaves[n]))
     throw usage('--against', {
       expected: 'a copy of an earlier version of this lake',
       got: version === 0 ? `${copyRoot}, which is no lake` : 'a copy with a different history',
@@ -59,9 +60,10 @@ export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<Cop
   const now = liveFiles(ledger)
   const then = liveFiles(copy)
   const dates = !now.some(({ table, label }) => table === 'redated' && Number(label) > at)
-  const [listedNow, listedThen] = [now, then].map((files) => new Set(files.map(nameOf)))
-  const gone = then.filter((file) => !listedNow?.has(nameOf(file)))
-  const come = now.filter((file) => !listedThen?.has(nameOf(file)))
+  const namesNow = new Set(now.map(nameOf))
+  const namesThen = new Set(then.map(nameOf))
+  const gone = then.filter((file) => !namesNow.has(nameOf(file)))
+  const come = now.filter((file) => !namesThen.has(nameOf(file)))
   using engine = await Engine.open(':memory:')
   const compared: ComparedRows[] = []
   for (const part of partsOf(gone))
@@ -105,7 +107,8 @@ async function compareRows(engine: Engine, part: Part, difference: Difference): 
     const paths = [...new Set(own.map(({ path }) => inLake(root, path)))]
     return relation(part.table, paths)
   }
-  const [then, now] = [rowsOf(copyRoot, gone), rowsOf(ledger.root, come)]
+  const then = rowsOf(copyRoot, gone)
+  const now = rowsOf(ledger.root, come)
   const left = new Set([supersededColumn, ...(dates ? [] : datingColumns)])
   const [thenColumns, nowColumns] = [await namesOf(engine, then), await namesOf(engine, now)]
   const names = [...new Set([...thenColumns, ...nowColumns])].filter((name) => !left.has(name))
