@@ -72,9 +72,11 @@ export class LakeError extends Error {
 /** What a run ends with that found several things wrong: the kind of the gravest, and every complaint, the gravest first. */
 export function gravestOf(found: readonly (LakeError | null)[]): LakeError | null {
   const errors = found.filter((error) => error !== null)
-  const [first, ...others] = errors.toSorted((a, b) => byWeight.indexOf(exitCode(a)) - byWeight.indexOf(exitCode(b)))
-  if (!first || others.length === 0) return first ?? null
-  const all = [first, ...others].flatMap(({ complaints }) => complaints)
+  const [first, ...furtherErrors] = errors.toSorted(
+    (a, b) => byWeight.indexOf(exitCode(a)) - byWeight.indexOf(exitCode(b)),
+  )
+  if (!first || furtherErrors.length === 0) return first ?? null
+  const all = [first, ...furtherErrors].flatMap(({ complaints }) => complaints)
   return new LakeError(first.kind, all as readonly Advised[])
 }
 

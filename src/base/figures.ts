@@ -3,8 +3,8 @@ import { day, hour, minute } from './time.ts'
 
 /** `1,234,567.5`, at most three decimals. To set up the formatter of a locale takes longer than all lines of a run. */
 export function number(value: number): string {
-  const [whole = '', ...decimals] = String(Math.round(value * 1000) / 1000).split('.')
-  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...decimals].join('.')
+  const [integer = '', ...decimals] = String(Math.round(value * 1000) / 1000).split('.')
+  return [integer.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...decimals].join('.')
 }
 
 /** `1,234,567`. */
@@ -89,8 +89,8 @@ export function monthName(index: number): string {
 }
 
 /** `1 file`, `2 files`. */
-export function several(count: number, one: string, many = `${one}s`): string {
-  return `${formatCount(count)} ${count === 1 ? one : many}`
+export function several(count: number, singular: string, many = `${singular}s`): string {
+  return `${formatCount(count)} ${count === 1 ? singular : many}`
 }
 
 /** How many files, and how large they are. */

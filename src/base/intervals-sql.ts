@@ -63,21 +63,21 @@ export function countSql(since: Sql, until: Sql, interval: IntervalSql, ticks = 
 }
 
 /** True where intervals of the one make up whole intervals of the other, which is longer. */
-export function fitsSql(part: IntervalSql, whole: IntervalSql): Sql {
+export function fitsSql(part: IntervalSql, coarser: IntervalSql): Sql {
   const pairs = intervals.flatMap((coarse) =>
     intervals.filter((fine) => fits(fine, coarse)).map((fine) => `'${fine} ${coarse}'`),
   )
-  return `(CAST(${part} AS VARCHAR) || ' ' || CAST(${whole} AS VARCHAR)) IN (${pairs.join(', ')})`
+  return `(CAST(${part} AS VARCHAR) || ' ' || CAST(${coarser} AS VARCHAR)) IN (${pairs.join(', ')})`
 }
 
 /** Whether every interval of the longer kind begins and ends with one of the shorter. */
-function fits(part: Interval, whole: Interval): boolean {
-  const own = measureOf(part)
-  const other = measureOf(whole)
-  if (own.weekly || shortestSeconds(part) >= shortestSeconds(whole)) return false
-  if (own.months > 0) return other.months % own.months === 0
+function fits(part: Interval, coarser: Interval): boolean {
+  const partMeasure = measureOf(part)
+  const coarserMeasure = measureOf(coarser)
+  if (partMeasure.weekly || shortestSeconds(part) >= shortestSeconds(coarser)) return false
+  if (partMeasure.months > 0) return coarserMeasure.months % partMeasure.months === 0
   // Weeks, months and quarters begin at midnight, on any day.
-  return (other.weekly || other.months > 0 ? day : other.seconds) % own.seconds === 0
+  return (coarserMeasure.weekly || coarserMeasure.months > 0 ? day : coarserMeasure.seconds) % partMeasure.seconds === 0
 }
 
 /** One expression where the interval is known by name, else a CASE; an interval that the table does not have is an error. */

@@ -14,7 +14,7 @@ export function jsonOf(text: string): unknown {
 
 /** A value as JSON; whole numbers that JSON's readers may round stand in it as text. */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
+  return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
 }
 
 /** A name that stands twice in one object of a JSON text, of which readers see the last only. */

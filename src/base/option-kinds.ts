@@ -19,29 +19,29 @@ const folder: Kind<string> = { name: 'folder', read: asItIs }
 
 /** A whole number from `least` on. */
 function count(least: 0 | 1 = 1, expected = least === 0 ? 'a whole number' : 'a whole number above 0'): Kind<number> {
-  const read = (subject: string, given: string): number => {
-    if (/^(?:0|[1-9]\d{0,11})$/.test(given) && Number(given) >= least) return Number(given)
-    throw usage(subject, { expected, got: given })
+  const read = (subject: string, typed: string): number => {
+    if (/^(?:0|[1-9]\d{0,11})$/.test(typed) && Number(typed) >= least) return Number(typed)
+    throw usage(subject, { expected, got: typed })
   }
   return { name: 'count', read }
 }
 
 /** A number that fits, as `expected` tells. */
 function number(expected: string, fits: (value: number) => boolean): Kind<number> {
-  const read = (subject: string, given: string): number => {
-    const value = given.trim() === '' ? Number.NaN : Number(given)
+  const read = (subject: string, typed: string): number => {
+    const value = typed.trim() === '' ? Number.NaN : Number(typed)
     if (fits(value)) return value
-    throw usage(subject, { expected, got: `"${given}"` })
+    throw usage(subject, { expected, got: `"${typed}"` })
   }
   return { name: 'number', read }
 }
 
 /** A length of time with its unit, in seconds; such as these. `some`: more than none. */
 function span(such = '15m or 2d', some = false): Kind<number> {
-  const read = (subject: string, given: string): number => {
-    const seconds = parseDuration(given)
+  const read = (subject: string, typed: string): number => {
+    const seconds = parseDuration(typed)
     if (seconds !== undefined && (seconds > 0 || !some)) return seconds
-    throw usage(subject, { expected: `a time such as ${such}`, got: `"${given}"` })
+    throw usage(subject, { expected: `a time such as ${such}`, got: `"${typed}"` })
   }
   return { name: 'span', read }
 }
@@ -68,19 +68,19 @@ export function sizeText(bytes: number): string {
 /** A size with its unit, in bytes. */
 const size: Kind<number> = {
   name: 'text',
-  read: (subject, given) => {
-    const bytes = bytesOf(given)
+  read: (subject, typed) => {
+    const bytes = bytesOf(typed)
     if (bytes !== undefined) return bytes
-    throw usage(subject, { expected: suchSize, got: given })
+    throw usage(subject, { expected: suchSize, got: typed })
   },
 }
 
 /** A name and its value. */
 function pair(expected: string, name = /^[^=]+$/): Kind<readonly [name: string, value: string]> {
-  const read = (subject: string, given: string): readonly [string, string] => {
-    const [, key = '', value = ''] = /^([^=]*)=([\s\S]*)$/.exec(given) ?? []
+  const read = (subject: string, typed: string): readonly [string, string] => {
+    const [, key = '', value = ''] = /^([^=]*)=([\s\S]*)$/.exec(typed) ?? []
     if (name.test(key)) return [key, value]
-    throw usage(subject, { expected, got: given })
+    throw usage(subject, { expected, got: typed })
   }
   return { name: 'text', read }
 }
@@ -88,28 +88,28 @@ function pair(expected: string, name = /^[^=]+$/): Kind<readonly [name: string, 
 /** An instant in Unix seconds. */
 const instant: Kind<number> = {
   name: 'instant',
-  read: (subject, given) => {
-    const at = parseInstant(given)
+  read: (subject, typed) => {
+    const at = parseInstant(typed)
     if (at !== undefined) return at
-    throw usage(subject, { expected: 'a date such as 2024-06-01 or an instant with Z', got: given })
+    throw usage(subject, { expected: 'a date such as 2024-06-01 or an instant with Z', got: typed })
   },
 }
 
 /** Kind of an option whose value is one of these words. */
 function choice<Word extends string>(words: readonly Word[]): Kind<Word> {
-  const read = (subject: string, given: string): Word => {
-    const found = words.find((word) => word === given)
+  const read = (subject: string, typed: string): Word => {
+    const found = words.find((word) => word === typed)
     if (found !== undefined) return found
-    throw usage(subject, { expected: words.join(', '), got: `"${given}"`, next: hint(given, words) })
+    throw usage(subject, { expected: words.join(', '), got: `"${typed}"`, next: hint(typed, words) })
   }
   return { name: 'choice', read, words }
 }
 
 /** Several by comma, each of that kind; `words` are those that are offered. */
 function listOf<T>(each: Kind<T>, words = each.words): Kind<readonly T[]> {
-  const read = (subject: string, given: string): readonly T[] => {
-    const parts = given.split(',').map((one) => one.trim())
-    return parts.filter((one) => one.length > 0).map((one) => each.read(subject, one))
+  const read = (subject: string, typed: string): readonly T[] => {
+    const parts = typed.split(',').map((part) => part.trim())
+    return parts.filter((part) => part.length > 0).map((part) => each.read(subject, part))
   }
   return { name: 'list', read, ...(words && { words }) }
 }

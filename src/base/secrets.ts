@@ -233,7 +233,7 @@ function search(patterns: Wanted, bytes: Uint8Array, limit: number): Match[] {
       continue
     }
     const start = at - shortest + 1
-    const form = ends.get(pairAt(bytes, at))?.find((one) => standsAt(one.bytes, bytes, start, limit))
+    const form = ends.get(pairAt(bytes, at))?.find((ending) => standsAt(ending.bytes, bytes, start, limit))
     if (form === undefined) at++
     else {
       const end = start + form.bytes.length
@@ -291,8 +291,8 @@ export function createRedactor(keys: readonly string[], kind: RedactionKind): Re
   const reading = kind === 'data' && patterns.numeric ? newReading() : null
   let waiting: Buffer = nothing
   const take = (bytes: Buffer, mayEnd: number): Buffer => {
-    const [clean, taken] = replaced(patterns, bytes, mayEnd, reading)
-    waiting = bytes.subarray(taken)
+    const [clean, consumed] = replaced(patterns, bytes, mayEnd, reading)
+    waiting = bytes.subarray(consumed)
     return clean
   }
   return {

@@ -20,7 +20,7 @@ export function stopwatch(elapsed: () => number): { readonly during: During; rea
   let since = 0
   const pass = (): void => {
     const now = elapsed()
-    const part = parts.find((one) => open.includes(one)) ?? 'other'
+    const part = parts.find((name) => open.includes(name)) ?? 'other'
     ms.set(part, (ms.get(part) ?? 0) + now - since)
     since = now
   }

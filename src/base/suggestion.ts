@@ -30,20 +30,20 @@ export function nearPaths(typed: string, paths: readonly string[]): readonly str
     return near === words.length ? [{ path, misses: near - exact, length: path.length }] : []
   })
   const best = scored.toSorted((a, b) => a.misses - b.misses || a.length - b.length || (a.path < b.path ? -1 : 1))
-  const whole = best.length > 0 ? undefined : suggestion(typed, paths)
-  return whole === undefined ? best.slice(0, 3).map(({ path }) => path) : [whole]
+  const wholePath = best.length > 0 ? undefined : suggestion(typed, paths)
+  return wholePath === undefined ? best.slice(0, 3).map(({ path }) => path) : [wholePath]
 }
 
 /** The advice that names the nearest known word; undefined where none is near. */
-export function hint(word: string, known: readonly string[]): string | undefined {
-  const near = suggestion(word, known)
+export function hint(word: string, knownWords: readonly string[]): string | undefined {
+  const near = suggestion(word, knownWords)
   return near === undefined ? undefined : `did you mean \`${near}\`?`
 }
 
 /** The advice that names them. */
 export function didYouMean(found: readonly string[], otherwise: string): string {
   if (found.length === 0) return otherwise
-  const quoted = found.map((one) => `\`${one}\``)
+  const quoted = found.map((word) => `\`${word}\``)
   return `did you mean ${quoted.length === 1 ? quoted[0] : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`}?`
 }
 
@@ -71,8 +71,8 @@ export function spanHint(text: string, months = false): string | undefined {
 /** The seconds of a length of time, however its unit is spelt; months at their longest. */
 function lengthOf(word: string): number | undefined {
   const [, count = '', unit = ''] = /^(\d*)\s*([a-z]+)$/i.exec(word) ?? []
-  const known = units.find(([spelt]) => spelt.test(unit))
-  return known && Number(count || 1) * known[1]
+  const namedUnit = units.find(([spelt]) => spelt.test(unit))
+  return namedUnit && Number(count || 1) * namedUnit[1]
 }
 
 /** The words of a name; `pit` ends every path and tells nothing. */

@@ -41,19 +41,19 @@ export const flag: ValueCheck<boolean> = (value) => (typeof value === 'boolean' 
 
 /** Null where nothing is known. */
 export function orNull<T>(check: ValueCheck<T>): ValueCheck<T | null> {
-  const own = (value: unknown): string | undefined => (value === null ? undefined : check(value))
-  return check.nested === true ? nested(own) : own
+  const checkUnlessNull = (value: unknown): string | undefined => (value === null ? undefined : check(value))
+  return check.nested === true ? nested(checkUnlessNull) : checkUnlessNull
 }
 
 /** A key that may be left out. */
 export function maybe<T>(check: ValueCheck<T>): ValueCheck<T | undefined> {
-  const own = (value: unknown): string | undefined => (value === undefined ? undefined : check(value))
-  return Object.assign(check.nested === true ? nested(own) : own, { optional: true })
+  const checkIfPresent = (value: unknown): string | undefined => (value === undefined ? undefined : check(value))
+  return Object.assign(check.nested === true ? nested(checkIfPresent) : checkIfPresent, { optional: true })
 }
 
 export function oneOf<T extends string>(...allowed: readonly T[]): ValueCheck<T> {
-  const known = new Set<unknown>(allowed)
-  return (value) => (known.has(value) ? undefined : `not one of ${allowed.join(', ')}`)
+  const allowedSet = new Set<unknown>(allowed)
+  return (value) => (allowedSet.has(value) ? undefined : `not one of ${allowed.join(', ')}`)
 }
 
 /** An interval, where there is one. */
@@ -86,8 +86,8 @@ export function shape<S extends Checks>(fields: S): ValueCheck<Shaped<S>> {
 export function mapOf<T>(check: ValueCheck<T>): ValueCheck<{ readonly [key: string]: T }> {
   return nested((value) => {
     if (!isObject(value)) return 'no object'
-    for (const [key, held] of Object.entries(value)) {
-      const wrong = check(held)
+    for (const [key, member] of Object.entries(value)) {
+      const wrong = check(member)
       if (wrong !== undefined) return `${key}: ${wrong}`
     }
     return undefined

@@ -28,7 +28,7 @@ const override = z
   .strictObject({
     ...ruleKeys,
     intervals: z.array(z.enum(offeredIntervals)).min(1).optional(),
-    ...(Object.fromEntries(offeredIntervals.map((one) => [one, intervalRule])) as Record<
+    ...(Object.fromEntries(offeredIntervals.map((interval) => [interval, intervalRule])) as Record<
       Interval,
       typeof intervalRule
     >),
@@ -36,11 +36,11 @@ const override = z
   .superRefine((row, { addIssue }) => {
     const fail = (message: string) => addIssue({ code: 'custom', message })
     const wrong = wrongTime(row)
-    if (isTimed(row) || !offeredIntervals.some((one) => row[one])) {
+    if (isTimed(row) || !offeredIntervals.some((interval) => row[interval])) {
       if (wrong !== null) fail(`${wrong}, or a rule for each interval`)
     } else if (Object.entries(row).some(([key, value]) => value !== undefined && beside.includes(key)))
       fail(`${listed(beside.slice(0, -1), ', ')} and \`trust\` only beside ${listed(naming, ' or ')}`)
-    if (row.intervals?.some((one) => row[one])) fail('each interval once')
+    if (row.intervals?.some((key) => row[key])) fail('each interval once')
   })
 
 const listed = (keys: readonly string[], by: string): string => keys.map((key) => `\`${key}\``).join(by)

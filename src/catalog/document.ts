@@ -48,7 +48,9 @@ export function readYaml(name: string, text: string): YamlText {
     got: withoutText(message),
   }))
   if (errors.length === 0)
-    complaints.push(...strangeNodes(document).map(({ offset, ...told }) => ({ subject: at(offset), ...told })))
+    complaints.push(
+      ...strangeNodes(document).map(({ offset, ...complaint }) => ({ subject: at(offset), ...complaint })),
+    )
   const value = complaints.length > 0 ? undefined : valueOf(document, at, complaints)
   const where = (path: Path) => `${name}:${lineOf(document, lines, path)}`
   const written = (path: Path) => {
@@ -159,13 +161,13 @@ function keysAt(schema: z.core.$ZodType | undefined, path: Path): readonly strin
   return schema.keyType instanceof z.ZodEnum ? schema.keyType.options.map(String) : []
 }
 
-function unknownKey(yaml: YamlText, path: Path, known: readonly string[]): Complaint {
+function unknownKey(yaml: YamlText, path: Path, knownKeys: readonly string[]): Complaint {
   const key = String(path.at(-1))
   return {
     subject: `${yaml.where(path)}: ${dotted(path)}`,
-    expected: known.length > 0 ? `one of ${known.join(', ')}` : 'no such key',
+    expected: knownKeys.length > 0 ? `one of ${knownKeys.join(', ')}` : 'no such key',
     got: isName(key) ? `the unknown key \`${key}\`` : unnamed,
-    next: hint(key, known),
+    next: hint(key, knownKeys),
   }
 }
 

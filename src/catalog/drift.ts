@@ -45,10 +45,11 @@ export function compareListing(catalogue: Catalogue, listing: readonly ListedEnd
   const unmapped: string[] = []
   const changed: ChangedEndpoint[] = []
   for (const endpoint of catalogue.endpoints.values()) {
-    const [only, ...others] = isNameless(endpoint) && !isPlaceholder ? fittingPaths(endpoint, [...listed.keys()]) : []
-    const asked = only !== undefined && others.length === 0 ? only : endpoint.ask
-    knownPaths.add(asked)
-    const row = listed.get(asked)
+    const [only, ...furtherPaths] =
+      isNameless(endpoint) && !isPlaceholder ? fittingPaths(endpoint, [...listed.keys()]) : []
+    const requestedPath = only !== undefined && furtherPaths.length === 0 ? only : endpoint.ask
+    knownPaths.add(requestedPath)
+    const row = listed.get(requestedPath)
     if (row) {
       const changes = changesOf(catalogue, endpoint, row, isPlaceholder)
       if (changes.length > 0) changed.push({ path: endpoint.path, changes })
@@ -81,13 +82,13 @@ function changesOf(
   isPlaceholder: boolean,
 ): ParameterChange[] {
   const switches = (['since', 'until', 'format'] as const).filter((key) => endpoint[key])
-  const own = endpoint.timestampFormat ? [...switches, 'timestamp_format'] : switches
+  const catalogued = endpoint.timestampFormat ? [...switches, 'timestamp_format'] : switches
   const found = [
     difference('intervals', endpoint.intervals, row.intervals),
     difference('currencies', endpoint.currencies, row.currencies),
     difference('exchanges', ...exchangesOf(catalogue, endpoint, row, isPlaceholder)),
     difference('networks', endpoint.networks, row.networks),
-    difference('takes', own, row.takes),
+    difference('takes', catalogued, row.takes),
   ]
   return found.filter((drift) => drift !== undefined)
 }

@@ -83,8 +83,8 @@ function readRow(where: string, row: unknown): ListedEndpoint {
       knownFields['params'] = Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
     else extra.push([key, value])
   }
-  const taken = switches.filter((key) => row[key] !== false)
-  const takes = taken.length < switches.length ? { takes: taken } : {}
+  const takenSwitches = switches.filter((key) => row[key] !== false)
+  const takes = takenSwitches.length < switches.length ? { takes: takenSwitches } : {}
   return {
     path: cleanPath(where, path),
     ...knownFields,

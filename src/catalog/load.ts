@@ -106,8 +106,8 @@ function readShipped(name: string, text: string): YamlText {
   const folder = getCompileCacheDir()
   if (folder === undefined) return readYaml(name, text)
   const file = join(folder, 'pitlake', `${digestOf(`${shape}\0${text}`)}.json`)
-  const kept = recall(file)
-  if (kept) return fromMemory(name, text, kept)
+  const remembered = recall(file)
+  if (remembered) return fromMemory(name, text, remembered)
   const read = readYaml(name, text)
   if (read.complaints.length === 0) keep(file, read)
   return read
@@ -131,13 +131,13 @@ function fromMemory(name: string, text: string, { value, lines }: Remembered): Y
 
 /** A file that is not there, or holds other bytes than were written, is none. */
 function recall(file: string): Remembered | undefined {
-  let kept: string
+  let content: string
   try {
-    kept = readFileSync(file, 'utf8')
+    content = readFileSync(file, 'utf8')
   } catch {
     return undefined
   }
-  const [digest = '', text = ''] = kept.split('\n')
+  const [digest = '', text = ''] = content.split('\n')
   return digest === digestOf(text) ? (JSON.parse(text) as Remembered) : undefined
 }
 
@@ -150,10 +150,10 @@ function keep(file: string, { name, value, where }: YamlText): void {
   if (!isDeepStrictEqual((JSON.parse(text) as Remembered).value, value)) return
   try {
     mkdirSync(join(file, '..'), { recursive: true })
-    const own = mkdtempSync(`${file}-`)
-    writeFileSync(join(own, 'text'), `${digestOf(text)}\n${text}`)
-    renameSync(join(own, 'text'), file)
-    rmdirSync(own)
+    const temporaryFolder = mkdtempSync(`${file}-`)
+    writeFileSync(join(temporaryFolder, 'text'), `${digestOf(text)}\n${text}`)
+    renameSync(join(temporaryFolder, 'text'), file)
+    rmdirSync(temporaryFolder)
   } catch {}
 }
 

@@ -59,7 +59,9 @@ function renamed(endpoint: Endpoint, names: ProviderNames, isPlaceholder: (excha
   // A row without placeholders keeps its own list: of such a path only the default is recorded.
   const isOpen = exchanges.some(isPlaceholder)
   const namedExchanges =
-    listed !== undefined && isOpen ? listed.exchanges : [...new Set(exchanges.map(spelt)), ...lost(exchanges, listed)]
+    listed !== undefined && isOpen
+      ? listed.exchanges
+      : [...new Set(exchanges.map(spelt)), ...lostExchanges(exchanges, listed)]
   const standard = listed?.exchange ?? (exchange === null ? null : spelt(exchange))
   const { alias: _alias, candidates: _candidates, ...rest } = endpoint
   return {
@@ -72,7 +74,7 @@ function renamed(endpoint: Endpoint, names: ProviderNames, isPlaceholder: (excha
 }
 
 /** Recorded exchanges that a row of the catalogue no longer has: the lake may have points of them. */
-function lost(exchanges: readonly string[], listed: NamedExchanges | undefined): readonly string[] {
+function lostExchanges(exchanges: readonly string[], listed: NamedExchanges | undefined): readonly string[] {
   return (listed?.exchanges ?? []).filter((name) => !exchanges.includes(name))
 }
 
@@ -97,9 +99,9 @@ export function fittingPaths(
 ): string[] {
   const words = ask.split(/[/_]/)
   return listed.filter((path) => {
-    const others = path.split(/[/_]/)
+    const listedWords = path.split(/[/_]/)
     const isWord = (word: string, at: number): boolean =>
-      word === others[at] || (placeholders.includes(word) && /^[a-z0-9]+$/.test(others[at] ?? ''))
+      word === listedWords[at] || (placeholders.includes(word) && /^[a-z0-9]+$/.test(listedWords[at] ?? ''))
     return path.replaceAll(/[^/_]/g, '') === ask.replaceAll(/[^/_]/g, '') && words.every(isWord)
   })
 }

@@ -4,14 +4,14 @@ import { type Endpoint, type EndpointRules, imported } from './catalogue.ts'
 import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
 
 /** Why a rule is none: what dates its points are the rows themselves. */
-export const toldByRows = 'each row tells it'
+export const statedByRows = 'each row tells it'
 
 function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vintage }: SourceMapping): Rule {
   const frame = { until: null, trust: 'provider', kind: from === 'end' ? 'lag' : 'start', seconds } as const
   if (available !== undefined && available !== exportRule)
     return { ...frame, basis: 'stated', quote: `available: ${available}`, reason: null }
   const isTold = (available ?? available_at ?? vintage) !== undefined
-  return { ...frame, basis: 'assumed', quote: null, reason: isTold ? toldByRows : 'its mapping says nothing' }
+  return { ...frame, basis: 'assumed', quote: null, reason: isTold ? statedByRows : 'its mapping says nothing' }
 }
 
 function rulesFor(source: SourceMapping, part: string): EndpointRules {

@@ -108,8 +108,8 @@ export function spellings() {
 }
 
 function saidIn(row: WrittenTime): (key: string) => boolean {
-  const said = new Map(Object.entries(row))
-  return (key) => said.get(key) !== undefined
+  const entries = new Map(Object.entries(row))
+  return (key) => entries.get(key) !== undefined
 }
 
 /** Whether a row states a time. */
@@ -125,12 +125,12 @@ export function timeOf(row: WrittenTime): RuleTime {
 
 /** What is wrong with the time of a row, where it must have one; null when nothing is. */
 export function wrongTime(row: WrittenTime): string | null {
-  const said = saidIn(row)
+  const hasKey = saidIn(row)
   const all = spellings()
   const spelt = all.map(({ first, further }) => [`\`${first}\``, ...further.map((key) => `with \`${key}\``)].join(' '))
-  if (all.filter(({ first }) => said(first)).length !== 1) return `either ${spelt.join(' or ')}`
-  const stray = all.find(({ first, further }) => !said(first) && further.some(said))
-  return stray ? `\`${stray.further.find(said)}\` only with \`${stray.first}\`` : null
+  if (all.filter(({ first }) => hasKey(first)).length !== 1) return `either ${spelt.join(' or ')}`
+  const stray = all.find(({ first, further }) => !hasKey(first) && further.some(hasKey))
+  return stray ? `\`${stray.further.find(hasKey)}\` only with \`${stray.first}\`` : null
 }
 
 /** The one number that a rule of any kind counts, in seconds. */

@@ -160,11 +160,11 @@ export function pathNames({ path, alias }: Pick<Endpoint, 'path' | 'alias'>): re
 /** The endpoints that globs select and a provider is requested for: user data have no provider. */
 export function askedPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
   const found = matchPaths(catalogue, globs)
-  const [own] = found
-  const asked = found.filter((endpoint) => !isOwn(endpoint))
-  if (own === undefined || asked.length > 0) return asked
-  const next = `pitlake import FILE --as ${own.path.slice(own.path.indexOf('/') + 1)}`
-  throw usage(`paths: ${own.path}`, {
+  const [userEndpoint] = found
+  const providerEndpoints = found.filter((endpoint) => !isOwn(endpoint))
+  if (userEndpoint === undefined || providerEndpoints.length > 0) return providerEndpoints
+  const next = `pitlake import FILE --as ${userEndpoint.path.slice(userEndpoint.path.indexOf('/') + 1)}`
+  throw usage(`paths: ${userEndpoint.path}`, {
     expected: 'a path that a provider has',
     got: 'own data, which is imported',
     next,
@@ -174,9 +174,9 @@ export function askedPaths(catalogue: Catalogue, globs: readonly string[]): Endp
 function seriesOf({ path: metric, params, ...endpoint }: Endpoint, selection: Selection): Series[] {
   const none = { interval: null, currency: null, exchange: null, network: null }
   let found = selection.assets.map((asset): Omit<Series, 'id'> => ({ metric, asset, ...none, params }))
-  for (const { one, many } of dimensions) {
-    const values = chosen<string>(endpoint[many], selection[many], endpoint.defaults[one])
-    found = found.flatMap((series) => values.map((value) => ({ ...series, [one]: value })))
+  for (const { one: single, many } of dimensions) {
+    const values = chosen<string>(endpoint[many], selection[many], endpoint.defaults[single])
+    found = found.flatMap((series) => values.map((value) => ({ ...series, [single]: value })))
   }
   return found.map((series) => ({ id: seriesId(series), ...series }))
 }
@@ -215,8 +215,8 @@ function checkValues(catalogue: Catalogue, selection: Selection): void {
     if (selection[key]?.length === 0) throw usage(key, { expected: 'at least one value', got: 'an empty list' })
   }
   for (const { many } of dimensions) {
-    const given = (withRealExchanges(catalogue, selection)[many] ?? []).filter((value) => value !== '*')
-    refuseUnknown(many, given, knownValues(catalogue, many))
+    const values = (withRealExchanges(catalogue, selection)[many] ?? []).filter((value) => value !== '*')
+    refuseUnknown(many, values, knownValues(catalogue, many))
   }
   for (const asset of selection.assets) {
     if (asset === '' || !asset.isWellFormed())
@@ -230,11 +230,11 @@ export function knownValues({ endpoints }: Catalogue, many: Dimension['many']): 
 }
 
 /** A value that nothing takes is a mistake; `what` says of which list or flag. */
-export function refuseUnknown(what: string, given: readonly string[], known: readonly string[]): void {
-  const wrong = given.find((value) => !known.includes(value))
+export function refuseUnknown(what: string, requested: readonly string[], knownNames: readonly string[]): void {
+  const wrong = requested.find((value) => !knownNames.includes(value))
   if (wrong === undefined) return
-  const expected = `one of ${known.join(', ')}`
-  throw usage(`${what}: ${wrong}`, { expected, got: wrong, next: hint(wrong, known) })
+  const expected = `one of ${knownNames.join(', ')}`
+  throw usage(`${what}: ${wrong}`, { expected, got: wrong, next: hint(wrong, knownNames) })
 }
 
 function hull(a: Pick<Wanted, 'since' | 'until'>, b: Pick<Wanted, 'since' | 'until'>): Pick<Wanted, 'since' | 'until'> {

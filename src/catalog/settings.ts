@@ -152,10 +152,10 @@ type Choose = (name: string, candidates: readonly (readonly [Origin, string | un
 
 /** Reads the most memory that the process may take, in bytes. */
 function memoryOf(flag: number | undefined, file: number | undefined, choose: Choose) {
-  const said = (bytes: number | undefined) => (bytes === undefined ? undefined : sizeText(bytes))
+  const sizeOrNone = (bytes: number | undefined) => (bytes === undefined ? undefined : sizeText(bytes))
   choose('memory', [
-    ['flag', said(flag)],
-    ['file', said(file)],
+    ['flag', sizeOrNone(flag)],
+    ['file', sizeOrNone(file)],
   ])
   return { memoryBytes: flag ?? file ?? null }
 }
@@ -171,9 +171,9 @@ export function resolveSettings({ flags, env, cwd, ignoreFile = false }: Sources
     effective.push({ name, value: value ?? 'not set', origin })
     return value ?? null
   }
-  const number = (name: string, given: number | undefined, standard: number): number => {
-    effective.push({ name, value: String(given ?? standard), origin: given === undefined ? 'default' : 'file' })
-    return given ?? standard
+  const number = (name: string, fileValue: number | undefined, standard: number): number => {
+    effective.push({ name, value: String(fileValue ?? standard), origin: fileValue === undefined ? 'default' : 'file' })
+    return fileValue ?? standard
   }
   const data = choose('data', [
     ['flag', flags.data],
@@ -231,12 +231,12 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
     const matches = (path: string): boolean => namesOfPath(catalogue, path).some(test)
     const text = [...catalogue.endpoints.values()].find(({ alias }) => alias === pattern)?.path ?? pattern
     const patterns = [{ text, matches }]
-    const own = intervals.flatMap((interval): PlacedRule[] => {
+    const intervalRules = intervals.flatMap((interval): PlacedRule[] => {
       const rule = row[interval]
       return rule === undefined ? [] : [{ rule: overrideRule(rule), intervals: [interval], patterns, where }]
     })
-    if (!isTimed(row)) return own
-    return [{ rule: overrideRule(row), intervals: row.intervals ?? null, patterns, where }, ...own]
+    if (!isTimed(row)) return intervalRules
+    return [{ rule: overrideRule(row), intervals: row.intervals ?? null, patterns, where }, ...intervalRules]
   })
   checkLate(settings.check, catalogue, settings.where)
   checkPaths(catalogue, settings)
@@ -251,8 +251,8 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
     metadata:
       metadata === false || catalogue.wire.metadata === null ? null : { ...catalogue.wire.metadata, ...metadata },
   }
-  const own = { ...catalogue, endpoints, wire, resources: namedResources(catalogue, settings) }
-  return withNames(own, { ...noNames, paths: settings.metrics.paths, exchanges: settings.metrics.exchanges })
+  const configured = { ...catalogue, endpoints, wire, resources: namedResources(catalogue, settings) }
+  return withNames(configured, { ...noNames, paths: settings.metrics.paths, exchanges: settings.metrics.exchanges })
 }
 
 /** The names of a path: the provider's, and the catalogue's that it replaced. */
@@ -297,21 +297,21 @@ function overrideRule(row: Omit<Override, 'intervals' | Interval>): Rule {
 /** The resources as a provider names them; where a record has both names, the provider's own holds. */
 function namedResources({ resources }: Catalogue, settings: Settings): Catalogue['resources'] {
   const { keys, fields } = settings.registry
-  for (const [name, own] of Object.entries(fields)) {
-    const known = resources.get(name)?.fields
-    if (!known) throw unknownName(settings, ['registry', 'fields', name], 'a resource', [...resources.keys()])
-    const strange = Object.keys(own).find((field) => !Object.hasOwn(known, field))
+  for (const [name, fieldNames] of Object.entries(fields)) {
+    const knownFields = resources.get(name)?.fields
+    if (!knownFields) throw unknownName(settings, ['registry', 'fields', name], 'a resource', [...resources.keys()])
+    const strange = Object.keys(fieldNames).find((field) => !Object.hasOwn(knownFields, field))
     if (strange !== undefined)
-      throw unknownName(settings, ['registry', 'fields', name, strange], `a field of ${name}`, Object.keys(known))
+      throw unknownName(settings, ['registry', 'fields', name, strange], `a field of ${name}`, Object.keys(knownFields))
   }
   const renamed = ({ name, fields: usual }: Resource): Resource['fields'] =>
     Object.fromEntries(
       Object.entries(usual).map(([field, spec]) => {
-        const own = fields[name]?.[field]
-        return [field, own === undefined ? spec : { ...spec, keys: [...new Set([own, ...spec.keys])] }]
+        const providerKey = fields[name]?.[field]
+        return [field, providerKey === undefined ? spec : { ...spec, keys: [...new Set([providerKey, ...spec.keys])] }]
       }),
     )
-  return new Map([...resources].map(([name, own]) => [name, { ...own, keys, fields: renamed(own) }]))
+  return new Map([...resources].map(([name, resource]) => [name, { ...resource, keys, fields: renamed(resource) }]))
 }
 
 /** Mapped paths exist in the catalogue, and no two of its endpoints ask the provider for one path. */
@@ -321,12 +321,13 @@ function checkPaths(catalogue: Catalogue, settings: Settings): void {
   const nowhere = { asset: '', interval: null, currency: null, exchange: null, network: null }
   const request = (ask: string, params: Endpoint['params']) => seriesId({ ...nowhere, metric: ask, params })
   const all = [...catalogue.endpoints.values()]
-  const known = new Map(all.map((endpoint) => [endpoint.alias ?? endpoint.path, endpoint]))
-  for (const [path, { ask, params }] of known) if (paths[path] === undefined) owners.set(request(ask, params), path)
+  const endpointsByName = new Map(all.map((endpoint) => [endpoint.alias ?? endpoint.path, endpoint]))
+  for (const [path, { ask, params }] of endpointsByName)
+    if (paths[path] === undefined) owners.set(request(ask, params), path)
   for (const [name, real] of Object.entries(paths)) {
-    const endpoint = known.get(name)
+    const endpoint = endpointsByName.get(name)
     const place = ['metrics', 'paths', name]
-    if (!endpoint) throw unknownName(settings, place, 'a path', [...known.keys()])
+    if (!endpoint) throw unknownName(settings, place, 'a path', [...endpointsByName.keys()])
     refuseTwin(settings, place, real, owners.get(request(real, endpoint.params)))
     owners.set(request(real, endpoint.params), name)
   }
@@ -356,9 +357,14 @@ function refuseTwin(settings: Settings, path: readonly string[], real: string, o
   throw usage(settings.where(path), { expected: 'a real name of its own', got })
 }
 
-function unknownName(settings: Settings, path: readonly string[], what: string, known: readonly string[]): LakeError {
+function unknownName(
+  settings: Settings,
+  path: readonly string[],
+  what: string,
+  knownNames: readonly string[],
+): LakeError {
   const name = path.at(-1) ?? ''
-  const next = hint(name, known)
+  const next = hint(name, knownNames)
   return usage(settings.where(path), { expected: `${what} of the catalogue`, got: name, next })
 }
 

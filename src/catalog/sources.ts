@@ -112,9 +112,17 @@ export function momentsOf(
   { available, components = [] }: SourceMapping,
   interval: Interval,
 ): ReadonlyMap<string, KnownFrom> {
-  const said = readRule(available ?? 'end') ?? new Map<string, KnownFrom>()
-  const parts = components.map((part): [string, KnownFrom] => [part, said.get(part) ?? said.get('') ?? unsaid])
+  const ruleTimes = readRule(available ?? 'end') ?? new Map<string, KnownFrom>()
+  const parts = components.map((part): [string, KnownFrom] => [
+    part,
+    ruleTimes.get(part) ?? ruleTimes.get('') ?? unsaid,
+  ])
   const late = ({ from, seconds }: KnownFrom): number => seconds + (from === 'end' ? longestSeconds(interval) : 0)
-  const whole = [...said.values(), ...parts.map(([, moment]) => moment)].toSorted((a, b) => late(b) - late(a))[0]
-  return new Map([['', whole ?? unsaid], ...parts.filter(([, moment]) => whole && late(moment) < late(whole))])
+  const latestMoment = [...ruleTimes.values(), ...parts.map(([, moment]) => moment)].toSorted(
+    (a, b) => late(b) - late(a),
+  )[0]
+  return new Map([
+    ['', latestMoment ?? unsaid],
+    ...parts.filter(([, moment]) => latestMoment && late(moment) < late(latestMoment)),
+  ])
 }

@@ -1,5 +1,5 @@
-import { toldByRows } from '../catalog/own-endpoint.ts'
-import { heldRevisable } from '../sources/points/revisable.ts'
+import { statedByRows } from '../catalog/own-endpoint.ts'
+import { storedRevisable } from '../sources/points/revisable.ts'
 import { availableAt, backfillAfter, type Rule, type RuleBasis } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
@@ -17,7 +17,7 @@ import {
   type Weekday,
 } from '../base/time.ts'
 import { Engine, quote, quoteList } from '../lake/store/engine.ts'
-import { heldWeekStart, liveFiles } from '../lake/ledger/index-queries.ts'
+import { storedWeekStart, liveFiles } from '../lake/ledger/index-queries.ts'
 import type { Ledger } from '../lake/ledger/ledger.ts'
 import { computedSql, partitionsOf } from '../sources/points/files.ts'
 import { readPoints } from '../query/views/relations.ts'
@@ -65,7 +65,7 @@ const arrivalsFields = {
 type Arrivals = Shaped<typeof arrivalsFields>
 
 /** Arrivals of one endpoint and interval, with the rules that they are compared with. */
-export interface HeldArrivals {
+export interface StoredArrivals {
   readonly endpoint: Endpoint
   readonly interval: Interval
   /** The rules in the order of their dates; the last is in force. */
@@ -87,15 +87,15 @@ const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, e
   ORDER BY available_at, observed_at) = 1`
 
 /** The arrivals of everything that is held of the wanted endpoints of the catalogue, where a rule dates it. */
-export async function heldArrivals(
+export async function storedArrivals(
   ledger: Ledger,
   catalogue: Catalogue,
   isWanted: (path: string) => boolean,
-): Promise<HeldArrivals[]> {
+): Promise<StoredArrivals[]> {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
     const rules = endpoint?.rules[part.interval] ?? []
-    const isRuled = rules.every(({ reason }) => reason !== toldByRows)
+    const isRuled = rules.every(({ reason }) => reason !== statedByRows)
     return endpoint && isRuled && isWanted(endpoint.path) ? [{ ...part, endpoint, rules }] : []
   })
   const found = new Map<Interval, Map<string, Arrivals>>()
@@ -106,7 +106,7 @@ export async function heldArrivals(
       const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
       const metrics = quoteList(alike.map(({ metric }) => metric))
       const files = [...new Set(alike.flatMap(({ files: own, recent }) => [...own, ...recent]))]
-      const firsts = alike.some(({ metric }) => heldRevisable(ledger).includes(metric))
+      const firsts = alike.some(({ metric }) => storedRevisable(ledger).includes(metric))
         ? ` QUALIFY ${firstVintage}`
         : ''
       const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric)${firsts})`
@@ -197,7 +197,7 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
 
 /** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
 export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]): Promise<SeenLags[]> {
-  const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
+  const held = await storedArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
   return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
     return { metric: endpoint.path, interval, p50, p95, p99, max }
   })
@@ -255,10 +255,10 @@ export async function auditAvailability(
   const isWanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
   const rows: AuditedRule[] = []
   const changes: RuleChange[] = []
-  for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, isWanted)) {
+  for (const { endpoint, interval, rules, arrivals } of await storedArrivals(ledger, catalogue, isWanted)) {
     const row = judgeRule(endpoint.path, interval, rules, arrivals)
     rows.push(row)
-    changes.push(...changeOf(row, rules, arrivals.ruled, { now, weekStart: heldWeekStart(ledger) }))
+    changes.push(...changeOf(row, rules, arrivals.ruled, { now, weekStart: storedWeekStart(ledger) }))
   }
   const broken = rows.filter(isBroken)
   const proposal = proposalOf(broken, overrides)

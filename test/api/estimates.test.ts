@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { heldArrivals } from '../../src/trust/availability-audit.ts'
+import { storedArrivals } from '../../src/trust/availability-audit.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -40,7 +40,7 @@ test('estimates of the sandbox are revised twice, tell no clock, and stay as vin
     }
     expect(vintages).toBeGreaterThan(8)
     using ledger = await Ledger.open(rig.root)
-    const [held] = await heldArrivals(ledger, catalogue, (one) => one === path)
+    const [held] = await storedArrivals(ledger, catalogue, (one) => one === path)
     // The first values were seen with the polls, and say nothing of when they were told: nothing speaks against the rule.
     expect(held?.arrivals).toMatchObject({ points: said.size, late: 0 })
     await makeViews(rig.root, { catalogue })

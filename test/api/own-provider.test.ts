@@ -8,7 +8,7 @@ import { readStatusPage } from '../../src/interfaces/report/status-page.ts'
 import { readStanding } from '../../src/interfaces/report/status.ts'
 import { verdict } from '../../src/sources/metrics/run-summary.ts'
 import { Engine, quoteList } from '../../src/lake/store/engine.ts'
-import { heldCoverage, heldSeries, heldWeekStart, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries, storedWeekStart, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { checkContents } from '../../src/maintenance/upkeep/verify.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { sharesOf } from '../../src/sources/points/files.ts'
@@ -31,11 +31,11 @@ const points = (spacing: number, n: number, from = start) =>
 
 const windowsOf = async (root: string): Promise<string[]> =>
   await reading(root, (ledger) =>
-    [...heldCoverage(ledger).values()].flat().map(({ state, reason }) => `${state} ${reason}`),
+    [...loadCoverage(ledger).values()].flat().map(({ state, reason }) => `${state} ${reason}`),
   )
 
 const settledOf = async (root: string): Promise<unknown[]> =>
-  await reading(root, (ledger) => [...heldSeries(ledger).values()].map(({ settled }) => settled))
+  await reading(root, (ledger) => [...storedSeries(ledger).values()].map(({ settled }) => settled))
 
 test('an endpoint without an interval is stored under the spacing that its first body shows, for good', async () =>
   withProvider(now, async (own) => {
@@ -116,10 +116,17 @@ test('Sunday weeks are due on Sundays, and what is resampled to weeks begins wit
     const ledger = await Ledger.openToRead(own.root)
     try {
       const judged = (now: number) =>
-        judgeSeries(heldSeries(ledger).values(), heldCoverage(ledger), new Map(), catalogue, now, heldWeekStart(ledger))
+        judgeSeries(
+          storedSeries(ledger).values(),
+          loadCoverage(ledger),
+          new Map(),
+          catalogue,
+          now,
+          storedWeekStart(ledger),
+        )
           .filter(({ interval }) => interval === '1w')
           .map(({ fresh }) => fresh)
-      expect(heldWeekStart(ledger)).toBe('sunday')
+      expect(storedWeekStart(ledger)).toBe('sunday')
       expect(judged(Date.UTC(2026, 2, 8, 12) / 1000)).toEqual(['fresh'])
       expect(judged(Date.UTC(2026, 2, 15, 12) / 1000)).toEqual(['behind'])
       const at = own.clock.now

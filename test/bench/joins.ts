@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Engine, quote, quoteList } from '../../src/lake/store/engine.ts'
-import type { HeldFile } from '../../src/lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../src/lake/ledger/index-queries.ts'
 import { inLake, pointsFile } from '../../src/lake/store/layout.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { joinObjects } from '../helpers/joins.ts'
@@ -29,8 +29,8 @@ export async function makeLake(
   root: string,
   metrics: readonly string[],
   late: number,
-): Promise<HeldFile[]> {
-  const files: HeldFile[] = []
+): Promise<StoredFile[]> {
+  const files: StoredFile[] = []
   for (const [m, metric] of metrics.entries()) {
     const path = pointsFile(metric, '24h', `late-${late}`)
     mkdirSync(dirname(inLake(root, path)), { recursive: true })

@@ -184,7 +184,7 @@ function depsAt(now: number) {
       const since = timed()
       if (process.env['PITLAKE_SCALE_UNTOLD'] === undefined) await finishRun(done, { catalogue, deps, note: said })
       else {
-        const { mergeSmallFiles } = await import('../../src/maintenance/upkeep/compact.ts')
+        const { mergeSmallFiles } = await import('../../src/maintenance/upkeep/merge-jobs.ts')
         await mergeSmallFiles(done.ledger, { threads: 1, ...deps }, done.run)
       }
       note(done.ledger.root, { points: 0, since, converting: since })

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Rig, fetchKey, withRig } from '../helpers/fetching.ts'
@@ -24,7 +24,7 @@ const selected = ['--assets', 'BTC,ETH', '--paths', 'supply/*', '--since', '2026
 
 async function versions(rig: Rig): Promise<number> {
   using ledger = await Ledger.openToRead(`${rig.root}/lake`)
-  const list = heldVersions(ledger)
+  const list = storedVersions(ledger)
   return list.length
 }
 

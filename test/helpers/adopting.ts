@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Diagnosis } from '../../src/maintenance/upkeep/doctor.ts'
 import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { heldState } from '../../src/lake/ledger/index-queries.ts'
+import { storedState } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { journalEntries } from './entries.ts'
 import { commitDeps } from './lakes.ts'
@@ -82,6 +82,6 @@ export const bytesOf = (root: string): string[] =>
 export async function state(root: string): Promise<Record<string, unknown>> {
   using ledger = await Ledger.open(root)
   const keys = ['cursor', 'epoch', 'first_snapshot', 'last_snapshot', 'layers', 'records']
-  const told = Object.fromEntries(keys.map((key) => [key, heldState(ledger, `registry.${key}`)]))
+  const told = Object.fromEntries(keys.map((key) => [key, storedState(ledger, `registry.${key}`)]))
   return told
 }

@@ -1,6 +1,6 @@
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { randomOf } from './full-lake.ts'
 import { type OwnProvider, withProvider } from './provider.ts'
 import { makeViews } from './views.ts'
@@ -104,7 +104,7 @@ export async function withArchives(
       const before = versions.at(-1) ?? 0
       const summary = await own.fetch(selection, { input: { catalogue: archiveCatalogue } })
       using ledger = await Ledger.open(own.root)
-      const made = heldVersions(ledger).filter((one) => one.committed_at > before && one.points_added > 0)
+      const made = storedVersions(ledger).filter((one) => one.committed_at > before && one.points_added > 0)
       if (summary.violations > 0 || made.length > 1) throw new Error(`${summary.violations} ${made.length}`)
       const at = made[0]?.committed_at
       if (at !== undefined) {

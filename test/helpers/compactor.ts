@@ -1,4 +1,4 @@
-import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { rewriteDeps } from './merging.ts'

@@ -1,8 +1,8 @@
-import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { reading } from './ledgers.ts'
 import type { OwnProvider } from './provider.ts'
 
-type CoverageRow = NonNullable<ReturnType<ReturnType<typeof heldCoverage>['get']>>[number]
+type CoverageRow = NonNullable<ReturnType<ReturnType<typeof loadCoverage>['get']>>[number]
 
 const day = 86_400
 
@@ -28,6 +28,6 @@ export async function heldDays(
   start: number,
   say: (row: CoverageRow) => string = ({ reason, state }) => reason ?? state,
 ): Promise<string[]> {
-  const rows = await reading(root, (ledger) => [...heldCoverage(ledger).values()].flat())
+  const rows = await reading(root, (ledger) => [...loadCoverage(ledger).values()].flat())
   return rows.map((row) => `${(row.since - start) / day}..${(row.until - start) / day} ${say(row)}`)
 }

@@ -7,7 +7,7 @@ import type { Selection } from '../../src/catalog/series.ts'
 import { fetchSeries } from '../../src/sources/metrics/fetch.ts'
 import type { IngestSummary } from '../../src/sources/metrics/run-summary.ts'
 import type { IngestDeps } from '../../src/sources/metrics/run.ts'
-import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { worldPoints } from '../../src/sandbox/world/points.ts'
@@ -149,7 +149,7 @@ export const depsAt = ({ now }: Place): IngestDeps => askingBy(leaping(now), 'pi
 
 async function failedWindows(root: string): Promise<string[]> {
   const failed = await reading(root, (ledger) =>
-    [...heldCoverage(ledger).values()].flat().filter((row) => row.state === 'failed'),
+    [...loadCoverage(ledger).values()].flat().filter((row) => row.state === 'failed'),
   )
   return failed.map((row) => `${row.series} ${row.reason}`)
 }

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
-import type { HeldFile } from '../../src/lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../src/lake/ledger/index-queries.ts'
 import { inLake, pointsFile } from '../../src/lake/store/layout.ts'
 import { compile, type Compiled } from '../../src/query/views/compile.ts'
 import { exportedTables } from '../../src/query/views/ledger-tables.ts'
@@ -43,7 +43,7 @@ export async function withJoins<T>(
   using rootFolder = ownFolder(rest.folder ?? 'joins')
   const root = rootFolder.path
   using engine = await Engine.open(':memory:', { threads: 2 })
-  const files: HeldFile[] = []
+  const files: StoredFile[] = []
   for (const rows of Map.groupBy(points, ({ metric, interval }) => `${metric} ${interval}`).values())
     files.push(await write(engine, root, rows))
   const exports = new Map<string, string>()
@@ -68,7 +68,7 @@ async function writeLedger(engine: Engine, root: string, table: string, rows: re
 /** The statements of the macros over these files. */
 export function joinObjects(
   root: string,
-  files: readonly HeldFile[],
+  files: readonly StoredFile[],
   {
     weekStart = 'monday',
     catalogue: known = catalogue,
@@ -82,7 +82,7 @@ export function joinObjects(
   return all.objects.filter(({ name }) => own.has(name))
 }
 
-async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): Promise<HeldFile> {
+async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): Promise<StoredFile> {
   const [{ metric, interval }] = rows as [HeldPoint]
   const path = pointsFile(metric, interval, 'f')
   const out = inLake(root, path)

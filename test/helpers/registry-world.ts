@@ -2,9 +2,9 @@ import { type Fields, type Value } from '../../src/sources/registry/json.ts'
 import { type RegistryChange, type Records, readPage, readSnapshot } from '../../src/sources/registry/bodies.ts'
 import {
   fold,
-  type HeldEntities,
-  type HeldEntity,
-  type HeldTexts,
+  type StoredEntities,
+  type StoredEntity,
+  type StoredTexts,
   type Poll,
 } from '../../src/sources/registry/history.ts'
 import { addKey, type KnownKeys, noKeys } from '../../src/sources/registry/keys.ts'
@@ -93,8 +93,8 @@ export function outcomeOf(poll: Poll, memory: Memory): Outcome {
 
 /** Keeps steps as the lake does, in memory. */
 export class Memory {
-  readonly held = new Map<string, Map<string, HeldEntity>>()
-  readonly #texts = new Map<string, HeldTexts>()
+  readonly held = new Map<string, Map<string, StoredEntity>>()
+  readonly #texts = new Map<string, StoredTexts>()
   readonly steps: {
     at: number
     table: string
@@ -104,7 +104,7 @@ export class Memory {
     hash: string | null
   }[] = []
 
-  texts = (resource: string, id: string): HeldTexts | undefined => this.#texts.get(`${resource} ${id}`)
+  texts = (resource: string, id: string): StoredTexts | undefined => this.#texts.get(`${resource} ${id}`)
 
   readonly #keys: { resource: string; path: string; at: number }[] = []
 
@@ -119,7 +119,7 @@ export class Memory {
     return known
   }
 
-  state(): HeldEntities {
+  state(): StoredEntities {
     return this.held
   }
 
@@ -128,7 +128,7 @@ export class Memory {
     for (const { table, id, op, closedBy, hash, text, fields, child } of folded.steps) {
       this.steps.push({ at, table, id, op, closedBy, hash: child?.content_hash ?? hash })
       if (child) continue
-      const entities = this.held.get(table) ?? new Map<string, HeldEntity>()
+      const entities = this.held.get(table) ?? new Map<string, StoredEntity>()
       const product = fields?.['product_id'] ?? null
       this.held.set(table, entities.set(id, { id, open: op !== null, hash, at, product, verified: false }))
       if (text === null) this.#texts.delete(`${table} ${id}`)

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import type { Selection } from '../../src/catalog/series.ts'
 import { resolveSettings } from '../../src/catalog/settings.ts'
-import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { priceOf } from '../../src/sources/metrics/plan.ts'
 import { jobsOn } from '../../src/maintenance/watch/jobs.ts'
@@ -136,5 +136,5 @@ function seriesOf({ path, query }: ReturnType<Sandbox['requests']>[number]): str
 /** Instants of all commits, Unix seconds. */
 export async function commitTimes(root: string): Promise<number[]> {
   using ledger = await Ledger.openToRead(root)
-  return heldVersions(ledger).map(({ committed_at }) => committed_at / 1_000_000)
+  return storedVersions(ledger).map(({ committed_at }) => committed_at / 1_000_000)
 }

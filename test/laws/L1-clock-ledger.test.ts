@@ -2,8 +2,8 @@
 import { appendFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { heldRuns, heldVerified, requestTotals } from '../../src/lake/ledger/run-queries.ts'
-import { heldVersions, versionAt } from '../../src/lake/ledger/index-queries.ts'
+import { storedRuns, storedVerified, requestTotals } from '../../src/lake/ledger/run-queries.ts'
+import { storedVersions, versionAt } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { clockNote } from '../../src/maintenance/upkeep/clock-ahead.ts'
 import { archiveRows } from '../../src/maintenance/upkeep/vacuum.ts'
@@ -85,7 +85,7 @@ test('after the mending no row of the ledger is of the future, and each window s
             table,
             ledger.statement(`SELECT count(*) AS n FROM ${table} WHERE ${column} > ?`).get(micros),
           ]).toEqual([table, { n: 0 }])
-      const committed = heldVersions(ledger).map(({ committed_at }) => committed_at)
+      const committed = storedVersions(ledger).map(({ committed_at }) => committed_at)
       expect(committed).toEqual([...new Set(committed)].toSorted((a, b) => a - b))
       expect([committed.at(-1), versionAt(ledger, micros)]).toEqual([micros, ledger.head().version])
       using rebuilt = await Ledger.inMemory(rig.root)
@@ -110,9 +110,9 @@ test('after the mending no row of the ledger is of the future, and each window s
     expect(await rig.stored()).toEqual(rig.truth(selection))
     await verifyAt(rig)
     await withLedger(rig, (ledger) => {
-      const at = [...heldVerified(ledger).values()].flat().map((one) => one.at)
+      const at = [...storedVerified(ledger).values()].flat().map((one) => one.at)
       expect(Math.max(...at)).toBeGreaterThanOrEqual((clock.now - 60) * 1_000_000)
-      expect(heldRuns(ledger, 1)[0]?.job).toBe('verify')
+      expect(storedRuns(ledger, 1)[0]?.job).toBe('verify')
       expect(requestTotals(ledger, (clock.now + 2 * day) * 1_000_000).day).toBe(0)
     })
     expect((await doctor(rig, true)).mended.filter((text) => text.includes('clock'))).toEqual([])
@@ -126,7 +126,7 @@ test('runs of a wrong clock that made no version are found and mended too', asyn
     const content = await rig.stored()
     expect(aheadIn(await doctor(rig, true))).toBe(0)
     await withLedger(rig, (ledger) =>
-      expect(Math.max(...heldRuns(ledger, 9).map(({ started_at }) => started_at ?? 0))).toBeLessThanOrEqual(
+      expect(Math.max(...storedRuns(ledger, 9).map(({ started_at }) => started_at ?? 0))).toBeLessThanOrEqual(
         (rig.clock.now + 60) * 1_000_000,
       ),
     )
@@ -170,7 +170,7 @@ test('rows that a wrong clock put into files of the lake stand there with true i
     clock.now += day
     await rig.fetch(selection)
     await makeViews(rig.root)
-    const versions = await withLedger(rig, (ledger) => heldVersions(ledger).map(({ version }) => String(version)))
+    const versions = await withLedger(rig, (ledger) => storedVersions(ledger).map(({ version }) => String(version)))
     expect(await seen(rig, 'SELECT version FROM versions ORDER BY version')).toEqual(versions)
     const now = [...new Set([...runs, ...(await ids())])].toSorted()
     expect(await seen(rig, 'SELECT id FROM runs ORDER BY id')).toEqual(now)
@@ -204,7 +204,7 @@ test('an instant beyond what can be held, of an earlier program: found, read as 
     appendFileSync(join(rig.root, 'runs', run), `${JSON.stringify(line)}\n`)
     expect((await doctor(rig, false)).findings.map(({ kind }) => kind)).toContain('clock_ahead')
     expect(aheadIn(await doctor(rig, true))).toBe(0)
-    await withLedger(rig, (ledger) => expect(heldRuns(ledger, 9).map(({ id }) => id)).toContain('far'))
+    await withLedger(rig, (ledger) => expect(storedRuns(ledger, 9).map(({ id }) => id)).toContain('far'))
   }))
 
 test('a clock beyond what can be held begins no run and makes no version', async () =>

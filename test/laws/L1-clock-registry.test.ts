@@ -1,9 +1,9 @@
 // @module-tag full
 import { expect, test } from 'vitest'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { passingFacts, registryState } from '../../src/sources/registry/staging.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { heldPassing, heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { storedPassing, storedVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { parquet } from '../../src/lake/store/parquet.ts'
@@ -150,8 +150,8 @@ test('polls with the clock 50 years ahead are known from their mending on', asyn
       expect(base_at).toBeLessThan((clock.now + 1) * 1_000_000)
     }
     expect(passingFacts(ledger).polled).toBeLessThanOrEqual(clock.now * 1000)
-    expect(heldPassing(ledger, 'registry.polled')?.at).toBeLessThan((clock.now + 1) * 1_000_000)
-    const committed = heldVersions(ledger).at(-1)?.committed_at ?? 0
+    expect(storedPassing(ledger, 'registry.polled')?.at).toBeLessThan((clock.now + 1) * 1_000_000)
+    const committed = storedVersions(ledger).at(-1)?.committed_at ?? 0
     expect(committed).toBeGreaterThanOrEqual(clock.now * 1_000_000)
     const rebuilt = await Ledger.inMemory(root)
     expect(dump(rebuilt)).toEqual(dump(ledger))
@@ -185,11 +185,11 @@ test('a lake begun with the clock far ahead: assets are known from the mending o
       })
     expect(await seen(clock.now - 1)).toEqual({ n: 0n, last: null })
     expect(await seen(clock.now + 1)).toMatchObject({ last: clock.now })
-    await writing(root, (ledger) => expect(heldPassing(ledger, 'metrics.assets')?.at).toBe(0))
+    await writing(root, (ledger) => expect(storedPassing(ledger, 'metrics.assets')?.at).toBe(0))
     clock.now += 2 * day
     await fetch(selection)
     await writing(root, (later) =>
-      expect(heldPassing(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000),
+      expect(storedPassing(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000),
     )
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))

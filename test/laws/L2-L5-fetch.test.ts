@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { heldCoverage, liveFiles, summary } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, liveFiles, summary } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
@@ -39,7 +39,7 @@ test('all endpoints under every kind of fault: the lake is the truth, and asking
     expect(await rig.stored()).toEqual(truth)
 
     const ledger = await Ledger.openToRead(rig.root)
-    const coverage = heldCoverage(ledger)
+    const coverage = loadCoverage(ledger)
     // Every endpoint of each asset; at noon no rule holds back the first of March any more.
     expect(coverage.size).toBe(catalogue.endpoints.size * everything.assets.length)
     const days = (at('2026-03-02T00:00:00') - everything.since) / 86_400
@@ -69,7 +69,7 @@ test('one run over several commits settles every window that it asked', async ()
     rig.faults('slow-first-byte:ms=200,share=0.3')
     const first = await rig.fetch(selection)
     expect(first.version).toBeGreaterThan(1)
-    const coverage = await reading(rig.root, (ledger) => heldCoverage(ledger))
+    const coverage = await reading(rig.root, (ledger) => loadCoverage(ledger))
     const currencies = [...catalogue.endpoints.values()].map((endpoint) => Math.max(1, endpoint.currencies.length))
     expect(coverage.size).toBe(3 * currencies.reduce((sum, count) => sum + count, 0))
   }))
@@ -102,7 +102,7 @@ test('the hole of a body whose middle is missing is told by the run that brings 
     const selection = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], since: now - 120 * 86_400 }
     const holes = async (): Promise<number[]> => {
       using ledger = await Ledger.openToRead(rig.root)
-      const gaps = [...heldCoverage(ledger).values()].flat().filter(({ reason }) => reason === 'gap')
+      const gaps = [...loadCoverage(ledger).values()].flat().filter(({ reason }) => reason === 'gap')
       return gaps.map(({ since, until }) => (until - since) / 86_400)
     }
     rig.faults('vanished@supply/*:asset=BTC,point=30,n=40')

@@ -5,7 +5,7 @@ import { verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import { heldCoverage, summary } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, summary } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake as command } from '../helpers/command.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
@@ -166,13 +166,13 @@ test('a refused series with points is listed, and withdrawn once it is accepted'
   expect(alarm).toMatchObject({ kind: 'refused', t: '1970-01-06T00:00:00Z', stored: null, offered: refused.reason })
   expect((await pitlake(root, 'violations', 'acknowledge', alarm?.id ?? '', '--why', 'we left that plan')).code).toBe(0)
   await ledger.catchUp()
-  const states = (heldCoverage(ledger).get(seriesRow(1).id) ?? []).map(({ state, reason }) => [state, reason])
+  const states = (loadCoverage(ledger).get(seriesRow(1).id) ?? []).map(({ state, reason }) => [state, reason])
   expect(states).toEqual([
     ['covered', null],
     ['unsupported', `withdrawn, ${refused.reason}`],
     ['unsupported', `withdrawn, ${refused.reason}`],
   ])
-  expect(heldCoverage(ledger).get(seriesRow(2).id)?.[0]?.state).toBe('failed')
+  expect(loadCoverage(ledger).get(seriesRow(2).id)?.[0]?.state).toBe('failed')
   expect(await listed(root)).toEqual([])
 })
 

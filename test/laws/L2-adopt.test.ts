@@ -3,10 +3,10 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/base/errors.ts'
-import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { heldCoverage, heldSeries, heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries, storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } from '../helpers/adopting.ts'
 import { pitlake } from '../helpers/command.ts'
@@ -113,7 +113,7 @@ describe.each(sample(Object.entries(ways), 2))('a lake that was %s and lost its 
 
 /** What the ledger keeps of each series. */
 async function held(root: string): Promise<unknown[]> {
-  const rows = await reading(root, (ledger) => [...heldSeries(ledger).values()])
+  const rows = await reading(root, (ledger) => [...storedSeries(ledger).values()])
   return rows
     .map(({ id, points: count, first_t, last_t, settled, interval }) => ({
       id,
@@ -143,8 +143,8 @@ describe.each(
       const wanted = Object.fromEntries(Object.keys(asked).map((name) => [name, told.asked[name]]))
       expect(await withViews(root, async (engine) => await answer(engine, asked))).toEqual(wanted)
       using ledger = await Ledger.open(root)
-      expect(heldVersions(ledger).map(({ job }) => job)).toEqual(['adopt'])
-      expect([...heldCoverage(ledger).values()].flat()).toEqual([])
+      expect(storedVersions(ledger).map(({ job }) => job)).toEqual(['adopt'])
+      expect([...loadCoverage(ledger).values()].flat()).toEqual([])
       expect(ledger.head().version).toBe(version)
     })
   })

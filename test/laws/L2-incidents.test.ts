@@ -2,7 +2,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { heldViolations, summary } from '../../src/lake/ledger/index-queries.ts'
+import { storedViolations, summary } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { type IngestSummary, verdict } from '../../src/sources/metrics/run-summary.ts'
 import type { VerifySummary } from '../../src/maintenance/upkeep/verify.ts'
@@ -237,7 +237,7 @@ test('of values that differ at once every offered one is kept, and each point th
     rig.faults('rewrite@supply/*:point=0,n=150,by=2')
     expect(await verified(rig)).toMatchObject({ incidents: 1, differences: [] })
     using ledger = await Ledger.openToRead(rig.root)
-    const rows = heldViolations(ledger)
+    const rows = storedViolations(ledger)
     expect(rows).toHaveLength(150)
     for (const { stored, offered, incident } of rows) {
       expect(Number(offered)).toBeCloseTo(2 * Number(stored), 3)

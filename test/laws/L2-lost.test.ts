@@ -1,10 +1,10 @@
 import { globSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { heldViolations } from '../../src/lake/ledger/index-queries.ts'
+import { storedViolations } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { observedAgain } from '../../src/lake/ledger/lost-points.ts'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
@@ -102,7 +102,7 @@ test('L1, L2: a value that a violation records comes back from there, one that v
     expect((await rig.fetch(selection)).violations).toBe(6)
     const violations = async (): Promise<unknown[]> => {
       using ledger = await Ledger.openToRead(rig.root)
-      return heldViolations(ledger).map(({ kind, stored, offered, stored_at }) => [kind, stored, offered, stored_at])
+      return storedViolations(ledger).map(({ kind, stored, offered, stored_at }) => [kind, stored, offered, stored_at])
     }
     const found = await violations()
     await lose(rig)

@@ -3,11 +3,11 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { beforeAll, expect, test } from 'vitest'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import type { Diagnosis } from '../../src/maintenance/upkeep/doctor.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { type HeldFile, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { type StoredFile, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
@@ -93,7 +93,7 @@ async function withDays(work: (root: string, rig: RegistryRig, small: SmallRegis
   )
 }
 
-async function live(root: string): Promise<HeldFile[]> {
+async function live(root: string): Promise<StoredFile[]> {
   using ledger = await Ledger.open(root)
   const files = liveFiles(ledger).filter(({ table }) => table !== 'raw')
   return [...new Map(files.map((file) => [file.path, file])).values()]
@@ -131,7 +131,7 @@ async function tidied(root: string, at: number): Promise<void> {
 }
 
 /** Takes files away; some are torn instead. */
-function harm(root: string, files: readonly HeldFile[]): void {
+function harm(root: string, files: readonly StoredFile[]): void {
   for (const [n, { path }] of files.entries())
     if (n % 3 === 0) writeFileSync(join(root, path), 'torn')
     else rmSync(join(root, path))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { heldVerified } from '../../src/lake/ledger/run-queries.ts'
-import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { storedVerified } from '../../src/lake/ledger/run-queries.ts'
+import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
 import { verifyVerdict, type VerifySummary } from '../../src/maintenance/upkeep/verify.ts'
@@ -89,7 +89,7 @@ test('L2/L4: acknowledged refusals are left out of verify, which ends with 0 and
     async (own) => {
       await dayWith(own)
       expect(await acknowledgeAll(own)).toBe(4)
-      const made = async (): Promise<number> => await reading(own.root, (ledger) => heldVersions(ledger).length)
+      const made = async (): Promise<number> => await reading(own.root, (ledger) => storedVersions(ledger).length)
       own.clock.now += 60
       for (let n = 0; n < 4; n++) {
         const [before, place] = [await made(), { root: own.root, url: own.url, now: () => own.clock.now }]
@@ -118,7 +118,7 @@ test('L2: a refusal that only verify meets fails it once, then waits for its tur
       ])
       expect(others.slice(3).map((one) => exitOf(verifyVerdict(one)))).toEqual([0, 0, 0, 0])
       expect(others.slice(3).map(({ windows }) => windows.refused)).toEqual([1, 1, 1, 1])
-      const rows = await reading(own.root, (ledger) => [...heldVerified(ledger).values()].flat())
+      const rows = await reading(own.root, (ledger) => [...storedVerified(ledger).values()].flat())
       const refused = rows.filter(({ result }) => result === 'refused').map(({ series }) => series.split('|')[1])
       expect(new Set(refused).size).toBe(14)
     },

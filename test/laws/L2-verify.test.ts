@@ -2,11 +2,11 @@ import { readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { archiveRows } from '../../src/maintenance/upkeep/vacuum.ts'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { type verify, type VerifySummary, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
-import { heldVerified } from '../../src/lake/ledger/run-queries.ts'
+import { storedVerified } from '../../src/lake/ledger/run-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
@@ -37,7 +37,7 @@ async function again(rig: Rig, ...[changes, deps]: Again): Promise<VerifySummary
 async function onRecord(root: string): Promise<{ version: number; results: string[]; kinds: string[] }> {
   using ledger = await Ledger.openToRead(root)
   const { version } = ledger.head()
-  const results = [...heldVerified(ledger).values()].flat().map(({ result }) => result)
+  const results = [...storedVerified(ledger).values()].flat().map(({ result }) => result)
   const kinds = ledger.statement('SELECT kind FROM violations ORDER BY kind').all()
   return { version, results: results.toSorted(), kinds: kinds.map((row) => String(row['kind'])) }
 }
@@ -60,7 +60,7 @@ test('L2/L4: the same answers make no version, and are remembered as identical',
     expect(after).toEqual({ ...before, results: Array.from({ length: 10 }, () => 'identical') })
     expect(await rig.stored()).toEqual(stored)
     using rebuilt = await Ledger.inMemory(rig.root)
-    expect([...heldVerified(rebuilt).values()].flat()).toHaveLength(10)
+    expect([...storedVerified(rebuilt).values()].flat()).toHaveLength(10)
   }))
 
 test('L2: whatever differs is told with both values and never applied', async () =>
@@ -174,7 +174,7 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
     const few = await again(rig, { budget: 5 })
     expect(few.windows).toMatchObject({ held: 10, chosen: 5, verified: 5 })
     await reading(rig.root, (ledger) =>
-      expect(new Set([...heldVerified(ledger).keys()].map((id) => id.split('|')[0])).size).toBe(5),
+      expect(new Set([...storedVerified(ledger).keys()].map((id) => id.split('|')[0])).size).toBe(5),
     )
     const others = await again(rig, { budget: 5 })
     expect([others.windows.verified, (await onRecord(rig.root)).results.length]).toEqual([5, 10])

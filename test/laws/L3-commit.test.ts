@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { sha256File } from '../../src/lake/ledger/commit.ts'
-import { heldCoverage, heldSeries, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/lake/ledger/spool-sweep.ts'
@@ -43,9 +43,9 @@ async function check(root: string): Promise<number> {
       .toSorted((a, b) => a - b),
   ).toEqual(Array.from({ length: version }, (_, n) => n))
   for (const file of files) expect(await sha256File(inLake(root, file.path))).toBe(file.sha256)
-  const series = heldSeries(ledger)
+  const series = storedSeries(ledger)
   const points = [...series.values()].reduce((sum, row) => sum + row.points, 0)
-  expect({ points, coverage: heldCoverage(ledger) }).toEqual(expected(version))
+  expect({ points, coverage: loadCoverage(ledger) }).toEqual(expected(version))
   const fromJournal = await Ledger.inMemory(root)
   expect(dump(ledger)).toEqual(dump(fromJournal))
   fromJournal.close()
@@ -70,7 +70,7 @@ describe('L3: kill -9 around commits', () => {
     using ledger = await Ledger.open(root)
     await sweep(ledger, commitDeps())
     expect(await findOrphans(ledger)).toEqual([])
-    expect(heldSeries(ledger).get(seriesRow(0).id)?.first_t).toBe(0)
+    expect(storedSeries(ledger).get(seriesRow(0).id)?.first_t).toBe(0)
   })
 
   it('two committers side by side get distinct versions and lose nothing', async ({ root }) => {

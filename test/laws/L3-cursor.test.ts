@@ -1,7 +1,7 @@
 // @module-tag full
 import { describe, expect, test } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldState } from '../../src/lake/ledger/index-queries.ts'
+import { storedState } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { registryState } from '../../src/sources/registry/staging.ts'
 import { parseInstant } from '../../src/base/time.ts'
@@ -85,7 +85,7 @@ describe('a cursor that cannot be sent back', () => {
             const provider = ledger.head().provider ?? { synthetic: true }
             const state = { 'registry.cursor': bad }
             await commit(ledger, { job: 'registry sync', run: 'old', provider, state }, commitDeps())
-            expect(heldState(ledger, 'registry.cursor')).toBe(bad.toWellFormed())
+            expect(storedState(ledger, 'registry.cursor')).toBe(bad.toWellFormed())
             ledger.close()
             records.put('products', 'p1', { name: `before ${name}`, issuer_id: 'i1' })
             rig.clock.now += 3600

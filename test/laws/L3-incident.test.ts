@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { heldViolations, summary } from '../../src/lake/ledger/index-queries.ts'
+import { storedViolations, summary } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { fetchKey, type Rig, withRig } from '../helpers/fetching.ts'
 
@@ -41,7 +41,7 @@ test('a kill between the second asking and its commit: the same command gives th
     const counts = async () => {
       using ledger = await Ledger.openToRead(rig.root)
       const { violations, incidents } = summary(ledger)
-      const points = heldViolations(ledger).reduce((sum, one) => sum + one.points, 0)
+      const points = storedViolations(ledger).reduce((sum, one) => sum + one.points, 0)
       return { violations, incidents, points, version: ledger.head().version }
     }
     expect(await counts()).toMatchObject({ violations: 0, points: 0 })

@@ -5,7 +5,7 @@ import { exitCode, type LakeError } from '../../src/base/errors.ts'
 import { priceOf } from '../../src/sources/metrics/plan.ts'
 import { commit, type Draft } from '../../src/lake/ledger/commit.ts'
 import { decodeEntry, encodeEntry, type Entry, seal } from '../../src/lake/ledger/entry.ts'
-import { heldCoverage, heldState, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedState, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
@@ -99,7 +99,7 @@ describe('never commit what cannot be read back', () => {
     const ledger = await lakeOf(root, 1)
     const state = JSON.parse('{"__proto__": {"a": 1}, "constructor": "b"}') as Record<string, never>
     await commit(ledger, { ...draftOf(root, 1), state }, commitDeps())
-    expect([heldState(ledger, '__proto__'), heldState(ledger, 'constructor')]).toEqual([{ a: 1 }, 'b'])
+    expect([storedState(ledger, '__proto__'), storedState(ledger, 'constructor')]).toEqual([{ a: 1 }, 'b'])
     expect(
       (await commit(ledger, { job: 'x', run: 'r', provider: draftOf(root, 1).provider, state }, commitDeps())).made,
     ).toBe(false)
@@ -156,7 +156,7 @@ describe('a last entry that cannot be applied', () => {
       await commit(ledger, draftOf(root, 4), commitDeps())
       expect((await readEntry(root, 4)).entry.replaces).toBe(digest)
       expect((await readEntry(root, 5)).entry.replaces).toBeUndefined()
-      expect(heldCoverage(ledger).size).toBeGreaterThan(0)
+      expect(loadCoverage(ledger).size).toBeGreaterThan(0)
       ledger.close()
       expect(existsSync(inLake(root, aside))).toBe(true)
       rmSync(inLake(root, 'ledger.sqlite'))

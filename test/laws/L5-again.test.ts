@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
 import { Engine, quoteList } from '../../src/lake/store/engine.ts'
-import { heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { storedVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
@@ -52,7 +52,7 @@ test('the listing of assets is asked once a day, after the points, and never bey
     expect(await listings(60, { assets: ['*'] })).toEqual(['points', 'points'])
     using ledger = await Ledger.openToRead(own.root)
     expect(liveFiles(ledger, { table: 'metric_assets' }).reduce((sum, { rows }) => sum + rows, 0)).toBe(2)
-    expect(new Set(heldVersions(ledger).map(({ job }) => job))).toEqual(new Set(['fetch']))
+    expect(new Set(storedVersions(ledger).map(({ job }) => job))).toEqual(new Set(['fetch']))
   }))
 
 test('a body that cannot be decoded is asked for once more; what it says then holds', async () =>
@@ -257,7 +257,7 @@ test('a clock that goes backwards moves no instant of a commit backwards', async
     rig.clock.now -= 2 * day
     await rig.fetch({ ...selection, since: start })
     const ledger = await Ledger.openToRead(rig.root)
-    const instants = heldVersions(ledger).map(({ committed_at }) => committed_at)
+    const instants = storedVersions(ledger).map(({ committed_at }) => committed_at)
     const files = liveFiles(ledger, { table: 'points' })
     ledger.close()
     expect(instants.length).toBeGreaterThanOrEqual(3)

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
-import { heldCoverage, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { acceptViolations, isOpenViolation, listViolations } from '../../src/lake/ledger/violations.ts'
 import { check, readStanding } from '../../src/interfaces/report/status.ts'
@@ -166,7 +166,7 @@ async function storedIn(root: string): Promise<Map<string, number>> {
 function settledAt(ledger: Ledger, key: string): boolean {
   const [path = '', asset = '', n = ''] = key.split(' ')
   const t = start + Number(n) * day
-  const rows = [...heldCoverage(ledger)].flatMap(([id, own]) => (id.startsWith(`${path}|${asset}|`) ? own : []))
+  const rows = [...loadCoverage(ledger)].flatMap(([id, own]) => (id.startsWith(`${path}|${asset}|`) ? own : []))
   return rows.some(
     ({ since, until, state, reason }) => since <= t && t < until && state === 'covered' && reason === null,
   )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { heldCoverage, heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { checkContents } from '../../src/maintenance/upkeep/verify.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { withRig } from '../helpers/fetching.ts'
@@ -33,7 +33,7 @@ const answering =
     path === 'assets' ? { status: 404, headers: headers() } : { body: bodyAt(made(), query), headers: headers() }
 
 async function held(own: OwnProvider): Promise<{ coverage: string[]; points: string[]; versions: number }> {
-  const versions = await reading(own.root, (ledger) => heldVersions(ledger).length)
+  const versions = await reading(own.root, (ledger) => storedVersions(ledger).length)
   const coverage = await heldDays(own.root, start)
   const line = `concat((epoch(t)::BIGINT - ${start}) // ${day}, '=', v::BIGINT, ' ', basis) AS line`
   const points = await heldPoints(own.root, line, 'ORDER BY t')
@@ -165,7 +165,7 @@ test('points that a sandbox a day ahead of the local clock sends are covered whe
     const last = await heldPoints(rig.root, 'max(epoch(t))::BIGINT AS t')
     expect(Number(last[0]?.['t'])).toBe(start + 20 * day)
     expect(await damagesIn(rig.root)).toEqual([])
-    const rows = await reading(rig.root, (ledger) => [...heldCoverage(ledger).values()].flat())
+    const rows = await reading(rig.root, (ledger) => [...loadCoverage(ledger).values()].flat())
     expect(rows.filter(({ reason, until }) => reason === 'gap' && until > start + 19 * day)).toEqual([])
   }))
 
@@ -216,7 +216,7 @@ test('a synthetic lake is only told, and its windows end where the provider stan
     await rig.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
     expect(events).toContain('skew')
     const ends = await reading(rig.root, (ledger) =>
-      [...heldCoverage(ledger).values()].flat().map(({ until }) => until),
+      [...loadCoverage(ledger).values()].flat().map(({ until }) => until),
     )
     expect(Math.max(...ends)).toBe(start + 20 * day)
   }))

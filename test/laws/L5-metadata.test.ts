@@ -2,10 +2,10 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
-import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { IngestDeps } from '../../src/sources/metrics/run.ts'
-import { heldMetadata, standingMetadata } from '../../src/sources/metrics/metadata.ts'
+import { loadMetadata, standingMetadata } from '../../src/sources/metrics/metadata.ts'
 import type { Plan } from '../../src/sources/metrics/plan.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { formatDate } from '../../src/base/time.ts'
@@ -46,7 +46,7 @@ function requestsOf({ sandbox }: Rig, seen = { n: 0 }): (api: string) => Record<
 const windows = async (root: string): Promise<Record<string, string[]>> =>
   await reading(root, (ledger) =>
     Object.fromEntries(
-      [...heldCoverage(ledger)].map(([id, rows]) => [
+      [...loadCoverage(ledger)].map(([id, rows]) => [
         id.split('|').slice(0, 2).join(' '),
         rows.map(({ since: from, until, state, reason }) => {
           const at = (t: number) => Math.round((t - since) / day)
@@ -56,7 +56,7 @@ const windows = async (root: string): Promise<Record<string, string[]>> =>
     ),
   )
 
-const versions = async (root: string): Promise<number> => await reading(root, (ledger) => heldVersions(ledger).length)
+const versions = async (root: string): Promise<number> => await reading(root, (ledger) => storedVersions(ledger).length)
 
 test('no request is refused, the points are those that trying finds, and nothing is done twice', async () =>
   withRig(now, async (rig) => {
@@ -273,7 +273,7 @@ test.each(sample(['gone-404', 'status-401', 'html', 'poison-object', 'status-500
       const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*', 'supply/*'], since }
       rig.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
       await rig.fetch(selection, told)
-      const known = await reading(rig.root, heldMetadata)
+      const known = await reading(rig.root, loadMetadata)
       rig.clock.now += 8 * day
       rig.faults(`${fault}@metadata`)
       await rig.fetch(selection, told)
@@ -316,10 +316,10 @@ test('a few paths without metadata say nothing of others that were read lately',
 test('metadata come back from the journal alone', async () =>
   withRig(now, async (rig) => {
     await rig.fetch({ assets: ['BTC'], paths: [active, supply], since }, told)
-    const held = await reading(rig.root, heldMetadata)
+    const held = await reading(rig.root, loadMetadata)
     expect([...held.keys()].toSorted()).toEqual([active, supply])
     using rebuilt = await Ledger.rebuild(rig.root)
-    expect(heldMetadata(rebuilt)).toEqual(held)
+    expect(loadMetadata(rebuilt)).toEqual(held)
   }))
 
 test('a real provider is never asked for the metadata of a placeholder', async () =>

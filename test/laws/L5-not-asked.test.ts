@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { heldSelections } from '../../src/sources/metrics/prepare.ts'
+import { storedSelections } from '../../src/sources/metrics/prepare.ts'
 import { readStanding } from '../../src/interfaces/report/status.ts'
 import { settingsAt, trying } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
@@ -57,7 +57,7 @@ test('what a spent quota left over is not asked, told by status, and asked by a 
     expect(await reason(own, [{ ...selection, assets: ['DOGE'] }])).toBeUndefined()
     own.answer((path, query) => (path === 'assets' ? { status: 404 } : points(query)))
     own.clock.now += 3 * 3600
-    const bare = await heldSelections(settingsAt({ root: own.root, url: own.url, now: () => now }), trying)
+    const bare = await storedSelections(settingsAt({ root: own.root, url: own.url, now: () => now }), trying)
     const [one = selection, ...others] = bare
     expect(others).toEqual([])
     expect(await own.fetch({ ...one, until: start + 12 * day })).toMatchObject({

@@ -1,7 +1,7 @@
 // @module-tag full
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { readStanding } from '../../src/interfaces/report/status.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
@@ -55,7 +55,7 @@ function stretches(days: number): number[] {
 
 async function coverage(own: OwnProvider): Promise<string[]> {
   const rows = await reading(own.root, (ledger) =>
-    [...heldCoverage(ledger)].filter(([series]) => series.includes('|BTC|')).flatMap(([, held]) => held),
+    [...loadCoverage(ledger)].filter(([series]) => series.includes('|BTC|')).flatMap(([, held]) => held),
   )
   return rows.map(
     ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${state} ${reason ?? ''}`,
@@ -70,7 +70,7 @@ async function standing(own: OwnProvider): Promise<Awaited<ReturnType<typeof rea
 
 async function versions(own: OwnProvider): Promise<number> {
   using ledger = await Ledger.openToRead(own.root)
-  return heldVersions(ledger).length
+  return storedVersions(ledger).length
 }
 
 test.each([

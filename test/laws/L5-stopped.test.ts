@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake as command } from '../helpers/command.ts'
 import { storedPoints } from '../helpers/fetching.ts'
@@ -81,7 +81,7 @@ function begun(argv: readonly string[]): { readonly child: ChildProcess; readonl
 
 async function states(data = 'lake'): Promise<string[]> {
   using ledger = await Ledger.openToRead(join(root, data))
-  const rows = [...heldCoverage(ledger).values()].flat()
+  const rows = [...loadCoverage(ledger).values()].flat()
   return rows.map(
     ({ series, since, until: end, state }) =>
       `${/[A-Z]{3}/.exec(series)?.[0]} ${(since - start) / day}..${(end - start) / day} ${state}`,

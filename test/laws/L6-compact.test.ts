@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { Engine, type Row } from '../../src/lake/store/engine.ts'
-import { heldRules, heldVersions, heldViolations, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { storedRules, storedVersions, storedViolations, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
@@ -133,8 +133,8 @@ describe('L4, L6: vacuum', () => {
     expect({ ...done, dry_run: true, version: 0 }).toEqual({ ...dry, version: 0 })
     const { version } = await ledger.catchUp()
     expect(await ask(0, true)).toMatchObject({ version, data: { files: 0 } })
-    expect(heldVersions(ledger).at(-1)).toMatchObject({ job: 'vacuum', files_dropped: 2, points_added: 0 })
-    expect(heldViolations(ledger)).toHaveLength(1)
+    expect(storedVersions(ledger).at(-1)).toMatchObject({ job: 'vacuum', files_dropped: 2, points_added: 0 })
+    expect(storedViolations(ledger)).toHaveLength(1)
     // The stamped version's own files are there and hold what it held.
     const stamped = liveFiles(ledger, { version: 2 })
     expect(stamped).toHaveLength(2)
@@ -244,7 +244,7 @@ describe('redating', () => {
     const done = await redate(root, slower, deps)
     expect(done).toMatchObject({ made: true, partitions: [{ metric: metrics[0], points: 20, redated: 18 }] })
     await ledger.catchUp()
-    expect(heldRules(ledger)?.rules).toMatchObject({ [metrics[0]]: { '24h': [{ seconds: 7200 }] } })
+    expect(storedRules(ledger)?.rules).toMatchObject({ [metrics[0]]: { '24h': [{ seconds: 7200 }] } })
     const engine = await Engine.open()
     const lags = await engine.rows(
       `SELECT basis, CAST(epoch_us(available_at) - epoch_us(t) AS BIGINT) // 1000000 - ${day} AS lag, count(*) AS n,

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { rulesOf } from '../../src/sources/points/datings.ts'
-import { heldVersions } from '../../src/lake/ledger/index-queries.ts'
+import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { type Explained, explainChange } from '../../src/trust/results/explain-change.ts'
 import { stamp } from '../../src/trust/results/stamp.ts'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { pitlake } from '../helpers/command.ts'
@@ -184,7 +184,7 @@ async function everyVersion(query: string): Promise<{ version: number; rows: str
   using ledger = await Ledger.openToRead(root)
   return await withViews(root, async (engine) => {
     const told: { version: number; rows: string }[] = []
-    for (const { version, committed_at } of heldVersions(ledger)) {
+    for (const { version, committed_at } of storedVersions(ledger)) {
       await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${committed_at})`)
       told.push({ version, rows: JSON.stringify(multiset(await engine.rows(query))) })
     }

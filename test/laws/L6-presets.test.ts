@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { replay } from '../../src/trust/results/stamp.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import type { Ledger } from '../../src/lake/ledger/ledger.ts'

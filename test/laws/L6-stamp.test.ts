@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { replay, stamp, type Stamped } from '../../src/trust/results/stamp.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
-import { heldStamps, heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { storedStamps, storedVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { carryFile } from '../../src/query/row-comparison.ts'
-import { keptRows, sameRows } from '../../src/trust/results/stamped.ts'
+import { keptRows, sameRows } from '../../src/trust/results/stamped-rows.ts'
 import { providerOf } from '../../src/lake/ledger/provider.ts'
 import { sweep } from '../../src/lake/ledger/spool-sweep.ts'
 import { commitDeps } from '../helpers/lakes.ts'
@@ -104,8 +104,8 @@ describe('stamp and replay', () => {
 
   test('a note pins the stamp and makes no version: the data are as they were', async () => {
     const ledger = await Ledger.openToRead(lake.root)
-    const known = heldStamps(ledger).find((held) => held.id === stamped.id)
-    const jobs = heldVersions(ledger).map(({ job }) => job)
+    const known = storedStamps(ledger).find((held) => held.id === stamped.id)
+    const jobs = storedVersions(ledger).map(({ job }) => job)
     const data = liveFiles(ledger, { version: stamped.version }).map(({ path }) => path)
     ledger.close()
     expect(known).toMatchObject({ version: stamped.version, digest: stamped.digest })
@@ -153,7 +153,7 @@ describe('stamp and replay', () => {
     const ledger = await Ledger.rebuild(copy)
     await writeCheckpoint(realDisk, ledger)
     await sweep(ledger, deps)
-    expect(heldStamps(ledger).map(({ id }) => id)).toContain(stamped.id)
+    expect(storedStamps(ledger).map(({ id }) => id)).toContain(stamped.id)
     ledger.close()
     expect(await replay(copy, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
   })

@@ -1,11 +1,11 @@
 // @module-tag named
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
-import { mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import type { Diagnosis } from '../../src/maintenance/upkeep/doctor.ts'
 import { registryState } from '../../src/sources/registry/staging.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
-import { heldCoverage, heldVersions, heldViolations } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedVersions, storedViolations } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { inWindow } from '../helpers/days.ts'
 import { heldPoints } from '../helpers/ledgers.ts'
@@ -133,8 +133,8 @@ const stored = async (root: string): Promise<Point[]> =>
 /** No window is settled behind the provider's now, and where all is said to be there each point is. */
 async function proveCoverage(own: OwnProvider, points: readonly Point[]): Promise<void> {
   const ledger = await Ledger.openToRead(own.root)
-  const coverage = heldCoverage(ledger)
-  const committed = heldVersions(ledger).map(({ committed_at }) => committed_at)
+  const coverage = loadCoverage(ledger)
+  const committed = storedVersions(ledger).map(({ committed_at }) => committed_at)
   ledger.close()
   expect(committed).toEqual([...new Set(committed)].toSorted((a, b) => a - b))
   for (const path of paths) {
@@ -299,7 +299,7 @@ async function proveYear(own: OwnProvider, world: World, rewrites: number): Prom
   expect(registryState(ledger).epoch).toBe(2)
   const clocks = ledger.statement("SELECT count(*) AS n FROM clock_findings WHERE kind = 'clock_ahead'").get()
   expect(clocks?.['n']).not.toBe(0)
-  const violations = heldViolations(ledger).map(({ stored: was, offered }) => Number(offered) - Number(was))
+  const violations = storedViolations(ledger).map(({ stored: was, offered }) => Number(offered) - Number(was))
   expect(violations.every((difference) => difference === 0.5)).toBe(true)
   expect(violations.length > 0).toBe(rewrites > 0)
 }

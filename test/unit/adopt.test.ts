@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { expect } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { violationId } from '../../src/lake/ledger/entry.ts'
-import { heldSeries, heldViolations, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { storedSeries, storedViolations, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
@@ -126,7 +126,7 @@ test('violations that entries still tell stay on record, but for those that late
   const ledger = await Ledger.open(root)
   for (const metric of [metrics[0], metrics[1]]) await topUp(ledger, deps, { metric, since: 0, days: 5 })
   // The ids that the files tell.
-  const named = [...heldSeries(ledger).values()].map(
+  const named = [...storedSeries(ledger).values()].map(
     ({ points: _points, first_t: _first, last_t: _last, id, ...own }) => {
       return { ...own, id: `${id}|||` }
     },
@@ -149,7 +149,7 @@ test('violations that entries still tell stay on record, but for those that late
   const note = { id: violationId(found(other, 0)), series, t, kind, offered, why: 'known' }
   await commit(ledger, { ...draft, accepted: [note] }, deps)
   const told = (index: Ledger) =>
-    heldViolations(index)
+    storedViolations(index)
       .filter((row) => row.reverted_at === null)
       .map((row) => [row.series, row.t, row.incident, row.why].join(' '))
       .toSorted((a, b) => (a < b ? -1 : 1))

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { passingFacts } from '../../src/sources/registry/staging.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
@@ -82,6 +82,6 @@ test('mending takes back what the future told: answers beyond an hour, and when 
       expect(await mendClock(ledger, commitDeps({ nowMicros: () => mended }))).toHaveLength(1)
       expect(checkClock(ledger, mended)).toEqual([])
       expect(passingFacts(ledger).polled).toBe(polled)
-      expect([...heldCoverage(ledger).values()].flat().map(({ series }) => series)).toEqual([seriesRow(0).id])
+      expect([...loadCoverage(ledger).values()].flat().map(({ series }) => series)).toEqual([seriesRow(0).id])
     })
 })

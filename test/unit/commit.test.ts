@@ -5,7 +5,13 @@ import { LakeError } from '../../src/base/errors.ts'
 import { commit, noteRunFacts, sha256File } from '../../src/lake/ledger/commit.ts'
 import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 import { listedAs } from '../../src/lake/ledger/draft.ts'
-import { heldCoverage, heldSeries, heldState, heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import {
+  loadCoverage,
+  storedSeries,
+  storedState,
+  storedVersions,
+  liveFiles,
+} from '../../src/lake/ledger/index-queries.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
@@ -50,11 +56,11 @@ describe('a commit', () => {
     expect(await commit(ledger, whole, deps)).toMatchObject({ made: true, version: 1, violations_added: 1 })
     const again = { ...whole, run: 'b', coverage: [{ ...empty, asked_at: 99 }], passing: { polled: 1 } }
     expect(await commit(ledger, again, deps)).toMatchObject({ made: false, version: 1, violations_added: 0 })
-    expect(heldCoverage(ledger, [empty.series]).get(empty.series)).toEqual([{ ...empty, asked_at: 99 }])
+    expect(loadCoverage(ledger, [empty.series]).get(empty.series)).toEqual([{ ...empty, asked_at: 99 }])
     expect(await commit(ledger, async () => null, deps)).toMatchObject({ made: false, version: 1 })
     const moved = { ...draft, run: 'c', state: { cursor: 'y' } }
     expect(await commit(ledger, moved, deps)).toMatchObject({ made: true, version: 2 })
-    expect(heldState(ledger, 'cursor')).toBe('y')
+    expect(storedState(ledger, 'cursor')).toBe('y')
     const before = dump(ledger)
     ledger.close()
     using rebuilt = await Ledger.rebuild(root)
@@ -65,7 +71,7 @@ describe('a commit', () => {
     using ledger = await Ledger.open(root)
     const clock = [5000, 100, 100, 6000, 5999]
     for (const [n, now] of clock.entries()) await commit(ledger, draftOf(root, n), commitDeps({ nowMicros: () => now }))
-    expect(heldVersions(ledger).map((version) => version.committed_at)).toEqual([5000, 5001, 5002, 6000, 6001])
+    expect(storedVersions(ledger).map((version) => version.committed_at)).toEqual([5000, 5001, 5002, 6000, 6001])
   })
 
   it('is not made at an instant that the lake could not keep, nor is a run written down then', async ({ root }) => {
@@ -94,7 +100,7 @@ describe('a commit', () => {
       { ...draftOf(root, 1), series: [seriesRow(0), seriesRow(1)], uncovered: [], coverage: [none] },
       deps,
     )
-    expect(heldCoverage(ledger, [none.series]).get(none.series)).toEqual(coverage)
+    expect(loadCoverage(ledger, [none.series]).get(none.series)).toEqual(coverage)
   })
 
   it('names the interval of a series once it shows one', async ({ root }) => {
@@ -103,7 +109,7 @@ describe('a commit', () => {
     const progress = [{ series: seriesRow(0).id, points: 1, first_t: 0, last_t: 0 }]
     for (const settled of [null, '1h', null] as const)
       await commit(ledger, { ...draft, series: [seriesRow(0, { settled })], progress }, deps)
-    expect(heldSeries(ledger).get(seriesRow(0).id)).toMatchObject({ settled: '1h', points: 3 })
+    expect(storedSeries(ledger).get(seriesRow(0).id)).toMatchObject({ settled: '1h', points: 3 })
   })
 
   it('refuses to remove a file that has left the view, and to reuse a name', async ({ root }) => {

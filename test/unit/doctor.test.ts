@@ -16,7 +16,7 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { encodeEntry, type FileEntry } from '../../src/lake/ledger/entry.ts'
-import { heldCoverage, heldSeries, liveFiles, summary } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries, liveFiles, summary } from '../../src/lake/ledger/index-queries.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { checkpointFile, entryFile, inLake, places } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
@@ -239,7 +239,7 @@ describe('a data file', () => {
     const { entry } = await readEntry(rig().root, newest + 1)
     expect(entry).toMatchObject({ job: 'doctor', lost: [{ path: file.path, rows: file.rows }] })
     const series = healed.forgotten?.series.map((part) => part.series) ?? []
-    const rows = await read((ledger) => [...heldCoverage(ledger, series).values()].flat())
+    const rows = await read((ledger) => [...loadCoverage(ledger, series).values()].flat())
     expect(rows.filter(({ state, reason }) => state === 'failed' && reason?.startsWith('lost')).length).toBeGreaterThan(
       0,
     )
@@ -258,7 +258,7 @@ describe('a data file', () => {
     rmSync(at(first!.path))
     const healed = await ask({ forgetLost: true })
     expect(healed.forgotten?.points).toBe(first!.rows)
-    const held = await read(heldSeries)
+    const held = await read(storedSeries)
     expect([...held.values()].reduce((sum, { points }) => sum + points, 0)).toBe(second!.rows)
     expect((await rig().fetch(selection)).points_added).toBe(first!.rows)
     expect(await rig().stored()).toEqual(sound)

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { expect } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldCoverage, heldSeries, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { forgetLost } from '../../src/maintenance/upkeep/forget.ts'
@@ -56,9 +56,9 @@ test.each([
         { series: id(other), points: 4, windows: windows([0, 2], [3, 4], [5, 6]) },
       ])
       expect(gone).toMatchObject({ files: [file.path], points: 6 })
-      const left = [{}, other].map((own) => heldSeries(ledger).get(id(own))?.points)
+      const left = [{}, other].map((own) => storedSeries(ledger).get(id(own))?.points)
       expect(left).toEqual([4, 2])
-      const failed = (heldCoverage(ledger).get(id({})) ?? []).filter(({ state }) => state === 'failed')
+      const failed = (loadCoverage(ledger).get(id({})) ?? []).filter(({ state }) => state === 'failed')
       expect(failed.map(({ since, until }) => ({ since, until }))).toEqual(two)
     }),
 )

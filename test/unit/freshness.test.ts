@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
 import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
-import type { HeldSeries } from '../../src/lake/ledger/index-queries.ts'
+import type { StoredSeries } from '../../src/lake/ledger/index-queries.ts'
 import { alarmReason, refusalWords, withdrawnReason } from '../../src/lake/ledger/refusals.ts'
 import { toleranceOf } from '../../src/sources/metrics/plan.ts'
 import { judgeSeries, rhythmOf, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'
@@ -13,7 +13,7 @@ const start = Date.UTC(2024, 5, 1) / 1000
 const at = (days: number): number => start + days * day
 
 /** A series with points of the first three days, of an endpoint that the catalogue does not have: due when its interval ends. */
-const held: HeldSeries = {
+const held: StoredSeries = {
   ...seriesRow(0, { id: 's', metric: 'gone/long_ago', settled: null }),
   points: 3,
   first_t: at(0),
@@ -24,7 +24,7 @@ type Row = readonly [state: CoverageRow['state'], since: number, until: number, 
 
 /** Judges a series at an instant, in days, by what is known of it. */
 const judge =
-  (own: Partial<HeldSeries>) =>
+  (own: Partial<StoredSeries>) =>
   (now: number, ...rows: readonly Row[]): SeriesStanding => {
     const coverage = rows.map(([state, since, until, reason = null]) =>
       coverageRow(0, at(since), at(until), { series: 's', state, reason }),

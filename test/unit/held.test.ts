@@ -4,17 +4,17 @@ import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { toState } from '../../src/lake/ledger/archived-rows.ts'
 import {
   archivedState,
-  heldAnswers,
-  heldCoverage,
-  heldSeries,
-  heldStates,
-  heldVersions,
+  storedAnswers,
+  loadCoverage,
+  storedSeries,
+  storedStates,
+  storedVersions,
   liveFiles,
   mergedFrom,
   summary,
 } from '../../src/lake/ledger/index-queries.ts'
 import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/sources/points/datings.ts'
-import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/run-queries.ts'
+import { storedRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/lake/ledger/run-queries.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { rowsAs } from '../../src/lake/ledger/index-rows.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/base/value-checks.ts'
@@ -24,14 +24,14 @@ import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violat
 import { test } from '../helpers/lake-test.ts'
 
 test.each([
-  ['coverage', 'state', "'coverd'", heldCoverage],
-  ['coverage', 'until', "'soon'", heldAnswers],
-  ['series', 'interval', "'2h'", heldSeries],
-  ['series', 'params', `'{"a":1}'`, heldSeries],
+  ['coverage', 'state', "'coverd'", loadCoverage],
+  ['coverage', 'until', "'soon'", storedAnswers],
+  ['series', 'interval', "'2h'", storedSeries],
+  ['series', 'params', `'{"a":1}'`, storedSeries],
   ['files', 'meta', "'[]'", liveFiles],
   ['files', 'rows', '1.5', liveFiles],
-  ['versions', 'provider', `'{"metrics":"x"}'`, heldVersions],
-  ['runs', 'plan', "'{'", (ledger: Ledger) => heldRuns(ledger, 9)],
+  ['versions', 'provider', `'{"metrics":"x"}'`, storedVersions],
+  ['runs', 'plan', "'{'", (ledger: Ledger) => storedRuns(ledger, 9)],
 ] as const)(
   'a row of %s with another %s than it can have (%s) is refused where it is read',
   (table, column, cell, read) =>
@@ -138,11 +138,11 @@ test('state is found by the beginning of its name, as it was committed', async (
   const draft = { job: 'fetch', run: 'a', provider: { metrics: 'x', synthetic: true } }
   await commit(ledger, { ...draft, state, rules }, commitDeps())
   const at = expect.any(Number)
-  expect(heldStates(ledger, 'note:', text)).toEqual([
+  expect(storedStates(ledger, 'note:', text)).toEqual([
     { key: 'a', value: 'x', at },
     { key: 'b%', value: 'y', at },
   ])
-  expect(() => heldStates(ledger, 'note:', count)).toThrow(LakeError)
+  expect(() => storedStates(ledger, 'note:', count)).toThrow(LakeError)
   expect(versionChanges(ledger).map(({ rules: changed }) => changed)).toEqual([true])
 })
 
@@ -269,7 +269,7 @@ test('of runs that began together the last by name is the newest', async ({ root
     ['c', 5],
   ] as const)
     await noteRunFacts(ledger, { id, job: 'fetch', started_at: at })
-  const newest = (most: number): string[] => heldRuns(ledger, most).map(({ id }) => id)
+  const newest = (most: number): string[] => storedRuns(ledger, most).map(({ id }) => id)
   expect(newest(9)).toEqual(['c', 'b', 'a', 'd'])
   expect(newest(2)).toEqual(['c', 'b'])
   expect(newest(3)).toEqual(['c', 'b', 'a'])

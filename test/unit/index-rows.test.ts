@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldPassing, heldSeries, heldViolations } from '../../src/lake/ledger/index-queries.ts'
+import { storedPassing, storedSeries, storedViolations } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { violationId } from '../../src/lake/ledger/entry.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
@@ -70,7 +70,7 @@ test('a series counts its points and their bounds from nothing', () =>
     const { id: series } = seriesRow(1)
     const step = (points: number, first_t: number, last_t: number) => ({ series, points, first_t, last_t })
     const held = (): unknown => {
-      const { points, first_t, last_t } = heldSeries(ledger).get(series)!
+      const { points, first_t, last_t } = storedSeries(ledger).get(series)!
       return [points, first_t, last_t]
     }
     await commit(ledger, { ...about, series: [seriesRow(0), seriesRow(1)], progress: [step(3, 500, 700)] }, deps)
@@ -79,7 +79,7 @@ test('a series counts its points and their bounds from nothing', () =>
     expect(held()).toEqual([5, 500, 700])
     await commit(ledger, { ...about, progress: [step(2, 400, 900)] }, deps)
     expect(held()).toEqual([7, 400, 900])
-    expect(heldSeries(ledger).get(seriesRow(0).id)).toMatchObject({ points: 0, first_t: null, last_t: null })
+    expect(storedSeries(ledger).get(seriesRow(0).id)).toMatchObject({ points: 0, first_t: null, last_t: null })
   }))
 
 const span = 24
@@ -185,10 +185,10 @@ test('an acceptance counts for its own violation alone', () =>
     const { series, t, kind, offered } = accepted
     const id = violationId(accepted)
     await commit(ledger, { ...about, accepted: [{ id, series, t, kind, offered, why: 'seen' }] }, deps)
-    const held = heldViolations(ledger)
+    const held = storedViolations(ledger)
     expect(held).toHaveLength(5)
     expect(held.filter(({ why }) => why !== null)).toMatchObject([accepted])
-    expect(heldViolations(ledger, seriesRow(1).id)).toMatchObject([others[0]])
+    expect(storedViolations(ledger, seriesRow(1).id)).toMatchObject([others[0]])
   }))
 
 test('what was noted at the very instant of a mended clock, or before it, keeps its own; what is later has that of before', () =>
@@ -200,6 +200,6 @@ test('what was noted at the very instant of a mended clock, or before it, keeps 
     writeFileSync(inLake(ledger.root, `${places.runs}/r.jsonl`), `${JSON.stringify({ after: 0, soft })}\n`)
     await commit(ledger, { ...about, state: { clock_mended: { version: 1, at, before: 5 } } }, deps)
     await ledger.catchUp()
-    const told = ['before', 'same', 'after'].map((key) => heldPassing(ledger, key)?.at)
+    const told = ['before', 'same', 'after'].map((key) => storedPassing(ledger, key)?.at)
     expect(told).toEqual([at - 1, at, 5])
   }))

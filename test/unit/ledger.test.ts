@@ -19,15 +19,15 @@ import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import {
-  heldCoverage,
-  heldSeries,
-  heldVersions,
+  loadCoverage,
+  storedSeries,
+  storedVersions,
   liveFiles,
   summary,
   versionAt,
 } from '../../src/lake/ledger/index-queries.ts'
 import { foldedBefore, foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
-import { heldRuns } from '../../src/lake/ledger/run-queries.ts'
+import { storedRuns } from '../../src/lake/ledger/run-queries.ts'
 import { foldedFiles } from '../helpers/entries.ts'
 import { checkpointFile, entryFile, inLake, places } from '../../src/lake/store/layout.ts'
 import { pin } from '../../src/lake/store/lock.ts'
@@ -85,7 +85,7 @@ describe('the index', () => {
     mkdirSync(inLake(root, 'runs'), { recursive: true })
     writeFileSync(inLake(root, 'runs/unforced.jsonl'), `${JSON.stringify(line)}\n`)
     const forced: (readonly [string, number])[] = []
-    const known = (): number => heldRuns(ledger, 9).filter(({ id }) => id === 'unforced').length
+    const known = (): number => storedRuns(ledger, 9).filter(({ id }) => id === 'unforced').length
     const { sync } = realDisk
     const spy = vi.spyOn(realDisk, 'sync').mockImplementation(async (path) => {
       forced.push([path, known()])
@@ -135,7 +135,7 @@ describe('the index', () => {
 
   it('keeps what every version said', async ({ root }) => {
     const ledger = await fill(root)
-    const versions = heldVersions(ledger)
+    const versions = storedVersions(ledger)
     expect(versions.map((v) => v.job)).toEqual([...Array<string>(10).fill('fetch'), 'compact', 'vacuum'])
     expect(versionAt(ledger, versions[3]?.committed_at ?? 0)).toBe(4)
     expect(versionAt(ledger, (versions[0]?.committed_at ?? 0) - 1)).toBe(0)
@@ -264,7 +264,7 @@ describe('checkpoints', () => {
     }
     expect(files()).toEqual(['open.jsonl', 'young.jsonl'])
     const before = dump(ledger)
-    expect(heldRuns(ledger, 9).map(({ id }) => id)).toEqual(['young', 'late', 'second', 'open', 'old'])
+    expect(storedRuns(ledger, 9).map(({ id }) => id)).toEqual(['young', 'late', 'second', 'open', 'old'])
     ledger.close()
     for (const end of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${end}`), { force: true })
     cpSync(join(root, 'lagging'), inLake(root, 'ledger.sqlite'))
@@ -364,8 +364,8 @@ describe('size', () => {
     await commit(ledger, { ...draft, series, coverage: whole }, deps)
     const next = numbers.map((n) => coverageRow(n, 777_600, 950_400, { asked_at: 2000 }))
     await commit(ledger, { ...draft, series, coverage: next }, deps)
-    const coverage = heldCoverage(ledger)
-    const held = heldSeries(ledger)
+    const coverage = loadCoverage(ledger)
+    const held = storedSeries(ledger)
     expect(coverage.size).toBe(count)
     expect(held.size).toBe(count)
     expect(coverage.get(seriesRow(77).id)).toEqual([coverageRow(77, 0, 950_400, { asked_at: 2000 })])

@@ -4,9 +4,9 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { liveLines, liveListsAt, liveListsDigest } from '../../src/lake/ledger/live-lists.ts'
-import { heldLeaves, logHashes } from '../../src/lake/ledger/log.ts'
+import { storedLeaves, logHashes } from '../../src/lake/ledger/log.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
-import { compact } from '../../src/maintenance/upkeep/compact.ts'
+import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { withLag } from '../helpers/lags.ts'
 import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
@@ -35,13 +35,13 @@ async function expectDefined(root: string): Promise<readonly string[]> {
   using made = await Ledger.inMemory(root)
   return await reading(root, (ledger) => {
     expect(liveLines(ledger)).toEqual(definedLines(liveFiles(ledger)))
-    for (const { version, live } of heldLeaves(ledger)) {
+    for (const { version, live } of storedLeaves(ledger)) {
       const files = liveFiles(ledger, { version })
       expect(live, `version ${version}`).toBe(digestOf(definedLines(files)))
       expect(liveListsDigest(liveListsAt(ledger, version))).toBe(live)
     }
     const { version, committed_at, entry, rules, preregistered, live } =
-      heldLeaves(ledger).at(-1) ?? expect.fail('none')
+      storedLeaves(ledger).at(-1) ?? expect.fail('none')
     expect({ version, entry }).toEqual({ version: ledger.head().version, entry: ledger.head().digest })
     const text = `pitlake version\nversion ${version}\ncommitted_at ${committed_at}\nentry ${entry}\nrules ${rules}\npreregistered ${preregistered}\nlive ${live}\n`
     expect(logHashes(ledger).at(-1)).toBe(sha(`\0${text}`))

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldLost } from '../../src/lake/ledger/lost-points.ts'
+import { storedLosses } from '../../src/lake/ledger/lost-points.ts'
 import { commitDeps, coverageRow, seriesRow, violationRow } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 
@@ -22,8 +22,8 @@ test('of what is on record of a lost point the latest has the word, of its value
   ]
   const series = [seriesRow(0)]
   await commit(ledger, { ...draft, series, coverage: [coverageRow(0, 0, day)], violations }, commitDeps())
-  expect(heldLost(ledger, [id]).size).toBe(0)
+  expect(storedLosses(ledger, [id]).size).toBe(0)
   const forgotten = [{ series: id, month: '1970-01', since: 0, until: day, points: 1, digest: null }]
   await commit(ledger, { ...draft, job: 'doctor', forgotten, state: { lost: 1 } }, commitDeps())
-  expect(heldLost(ledger, [id]).get(id)?.recorded).toEqual([{ t: 0, value: '3', computed: '77', stored_at: 5 }])
+  expect(storedLosses(ledger, [id]).get(id)?.recorded).toEqual([{ t: 0, value: '3', computed: '77', stored_at: 5 }])
 })

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { type FileEntry, layoutNumber, remakeHint } from '../../src/lake/ledger/entry.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { encodingLike, markOf, type replacement } from '../../src/maintenance/upkeep/rewrite.ts'
-import { inSession, mergedFile, readBack, refuseFilesOfOtherLayouts } from '../../src/maintenance/upkeep/merge.ts'
+import { inSession, mergedFile, readBack, refuseFilesOfOtherLayouts } from '../../src/maintenance/upkeep/merge-files.ts'
 import { test } from '../helpers/lake-test.ts'
 import { day, start } from '../helpers/merging.ts'
 

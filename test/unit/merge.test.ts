@@ -1,15 +1,15 @@
 import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { metricSizes } from '../../src/sources/points/sizes.ts'
-import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { Engine, quote, quoteList } from '../../src/lake/store/engine.ts'
-import { heldVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { storedVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake, registryFile } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { usualEncoding, writeEncoded, writeForGood } from '../../src/maintenance/upkeep/rewrite.ts'
-import { countUnproved, withSuperseded } from '../../src/maintenance/upkeep/merge.ts'
+import { countUnproved, withSuperseded } from '../../src/maintenance/upkeep/merge-files.ts'
 import { findOrphans, openSpool } from '../../src/lake/ledger/spool-sweep.ts'
 import { versionChanges } from '../../src/lake/ledger/run-queries.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -73,7 +73,7 @@ describe('merging', () => {
       await topUp(ledger, deps, { metric: metrics[0], since: 20, days: 20 })
       expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 1, files_removed: 2, versions_made: 1 })
       expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 0, versions_made: 0 })
-      expect(heldVersions(ledger).at(-1)).toMatchObject({ job: 'merge', run: expect.stringMatching(/-merge$/) })
+      expect(storedVersions(ledger).at(-1)).toMatchObject({ job: 'merge', run: expect.stringMatching(/-merge$/) })
     }))
 
   it('leaves a damaged file as it is and says which', () =>

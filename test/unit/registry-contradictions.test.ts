@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { exitCode } from '../../src/base/errors.ts'
-import type { HeldEntity } from '../../src/sources/registry/history.ts'
+import type { StoredEntity } from '../../src/sources/registry/history.ts'
 import { stateOf } from '../../src/sources/registry/verify-plan.ts'
 import { registryVerdict, type RegistryVerified } from '../../src/sources/registry/verify.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
@@ -120,7 +120,7 @@ test('a record without an address of its own, left out of a list by a filter, wh
 })
 
 test('the state of a record changes with its text and with its end', () => {
-  const entity: HeldEntity = { id: 'i', hash: 'h', at: 1, open: true, product: null, verified: false }
+  const entity: StoredEntity = { id: 'i', hash: 'h', at: 1, open: true, product: null, verified: false }
   const states = [entity, { ...entity, hash: 'g' }, { ...entity, open: false }, undefined].map(stateOf)
   expect(states).toEqual(['h', 'g', 'gone', 'gone'])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { HeldEntity } from '../../src/sources/registry/history.ts'
+import type { StoredEntity } from '../../src/sources/registry/history.ts'
 import { chooseChecks, filterFields, type Holding, narrowestList } from '../../src/sources/registry/verify-plan.ts'
 import { resources } from '../helpers/registry-world.ts'
 
@@ -7,7 +7,7 @@ const found = resources.get('issuers')
 if (found === undefined) throw new Error('no issuers')
 const issuers = found
 
-const entity = (id: string, own: Readonly<Record<string, string>> | null): HeldEntity => {
+const entity = (id: string, own: Readonly<Record<string, string>> | null): StoredEntity => {
   const fields = filterFields(issuers).map(([, field]) => own?.[field] ?? null)
   return { id, open: own !== null, hash: own ? id : null, at: 1, product: null, verified: false, fields }
 }

@@ -5,8 +5,8 @@ import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { lagsOfCopies } from '../../src/lake/ledger/derived.ts'
 import type { Stamp } from '../../src/lake/ledger/entry.ts'
-import { heldStamps } from '../../src/lake/ledger/index-queries.ts'
-import { heldCopies, heldRuns } from '../../src/lake/ledger/run-queries.ts'
+import { storedStamps } from '../../src/lake/ledger/index-queries.ts'
+import { storedCopies, storedRuns } from '../../src/lake/ledger/run-queries.ts'
 import { withLake } from '../../src/lake/ledger/job.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { RunFacts } from '../../src/lake/ledger/run-facts.ts'
@@ -41,9 +41,9 @@ test('a note tells of its stamp itself: the index learns of it, a checkpoint doe
   ]
   for (const note of notes) expect(await writeStamp(realDisk, root, `${root}/t`, { ...about, ...note })).toBe(true)
   await ledger.catchUp()
-  const ids = (of: Ledger): string[] => heldStamps(of).map(({ id }) => id[0] ?? '')
+  const ids = (of: Ledger): string[] => storedStamps(of).map(({ id }) => id[0] ?? '')
   expect(ids(ledger)).toEqual(['1'])
-  expect(heldStamps(ledger)[0]).toMatchObject({ ...stamp, id: '1'.repeat(16), version: 2 })
+  expect(storedStamps(ledger)[0]).toMatchObject({ ...stamp, id: '1'.repeat(16), version: 2 })
   expect(await lostStamps(ledger, root)).toEqual([])
   await writeCheckpoint(realDisk, ledger)
   using again = await Ledger.inMemory(root)
@@ -80,7 +80,7 @@ test.each([
     if (stopped_by === 'thrown') await expect(job).rejects.toBe(error)
     else expect(await job).toBe('done')
     using ledger = await Ledger.open(root)
-    const [told] = heldRuns(ledger, 9)
+    const [told] = storedRuns(ledger, 9)
     expect(told).toMatchObject({ job: 'fetch', plan: { requests: 3 }, actual: { requests: 2 }, ...end })
     expect([Number(told?.ended_at) > Number(told?.started_at), ends]).toEqual([
       true,
@@ -108,7 +108,7 @@ test.each(copyRuns)('a published or backed-up version 1 whose next run %s counts
       await noteRunFacts(ledger, { ...facts, id: `${job}-1`, ended_at: 2, exit_code: 0 })
       await noteRunFacts(ledger, { ...facts, id: `${job}-2`, plan: { ...facts.plan, version: 2 }, ...end })
     }
-    expect(heldCopies(ledger).map((copy) => `${copy.job} ${copy.version}`)).toEqual([
+    expect(storedCopies(ledger).map((copy) => `${copy.job} ${copy.version}`)).toEqual([
       `backup ${version}`,
       `publish ${version}`,
     ])
@@ -130,6 +130,6 @@ test('a publish that fails after it noted its version leaves no copy of that ver
     })
     await expect(failing).rejects.toThrow('s')
     using ledger = await Ledger.open(root)
-    expect(heldRuns(ledger, 9)).toMatchObject([{ job: 'publish', exit_code: 5, plan: { version: 1 } }])
-    expect(heldCopies(ledger)).toEqual([])
+    expect(storedRuns(ledger, 9)).toMatchObject([{ job: 'publish', exit_code: 5, plan: { version: 1 } }])
+    expect(storedCopies(ledger)).toEqual([])
   }))

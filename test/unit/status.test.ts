@@ -7,7 +7,7 @@ import { auditAvailability } from '../../src/trust/availability-audit.ts'
 import { readStanding } from '../../src/interfaces/report/status.ts'
 import { readStatusPage } from '../../src/interfaces/report/status-page.ts'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldCoverage, liveFiles, summary } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage, liveFiles, summary } from '../../src/lake/ledger/index-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { StatusPage } from '../../src/interfaces/report/status-page.ts'
@@ -49,7 +49,7 @@ test('after a fetch everything due is there; two days later it is behind, and sa
     const { standing, page } = await looked(rig.root, noon)
     const ledger = await Ledger.openToRead(rig.root)
     const counts = summary(ledger)
-    const holes = [...heldCoverage(ledger).values()]
+    const holes = [...loadCoverage(ledger).values()]
       .flat()
       .filter(({ reason }) => reason === 'gap' || reason === 'pending')
     ledger.close()
@@ -137,7 +137,7 @@ test('violations, failed windows and lost files are what the verdict rests on', 
 
     const ledger = await Ledger.open(rig.root)
     const [file] = liveFiles(ledger, { table: 'points' })
-    const [series] = heldCoverage(ledger).keys()
+    const [series] = loadCoverage(ledger).keys()
     const failed = {
       since: noon - 100 * day,
       until: noon - 90 * day,

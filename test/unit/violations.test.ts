@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
-import { heldCoverage } from '../../src/lake/ledger/index-queries.ts'
+import { loadCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { alarmReason, refusalWords } from '../../src/lake/ledger/refusals.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
 import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes.ts'
@@ -31,7 +31,7 @@ test('of several refused series the one that is accepted is withdrawn, and no ot
   const id = all.find((one) => one.series === series[1]?.id)?.id ?? ''
   const done = await acceptViolations(ledger, { ids: [id], why: 'left the plan' }, rewriteDeps())
   expect(done).toMatchObject({ made: true, acknowledged: [id], known: [] })
-  const states = [...heldCoverage(ledger).values()].map((rows) => rows.map(({ state }) => state))
+  const states = [...loadCoverage(ledger).values()].map((rows) => rows.map(({ state }) => state))
   expect(states).toEqual([
     ['covered', 'failed'],
     ['covered', 'unsupported'],

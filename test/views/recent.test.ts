@@ -3,12 +3,12 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { replay, stamp } from '../../src/trust/results/stamp.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
-import { type HeldFile, liveFiles } from '../../src/lake/ledger/index-queries.ts'
+import { type StoredFile, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { buildViews } from '../../src/query/views/build.ts'
@@ -82,12 +82,12 @@ async function told(root: string, observed: readonly number[], form = (sql: stri
   return answers
 }
 
-async function filesOf(root: string): Promise<HeldFile[]> {
+async function filesOf(root: string): Promise<StoredFile[]> {
   using ledger = await Ledger.open(root)
   return liveFiles(ledger, { table: 'points' })
 }
 
-const recentOf = (files: readonly HeldFile[]): HeldFile[] =>
+const recentOf = (files: readonly StoredFile[]): StoredFile[] =>
   files.filter(({ path }) => path.startsWith('points/recent/'))
 
 /** Lakes of the same points, in both levels and in partitions only; what the first says, and where its clock stands. */

@@ -1,6 +1,6 @@
 // @module-tag full
 import { expect, test } from 'vitest'
-import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/compact.ts'
+import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import type { RunEnd } from '../../src/lake/ledger/job.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'

@@ -53,12 +53,12 @@ export function publicText({ name, open }: NoteKey): string {
 /** A key of either text; undefined where it is none, or of another kind than Ed25519. */
 export function readKey(text: string): NoteKey | undefined {
   const form = /^(PRIVATE\+KEY\+)?([!-*,-~]+)\+([0-9a-f]{8})\+([\w+/=]+)$/
-  const [, isSecret, name = '', id, told = ''] = form.exec(text.trim()) ?? []
-  const bytes = Buffer.from(told, 'base64')
-  const own = bytes.subarray(1)
-  if (own.length !== 32 || withKind(own) !== told) return undefined
-  const secret = isSecret === undefined ? null : secretKey(own)
-  const open = secret === null ? own : openOf(secret)
+  const [, isSecret, name = '', id, encoded = ''] = form.exec(text.trim()) ?? []
+  const bytes = Buffer.from(encoded, 'base64')
+  const keyBytes = bytes.subarray(1)
+  if (keyBytes.length !== 32 || withKind(keyBytes) !== encoded) return undefined
+  const secret = isSecret === undefined ? null : secretKey(keyBytes)
+  const open = secret === null ? keyBytes : openOf(secret)
   return keyId(name, log, open) === id ? { name, open, secret } : undefined
 }
 
@@ -72,11 +72,12 @@ export function signedNote({ name, open, secret }: NoteKey, text: string): Signe
 /** Whether a note bears a sound signature of a key, as a log or (with when it saw it) as a witness. */
 export function isSigned({ text, signatures }: SignedNote, { name, open }: NoteKey): boolean {
   const key = createPublicKey({ key: derOf('open', open), format: 'der', type: 'spki' })
-  return signatures.some((one) => {
-    const bytes = Buffer.from(one.bytes, 'base64')
-    const own = (kind: number): boolean => one.name === name && bytes.toString('hex', 0, 4) === keyId(name, kind, open)
-    if (own(log)) return verify(null, Buffer.from(text), key, bytes.subarray(4))
-    if (!own(witness) || bytes.length !== 76) return false
+  return signatures.some((signature) => {
+    const bytes = Buffer.from(signature.bytes, 'base64')
+    const hasKeyId = (kind: number): boolean =>
+      signature.name === name && bytes.toString('hex', 0, 4) === keyId(name, kind, open)
+    if (hasKeyId(log)) return verify(null, Buffer.from(text), key, bytes.subarray(4))
+    if (!hasKeyId(witness) || bytes.length !== 76) return false
     const seen = `cosignature/v1\ntime ${bytes.readBigUInt64BE(4)}\n${text}`
     return verify(null, Buffer.from(seen), key, bytes.subarray(12))
   })
@@ -103,7 +104,7 @@ export function checkpointText({ origin, size, root }: Checkpoint): string {
 
 /** What a text says as a checkpoint; undefined where it is none. */
 export function checkpointOf(text: string): Checkpoint | undefined {
-  const [, origin = '', size = '', told = ''] = /^([^\n]+)\n(0|[1-9]\d{0,8})\n([\w+/]{43}=)\n/.exec(text) ?? []
-  const root = Buffer.from(told, 'base64').toString('hex')
+  const [, origin = '', size = '', encodedRoot = ''] = /^([^\n]+)\n(0|[1-9]\d{0,8})\n([\w+/]{43}=)\n/.exec(text) ?? []
+  const root = Buffer.from(encodedRoot, 'base64').toString('hex')
   return origin === '' ? undefined : { origin, size: Number(size), root }
 }

@@ -42,12 +42,12 @@ export function inclusionProof(leaves: Hashes, index: number, from = 0, to = lea
 
 /** The hashes that show that the tree over all leaves goes on where the one over the first `size` of them ended. */
 export function consistencyProof(leaves: Hashes, size: number): string[] {
-  const part = (m: number, from: number, to: number, whole: boolean): string[] => {
-    if (m === to - from) return whole ? [] : [treeRoot(leaves, from, to)]
+  const part = (m: number, from: number, to: number, isComplete: boolean): string[] => {
+    if (m === to - from) return isComplete ? [] : [treeRoot(leaves, from, to)]
     const left = split(to - from)
     const middle = from + left
     return m <= left
-      ? [...part(m, from, middle, whole), treeRoot(leaves, middle, to)]
+      ? [...part(m, from, middle, isComplete), treeRoot(leaves, middle, to)]
       : [...part(m - left, middle, to, false), treeRoot(leaves, from, middle)]
   }
   return size <= 0 ? [] : part(size, 0, leaves.length, true)

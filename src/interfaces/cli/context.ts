@@ -7,7 +7,7 @@ import type { Selection } from '../../catalog/series.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../../catalog/settings.ts'
 import { refuseSlips } from '../../sources/metrics/assets.ts'
-import { heldSelections } from '../../sources/metrics/prepare.ts'
+import { storedSelections } from '../../sources/metrics/prepare.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { formatInstant, type Instant, offeredIntervals } from '../../base/time.ts'
 import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
@@ -113,7 +113,7 @@ export async function selectionsOf(call: Call<typeof selectionOptions>): Promise
   const isUnselected = lists.every((list) => list === undefined)
     ? settings.select
     : [{ ...Object.fromEntries(named), assets: assets ?? assetsOf(settings), exact }]
-  const base = isUnselected.length > 0 ? isUnselected : await heldSelections(settings, catalogue)
+  const base = isUnselected.length > 0 ? isUnselected : await storedSelections(settings, catalogue)
   const next = 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml'
   if (base.length === 0) throw usage('nothing is selected', { next })
   return base.map((one) => ({

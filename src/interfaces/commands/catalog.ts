@@ -17,7 +17,7 @@ import { expand, knownValues, matchPaths, refuseUnknown } from '../../catalog/se
 import { LakeError, usage } from '../../base/errors.ts'
 import { applySettings, type Settings } from '../../catalog/settings.ts'
 import { storedMetadata } from '../../sources/metrics/metadata.ts'
-import { heldSelections } from '../../sources/metrics/prepare.ts'
+import { storedSelections } from '../../sources/metrics/prepare.ts'
 import { putOut } from '../../lake/store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../../base/suggestion.ts'
 import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../../base/time.ts'
@@ -98,7 +98,7 @@ data has no freshness. The dbt profile attaches lake.duckdb as lake: docs/how-to
 })
 
 async function dbtText({ settings, catalogue }: CommandContext): Promise<string> {
-  const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
+  const selections = settings.select.length > 0 ? settings.select : await storedSelections(settings, catalogue)
   const sources = await dbtSources(catalogue, expand(catalogue, selections))
   const document = new Document(sources, { aliasDuplicateObjects: false, schema: 'yaml-1.1' })
   document.commentBefore = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'

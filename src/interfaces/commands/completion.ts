@@ -1,5 +1,5 @@
 import { price } from '../../query/points.ts'
-import { heldSeries } from '../../lake/ledger/index-queries.ts'
+import { storedSeries } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Kind, kinds } from '../../base/option-kinds.ts'
 import { textsIn } from '../../lake/store/sql.ts'
@@ -105,7 +105,7 @@ async function namesIn(what: Kind['words'] & string, option: string, call: Typed
     if (what === 'metrics') return [...(option === '--metrics' ? [price] : []), ...catalogue.endpoints.keys()]
     if (!isBegun(settings.data)) return []
     using ledger = await Ledger.openToRead(settings.data)
-    const held = [...heldSeries(ledger).values()].filter((one) => one.first_t !== null)
+    const held = [...storedSeries(ledger).values()].filter((one) => one.first_t !== null)
     return [...new Set(held.map(({ asset }) => asset))].toSorted()
   } catch {
     return []

@@ -170,7 +170,7 @@ records that only the provider has, and - records that only the lake has. The li
 async function diffRecord(call: Call<DiffOptions>, resource: Resource, id: string): Promise<CommandAnswer> {
   if (call.options.filter.length > 0) throw usage('--filter', { expected: 'no ID with it', got: id })
   const { address, records } = await looked(call, resource, { id })
-  using ledger = await heldLake(call)
+  using ledger = await existingLake(call)
   return await withHeldSide(ledger, resource, async ({ entities, beside }) => {
     const [record] = await beside(new Map([[id, records.get(id) ?? null]]))
     const expected = `an id of ${resource.name}`
@@ -184,7 +184,7 @@ async function diffRecord(call: Call<DiffOptions>, resource: Resource, id: strin
 async function diffRecords(call: Call<DiffOptions>, resource: Resource): Promise<CommandAnswer> {
   const filters = filtersOf(call.options.filter, resource)
   const { address, records: shown } = await looked(call, resource, { filters })
-  using ledger = await heldLake(call)
+  using ledger = await existingLake(call)
   return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
     const ids = [...new Set([...shown.keys(), ...fitting(filters)])].toSorted()
     const records = await beside(new Map(ids.map((id) => [id, shown.get(id) ?? null])))
@@ -221,7 +221,7 @@ async function looked(call: Call, resource: Resource, what: { id: string } | { f
   throw verdictOf(endedBy(got)) ?? new LakeError('unexpected', { subject: got.words })
 }
 
-async function heldLake({ settings: { data } }: Call): Promise<Ledger | null> {
+async function existingLake({ settings: { data } }: Call): Promise<Ledger | null> {
   return isBegun(data) ? await Ledger.openToRead(data) : null
 }
 

@@ -1,7 +1,7 @@
 import { several } from '../../base/figures.ts'
 import type { SessionVariables } from '../../query/lake.ts'
 import type { ChangedPoint, ChangedRecord, PointState } from '../../trust/results/explain-points.ts'
-import type { ChangedRow, StampNote } from '../../trust/results/stamped.ts'
+import type { ChangedRow, StampNote } from '../../trust/results/stamped-rows.ts'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'

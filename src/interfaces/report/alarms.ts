@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Check, lateFor } from '../../catalog/health.ts'
 import type { MetricsProvider } from '../../sources/metrics/api.ts'
-import { heldCoverage, heldSeries, heldWeekStart } from '../../lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries, storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isWatched } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -64,9 +64,9 @@ export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   const { catalogue, settings, now } = input
   const { check } = settings
   const { version, provider } = ledger.head()
-  const series = heldSeries(ledger).values()
-  const coverage = heldCoverage(ledger)
-  const judged = judgeSeries(series, coverage, new Map(), catalogue, now, heldWeekStart(ledger))
+  const series = storedSeries(ledger).values()
+  const coverage = loadCoverage(ledger)
+  const judged = judgeSeries(series, coverage, new Map(), catalogue, now, storedWeekStart(ledger))
   const reasons = runReasons(ledger, coverage, check)
   const isExplained = reasons.some(({ kind }) => kind !== 'held_back')
   const { late: all, stopped } = lateOf(judged, check, defaultMaxLate(ledger, check))

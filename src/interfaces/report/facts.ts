@@ -2,21 +2,21 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CoverageRow, Json } from '../../lake/ledger/entry.ts'
 import {
   countValueChanges,
-  heldCoverage,
-  heldSeries,
-  heldStamps,
-  type HeldViolation,
-  heldViolations,
-  heldWeekStart,
+  loadCoverage,
+  storedSeries,
+  storedStamps,
+  type StoredViolation,
+  storedViolations,
+  storedWeekStart,
   type LakeSummary,
   summary,
 } from '../../lake/ledger/index-queries.ts'
 import {
-  heldRuns,
-  heldVerified,
+  storedRuns,
+  storedVerified,
   heldBackSnapshot,
-  type HeldRun,
-  type HeldRunEnd,
+  type StoredRun,
+  type StoredRunEnd,
   lastFetchEnd,
   lastPublished,
   type OutcomeCount,
@@ -57,7 +57,7 @@ import { judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts
 import { registryState } from '../../sources/registry/staging.ts'
 import { isOpenFinding, type ListedFinding, listFindings } from '../../sources/registry/verify.ts'
 import { registryFacts, schemaChanges } from '../../sources/registry/status.ts'
-import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availability-audit.ts'
+import { storedArrivals, type StoredArrivals, judgeRule } from '../../trust/availability-audit.ts'
 import type { Window } from '../../base/windows.ts'
 
 /** Input of a status. */
@@ -339,7 +339,7 @@ export interface VerifiedFact {
 export interface StatusSources {
   readonly series: readonly SeriesStanding[]
   /** Null if the arrivals were not read. */
-  readonly arrivals: readonly HeldArrivals[] | null
+  readonly arrivals: readonly StoredArrivals[] | null
   /** Findings of verifies in the registry; null if they cannot be read. */
   readonly findings: readonly ListedFinding[] | null
 }
@@ -359,9 +359,9 @@ export async function readStatusFacts(
   const { settings, catalogue, now } = input
   const head = ledger.head()
   const counts = summary(ledger)
-  const coverage = heldCoverage(ledger)
-  const verified = heldVerified(ledger)
-  const series = judgeSeries(heldSeries(ledger).values(), coverage, verified, catalogue, now, heldWeekStart(ledger))
+  const coverage = loadCoverage(ledger)
+  const verified = storedVerified(ledger)
+  const series = judgeSeries(storedSeries(ledger).values(), coverage, verified, catalogue, now, storedWeekStart(ledger))
   const arrivals = await arrivalsFor(ledger, input, counts.points)
   const findings = await findingsIfReadable(ledger)
   const refused = refusals(ledger)
@@ -400,11 +400,11 @@ export async function readStatusFacts(
       findings_acknowledged: findings && findings.filter(({ acknowledged_at }) => acknowledged_at !== null).length,
     },
     rules: arrivals && rulesOf(arrivals),
-    stamps: heldStamps(ledger).length,
+    stamps: storedStamps(ledger).length,
     files_damaged,
     observed_again: countAgain(observedAgain(ledger)),
     running,
-    last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
+    last_run: storedRuns(ledger, 1).map(runFact)[0] ?? null,
     last_ends: lastEndsOf(ledger),
     failed_most: failedOf(coverage).most,
     lost_user_data: lostUserData(coverage),
@@ -436,7 +436,7 @@ export interface LastEnds {
 
 /** Reads how the last runs ended that asked a provider. */
 export function lastEndsOf(ledger: Ledger): LastEnds {
-  const endOf = (end: HeldRunEnd | null): RunEnd | null => {
+  const endOf = (end: StoredRunEnd | null): RunEnd | null => {
     if (end === null) return null
     const { started_at, ...rest } = end
     return { ...rest, at: formatMillis(started_at) }
@@ -491,12 +491,12 @@ function creditsOf(ledger: Ledger, now: Instant): number {
 }
 
 /** A damaged file takes this judgement away, not the status that has to say so. */
-async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number): Promise<HeldArrivals[] | null> {
+async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number): Promise<StoredArrivals[] | null> {
   if (!(input.arrivals ?? points <= fewPoints)) return null
-  return await heldArrivals(ledger, input.catalogue, () => true).catch(() => null)
+  return await storedArrivals(ledger, input.catalogue, () => true).catch(() => null)
 }
 
-function rulesOf(held: readonly HeldArrivals[]): RuleCounts {
+function rulesOf(held: readonly StoredArrivals[]): RuleCounts {
   const rows = held.map(({ endpoint, interval, rules, arrivals }) =>
     judgeRule(endpoint.path, interval, rules, arrivals),
   )
@@ -588,10 +588,10 @@ function oldestOf(
   const oldest = (instants: readonly Instant[]): string | null =>
     instants.length === 0 ? null : formatInstant(instants.reduce((least, one) => Math.min(least, one)))
   const open = (findings ?? []).filter(isOpenFinding)
-  const openViolations = heldViolations(ledger).filter(
+  const openViolations = storedViolations(ledger).filter(
     ({ acknowledged_at, reverted_at }) => acknowledged_at === null && reverted_at === null,
   )
-  const found = (some: readonly HeldViolation[]): Instant[] =>
+  const found = (some: readonly StoredViolation[]): Instant[] =>
     some.map(({ offered_at }) => Math.floor(offered_at / 1_000_000))
   return {
     violations: oldest(found(openViolations.filter(({ incident }) => incident === null))),
@@ -687,7 +687,7 @@ export interface RunFact {
 }
 
 /** Returns a run as a status reports it. */
-export function runFact(run: HeldRun): RunFact {
+export function runFact(run: StoredRun): RunFact {
   const { started_at, ended_at } = run
   return {
     id: run.id,
@@ -702,7 +702,7 @@ export function runFact(run: HeldRun): RunFact {
 }
 
 /** What a plan or a summary tells of a cost, else what the run does; null where nobody says. */
-function costIn(facts: Json, run?: HeldRun): RunCost {
+function costIn(facts: Json, run?: StoredRun): RunCost {
   const known: { readonly [key: string]: unknown } = typeof facts === 'object' && facts !== null ? { ...facts } : {}
   const numberOf = (key: 'requests' | 'points' | 'credits'): number | null => {
     const value = known[key]

@@ -3,7 +3,7 @@ import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
 import { type Check, lateFor } from '../../catalog/health.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
-import { type HeldSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
+import { type StoredSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
 import { fetchStarts, importArrivals, isWatched } from '../../lake/ledger/run-queries.ts'
 import { isOwnPath } from '../../sources/points/own-rows.ts'
 import { horizonOf, toleranceOf } from '../../sources/metrics/plan.ts'
@@ -43,7 +43,7 @@ export interface SeriesStanding {
 
 /** Judges every series; pure. Series of endpoints that the catalogue no longer has are due when their interval ends. */
 export function judgeSeries(
-  series: Iterable<HeldSeries>,
+  series: Iterable<StoredSeries>,
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   verified: ReadonlyMap<string, readonly Verified[]>,
   catalogue: Catalogue,
@@ -72,7 +72,7 @@ interface Against {
 }
 
 function judge(
-  series: HeldSeries,
+  series: StoredSeries,
   interval: Interval,
   rows: readonly CoverageRow[],
   verified: readonly Verified[],

@@ -1,5 +1,5 @@
 import { type Instant, instantOf } from '../../base/time.ts'
-import type { HeldArrivals } from '../../trust/availability-audit.ts'
+import type { StoredArrivals } from '../../trust/availability-audit.ts'
 import type { SeriesStanding } from './freshness.ts'
 import { jobLocks } from './facts.ts'
 import type { JudgedStanding, LakeStanding } from './status.ts'
@@ -172,7 +172,7 @@ function ofSeries(series: readonly SeriesStanding[]): Family[] {
   ]
 }
 
-function ofLags(held: readonly HeldArrivals[]): Family[] {
+function ofLags(held: readonly StoredArrivals[]): Family[] {
   const samples = held.flatMap(({ endpoint, interval, arrivals }) => {
     const quantiles = { '0.5': arrivals.p50, '0.95': arrivals.p95, '0.99': arrivals.p99 }
     return Object.entries(quantiles).map(

@@ -2,19 +2,19 @@ import { z } from 'zod'
 import { availableAt, type Rule, ruleFor } from '../../catalog/availability.ts'
 import { readableSeries } from '../../catalog/series.ts'
 import {
-  type HeldVersion,
-  heldCoverage,
-  heldSeries,
-  heldStamps,
-  heldVersions,
-  heldWeekStart,
+  type StoredVersion,
+  loadCoverage,
+  storedSeries,
+  storedStamps,
+  storedVersions,
+  storedWeekStart,
 } from '../../lake/ledger/index-queries.ts'
-import { heldRuns } from '../../lake/ledger/run-queries.ts'
+import { storedRuns } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listViolations } from '../../lake/ledger/violations.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { several } from '../../base/figures.ts'
-import { heldArrivals, type HeldArrivals } from '../../trust/availability-audit.ts'
+import { storedArrivals, type StoredArrivals } from '../../trust/availability-audit.ts'
 import {
   count,
   end,
@@ -136,7 +136,7 @@ export interface StatusPage {
   /** Newest first. */
   readonly runs: readonly RunFact[]
   /** Oldest first. */
-  readonly versions: readonly Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'points_added' | 'files_added'>[]
+  readonly versions: readonly Pick<StoredVersion, 'version' | 'committed_at' | 'job' | 'points_added' | 'files_added'>[]
   /** Newest first. */
   readonly stamps: readonly StampFact[]
   /** Address of the folder of their notes as seen from the page; null if nothing there can be opened. */
@@ -165,7 +165,7 @@ export async function readStatusPage(
     endpoints: endpointRows(series, {
       firstMonth,
       months,
-      weekStart: heldWeekStart(ledger),
+      weekStart: storedWeekStart(ledger),
       lags,
       order: [...input.catalogue.endpoints.keys()],
     }),
@@ -174,13 +174,13 @@ export async function readStatusPage(
     readable,
     universe,
     violations: violationsOf(ledger, findings ?? []),
-    runs: heldRuns(ledger, shownRuns).map(runFact),
-    versions: heldVersions(ledger)
+    runs: storedRuns(ledger, shownRuns).map(runFact),
+    versions: storedVersions(ledger)
       .slice(-shownVersions)
       .map(({ version, committed_at, job, points_added, files_added }) => {
         return { version, committed_at, job, points_added, files_added }
       }),
-    stamps: heldStamps(ledger).slice(-shownStamps).toReversed().map(stampFact),
+    stamps: storedStamps(ledger).slice(-shownStamps).toReversed().map(stampFact),
     stampsAt,
   }
 }
@@ -200,9 +200,13 @@ interface LagFacts {
 }
 
 /** Reads what only the files show. A damaged one takes these pictures away, not the page that has to say so. */
-async function readFiles(ledger: Ledger, input: StatusInput, held: readonly HeldArrivals[] | null): Promise<FileFacts> {
+async function readFiles(
+  ledger: Ledger,
+  input: StatusInput,
+  held: readonly StoredArrivals[] | null,
+): Promise<FileFacts> {
   try {
-    const arrivals = held ?? (await heldArrivals(ledger, input.catalogue, () => true))
+    const arrivals = held ?? (await storedArrivals(ledger, input.catalogue, () => true))
     return { ...lagsOf(arrivals, input.now), universe: await universeSteps(ledger), readable: true }
   } catch {
     return { ...lagsOf([], input.now), universe: [], readable: false }
@@ -269,9 +273,9 @@ const zeros = (length: number): number[] => Array.from({ length }, () => 0)
 /** Endpoints that were asked and of which nothing is stored. */
 function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): SilentEndpoint[] {
   const heard = new Set(series.filter((one) => one.due !== null).map((one) => one.metric))
-  const coverage = heldCoverage(ledger)
+  const coverage = loadCoverage(ledger)
   const silent = new Map<string, SilentEndpoint>()
-  for (const [id, { metric }] of heldSeries(ledger)) {
+  for (const [id, { metric }] of storedSeries(ledger)) {
     if (heard.has(metric) || silent.has(metric)) continue
     const [first] = coverage.get(id) ?? []
     if (first) silent.set(metric, { metric, state: first.state, reason: first.reason })
@@ -321,7 +325,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
 }
 
 /** What its note says. */
-function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]): StampFact {
+function stampFact({ id, version, at, path, detail }: ReturnType<typeof storedStamps>[number]): StampFact {
   const { rows, verdict } = z
     .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })
     .parse(detail)
@@ -344,7 +348,7 @@ export interface EndpointLag {
 }
 
 /** An endpoint stored in several intervals shows the one of which most arrivals are known. */
-function lagsOf(held: readonly HeldArrivals[], now: Instant): LagFacts {
+function lagsOf(held: readonly StoredArrivals[], now: Instant): LagFacts {
   const lags = new Map<string, EndpointLag>()
   const bars = new Map<number, number>()
   for (const { endpoint, interval, rules, arrivals } of held) {

@@ -105,12 +105,12 @@ function help(): string {
 }
 
 async function travel(name: 'as_of' | 'observed_as_of', { engine }: SessionState, argument: string) {
-  if (argument === '') return `${name}: ${(await heldMoment(engine, name)) ?? 'now'}\n`
+  if (argument === '') return `${name}: ${(await sessionMoment(engine, name)) ?? 'now'}\n`
   await setMoment(engine, name, argument === 'now' ? undefined : argument, `.${name}`)
 }
 
 /** The instant that a variable holds, as it was set; null while it is unset. */
-export async function heldMoment(engine: Engine, name: 'as_of' | 'observed_as_of'): Promise<string | null> {
+export async function sessionMoment(engine: Engine, name: 'as_of' | 'observed_as_of'): Promise<string | null> {
   const [row] = await engine.rows<{ held: string | null }>(
     `SELECT CAST(getvariable(${quote(name)}) AS VARCHAR) AS held`,
   )

@@ -9,7 +9,7 @@ import {
   type Vocabulary,
   complete,
   dotNames,
-  heldMoment,
+  sessionMoment,
   readVocabulary,
   runDot,
 } from './session-commands.ts'
@@ -72,9 +72,11 @@ async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Pro
   let pending = ''
   while (!state.quit) {
     if (pending === '') await readMoments(state)
-    const heldAsOf = pending === '' ? state.held.asOf : null
+    const sessionAsOf = pending === '' ? state.held.asOf : null
     // The prompt tells the `as_of` in force, however it was set.
-    const line = await desk.ask(pending !== '' ? '   ...> ' : heldAsOf === null ? 'lake> ' : `lake @ ${heldAsOf}> `)
+    const line = await desk.ask(
+      pending !== '' ? '   ...> ' : sessionAsOf === null ? 'lake> ' : `lake @ ${sessionAsOf}> `,
+    )
     if (line === undefined) break
     if (line === cancelledLine) {
       pending = ''
@@ -107,7 +109,10 @@ async function readMoments(state: SessionState): Promise<void> {
   if (state.isLost) return
   try {
     const { engine } = state
-    state.held = { asOf: await heldMoment(engine, 'as_of'), observedAsOf: await heldMoment(engine, 'observed_as_of') }
+    state.held = {
+      asOf: await sessionMoment(engine, 'as_of'),
+      observedAsOf: await sessionMoment(engine, 'observed_as_of'),
+    }
   } catch (error) {
     if (engineLossIn(error) === undefined) throw error
     state.isLost = true

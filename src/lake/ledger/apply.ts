@@ -139,18 +139,28 @@ function applySeries(index: Index, entry: Entry): void {
      VALUES ((SELECT coalesce(max(n), 0) + 1 FROM series), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET settled = coalesce(excluded.settled, settled)`,
   )
-  for (const { id, metric, asset, interval, currency, exchange, network, params, settled } of entry.series) {
-    const own = [id, metric, asset, interval, currency, exchange, network, JSON.stringify(params), settled]
-    insert.run(...own, entry.version)
+  for (const {
+    id,
+    metric,
+    asset,
+    interval,
+    currency,
+    exchange,
+    network,
+    params,
+    settled: settledInterval,
+  } of entry.series) {
+    const cells = [id, metric, asset, interval, currency, exchange, network, JSON.stringify(params), settledInterval]
+    insert.run(...cells, entry.version)
   }
   const progress = index.statement(
     `UPDATE series SET points = points + ?, first_t = min(coalesce(first_t, ?), ?), last_t = max(coalesce(last_t, ?), ?)
      WHERE id = ? RETURNING n`,
   )
   for (const p of entry.progress) {
-    const known = progress.get(p.points, p.first_t, p.first_t, p.last_t, p.last_t, p.series)
-    if (!known) throw unnamed(entry, p.series)
-    if (p.digests) applyDigests(index, Number(known['n']), p.digests)
+    const earlier = progress.get(p.points, p.first_t, p.first_t, p.last_t, p.last_t, p.series)
+    if (!earlier) throw unnamed(entry, p.series)
+    if (p.digests) applyDigests(index, Number(earlier['n']), p.digests)
   }
 }
 
@@ -322,11 +332,11 @@ function applyAskedAgain(index: Index, row: CoverageRow): void {
     'SELECT added_version FROM coverage WHERE series = ? AND since = ? AND removed_version IS NULL',
   )
   const forget = index.statement('DELETE FROM coverage WHERE series = ? AND since = ? AND removed_version IS NULL')
-  for (const held of liveCoverage(index, n, row)) {
-    const change = askedAgain([held], row)
+  for (const range of liveCoverage(index, n, row)) {
+    const change = askedAgain([range], row)
     if (change.remove.length === 0) continue
-    const version = Number(added.get(n, held.since)?.['added_version'])
-    forget.run(n, held.since)
+    const version = Number(added.get(n, range.since)?.['added_version'])
+    forget.run(n, range.since)
     for (const next of change.add) insertCoverage(index, n, next, version)
   }
 }

@@ -57,11 +57,11 @@ export function fromState(state: (key: string) => Json | undefined): ArchivedSta
 
 /** Takes out of the index what the entry that set this state put into files. */
 export function dropArchived(index: { exec(sql: string): void }, state: NamedState): void {
-  const own = fromState((key) => state[key])
-  if (own === undefined) return
-  index.exec(`DELETE FROM requests WHERE ${archivable('requests', own.before)}`)
-  index.exec(`DELETE FROM coverage WHERE ${archivable('coverage', own.before)}`)
-  index.exec(`DELETE FROM runs WHERE ${archivable('runs', own.before - month)} AND job <> 'verify'`)
+  const archivedBefore = fromState((key) => state[key])
+  if (archivedBefore === undefined) return
+  index.exec(`DELETE FROM requests WHERE ${archivable('requests', archivedBefore.before)}`)
+  index.exec(`DELETE FROM coverage WHERE ${archivable('coverage', archivedBefore.before)}`)
+  index.exec(`DELETE FROM runs WHERE ${archivable('runs', archivedBefore.before - month)} AND job <> 'verify'`)
 }
 
 /** The tables of which the index keeps rows that stand in files already: every version, the runs of a month. */

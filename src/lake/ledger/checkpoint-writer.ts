@@ -36,10 +36,13 @@ async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
   const relied = (await listJournal(root)).checkpoints.at(-2)
   // Whoever copies the lake may have listed them.
   if (relied === undefined || (await pinnedSince(root)) !== undefined) return
-  using held = await loadCheckpointIndex(root, relied)
+  using checkpointIndex = await loadCheckpointIndex(root, relied)
   const before = deps.nowMicros() - runsStay
   const disk = deps.disk ?? realDisk
-  const files = held === undefined ? [] : await foldedRuns(held, Math.min(relied, versionAt(ledger, before)), before)
+  const files =
+    checkpointIndex === undefined
+      ? []
+      : await foldedRuns(checkpointIndex, Math.min(relied, versionAt(ledger, before)), before)
   for (const file of files) await disk.remove(inLake(root, file))
   await gatherLogs(root, disk, before)
 }
@@ -53,9 +56,9 @@ export async function foldedBefore(ledger: Ledger, before: Micros): Promise<stri
   const until = Math.min(folded, versionAt(ledger, before))
   const old = entries.filter((version) => version <= until)
   const beaten = until === folded ? checkpoints.filter((version) => version < folded) : []
-  using held = folded === 0 ? undefined : await loadCheckpointIndex(ledger.root, folded)
-  if (!held) return []
-  const runs = await foldedRuns(held, until, before)
+  using checkpointIndex = folded === 0 ? undefined : await loadCheckpointIndex(ledger.root, folded)
+  if (!checkpointIndex) return []
+  const runs = await foldedRuns(checkpointIndex, until, before)
   return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]
 }
 

@@ -46,11 +46,11 @@ export async function commit(
     const head = await ledger.catchUp()
     const issued = await issueTicket(ledger.root, head, deps)
     const ticket = instant === undefined ? issued : { ...issued, committed_at: instant }
-    const whole = typeof draft === 'function' ? await draft(ticket) : draft
-    if (!whole) return nothingNew(head)
-    const entry = newsOf(ledger, head, ticket, whole, deps.program)
-    if (!needsVersion(entry, head, whole)) return await noteRun(ledger, disk, head, ticket, whole)
-    return await (deps.during ?? unwatched)('committing', () => publish(ledger, disk, entry, whole))
+    const wholeDraft = typeof draft === 'function' ? await draft(ticket) : draft
+    if (!wholeDraft) return nothingNew(head)
+    const entry = newsOf(ledger, head, ticket, wholeDraft, deps.program)
+    if (!needsVersion(entry, head, wholeDraft)) return await noteRun(ledger, disk, head, ticket, wholeDraft)
+    return await (deps.during ?? unwatched)('committing', () => publish(ledger, disk, entry, wholeDraft))
   } catch (error) {
     throw diskError(error, 'commit')
   }
@@ -60,12 +60,12 @@ export async function commit(
 async function issueTicket(root: string, head: Head, deps: CommitDeps): Promise<Ticket> {
   const fresh = (): string => Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
   const lake = head.lake ?? (await readMarker(root)) ?? fresh()
-  const committed_at = Math.max(heldInstant(Math.floor(deps.nowMicros())), head.committed_at + 1)
+  const committed_at = Math.max(storableInstant(Math.floor(deps.nowMicros())), head.committed_at + 1)
   return { lake, version: head.version + 1, committed_at }
 }
 
 /** The instant, which a clock beyond the year 2255 has no name for that a lake could keep. */
-function heldInstant(at: Micros): Micros {
+function storableInstant(at: Micros): Micros {
   if (within(at) === at) return at
   throw new LakeError('incomplete', {
     subject: 'the clock of this machine',
@@ -99,14 +99,14 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     const replaced = await asideDigest(ledger.root, news.version)
     const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
     const { text } = encodeEntry(entry)
-    const own = ledger.rehearse(text, entryFile(entry.version))
+    const rehearsed = ledger.rehearse(text, entryFile(entry.version))
     const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), {
       text,
-      digest: own.digest,
+      digest: rehearsed.digest,
     })
     if (digest === false) throw conflict(entryFile(entry.version), 'the next free version', 'one that is taken')
     await noteLines(ledger, disk, entry, draft, new Set(entry.coverage))
-    await ledger.catchUp(entry.version, own)
+    await ledger.catchUp(entry.version, rehearsed)
     return resultOf(entry)
   } catch (error) {
     await takeBack(ledger.root, disk, news.version, moved)
@@ -244,7 +244,7 @@ export async function notePassing(
 
 /** Writes down facts of a run: its beginning, its plan, its end. Makes no version. */
 export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = realDisk): Promise<void> {
-  if (run.started_at !== undefined) heldInstant(run.started_at)
+  if (run.started_at !== undefined) storableInstant(run.started_at)
   try {
     await appendFacts(disk, ledger.root, run.id, [{ after: ledger.head().version, run }])
     await ledger.catchUp()

@@ -7,25 +7,25 @@ import type { CoverageRow } from './entry.ts'
 export function layOver(touched: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   if (row.since >= row.until) return { remove: [], add: [] }
   const pieces: CoverageRow[] = []
-  for (const held of touched) {
-    if (held.since < row.since) pieces.push({ ...held, until: Math.min(held.until, row.since) })
-    if (held.until > row.until) pieces.push({ ...held, since: Math.max(held.since, row.until) })
+  for (const range of touched) {
+    if (range.since < row.since) pieces.push({ ...range, until: Math.min(range.until, row.since) })
+    if (range.until > row.until) pieces.push({ ...range, since: Math.max(range.since, row.until) })
   }
   pieces.push(row)
   const add = joinNeighbours(pieces.toSorted((a, b) => a.since - b.since))
   return {
-    remove: touched.filter((held) => !add.some((next) => sameRow(held, next))),
-    add: add.filter((next) => !touched.some((held) => sameRow(held, next))),
+    remove: touched.filter((range) => !add.some((next) => sameRow(range, next))),
+    add: add.filter((next) => !touched.some((range) => sameRow(range, next))),
   }
 }
 
 /** Whether the live rows already say over the whole window what `row` says. */
 export function alreadySaid(live: readonly CoverageRow[], row: CoverageRow): boolean {
   let at = row.since
-  for (const held of live) {
-    if (held.until <= at) continue
-    if (held.since > at || held.state !== row.state || held.reason !== row.reason) break
-    at = held.until
+  for (const range of live) {
+    if (range.until <= at) continue
+    if (range.since > at || range.state !== row.state || range.reason !== row.reason) break
+    at = range.until
     if (at >= row.until) return true
   }
   return at >= row.until
@@ -46,15 +46,15 @@ export interface CoverageChange {
 export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   const remove: CoverageRow[] = []
   const add: CoverageRow[] = []
-  for (const held of live) {
-    const since = Math.max(held.since, row.since)
-    const until = Math.min(held.until, row.until)
-    const same = held.state === row.state && held.reason === row.reason
-    if (since >= until || !same || held.asked_at >= row.asked_at || isPlain(held)) continue
-    remove.push(held)
-    if (held.since < since) add.push({ ...held, until: since })
-    add.push({ ...held, since, until, asked_at: row.asked_at, request: row.request })
-    if (held.until > until) add.push({ ...held, since: until })
+  for (const range of live) {
+    const since = Math.max(range.since, row.since)
+    const until = Math.min(range.until, row.until)
+    const same = range.state === row.state && range.reason === row.reason
+    if (since >= until || !same || range.asked_at >= row.asked_at || isPlain(range)) continue
+    remove.push(range)
+    if (range.since < since) add.push({ ...range, until: since })
+    add.push({ ...range, since, until, asked_at: row.asked_at, request: row.request })
+    if (range.until > until) add.push({ ...range, since: until })
   }
   return { remove, add }
 }

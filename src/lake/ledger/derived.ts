@@ -1,5 +1,5 @@
 import { mirrorOf, readMarker } from '../store/marker.ts'
-import { heldCopies } from './run-queries.ts'
+import { storedCopies } from './run-queries.ts'
 import { listJournal } from './journal.ts'
 import type { Ledger } from './ledger.ts'
 import type { Index } from './index-rows.ts'
@@ -60,7 +60,7 @@ export async function lagsOfCopies(ledger: Ledger): Promise<readonly Lag[]> {
   // A mirror has the runs of its lake; its copies are the business of that lake.
   if ((await mirrorOf(ledger.root)) !== null) return [await lagOfMirror(ledger.root)].filter((lag) => lag !== null)
   const { version: newest } = ledger.head()
-  return heldCopies(ledger).flatMap(({ job, destination, version, lake }) => {
+  return storedCopies(ledger).flatMap(({ job, destination, version, lake }) => {
     const what = job === 'backup' ? 'files of the backup' : 'published tables'
     const remedy = `pitlake ${job} ${destination}${lake === 0 ? '' : ' --lake'}`
     const lag = lagOf({ name: `${what} at ${destination}`, version, program: null, remedy }, { newest, program: null })

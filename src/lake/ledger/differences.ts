@@ -36,11 +36,11 @@ export function applyDifferences(index: Index, entry: Entry, numberOf: (id: stri
      VALUES (?, ${observed.map(() => '?').join(', ')}, ?, ?, ?, ?, ?)`,
   )
   const alone: readonly Violation[] = entry.violations
-  for (const one of [...alone, ...unpacked(entry.incidents ?? [])]) {
-    const series = numberOf(one.series)
-    reopen.run(entry.version, ...keyOf(one).with(0, series), entry.version)
-    const { offered, incident = '', until = 0, points = 1 } = one
-    const cells = observedCells(one)
+  for (const violation of [...alone, ...unpacked(entry.incidents ?? [])]) {
+    const series = numberOf(violation.series)
+    reopen.run(entry.version, ...keyOf(violation).with(0, series), entry.version)
+    const { offered, incident = '', until = 0, points = 1 } = violation
+    const cells = observedCells(violation)
     const values = observed.map((column) => cells[column] ?? null)
     put.run(series, ...values, offered ?? '', incident, until, points, entry.version)
   }
@@ -48,7 +48,7 @@ export function applyDifferences(index: Index, entry: Entry, numberOf: (id: stri
 
 function applyPassed(index: Index, { passed = [], version }: Entry, numberOf: (id: string) => number): void {
   const insertPassed = `INSERT OR IGNORE INTO passed (${columns.join(', ')}, added_version) SELECT ${columns.join(', ')}, ? FROM violations v`
-  const one = index.statement(`${insertPassed} WHERE ${ofKey}`)
+  const insertDifference = index.statement(`${insertPassed} WHERE ${ofKey}`)
   const all = index.statement(
     `${insertPassed} WHERE series = ? AND incident = ? AND NOT EXISTS (SELECT 1 FROM passed p WHERE ${passedToo})`,
   )
@@ -56,7 +56,7 @@ function applyPassed(index: Index, { passed = [], version }: Entry, numberOf: (i
     const n = numberOf(series)
     if (differences === undefined) all.run(version, n, incident)
     for (const { t, kind, offered, until = 0 } of differences ?? [])
-      one.run(version, n, t, kind, offered ?? '', incident, until)
+      insertDifference.run(version, n, t, kind, offered ?? '', incident, until)
   }
 }
 
@@ -64,8 +64,8 @@ function applyPassed(index: Index, { passed = [], version }: Entry, numberOf: (i
 export function packViolations(violations: readonly Violation[]): Pick<Entry, 'violations' | 'incidents'> {
   const alone = violations.filter(({ incident }) => incident === undefined)
   const together = violations.filter(({ incident }) => incident !== undefined)
-  const groups = Map.groupBy(together, (one) => {
-    const { incident, series, kind, offered_at, request, stored_at, until } = one
+  const groups = Map.groupBy(together, (violation) => {
+    const { incident, series, kind, offered_at, request, stored_at, until } = violation
     return JSON.stringify([incident, series, kind, offered_at, request, until === undefined && stored_at])
   })
   const incidents = [...groups.values()].map(partOf)
@@ -90,8 +90,8 @@ function partOf(group: readonly Violation[]): IncidentPart {
 
 function unpacked(parts: readonly IncidentPart[]): Violation[] {
   return parts.flatMap(({ windows = [], values = [], stored_at = null, ...of }) => [
-    ...windows.map((one): Violation => ({ ...of, ...one, stored: null, offered: null, stored_at: null })),
-    ...values.map((one): Violation => ({ ...of, ...one, stored_at })),
+    ...windows.map((window): Violation => ({ ...of, ...window, stored: null, offered: null, stored_at: null })),
+    ...values.map((difference): Violation => ({ ...of, ...difference, stored_at })),
   ])
 }
 
@@ -135,7 +135,7 @@ export function standingDifferences(index: Index, series: readonly string[]): St
 const acceptedOf = rowOf(acceptedFields)
 
 /** Everything of which a person took note. */
-export function heldAcceptances(index: Index): Accepted[] {
+export function storedAcceptances(index: Index): Accepted[] {
   const rows = index.statement(
     `SELECT a.id, s.id AS series, a.t, a.kind, nullif(a.offered_key, '') AS offered, a.why FROM accepted a
      JOIN series s ON s.n = a.series ORDER BY a.added_version, a.id`,
@@ -174,12 +174,12 @@ const hullOf = rowOf({ since: real, until: real })
 
 /** The id of what is found together today: that of an incident of the day that is open, or else a new one. */
 export function incidentOf(index: Index, api: string, day: string): string {
-  const taken = index.statement(
+  const takenLines = index.statement(
     `SELECT 1 FROM violations v LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON a.id = v.incident
      WHERE v.incident = ? GROUP BY v.incident HAVING count(a.id) > 0 OR count(p.series) = count(*)`,
   )
   for (let nth = 1; ; nth++) {
     const id = nth === 1 ? `${api}-${day}` : `${api}-${day}-${nth}`
-    if (taken.get(id) === undefined) return id
+    if (takenLines.get(id) === undefined) return id
   }
 }

@@ -19,7 +19,7 @@ import { LakeError } from '../../base/errors.ts'
 import { liveCoverage, seriesNumber } from './apply.ts'
 import { alreadySaid } from './coverage.ts'
 import { isStanding, keyOf, packViolations } from './differences.ts'
-import { heldRules, heldState } from './index-queries.ts'
+import { storedRules, storedState } from './index-queries.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { agreeProvider } from './provider.ts'
 
@@ -117,9 +117,9 @@ export interface Version {
 /** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read. */
 export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft, program: string): Entry {
   checkFiles(ledger, draft)
-  const rules = draft.rules && draft.rules.digest !== heldRules(ledger)?.digest ? draft.rules : null
+  const rules = draft.rules && draft.rules.digest !== storedRules(ledger)?.digest ? draft.rules : null
   const state = Object.entries(draft.state ?? {}).filter(
-    ([key, value]) => canonical(heldState(ledger, key)) !== canonical(value),
+    ([key, value]) => canonical(storedState(ledger, key)) !== canonical(value),
   )
   return {
     ...draft.further,
@@ -172,8 +172,8 @@ function checkFiles(ledger: Ledger, draft: Draft): void {
   const live = ledger.statement('SELECT 1 FROM files WHERE path = ? AND removed_version IS NULL')
   const fresh = new Set((draft.add ?? []).filter((file) => file.temporary !== null).map((file) => file.path))
   for (const { path, label, temporary } of draft.add ?? []) {
-    const taken = temporary === null ? labelled.get(path, label) : named.get(path)
-    if (taken) throw conflict(path, 'a new file name', 'one that is listed already')
+    const listedFile = temporary === null ? labelled.get(path, label) : named.get(path)
+    if (listedFile) throw conflict(path, 'a new file name', 'one that is listed already')
     if (temporary === null && !fresh.has(path) && !keptPath.get(path))
       throw conflict(path, 'a file of the lake', 'one that is not listed')
   }
@@ -190,11 +190,11 @@ export function conflict(path: string, expected: string, got: string): LakeError
 }
 
 function newSeries(ledger: Ledger, series: readonly SeriesRow[]): SeriesRow[] {
-  const settled = ledger.statement('SELECT settled FROM series WHERE id = ?')
+  const settledInterval = ledger.statement('SELECT settled FROM series WHERE id = ?')
   const fresh = new Map<string, SeriesRow>()
   for (const row of series) {
-    const known = settled.get(row.id)
-    if (!known || (known['settled'] === null && row.settled !== null)) fresh.set(row.id, row)
+    const storedRow = settledInterval.get(row.id)
+    if (!storedRow || (storedRow['settled'] === null && row.settled !== null)) fresh.set(row.id, row)
   }
   return [...fresh.values()]
 }
@@ -203,9 +203,9 @@ function newCoverage(ledger: Ledger, rows: readonly CoverageRow[]): CoverageRow[
   const overtaken = new Set<string>()
   return rows.filter((row) => {
     const n = seriesNumber(ledger, row.series)
-    const known = n !== undefined && !overtaken.has(row.series) && alreadySaid(liveCoverage(ledger, n, row), row)
-    if (!known) overtaken.add(row.series)
-    return !known
+    const isRecorded = n !== undefined && !overtaken.has(row.series) && alreadySaid(liveCoverage(ledger, n, row), row)
+    if (!isRecorded) overtaken.add(row.series)
+    return !isRecorded
   })
 }
 
@@ -218,10 +218,10 @@ function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] 
 }
 
 function newFindings(ledger: Ledger, rows: readonly Finding[]): Finding[] {
-  const known = ledger.statement('SELECT 1 FROM clock_findings WHERE series = ? AND t = ? AND kind = ?')
+  const recordedFinding = ledger.statement('SELECT 1 FROM clock_findings WHERE series = ? AND t = ? AND kind = ?')
   return unique(rows, (f) => canonical([f.series, f.t, f.kind])).filter((f) => {
     const n = seriesNumber(ledger, f.series)
-    return n === undefined || !known.get(n, f.t, f.kind)
+    return n === undefined || !recordedFinding.get(n, f.t, f.kind)
   })
 }
 

@@ -366,9 +366,9 @@ export function sha256(text: string): string {
 
 /** JSON text with sorted keys: equal values give equal texts. */
 export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, held: unknown) => {
-    if (held === null || typeof held !== 'object' || Array.isArray(held)) return held
-    const entries = Object.entries(held).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return JSON.stringify(value, (_key, member: unknown) => {
+    if (member === null || typeof member !== 'object' || Array.isArray(member)) return member
+    const entries = Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
     return Object.fromEntries(entries)
   })
 }

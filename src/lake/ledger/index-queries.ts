@@ -30,7 +30,7 @@ import { type Index, type IndexCell, parseCell, checkedValue, read, rowOf } from
 import { count, interval, orNull, real, shape, type Shaped, text, type ValueCheck } from '../../base/value-checks.ts'
 import { type ArchivedState, fromState } from './archived-rows.ts'
 
-const heldFile = rowOf({
+const storedFile = rowOf({
   ...fileFields,
   added_version: count,
   removed_version: orNull(count),
@@ -38,7 +38,7 @@ const heldFile = rowOf({
 })
 
 /** A file that the journal lists, with the versions at which it entered and left the view. */
-export interface HeldFile extends FileEntry {
+export interface StoredFile extends FileEntry {
   /** The version whose commit added it to the view. */
   readonly added_version: number
   /** The version whose commit took it out of the view; null while it is in the view. */
@@ -51,22 +51,22 @@ export interface HeldFile extends FileEntry {
 export function liveFiles(
   index: Index,
   { table, version }: { readonly table?: string; readonly version?: number } = {},
-): HeldFile[] {
+): StoredFile[] {
   const then = 'added_version <= ? AND (removed_version IS NULL OR removed_version > ?)'
   const where = version === undefined ? 'removed_version IS NULL' : then
-  const own = table === undefined ? '' : ' AND tbl = ?'
+  const ofTable = table === undefined ? '' : ' AND tbl = ?'
   const order = 'ORDER BY tbl, metric, interval, added_version, path, label'
   const values = [version, version, table].filter((value) => value !== undefined)
-  const rows = index.statement(`SELECT ${ofFile} FROM files WHERE ${where}${own} ${order}`).all(...values)
-  return rows.map(heldFile)
+  const rows = index.statement(`SELECT ${ofFile} FROM files WHERE ${where}${ofTable} ${order}`).all(...values)
+  return rows.map(storedFile)
 }
 
 /** Every file whose bytes should be on disk, live or superseded. */
-export function filesOnDisk(index: Index): HeldFile[] {
+export function filesOnDisk(index: Index): StoredFile[] {
   return index
     .statement(`SELECT ${ofFile} FROM files WHERE dropped_version IS NULL ORDER BY path, label`)
     .all()
-    .map(heldFile)
+    .map(storedFile)
 }
 
 /** Whether the bytes of a file should be on disk now. */
@@ -75,15 +75,19 @@ export function isOnDisk(index: Index, path: string): boolean {
 }
 
 /** The files that left the view when a merged one came and took their rows; none where it is no such file. */
-export function mergedFrom(index: Index, merged: HeldFile): HeldFile[] {
+export function mergedFrom(index: Index, merged: StoredFile): StoredFile[] {
   const { table, label, metric, interval, added_version: version } = merged
-  const gone = liveFiles(index, { table, version: version - 1 }).filter((file) => file.removed_version === version)
-  const inputs = gone.filter((file) => file.label === label && file.metric === metric && file.interval === interval)
+  const removedFiles = liveFiles(index, { table, version: version - 1 }).filter(
+    (file) => file.removed_version === version,
+  )
+  const inputs = removedFiles.filter(
+    (file) => file.label === label && file.metric === metric && file.interval === interval,
+  )
   return inputs.reduce((rows, file) => rows + file.rows, 0) === merged.rows ? inputs : []
 }
 
 /** Lists in an index of one's own, instead of a merged file, those that it was made of. */
-export function listInstead(index: Index, merged: HeldFile, originals: readonly HeldFile[]): void {
+export function listInstead(index: Index, merged: StoredFile, originals: readonly StoredFile[]): void {
   index.statement('DELETE FROM files WHERE path = ?').run(merged.path)
   const list = index.statement('UPDATE files SET removed_version = NULL WHERE path = ?')
   for (const { path } of originals) list.run(path)
@@ -94,7 +98,7 @@ const ofFile = '*, tbl AS "table"'
 const seriesOf = rowOf({ ...seriesFields, points: count, first_t: orNull(real), last_t: orNull(real) })
 
 /** A series with the count and the bounds of its stored points. */
-export interface HeldSeries extends SeriesRow {
+export interface StoredSeries extends SeriesRow {
   readonly points: number
   /** The first stored `t`, in seconds; null if no point is stored. */
   readonly first_t: number | null
@@ -103,26 +107,28 @@ export interface HeldSeries extends SeriesRow {
 }
 
 /** The interval under which the points of a series stand. */
-export function storedInterval({ interval, settled }: Pick<HeldSeries, 'interval' | 'settled'>): Interval {
+export function storedInterval({ interval, settled }: Pick<StoredSeries, 'interval' | 'settled'>): Interval {
   return interval ?? settled ?? unshownInterval
 }
 
 /** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
-export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
-  const one = index.statement('SELECT * FROM series WHERE id = ?')
-  const rows = ids ? ids.flatMap((id) => one.all(id)) : index.statement('SELECT * FROM series ORDER BY n').iterate()
-  const held = new Map<string, HeldSeries>()
+export function storedSeries(index: Index, ids?: readonly string[]): Map<string, StoredSeries> {
+  const bySeriesId = index.statement('SELECT * FROM series WHERE id = ?')
+  const rows = ids
+    ? ids.flatMap((id) => bySeriesId.all(id))
+    : index.statement('SELECT * FROM series ORDER BY n').iterate()
+  const found = new Map<string, StoredSeries>()
   for (const row of rows) {
     const series = seriesOf(row)
-    held.set(series.id, series)
+    found.set(series.id, series)
   }
-  return held
+  return found
 }
 
 const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
 
 /** What planning reads of one series: its live coverage and the interval under which its points are stored. */
-interface HeldAnswers {
+interface StoredAnswers {
   readonly metric: string
   /** Stored points. */
   readonly points: number
@@ -133,14 +139,14 @@ interface HeldAnswers {
 }
 
 /** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
-export function heldAnswers(index: Index): Map<string, HeldAnswers> {
-  const byNumber = new Map<IndexCell | undefined, HeldAnswers>()
-  const bySeries = new Map<string, HeldAnswers>()
+export function storedAnswers(index: Index): Map<string, StoredAnswers> {
+  const byNumber = new Map<IndexCell | undefined, StoredAnswers>()
+  const bySeries = new Map<string, StoredAnswers>()
   for (const row of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
     const { id, ...plain } = plannedOf(row)
-    const one = { ...plain, answers: [] }
-    byNumber.set(row['n'], one)
-    bySeries.set(id, one)
+    const answersOfSeries = { ...plain, answers: [] }
+    byNumber.set(row['n'], answersOfSeries)
+    bySeries.set(id, answersOfSeries)
   }
   const rows = index.statement(
     `SELECT series AS n, ${windowColumnNames.join(', ')} FROM coverage
@@ -151,17 +157,17 @@ export function heldAnswers(index: Index): Map<string, HeldAnswers> {
 }
 
 /** The live coverage of every series (or of the named ones), each list sorted and disjoint. */
-export function heldCoverage(index: Index, series?: readonly string[]): Map<string, CoverageRow[]> {
+export function loadCoverage(index: Index, series?: readonly string[]): Map<string, CoverageRow[]> {
   if (series === undefined) {
-    const held = [...heldAnswers(index)].filter(([, { answers }]) => answers.length > 0)
-    return new Map(held.map(([id, { answers }]) => [id, answers.map((answer) => ({ series: id, ...answer }))]))
+    const answered = [...storedAnswers(index)].filter(([, { answers }]) => answers.length > 0)
+    return new Map(answered.map(([id, { answers }]) => [id, answers.map((answer) => ({ series: id, ...answer }))]))
   }
-  const one = index.statement(
+  const liveRows = index.statement(
     `SELECT ${windowColumnNames.map((name) => `c.${name}`).join(', ')} FROM series s JOIN coverage c ON c.series = s.n
      WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
   )
   return new Map(
-    series.map((id) => [id, Array.from(one.iterate(id), (row) => ({ series: id, ...windowAnswerOf(row) }))]),
+    series.map((id) => [id, Array.from(liveRows.iterate(id), (row) => ({ series: id, ...windowAnswerOf(row) }))]),
   )
 }
 
@@ -177,7 +183,7 @@ const violationOf = rowOf({
 })
 
 /** A violation on record: a value of the provider that contradicts the stored one, and what became of it. */
-export interface HeldViolation {
+export interface StoredViolation {
   /** Id of the series. */
   readonly series: string
   /** The point's `t`, or the start of a window whose points were all missing; seconds. */
@@ -210,7 +216,7 @@ export interface HeldViolation {
 }
 
 /** The violations on record, in the order of their commits. */
-export function heldViolations(index: Index, series?: string): HeldViolation[] {
+export function storedViolations(index: Index, series?: string): StoredViolation[] {
   const where = series === undefined ? '' : 'WHERE s.id = ?'
   const rows = index
     .statement(
@@ -228,13 +234,13 @@ export function heldViolations(index: Index, series?: string): HeldViolation[] {
 }
 
 /** A named piece of committed state (the registry's cursor …); undefined when none was set. */
-export function heldState(index: Index, key: string): Json | undefined {
+export function storedState(index: Index, key: string): Json | undefined {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(key)
   return row === undefined ? undefined : parseCell(row['value'], key)
 }
 
 /** Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it. */
-export function heldStates<T>(
+export function storedStates<T>(
   index: Index,
   prefix: string,
   check: ValueCheck<T>,
@@ -252,7 +258,7 @@ export function heldStates<T>(
 }
 
 /** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
-export function heldWeekStart(index: Index): Weekday {
+export function storedWeekStart(index: Index): Weekday {
   const names = weeklyIntervals.map(() => '?').join(', ')
   const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) IN (${names}) AND first_t IS NOT NULL LIMIT 1`
   const row = index.statement(weekly).get(...weeklyIntervals)
@@ -261,17 +267,17 @@ export function heldWeekStart(index: Index): Weekday {
 
 /** How far the ledger's rows have gone into files. */
 export function archivedState(index: Index): ArchivedState {
-  return fromState((key) => heldState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
+  return fromState((key) => storedState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
 }
 
 /** A named fact that makes no version (time of the last poll …) and when it was noted. */
-export function heldPassing(index: Index, key: string): { value: Json; at: Micros } | undefined {
+export function storedPassing(index: Index, key: string): { value: Json; at: Micros } | undefined {
   const row = index.statement('SELECT value, at FROM soft WHERE key = ?').get(key)
   return row === undefined ? undefined : { value: parseCell(row['value'], key), at: read(real, row['at'], key) }
 }
 
 /** The facts of that kind whose names begin so, by the rest of their names. */
-export function heldPassingFrom(index: Index, prefix: string): Map<string, { value: Json; at: Micros }> {
+export function storedPassingFrom(index: Index, prefix: string): Map<string, { value: Json; at: Micros }> {
   const rows = index.statement('SELECT key, value, at FROM soft WHERE substr(key, 1, length(?1)) = ?1').all(prefix)
   return new Map(
     rows.map((row) => {
@@ -284,7 +290,7 @@ export function heldPassingFrom(index: Index, prefix: string): Map<string, { val
 const rulesOf = rowOf(ruleFields)
 
 /** The rules in force at a version (the newest by default); null before the first. */
-export function heldRules(index: Index, version: number = Number.MAX_SAFE_INTEGER): Rules | null {
+export function storedRules(index: Index, version: number = Number.MAX_SAFE_INTEGER): Rules | null {
   const row = index
     .statement('SELECT digest, rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
     .get(version)
@@ -295,10 +301,10 @@ const versionFields = checksOf(versionColumns)
 const versionOf = rowOf(versionFields)
 
 /** One commit as `versions` shows it: its columns in `columns.ts`. */
-export type HeldVersion = Shaped<typeof versionFields>
+export type StoredVersion = Shaped<typeof versionFields>
 
 /** Every commit, oldest first. */
-export function heldVersions(index: Index): HeldVersion[] {
+export function storedVersions(index: Index): StoredVersion[] {
   return index.statement('SELECT * FROM versions ORDER BY version').all().map(versionOf)
 }
 
@@ -311,7 +317,7 @@ export function versionAt(index: Index, at: Micros): number {
 const stampOf = rowOf(stampFields)
 
 /** Every stamp, oldest first. */
-export function heldStamps(index: Index): Stamp[] {
+export function storedStamps(index: Index): Stamp[] {
   return index.statement('SELECT * FROM stamps ORDER BY version, id').all().map(stampOf)
 }
 
@@ -397,12 +403,12 @@ export function summary(index: Index): LakeSummary {
 const typeOf = rowOf(valueTypeFields)
 
 /** Reads the recorded types of the values of these metrics. */
-export function heldValueTypes(index: Index, metrics: readonly string[]): ValueType[] {
-  const one = index.statement(
+export function storedValueTypes(index: Index, metrics: readonly string[]): ValueType[] {
+  const valueTypeRow = index.statement(
     `SELECT ${Object.keys(valueTypeColumns).join(', ')}, nullif(after_type, '') AS after FROM value_types
      WHERE metric = ? AND removed_version IS NULL ORDER BY path, type, after_type, added_version`,
   )
-  return metrics.flatMap((metric) => one.all(metric).map(typeOf))
+  return metrics.flatMap((metric) => valueTypeRow.all(metric).map(typeOf))
 }
 
 /** How many changes of the types of values are known: what the view `schema_changes` tells of metrics. */

@@ -89,8 +89,8 @@ function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const members = value as Record<string, unknown>
   for (const key in members) {
-    const held = members[key]
-    if (typeof held === 'bigint' || typeof held === 'object') members[key] = plain(held)
+    const member = members[key]
+    if (typeof member === 'bigint' || typeof member === 'object') members[key] = plain(member)
   }
   return members
 }

@@ -24,9 +24,10 @@ export async function isFoldedSince(root: string, listed: Listing): Promise<bool
 
 /** Whether a checkpoint came between two looks, or what one stands in for was taken away: by a vacuum, a copy or a pull. */
 export function isFolded({ entries, checkpoints, folded }: Listing, now: Listing): boolean {
-  const [left, kept] = [new Set(now.entries), new Set(now.checkpoints)]
-  const gone = entries.some((one) => !left.has(one)) || checkpoints.some((one) => !kept.has(one))
-  return gone || now.folded !== folded
+  const [left, checkpointsNow] = [new Set(now.entries), new Set(now.checkpoints)]
+  const isAnyGone =
+    entries.some((version) => !left.has(version)) || checkpoints.some((version) => !checkpointsNow.has(version))
+  return isAnyGone || now.folded !== folded
 }
 
 /** Does work on what the journal's folder holds, and anew where it fails because the journal was folded meanwhile. */

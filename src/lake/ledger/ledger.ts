@@ -135,8 +135,8 @@ export class Ledger implements Index {
     try {
       database = isThere(path) ? open(path) : undefined
       const ledger = database && new Ledger(root, database)
-      const own = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexShape()
-      if (own && ledger.head().version >= 0) return ledger
+      const hasOwnShape = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexShape()
+      if (hasOwnShape && ledger.head().version >= 0) return ledger
     } catch {
       // what SQLite cannot read is no index; whoever needs one finds out what is wrong, or makes it anew
     }
@@ -182,11 +182,11 @@ export class Ledger implements Index {
   }
 
   statement(sql: string): Statement {
-    const known = this.#statements.get(sql)
-    if (known) return known
-    const made = this.#database.prepare(sql) as unknown as Statement
-    this.#statements.set(sql, made)
-    return made
+    const prepared = this.#statements.get(sql)
+    if (prepared) return prepared
+    const statement = this.#database.prepare(sql) as unknown as Statement
+    this.#statements.set(sql, statement)
+    return statement
   }
 
   /** All or nothing: what the function does to the index. */
@@ -204,27 +204,27 @@ export class Ledger implements Index {
 
   /** The newest version in the index. */
   head(): Head {
-    const told = this.#told()
+    const readMeta = this.#told()
     return {
-      lake: told('lake', text) ?? null,
-      version: told('version', wholeNumber) ?? 0,
-      digest: told('digest', text) ?? null,
-      committed_at: told('committed_at', wholeNumber) ?? 0,
-      provider: told('provider', shape(providerFields)) ?? null,
+      lake: readMeta('lake', text) ?? null,
+      version: readMeta('version', wholeNumber) ?? 0,
+      digest: readMeta('digest', text) ?? null,
+      committed_at: readMeta('committed_at', wholeNumber) ?? 0,
+      provider: readMeta('provider', shape(providerFields)) ?? null,
     }
   }
 
   /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
-  async catchUp(until: number = Number.POSITIVE_INFINITY, own?: Sealed): Promise<Head> {
+  async catchUp(until: number = Number.POSITIVE_INFINITY, sealedEntry?: Sealed): Promise<Head> {
     // Asked before the folder is listed: another job may commit, and bring the index up to that, meanwhile.
     const { version: seen } = this.head()
     return await onJournal(this.root, async (listed) => {
       if (seen > listed.newest) throw ahead(seen, listed.newest)
-      return await this.#follow(listed, Math.min(listed.newest, until), own)
+      return await this.#follow(listed, Math.min(listed.newest, until), sealedEntry)
     })
   }
 
-  async #follow({ entries, checkpoints }: Listing, goal: number, own: Sealed | undefined): Promise<Head> {
+  async #follow({ entries, checkpoints }: Listing, goal: number, sealedEntry: Sealed | undefined): Promise<Head> {
     await this.#startFromCheckpoint(goal, entries, checkpoints)
     const head = this.head()
     // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
@@ -233,8 +233,8 @@ export class Ledger implements Index {
     // The same goes for lines of runs.
     if (this.#isKept()) await forceFacts(realDisk, this.root, pending)
     let next = this.#applyLines(pending, 0, head.version)
-    const follows = own?.entry.version === head.version + 1 && own.entry.previous === head.digest
-    for await (const sealed of follows ? [own] : entriesAfter(this.root, head.version, head.digest, goal)) {
+    const follows = sealedEntry?.entry.version === head.version + 1 && sealedEntry.entry.previous === head.digest
+    for await (const sealed of follows ? [sealedEntry] : entriesAfter(this.root, head.version, head.digest, goal)) {
       this.transaction(() => {
         if (this.head().version === sealed.entry.version - 1) this.#apply(sealed)
       })
@@ -338,14 +338,14 @@ export class Ledger implements Index {
   async #startFromCheckpoint(until: number, entries: readonly number[], checkpoints: readonly number[]): Promise<void> {
     const { version } = this.head()
     const folded = (entries[0] ?? Number.POSITIVE_INFINITY) > version + 1
-    const usable = checkpoints.filter((held) => held > version && held <= until).toReversed()
-    for (const held of usable) {
+    const usable = checkpoints.filter((checkpoint) => checkpoint > version && checkpoint <= until).toReversed()
+    for (const checkpoint of usable) {
       try {
-        return await readCheckpoint(this.root, held, this, () => {
+        return await readCheckpoint(this.root, checkpoint, this, () => {
           setMeta(this, 'schema', indexShape())
         })
       } catch (error) {
-        if (folded && held === usable.at(-1)) throw error
+        if (folded && checkpoint === usable.at(-1)) throw error
       }
     }
   }
@@ -382,10 +382,10 @@ export function noLake(root: string): LakeError {
   })
 }
 
-function ahead(held: number, newest: number): LakeError {
+function ahead(seenVersion: number, newest: number): LakeError {
   return new LakeError('integrity', {
     subject: 'journal',
-    expected: `version ${held}, which the ledger has seen`,
+    expected: `version ${seenVersion}, which the ledger has seen`,
     got: newest === 0 ? 'no entry' : `version ${newest} as the newest`,
     next: 'put the missing entries back from a copy, or run pitlake doctor',
   })

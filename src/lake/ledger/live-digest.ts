@@ -28,8 +28,8 @@ export function withRows(sum: string, rows: Iterable<IndexRow>, sign: 1n | -1n =
 
 /** The rows of the live files, or of those of a path. */
 export function liveRows(index: Index, path?: string): IndexRow[] {
-  const own = path === undefined ? '' : ' AND path = ?'
-  const found = index.statement(`SELECT ${columns} FROM files WHERE removed_version IS NULL${own}`)
+  const ofPath = path === undefined ? '' : ' AND path = ?'
+  const found = index.statement(`SELECT ${columns} FROM files WHERE removed_version IS NULL${ofPath}`)
   return found.all(...(path === undefined ? [] : [path]))
 }
 

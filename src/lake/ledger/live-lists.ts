@@ -30,7 +30,9 @@ export function applyLiveLists(index: Index, touched: Iterable<ListName>): void 
   )
   const put = index.statement('INSERT OR REPLACE INTO live_lists (tbl, metric, digest) VALUES (?, ?, ?)')
   const end = index.statement('DELETE FROM live_lists WHERE tbl = ? AND metric = ?')
-  for (const { table, metric } of new Map([...touched].map((one) => [listName(one), one])).values()) {
+  for (const { table, metric } of new Map(
+    [...touched].map((touchedList) => [listName(touchedList), touchedList]),
+  ).values()) {
     const text = lines.get(table, metric)?.['lines'] ?? null
     if (text === null) end.run(table, metric ?? '-')
     else put.run(table, metric ?? '-', hash('sha256', `${String(text)}\n`))
@@ -58,9 +60,9 @@ export function liveListsAt(index: Index, version: number): Map<string, string[]
   )
   const lists = new Map<string, string[]>()
   for (const { name, line } of rows.iterate(version)) {
-    const own = lists.get(String(name)) ?? []
-    lists.set(String(name), own)
-    own.push(String(line))
+    const lines = lists.get(String(name)) ?? []
+    lists.set(String(name), lines)
+    lines.push(String(line))
   }
   return lists
 }

@@ -19,11 +19,11 @@ export interface PreregisteredQuery {
 }
 
 /** Queries that were named before their results were seen, the earliest first; with a version those that it knew. */
-export function heldPreregistered(index: Index, version = Number.POSITIVE_INFINITY): readonly PreregisteredQuery[] {
+export function storedPreregistered(index: Index, version = Number.POSITIVE_INFINITY): readonly PreregisteredQuery[] {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(preregisteredKey)
   if (row === undefined) return []
   const { queries } = checkedValue(preregisteredShape, parseCell(row['value'], preregisteredKey), preregisteredKey)
-  return queries.filter((one) => one.version <= version)
+  return queries.filter((preregistered) => preregistered.version <= version)
 }
 
 /** Preregistered queries as lines of the log: `hash version`. */
@@ -43,7 +43,7 @@ export function rulesByMetric(index: Index, version = Number.MAX_SAFE_INTEGER): 
 
 /** Availability rules as lines of the log, sorted by metric: `metric hash`. */
 export function rulesLines(rules: MetricRules): string[] {
-  const lines = Object.entries(rules).map(([metric, own]) => `${metric} ${sha256(canonical(own))}`)
+  const lines = Object.entries(rules).map(([metric, rule]) => `${metric} ${sha256(canonical(rule))}`)
   return sortedByBytes(lines)
 }
 
@@ -56,19 +56,19 @@ export function storedLeaf(index: Index, { version, committed_at, rules, state, 
   const unless = (isSame: boolean, digest: () => string): string => (isSame && !isFirst ? asBefore : digest())
   const digests = [
     unless(rules === null, () => linesDigest(rulesLines(rulesByMetric(index)))),
-    unless(state[preregisteredKey] === undefined, () => linesDigest(preregisteredLines(heldPreregistered(index)))),
+    unless(state[preregisteredKey] === undefined, () => linesDigest(preregisteredLines(storedPreregistered(index)))),
     unless(files.add.length + files.remove.length === 0, () => linesDigest(liveLines(index))),
   ]
   return `${committed_at} ${digests.join(' ')}`
 }
 
 /** Every leaf of the log, the first version first. */
-export function heldLeaves(index: Index): LogLeaf[] {
+export function storedLeaves(index: Index): LogLeaf[] {
   const rows = index.statement('SELECT version, digest, leaf FROM versions ORDER BY version').all()
   let before: readonly string[] = []
   return rows.map(({ version, digest, leaf }) => {
-    const [committed_at, ...told] = String(leaf).split(' ')
-    before = told.map((one, n) => (one === asBefore ? (before[n] ?? '') : one))
+    const [committed_at, ...digests] = String(leaf).split(' ')
+    before = digests.map((digest, n) => (digest === asBefore ? (before[n] ?? '') : digest))
     const [rules = '', preregistered = '', live = ''] = before
     const entry = String(digest)
     return { version: Number(version), committed_at: Number(committed_at), entry, rules, preregistered, live }
@@ -82,5 +82,5 @@ export function logHash(leaf: LogLeaf): string {
 
 /** Hashes of all leaves of the log, the first version first. */
 export function logHashes(index: Index): string[] {
-  return heldLeaves(index).map(logHash)
+  return storedLeaves(index).map(logHash)
 }

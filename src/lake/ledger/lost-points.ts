@@ -67,30 +67,30 @@ interface LostMonth extends Pick<Forgotten, 'month' | 'since' | 'until' | 'point
 }
 
 /** What these series lost and did not get again, by id; only series that lost something. */
-export function heldLost(index: Index, ids: readonly string[]): Map<string, Lost> {
+export function storedLosses(index: Index, ids: readonly string[]): Map<string, Lost> {
   const lostBySeries = new Map<string, Lost>()
   const rows = index.statement(
     `SELECT f.* FROM forgotten f JOIN series s ON s.n = f.series
      WHERE s.id = ? AND regained_version IS NULL ORDER BY month, added_version`,
   )
   for (const id of new Set(ids)) {
-    const lost = rows.all(id).map(forgottenOf)
-    if (lost.length === 0) continue
-    const last = Math.max(...lost.map(({ added_version }) => added_version))
-    lostBySeries.set(id, { months: byMonth(lost), ...knownThen(index, id, last), recorded: recordedOf(index, id) })
+    const forgotten = rows.all(id).map(forgottenOf)
+    if (forgotten.length === 0) continue
+    const last = Math.max(...forgotten.map(({ added_version }) => added_version))
+    lostBySeries.set(id, { months: byMonth(forgotten), ...knownThen(index, id, last), recorded: recordedOf(index, id) })
   }
   return lostBySeries
 }
 
 /** What went in several steps of one month comes again together. */
-function byMonth(lost: readonly LostMonth[]): LostRange[] {
-  return [...Map.groupBy(lost, (one) => one.month)].map(([name, parts]) => ({
+function byMonth(lostMonths: readonly LostMonth[]): LostRange[] {
+  return [...Map.groupBy(lostMonths, (lostMonth) => lostMonth.month)].map(([name, parts]) => ({
     month: name,
-    since: Math.min(...parts.map((one) => one.since)),
-    until: Math.max(...parts.map((one) => one.until)),
+    since: Math.min(...parts.map((part) => part.since)),
+    until: Math.max(...parts.map((part) => part.until)),
     digest:
       parts
-        .map((one) => (one.digest === null ? null : { points: 0, digest: one.digest }))
+        .map((part) => (part.digest === null ? null : { points: 0, digest: part.digest }))
         .reduce((a, b) => a && b && addDigests(a, b))?.digest ?? null,
   }))
 }
@@ -111,16 +111,19 @@ function knownThen(index: Index, id: string, before: number): Pick<Lost, 'seen' 
      JOIN series s ON s.n = c.series JOIN versions v ON v.version = c.added_version
      WHERE s.id = ? AND c.state IN ('covered', 'empty') AND c.added_version < ? ORDER BY c.added_version`,
   )
-  const asked = rows.all(id, before).map(askedOf)
+  const requested = rows.all(id, before).map(askedOf)
   const seen: Seen[] = []
-  let known: Window[] = []
-  for (const { since, until, observed } of asked.filter(
+  let knownWindows: Window[] = []
+  for (const { since, until, observed } of requested.filter(
     ({ state, reason }) => state === 'covered' && reason === null,
   )) {
-    for (const fresh of minus([{ since, until }], known)) seen.push({ ...fresh, observed })
-    known = union([...known, { since, until }])
+    for (const fresh of minus([{ since, until }], knownWindows)) seen.push({ ...fresh, observed })
+    knownWindows = union([...knownWindows, { since, until }])
   }
-  return { seen, asked: asked.map(({ since, until, asked_at, observed }) => ({ since, until, asked_at, observed })) }
+  return {
+    seen,
+    asked: requested.map(({ since, until, asked_at, observed }) => ({ since, until, asked_at, observed })),
+  }
 }
 
 const recordOf = rowOf({ t: real, kind: text, stored: orNull(text), stored_at: orNull(real) })
@@ -135,8 +138,8 @@ function recordedOf(index: Index, id: string): RecordedValue[] {
   for (const { t, kind, stored, stored_at } of rows.all(id).map(recordOf)) {
     if (stored === null || stored_at === null) continue
     const { value, computed } = found.get(t) ?? { value: null, computed: null }
-    const told = kind === 'computed_at_changed' ? { value, computed: stored } : { value: stored, computed }
-    found.set(t, { t, ...told, stored_at })
+    const storedValue = kind === 'computed_at_changed' ? { value, computed: stored } : { value: stored, computed }
+    found.set(t, { t, ...storedValue, stored_at })
   }
   return [...found.values()]
 }
@@ -180,8 +183,8 @@ export function observedAgain(index: Index): ObservedAgain[] {
 }
 
 /** Describes a month that lost points, in one line. */
-export function describeObservedAgain({ series, month: name, points: lost, at }: ObservedAgain): string {
-  const what = `${series} ${name}: ${lost === null ? 'points' : `${lost} points`} lost with a file`
+export function describeObservedAgain({ series, month: name, points: lostCount, at }: ObservedAgain): string {
+  const what = `${series} ${name}: ${lostCount === null ? 'points' : `${lostCount} points`} lost with a file`
   if (at === null) return `${what}, not come again`
   const seen = formatMillis(at)
   return `${what}, observed again and known from ${seen} on; backfill = 'rule' lets their rule date them`

@@ -40,11 +40,13 @@ export function monthsBetween(from: Months, to: Months): Map<string, MonthDigest
 /** Puts months in the form of the progress of a series; empty if there are none. */
 export function asDigests(months: Months): { readonly digests?: Readonly<Record<string, string>> } {
   if (months.size === 0) return {}
-  return { digests: Object.fromEntries([...months].map(([month, one]) => [month, `${one.points} ${one.digest}`])) }
+  return {
+    digests: Object.fromEntries([...months].map(([month, content]) => [month, `${content.points} ${content.digest}`])),
+  }
 }
 
 /** What the index says of the months of a series, from the first to the last of some, or of all. */
-export function heldMonths(index: Index, series: number, some: readonly string[] = []): Map<string, MonthDigest> {
+export function storedMonths(index: Index, series: number, some: readonly string[] = []): Map<string, MonthDigest> {
   const rows = index
     .statement('SELECT month, points, digest FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month')
     .all(series, some[0] ?? '', some.at(-1) ?? 'z')
@@ -56,11 +58,11 @@ export function heldMonths(index: Index, series: number, some: readonly string[]
 /** Adds what an entry tells of the months of a series. */
 export function applyDigests(index: Index, series: number, digests: Readonly<Record<string, string>>): void {
   const months = Object.keys(digests).toSorted()
-  const held = heldMonths(index, series, months)
+  const earlier = storedMonths(index, series, months)
   const rows = months.map((month) => {
     const [points = '0', digest = nothing.digest] = digests[month]?.split(' ') ?? []
     const added = { points: Number(points), digest }
-    const before = held.get(month)
+    const before = earlier.get(month)
     return { month, ...(before === undefined ? added : addDigests(before, added)) }
   })
   // All at once: a first fetch brings some thousands.

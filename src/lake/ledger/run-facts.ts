@@ -217,22 +217,22 @@ export async function gatherLogs(root: string, disk: Disk, before: Micros): Prom
   for (const [day, logs] of Map.groupBy(old, ({ began }) => new Date(began / 1000).toISOString().slice(0, 10))) {
     const path = inLake(root, `${places.runs}/${day}.log.gz`)
     // Whoever was killed here has gathered some of them.
-    const there = (await gatheredLog(path)) ?? ''
-    let gatheredText = there
+    const logText = (await gatheredLog(path)) ?? ''
+    let gatheredText = logText
     const gathered: string[] = []
     for (const log of logs) {
-      const one = inLake(root, log.path)
-      const text = log.path.endsWith('.gz') ? await gatheredLog(one) : await textOf(one)
+      const logFile = inLake(root, log.path)
+      const text = log.path.endsWith('.gz') ? await gatheredLog(logFile) : await textOf(logFile)
       if (text === undefined) continue
       if (!gatheredText.includes(text)) gatheredText += text
-      gathered.push(one)
+      gathered.push(logFile)
     }
-    if (gatheredText !== there) {
+    if (gatheredText !== logText) {
       const temporary = inLake(root, `${places.runs}/.tmp-${day}.log.gz`)
       await writePrivate(temporary, gzipSync(gatheredText))
       await disk.sync(temporary)
       await disk.move(temporary, path)
     }
-    for (const one of gathered) await disk.remove(one)
+    for (const logFile of gathered) await disk.remove(logFile)
   }
 }

@@ -16,7 +16,7 @@ export type RecordedRun = {
 }
 
 /** A run on record with what it cost. */
-export interface HeldRun extends RecordedRun {
+export interface StoredRun extends RecordedRun {
   /** Requests that it sent, those repeated once. */
   readonly requests: number
   /** Credits of these requests. */
@@ -26,7 +26,7 @@ export interface HeldRun extends RecordedRun {
 }
 
 /** The newest runs, newest first. */
-export function heldRuns(index: Index, most: number): HeldRun[] {
+export function storedRuns(index: Index, most: number): StoredRun[] {
   const rows = index.statement(
     `SELECT runs.*, count(q.id) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
      FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q ON q.run = runs.id
@@ -59,7 +59,10 @@ export function importArrivals(index: Index): Map<string, Micros[]> {
   )
   const found = rows.all().map(instantsOf)
   return new Map(
-    [...Map.groupBy(found, ({ about }) => about ?? '')].map(([metric, own]) => [metric, own.map(({ at }) => at)]),
+    [...Map.groupBy(found, ({ about }) => about ?? '')].map(([metric, arrivals]) => [
+      metric,
+      arrivals.map(({ at }) => at),
+    ]),
   )
 }
 
@@ -76,7 +79,7 @@ export function isWatched(index: Index): boolean {
 const runEndOf = rowOf({ job: text, started_at: real, stopped_by: orNull(text), exit_code: orNull(wholeNumber) })
 
 /** How a run ended. */
-export interface HeldRunEnd {
+export interface StoredRunEnd {
   readonly job: string
   /** Microseconds. */
   readonly started_at: Micros
@@ -87,7 +90,7 @@ export interface HeldRunEnd {
 }
 
 /** How the last fetch ended that has ended; null where none has. */
-export function lastFetchEnd(index: Index): HeldRunEnd | null {
+export function lastFetchEnd(index: Index): StoredRunEnd | null {
   const row = index
     .statement(
       `SELECT job, started_at, stopped_by, exit_code FROM runs WHERE job = 'fetch' AND ended_at IS NOT NULL
@@ -104,7 +107,7 @@ export const heldBackEnd = 'held_back'
  * The last snapshot of the registry that was held back; null where none was, or where a snapshot, or a run of the same job,
  * was applied since. A run that failed applied nothing.
  */
-export function heldBackSnapshot(index: Index): HeldRunEnd | null {
+export function heldBackSnapshot(index: Index): StoredRunEnd | null {
   const row = index
     .statement(
       `SELECT job, started_at, stopped_by, exit_code FROM runs AS back WHERE stopped_by = ?1
@@ -160,7 +163,7 @@ export interface LakeCopy {
 }
 
 /** The copies at the destinations of `publish` and `backup`. */
-export function heldCopies(index: Index): LakeCopy[] {
+export function storedCopies(index: Index): LakeCopy[] {
   const rows = index.statement(
     `SELECT job, plan ->> '$.destination' AS destination, max(plan ->> '$.version') AS version,
        max(coalesce(plan ->> '$.lake', 0)) AS lake
@@ -198,8 +201,8 @@ export function requestTotals(index: Index, now: Micros): RequestTotals {
          WHERE api = 'metrics' AND series IS NOT NULL AND asked_at >= ?3 GROUP BY asked_at / 60000000)) AS busiest_minute
      FROM requests`,
   )
-  const gone = archivedState(index)
-  return totalsOf(rows.get(gone.requests, gone.credits, now - 86_400_000_000) ?? {})
+  const archivedTotals = archivedState(index)
+  return totalsOf(rows.get(archivedTotals.requests, archivedTotals.credits, now - 86_400_000_000) ?? {})
 }
 
 const byOutcomeOf = rowOf({ api: text, outcome: text, requests: count })
@@ -225,7 +228,7 @@ export function requestsByOutcome(index: Index): OutcomeCount[] {
 const verifiedOf = rowOf(verifiedFields)
 
 /** Every window that was asked again, by series, the oldest first; `result` says whether an answer was compared. */
-export function heldVerified(index: Index): Map<string, Verified[]> {
+export function storedVerified(index: Index): Map<string, Verified[]> {
   const rows = index.statement('SELECT series, since, until, at, result FROM verified ORDER BY at').iterate()
   return Map.groupBy(Array.from(rows, verifiedOf), ({ series }) => series)
 }
@@ -347,9 +350,11 @@ const markFields = {
 
 /** The selections of a run, as it notes them in its plan: a later run can plan them again. */
 export function selectionMarks(selections: readonly Selection[]) {
-  const named = selections.filter(({ held }) => held !== true)
+  const named = selections.filter(({ held: isStored }) => isStored !== true)
   return {
-    selections: named.map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined))),
+    selections: named.map((selection) =>
+      Object.fromEntries(Object.entries(selection).filter(([, value]) => value !== undefined)),
+    ),
     held: named.length < selections.length,
   }
 }
@@ -367,7 +372,9 @@ export function pendingSelections(index: Index, now: Instant, but: string | null
   )
   const found = rows.all(but, (now + 1) * 1_000_000)
   const marks = found.map(({ plan }) => checkedValue(shape(markFields), parseCell(plan, 'plan'), 'plan'))
-  const unique = new Map(marks.flatMap(({ selections }) => selections).map((one) => [JSON.stringify(one), one]))
+  const unique = new Map(
+    marks.flatMap(({ selections }) => selections).map((selection) => [JSON.stringify(selection), selection]),
+  )
   const since = found[0] === undefined ? null : Number(found[0]['started_at'])
   return { selections: [...unique.values()], held: marks.some(({ held }) => held), since }
 }

@@ -36,9 +36,9 @@ export function stampFile(id: string): string {
 export async function writeStamp(disk: Disk, root: string, temporary: string, stamp: StampFile): Promise<boolean> {
   await makeFolder(disk, inLake(root, places.stamps))
   await disk.write(temporary, seal(JSON.stringify(stamp)).text)
-  const made = await disk.claim(temporary, inLake(root, stampFile(stamp.id)))
+  const isClaimed = await disk.claim(temporary, inLake(root, stampFile(stamp.id)))
   await disk.syncFolder(inLake(root, places.stamps))
-  return made
+  return isClaimed
 }
 
 /** The ids of all notes, sorted. */
@@ -76,9 +76,9 @@ export async function takeStamps(
   root: string,
   head: { lake: string | null; version: number },
 ): Promise<void> {
-  const known = index.statement('SELECT 1 FROM stamps WHERE id = ?')
+  const storedStamp = index.statement('SELECT 1 FROM stamps WHERE id = ?')
   for (const id of await listStamps(root)) {
-    if (known.get(id)) continue
+    if (storedStamp.get(id)) continue
     const stamp = await readStamp(root, id).catch(() => undefined)
     if (stamp?.lake === head.lake && stamp.version <= head.version) applyStamp(index, stamp)
   }
@@ -87,7 +87,7 @@ export async function takeStamps(
 /** The ids that the index knows from notes which are not there any more. */
 export async function lostStamps(index: Index, root: string): Promise<string[]> {
   const rows = index.statement('SELECT id FROM stamps ORDER BY id').all()
-  const lost: string[] = []
-  for (const { id } of rows) if (!(await exists(inLake(root, stampFile(String(id)))))) lost.push(String(id))
-  return lost
+  const lostIds: string[] = []
+  for (const { id } of rows) if (!(await exists(inLake(root, stampFile(String(id)))))) lostIds.push(String(id))
+  return lostIds
 }

@@ -41,17 +41,17 @@ export function* inTurns<T>(queues: readonly (readonly T[])[]): Generator<T[]> {
 /** What a budget (null: any) has room for, in their order; `stops`: nothing behind the first that it has no room for. */
 export function affordable<T>(
   all: Iterable<T>,
-  costOf: (one: T) => number,
+  costOf: (item: T) => number,
   { budget, stops }: { readonly budget: number | null; readonly stops: boolean },
 ): T[] {
   const chosen: T[] = []
   let spent = 0
-  for (const one of all) {
-    const fits = budget === null || spent + costOf(one) <= budget
+  for (const item of all) {
+    const fits = budget === null || spent + costOf(item) <= budget
     if (!fits && stops) break
     if (!fits) continue
-    spent += costOf(one)
-    chosen.push(one)
+    spent += costOf(item)
+    chosen.push(item)
   }
   return chosen
 }

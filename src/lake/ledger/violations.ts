@@ -4,7 +4,7 @@ import { usage } from '../../base/errors.ts'
 import { commit, type RewriteDeps } from './commit.ts'
 import { type Accepted, type CoverageRow, sha256, violationId } from './entry.ts'
 import type { Micros } from '../../base/time.ts'
-import { heldCoverage, heldViolations, type HeldViolation } from './index-queries.ts'
+import { loadCoverage, storedViolations, type StoredViolation } from './index-queries.ts'
 import type { Ledger } from './ledger.ts'
 import { providerOf } from './provider.ts'
 import { isOfHeld, readRefusal, standingWords, withdrawnBegin } from './refusals.ts'
@@ -64,11 +64,11 @@ export function listViolations(ledger: Ledger, { paths, assets, whole = false }:
   const path = tests(paths)
   const asset = tests(assets)
   const fits = (series: string): boolean => {
-    const known = parseSeriesId(series)
-    return path(known?.metric ?? series) && asset(known?.asset ?? '')
+    const parsedId = parseSeriesId(series)
+    return path(parsedId?.metric ?? series) && asset(parsedId?.asset ?? '')
   }
-  const found = [...Map.groupBy(heldViolations(ledger), unitOf).values()].map(listed)
-  return [...found, ...refusals(ledger).map((one) => one.listed)].filter(({ series, incident }) => {
+  const found = [...Map.groupBy(storedViolations(ledger), unitOf).values()].map(listed)
+  return [...found, ...refusals(ledger).map((refusal) => refusal.listed)].filter(({ series, incident }) => {
     if (incident === null) return fits(series)
     return whole ? incident.series.every(fits) : incident.series.some(fits)
   })
@@ -82,10 +82,10 @@ export function isOpenViolation({ acknowledged_at, reverted_at }: ViolationEnd):
   return acknowledged_at === null && reverted_at === null
 }
 
-const unitOf = (one: HeldViolation): string => one.incident ?? violationId(one)
+const unitOf = (violation: StoredViolation): string => violation.incident ?? violationId(violation)
 
-function listed(rows: readonly HeldViolation[]): ListedViolation {
-  const [first] = rows as [HeldViolation]
+function listed(rows: readonly StoredViolation[]): ListedViolation {
+  const [first] = rows as [StoredViolation]
   const {
     series,
     t,
@@ -118,7 +118,7 @@ function listed(rows: readonly HeldViolation[]): ListedViolation {
 }
 
 /** Counts the differences of an incident; `open` are the rows that the last answers still showed. */
-function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[]): IncidentFacts {
+function factsOf(rows: readonly StoredViolation[], open: readonly StoredViolation[]): IncidentFacts {
   const began = new Map<number, number>()
   for (const { offered_at, added_version } of rows)
     began.set(offered_at, Math.min(began.get(offered_at) ?? Infinity, added_version))
@@ -126,9 +126,9 @@ function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[])
   const first = rows.filter(({ offered_at, added_version }) => began.get(offered_at) === added_version)
   const counts: Record<string, number> = {}
   for (const { kind, points } of first) counts[kind] = (counts[kind] ?? 0) + points
-  const sum = (some: readonly HeldViolation[]): number => some.reduce((total, { points }) => total + points, 0)
+  const sum = (some: readonly StoredViolation[]): number => some.reduce((total, { points }) => total + points, 0)
   const series = [...new Set(rows.map((row) => row.series))]
-  const endpoints = [...new Set(series.map((one) => parseSeriesId(one)?.metric ?? one))].toSorted()
+  const endpoints = [...new Set(series.map((seriesId) => parseSeriesId(seriesId)?.metric ?? seriesId))].toSorted()
   return { api: 'metrics' as const, endpoints, series, points: sum(first), open: sum(open), counts }
 }
 
@@ -154,19 +154,19 @@ export interface ListedRefusal {
 /** Lists the series that have points and are refused, those that pitlake no longer waits for included. */
 export function refusals(ledger: Ledger): ListedRefusal[] {
   const noted = ledger.statement('SELECT at AS acknowledged_at, why FROM accepted WHERE id = ?')
-  return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
-    const refused = rows.filter(
+  return [...loadCoverage(ledger)].flatMap(([series, rows]) => {
+    const refusedRows = rows.filter(
       ({ state, reason }) => (state === 'failed' || state === 'unsupported') && isOfHeld(reason),
     )
-    return [...Map.groupBy(refused, ({ reason }) => standingWords(reason ?? ''))].map(([offered, own]) => {
-      const t = Math.min(...own.map(({ since }) => since))
+    return [...Map.groupBy(refusedRows, ({ reason }) => standingWords(reason ?? ''))].map(([offered, rowsOfReason]) => {
+      const t = Math.min(...rowsOfReason.map(({ since }) => since))
       const id = sha256(JSON.stringify([series, 'refused', offered])).slice(0, 12)
       const { acknowledged_at, why } = notedOf(noted.get(id) ?? { acknowledged_at: null, why: null })
       const { since, words } = readRefusal(offered) ?? { since: null, words: offered }
-      const withdrawn = own.every(({ state }) => state === 'unsupported')
+      const withdrawn = rowsOfReason.every(({ state }) => state === 'unsupported')
       const about = { found_at: (since ?? t) * 1_000_000, acknowledged_at, why, reverted_at: null, incident: null }
-      const one: ListedViolation = { id, series, t, kind: 'refused', stored: null, offered, ...about }
-      return { listed: one, rows: own, since: since ?? t, words, withdrawn }
+      const violation: ListedViolation = { id, series, t, kind: 'refused', stored: null, offered, ...about }
+      return { listed: violation, rows: rowsOfReason, since: since ?? t, words, withdrawn }
     })
   })
 }
@@ -208,7 +208,9 @@ export async function acceptViolations(
   const version = await commit(
     ledger,
     async (ticket) => {
-      const all = new Map(listViolations(ledger, { paths: null, assets: null }).map((one) => [one.id, one]))
+      const all = new Map(
+        listViolations(ledger, { paths: null, assets: null }).map((violation) => [violation.id, violation]),
+      )
       const named = [...new Set(ids)].map((id) => ({
         id,
         acknowledged_at: (all.get(id) ?? elsewhere.get(id) ?? unknown(id)).acknowledged_at,
@@ -218,8 +220,10 @@ export async function acceptViolations(
       acknowledgedBefore = named.filter(({ acknowledged_at }) => acknowledged_at !== null).map(({ id }) => id)
       if (fresh.length === 0) return null
       const notes = fresh.flatMap(({ id }): Accepted[] => {
-        const one = all.get(id)
-        return one ? [{ id, series: one.series, t: one.t, kind: one.kind, offered: one.offered, why }] : []
+        const violation = all.get(id)
+        return violation
+          ? [{ id, series: violation.series, t: violation.t, kind: violation.kind, offered: violation.offered, why }]
+          : []
       })
       const states = accepted.flatMap((id) => elsewhere.get(id)?.state ?? [])
       const withdrawn = refusals(ledger).filter(({ listed }) => accepted.includes(listed.id))

@@ -74,7 +74,7 @@ export function metaLeft(path: string, key: 'version' | 'schema'): number | unde
     database = new DatabaseSync(path, { timeout: busyMilliseconds })
     const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()
     if (tables.length === 0) return 0
-    if (!['meta', 'versions', 'files', 'series'].every((own) => tables.some(({ name }) => name === own)))
+    if (!['meta', 'versions', 'files', 'series'].every((table) => tables.some(({ name }) => name === table)))
       return undefined
     return Number(database.prepare('SELECT value FROM meta WHERE key = ?').get(key)?.['value'] ?? 0)
   } catch (error) {

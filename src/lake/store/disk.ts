@@ -99,8 +99,8 @@ export async function makeFolder(disk: Disk, path: string, mode = 0o777): Promis
 }
 
 async function isMount(path: string): Promise<boolean> {
-  const [own, parent] = await Promise.all([statOf(path), statOf(dirname(path))])
-  return own?.dev !== parent?.dev
+  const [status, parent] = await Promise.all([statOf(path), statOf(dirname(path))])
+  return status?.dev !== parent?.dev
 }
 
 /** Whether a path, or what its links lead to, lies in a folder or is it, also where there is no such file. */

@@ -25,9 +25,9 @@ import { makeSpill, removeSpill, spillRoom } from './files.ts'
 import { collectAll, collectYoung, engineMemory, leanSettings } from './memory.ts'
 
 /** Most chunks of rows (of 2,048 at most) that may be in memory in addition to what the engine counts. */
-const heldChunks = 16
+const bufferedChunks = 16
 /** Most cells in these chunks: wide rows have fewer chunks. */
-const heldCells = 2 ** 19
+const bufferedCells = 2 ** 19
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 interface EngineOptions {
@@ -194,7 +194,7 @@ export class Engine {
     const { result, chunks } = await this.#streamed(sql, parameters)
     async function* columns(): AsyncGenerator<Chunk> {
       for await (const chunk of chunks)
-        yield { rows: chunk.rowCount, columns: chunk.getColumns().map((held) => held.map(cell)) }
+        yield { rows: chunk.rowCount, columns: chunk.getColumns().map((values) => values.map(cell)) }
     }
     return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: columns() }
   }
@@ -203,7 +203,7 @@ export class Engine {
    * Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for.
    * Whoever makes few values of its cells may let more of them lie (`cells`) until all is collected.
    */
-  async vectors(sql: string, parameters?: Parameters, cells = heldCells): Promise<VectorStream> {
+  async vectors(sql: string, parameters?: Parameters, cells = bufferedCells): Promise<VectorStream> {
     const { result, chunks } = await this.#streamed(sql, parameters, cells)
     const types = result.columnTypes()
     return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks }
@@ -213,14 +213,14 @@ export class Engine {
    * A result that ends in an error looks like one that is at its end: DuckDB's binding drops the error. It leaves its
    * traces in the transaction, so each stream has one.
    */
-  async #streamed(sql: string, parameters?: Parameters, most = heldCells) {
-    const own = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
+  async #streamed(sql: string, parameters?: Parameters, most = bufferedCells) {
+    const isOwnTransaction = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
     this.#interrupted = false
     try {
       const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
-      return { result, chunks: this.#chunks(result, own, sql, parameters, most) }
+      return { result, chunks: this.#chunks(result, isOwnTransaction, sql, parameters, most) }
     } catch (error) {
-      if (own) await this.#rollback()
+      if (isOwnTransaction) await this.#rollback()
       throw error
     }
   }
@@ -240,7 +240,7 @@ export class Engine {
         const chunk = await result.fetchChunk()
         if (!chunk || chunk.rowCount === 0) break
         // Only the collector lets go of a chunk, and sees of it but the handle.
-        if (++fetched % (most > heldCells ? 4 * heldChunks : heldChunks) === 0) collectYoung()
+        if (++fetched % (most > bufferedCells ? 4 * bufferedChunks : bufferedChunks) === 0) collectYoung()
         cells += chunk.rowCount * chunk.columnCount
         if (cells > most) {
           collectAll()
@@ -290,8 +290,8 @@ export class Engine {
     try {
       const places = Array.from({ length: statement.columnCount }, (_, i) => i)
       // Without its parameters a statement may not know its types.
-      const known = places.every((i) => statement.columnTypeId(i) !== DuckDBTypeId.INVALID)
-      const columns = known ? places.map((i) => column(statement.columnName(i), statement.columnType(i))) : []
+      const areTypesKnown = places.every((i) => statement.columnTypeId(i) !== DuckDBTypeId.INVALID)
+      const columns = areTypesKnown ? places.map((i) => column(statement.columnName(i), statement.columnType(i))) : []
       return { kind: StatementType[statement.statementType], columns }
     } finally {
       statement.destroySync()
@@ -307,12 +307,12 @@ export class Engine {
   async append(table: string, { chunks }: VectorStream): Promise<number> {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
-    let held = 0
+    let buffered = 0
     for await (const chunk of chunks) {
       appender.appendDataChunk(chunk)
       rows += chunk.rowCount
       // By itself it keeps a hundred chunks beside what the table spills.
-      if (++held % heldChunks === 0) appender.flushSync()
+      if (++buffered % bufferedChunks === 0) appender.flushSync()
     }
     appender.closeSync()
     return rows
@@ -371,8 +371,8 @@ export function quoteName(name: string): string {
 }
 
 /** Whether two names mean one column or relation: SQL ignores the case of ASCII letters. */
-export function isSameName(name: string, other: string): boolean {
-  return lowerName(name) === lowerName(other)
+export function isSameName(name: string, otherName: string): boolean {
+  return lowerName(name) === lowerName(otherName)
 }
 
 /** The name with ASCII letters in lower case: equal for names that SQL takes for one. */
@@ -408,14 +408,14 @@ export function cell(value: DuckDBValue): Cell {
   if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) return value.items.map(cell)
   if (value instanceof DuckDBStructValue) return record(Object.entries(value.entries))
   if (value instanceof DuckDBMapValue)
-    return value.entries.map(({ key, value: held }) => ({ key: cell(key), value: cell(held) }))
+    return value.entries.map(({ key, value: entryValue }) => ({ key: cell(key), value: cell(entryValue) }))
   if (value instanceof DuckDBBlobValue) return new Uint8Array(value.bytes)
   if (value instanceof DuckDBDateValue) return value.toString()
   return String(value)
 }
 
 function record(entries: readonly (readonly [string, DuckDBValue])[]): { readonly [name: string]: Cell } {
-  return Object.fromEntries(entries.map(([name, held]) => [name, cell(held)]))
+  return Object.fromEntries(entries.map(([name, field]) => [name, cell(field)]))
 }
 
 const farthest = 8_640_000_000_000_000_000n
@@ -427,8 +427,8 @@ function isoMicros(micros: bigint, zone: string): string {
   if (micros > farthest || micros < -farthest) return `${micros}us`
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
   const seconds = Number((micros - fraction) / 1_000_000n)
-  const whole = new Date(seconds * 1000).toISOString().slice(0, -5)
-  return `${whole}.${String(fraction).padStart(6, '0')}${zone}`
+  const wholeSeconds = new Date(seconds * 1000).toISOString().slice(0, -5)
+  return `${wholeSeconds}.${String(fraction).padStart(6, '0')}${zone}`
 }
 
 /** Whether all views and macros that a database holds can be read; a power cut may have torn it. */

@@ -79,8 +79,8 @@ export async function setMarker(disk: Disk, root: string, lake: string, syntheti
   if ((await readMarker(root)) === lake) return
   const temporary = inLake(root, `.tmp-${places.marker}`)
   await disk.write(temporary, lakeMarker(lake, synthetic))
-  const made = await disk.claim(temporary, inLake(root, places.marker))
-  if (!made) {
+  const isClaimed = await disk.claim(temporary, inLake(root, places.marker))
+  if (!isClaimed) {
     await disk.remove(temporary)
     throw usage(places.marker, {
       expected: `the marker of the lake ${lake}`,

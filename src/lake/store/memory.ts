@@ -25,8 +25,8 @@ export function keepMemory(bytes: number, subject: string): void {
 }
 
 /** Refuses to begin what needs more memory than it may take. */
-export function requireMemory(needed: number, given: number, subject: string): void {
-  if (given < needed) throw usage(subject, { expected: `at least ${sizeText(needed)}`, got: sizeText(given) })
+export function requireMemory(needed: number, available: number, subject: string): void {
+  if (available < needed) throw usage(subject, { expected: `at least ${sizeText(needed)}`, got: sizeText(available) })
 }
 
 /** How many bytes the process keeps to. */

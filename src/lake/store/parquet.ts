@@ -71,8 +71,8 @@ export async function dataFooters(root: string): Promise<Footer[]> {
   const read = async (some: readonly string[]): Promise<Footer[]> => [...(await footersOf(engine, some)).values()]
   const all = await read(paths).catch(() => undefined)
   if (all) return all
-  const one = await Promise.all(paths.map(async (path) => await read([path]).catch(() => [])))
-  return one.flat()
+  const readableFooters = await Promise.all(paths.map(async (path) => await read([path]).catch(() => [])))
+  return readableFooters.flat()
 }
 
 /** Data files in a folder whose journal and ledger do not explain them. */
@@ -99,7 +99,7 @@ export async function countStrayDataFiles(root: string): Promise<StrayDataFiles>
     lakes: [...new Set(named)].toSorted(),
     version: Math.max(
       ...paths.map((path) => dataVersion(path) ?? 0),
-      ...footers.map((one) => Number(one.version ?? 0)),
+      ...footers.map((footer) => Number(footer.version ?? 0)),
     ),
   }
 }

@@ -11,7 +11,7 @@ const fileMode = 0o600
 
 /** Makes a folder of the lake, relative to it, and its missing parents, each of them durable; private ones closed. */
 export async function makeLakeFolder(disk: Disk, root: string, path: string): Promise<void> {
-  const place = privatePlaces.find((one) => isIn(path, one))
+  const place = privatePlaces.find((folder) => isIn(path, folder))
   if (place === undefined) return await makeFolder(disk, inLake(root, path))
   await makeFolder(disk, dirname(inLake(root, place)))
   await makeFolder(disk, inLake(root, place), folderMode)

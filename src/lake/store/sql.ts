@@ -35,16 +35,17 @@ export type Parameters = readonly Parameter[] | Readonly<Record<string, Paramete
 
 /** Each parameter, checked and made into what the engine takes; by place or by name as they were given. */
 export function bindAll<T>(
-  given: Parameters | undefined,
+  parameters: Parameters | undefined,
   bind: (value: Parameter) => T,
 ): [] | [T[] | Record<string, T>] {
-  if (given === undefined) return []
-  const one = (value: Parameter, name: string): T => {
+  if (parameters === undefined) return []
+  const bindChecked = (value: Parameter, name: string): T => {
     check(value, name)
     return bind(value)
   }
-  if (Array.isArray(given)) return [(given as readonly Parameter[]).map((value, i) => one(value, `$${i + 1}`))]
-  return [Object.fromEntries(Object.entries(given).map(([name, value]) => [name, one(value, `$${name}`)]))]
+  if (Array.isArray(parameters))
+    return [(parameters as readonly Parameter[]).map((value, i) => bindChecked(value, `$${i + 1}`))]
+  return [Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, bindChecked(value, `$${name}`)]))]
 }
 
 function check(value: Parameter, name: string): void {

@@ -3,7 +3,7 @@ import { fileSql } from '../../query/views/relations.ts'
 import type { Add, TableState, Texts } from './log.ts'
 import {
   type CountedPiece,
-  type HeldPiece,
+  type StoredPiece,
   type Piece,
   beginning,
   type Mark,
@@ -73,7 +73,7 @@ async function grown(
 ) {
   const { engine, portions } = writing
   const files = [...target.state.files.values()]
-  const heldPieces = files.flatMap((add): HeldPiece[] => {
+  const storedPieces = files.flatMap((add): StoredPiece[] => {
     const piece = pieceOf(add.tags)
     return piece ? [{ add, piece, rows: rowsOf(add) }] : []
   })
@@ -82,7 +82,7 @@ async function grown(
   const stale = moved && last.version > 0 ? ((await growth.stale?.values(engine, last)) ?? []) : []
   const by = growth.stale?.by ?? ''
   const { write: pieces, leave } = rewriting(
-    heldPieces,
+    storedPieces,
     { since: last, until: now },
     fresh,
     ({ add }) => target.lost.has(add.path) || mayHold(add, by, stale),

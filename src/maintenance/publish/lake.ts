@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
-import { heldStamps, heldVersions, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { storedStamps, storedVersions, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, type Run, runName, withLake } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { findOrphans, openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
@@ -90,11 +90,11 @@ async function leftOnTheWay(to: Destination): Promise<readonly Published[]> {
 export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros): Promise<readonly Published[]> {
   const { newest } = await journalAt(below(to, lakeFolder))
   if (newest === 0) return []
-  const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
+  const ends = new Map(storedVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
   const kept = new Set<string>()
   for (const { path, removed_version: end } of ledger.statement('SELECT path, removed_version FROM files').iterate())
     if (end === null || Number(end) > newest || (ends.get(Number(end)) ?? before) > before) kept.add(String(path))
-  for (const { version } of heldStamps(ledger)) for (const { path } of liveFiles(ledger, { version })) kept.add(path)
+  for (const { version } of storedStamps(ledger)) for (const { path } of liveFiles(ledger, { version })) kept.add(path)
   const all = await Promise.all(dataPlaces.map(async (place) => await to.list(`${lakeFolder}/${place}`)))
   return all.flat().filter(({ path, modified }) => {
     const own = path.slice(lakeFolder.length + 1)

@@ -3,7 +3,7 @@ import { signedText } from '../../base/merkle/note.ts'
 import { usage } from '../../base/errors.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
-import { heldVersions, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { storedVersions, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { pin } from '../../lake/store/lock.ts'
 import type { JobDeps } from '../../lake/ledger/job.ts'
 import { liesIn } from '../../lake/store/disk.ts'
@@ -28,7 +28,7 @@ import {
   type Writing,
 } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
-import { heldRevisable } from '../../sources/points/revisable.ts'
+import { storedRevisable } from '../../sources/points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'
 
 /** What is published, and where. */
@@ -95,7 +95,7 @@ async function published(
   const logs: Logs = { to, engine, local: spool.file }
   const tables = publishedTables({ root, catalogue, files: liveFiles(ledger, { version }) })
   const states = await readAll(logs, [...tables.map(({ name }) => name), versionsTable], lake)
-  const publishedVersion = heldVersions(ledger).find((one) => one.version === version)
+  const publishedVersion = storedVersions(ledger).find((one) => one.version === version)
   if (!publishedVersion) throw new RangeError(`the index has no version ${version}`)
   const now = (): number => Math.floor(deps.nowMicros() / 1000)
   const at: LakeVersion = {
@@ -135,7 +135,7 @@ async function published(
   }
   const versionsChanged = await publishVersions(writing, states, at, lost)
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
-  await publishTexts(to, heldRevisable(ledger))
+  await publishTexts(to, storedRevisable(ledger))
   const [newest] = (await storedHeads(root)).slice(-1)
   if (newest) await to.replace('head.txt', signedText(newest.note))
   return {

@@ -25,7 +25,7 @@ export interface CountedPiece extends Piece {
 }
 
 /** A published file with its content. */
-export interface HeldPiece {
+export interface StoredPiece {
   /** The file as the log lists it. */
   readonly add: Add
   readonly piece: Piece
@@ -38,7 +38,7 @@ interface Rewriting {
   /** Pieces to write, with their expected numbers of rows. */
   readonly write: readonly CountedPiece[]
   /** Files that leave the table. */
-  readonly leave: readonly HeldPiece[]
+  readonly leave: readonly StoredPiece[]
 }
 
 /** Before the first version. */
@@ -78,13 +78,13 @@ export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
  * What is stale is made again from the lake as it is now: pieces are written, with about so many rows, and files leave.
  */
 export function rewriting(
-  pieces: readonly HeldPiece[],
+  pieces: readonly StoredPiece[],
   { since, until }: Range,
   fresh: number,
-  isStale: (file: HeldPiece) => boolean,
+  isStale: (file: StoredPiece) => boolean,
   { few, large }: Portions,
 ): Rewriting {
-  const leave = new Set<HeldPiece>()
+  const leave = new Set<StoredPiece>()
   let rows = fresh
   let start = since
   const ranges = [...Map.groupBy(pieces, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)

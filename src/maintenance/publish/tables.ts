@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
-import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { earlierDatings } from '../../sources/points/datings.ts'
 import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
 import { growingTables, recordTables, relation, tableColumns } from '../../sources/registry/columns.ts'
@@ -45,7 +45,7 @@ export interface TableGrowth {
 interface TableSources {
   readonly root: string
   readonly catalogue: Catalogue
-  readonly files: readonly HeldFile[]
+  readonly files: readonly StoredFile[]
 }
 
 const statement = statementsIn(new URL('sql/', import.meta.url))

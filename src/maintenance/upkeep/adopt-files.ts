@@ -2,7 +2,7 @@ import { type Columns, columnsOf, countSeries, footersOf, parquet } from '../../
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { LakeError } from '../../base/errors.ts'
 import { dataVersion, inLake, parsePointsFile, parseRegistryFile, places } from '../../lake/store/layout.ts'
-import { prove, refuseFilesOfOtherLayouts, supersededColumn } from './merge.ts'
+import { prove, refuseFilesOfOtherLayouts, supersededColumn } from './merge-files.ts'
 import { type Interval, type Micros, parseMicros } from '../../base/time.ts'
 import { seriesId } from '../../catalog/series.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'

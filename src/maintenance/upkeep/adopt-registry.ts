@@ -1,6 +1,6 @@
 import type { Json } from '../../lake/ledger/entry.ts'
 import { inLake, parseRegistryFile } from '../../lake/store/layout.ts'
-import { isHistory } from './merge.ts'
+import { isHistory } from './merge-files.ts'
 import { columnsMark, relation } from '../../sources/registry/columns.ts'
 import type { Layers } from '../../sources/registry/dated-tables.ts'
 import type { FileListing, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'

@@ -19,7 +19,7 @@ import {
   type SeriesRow,
 } from '../../lake/ledger/entry.ts'
 import { revisableAnew, revisableIn } from '../../sources/points/revisable.ts'
-import { heldAcceptances, packViolations, standingDifferences } from '../../lake/ledger/differences.ts'
+import { storedAcceptances, packViolations, standingDifferences } from '../../lake/ledger/differences.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { appendEntry, listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import { dataVersion, entryFile, inLake, places } from '../../lake/store/layout.ts'
@@ -280,7 +280,7 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
     index,
     series.map(({ id }) => id),
   )
-  const accepted = heldAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
+  const accepted = storedAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
   return {
     ...packViolations(standing.map(({ accepted: _accepted, ...one }) => one)),
     ...(accepted.length > 0 && { accepted }),

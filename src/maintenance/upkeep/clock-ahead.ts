@@ -5,10 +5,10 @@ import { commit, type CommitDeps, type RewriteDeps, type StagedFile } from '../.
 import { type Damage, finding } from './findings.ts'
 import type { CoverageRow, Finding } from '../../lake/ledger/entry.ts'
 import {
-  heldCoverage,
-  heldSeries,
-  type HeldVersion,
-  heldVersions,
+  loadCoverage,
+  storedSeries,
+  type StoredVersion,
+  storedVersions,
   liveFiles,
   storedInterval,
 } from '../../lake/ledger/index-queries.ts'
@@ -19,7 +19,7 @@ import { valueTypesAnew } from '../../sources/points/value-types.ts'
 import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../../base/time.ts'
 import { type Mending, mendArchive, mendInstants, mendRegistry, pollInstants, trueInstantSql } from './clock-files.ts'
-import { dissolveRecent } from './compact.ts'
+import { dissolveRecent } from './merge-jobs.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 
@@ -28,7 +28,7 @@ const tolerated = 3_600_000_000
 
 /** The versions that a clock far ahead has dated, and the one before them: none once they are mended. */
 function versionsAhead(ledger: Ledger, now: Micros) {
-  const versions = heldVersions(ledger)
+  const versions = storedVersions(ledger)
   const good = versions.findLast(({ committed_at }) => committed_at <= now + tolerated)
   return { good, wrong: versions.filter(({ version }) => version > (good?.version ?? 0)) }
 }
@@ -162,14 +162,14 @@ function busy(): LakeError {
 
 /** Windows that answers of the future told of, and what of them stored points prove. */
 function coverageBack(ledger: Ledger, now: number) {
-  const storedSeries = heldSeries(ledger)
+  const allSeries = storedSeries(ledger)
   const uncovered: Pick<CoverageRow, 'series' | 'since' | 'until'>[] = []
   const coverage: CoverageRow[] = []
-  for (const row of [...heldCoverage(ledger).values()].flat()) {
+  for (const row of [...loadCoverage(ledger).values()].flat()) {
     if (row.asked_at <= now + 3600 && row.until <= now + 3600) continue
     const { series, since, until } = row
     uncovered.push({ series, since, until })
-    const known = storedSeries.get(series)
+    const known = allSeries.get(series)
     if (row.state !== 'covered' || row.reason !== null || !known || known.last_t === null) continue
     const proven = Math.min(until, end(known.last_t, storedInterval(known)))
     if (proven > since) coverage.push({ ...row, until: proven, asked_at: Math.min(row.asked_at, now) })
@@ -177,8 +177,8 @@ function coverageBack(ledger: Ledger, now: number) {
   return { uncovered, coverage }
 }
 
-function findingsOf(ledger: Ledger, series: ReadonlySet<string>, first: HeldVersion, at: Micros): Finding[] {
-  const held = heldSeries(ledger)
+function findingsOf(ledger: Ledger, series: ReadonlySet<string>, first: StoredVersion, at: Micros): Finding[] {
+  const held = storedSeries(ledger)
   const detail = { version: first.version, committed_at: first.committed_at }
   return [...series].map((id) => ({ series: id, t: held.get(id)?.last_t ?? 0, kind: 'clock_ahead', detail, at }))
 }

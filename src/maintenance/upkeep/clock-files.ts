@@ -3,9 +3,9 @@ import { listedAs, type StagedFile, type Ticket } from '../../lake/ledger/draft.
 import { formatDate, type Micros } from '../../base/time.ts'
 import {
   archivedState,
-  type HeldFile,
-  heldPassing,
-  type HeldVersion,
+  type StoredFile,
+  storedPassing,
+  type StoredVersion,
   liveFiles,
 } from '../../lake/ledger/index-queries.ts'
 import { parseRegistryFile, places, registryFile } from '../../lake/store/layout.ts'
@@ -25,7 +25,7 @@ import {
   supersededColumn,
   countUnproved,
   writeChanged,
-} from './merge.ts'
+} from './merge-files.ts'
 
 /** State of the registry, as the last entry stores it. */
 type RegistryState = Readonly<ReturnType<typeof registryState>>
@@ -33,7 +33,7 @@ type RegistryState = Readonly<ReturnType<typeof registryState>>
 /** The versions that a clock far ahead has dated, and their correction. */
 export interface Mending {
   /** The versions that it dated, the first one first. */
-  readonly wrong: readonly Pick<HeldVersion, 'version' | 'committed_at'>[]
+  readonly wrong: readonly Pick<StoredVersion, 'version' | 'committed_at'>[]
   /** When the version before them was committed; undefined where there was none. */
   readonly before: Micros | undefined
   /** What is later than this never was. */
@@ -72,7 +72,7 @@ const seenColumns: ReadonlySet<string> = new Set(['at', 'observed_at', supersede
 export async function mendInstants(
   rewriting: Rewriting,
   n: number,
-  file: HeldFile,
+  file: StoredFile,
   { now, mended }: { readonly now: Micros; readonly mended: ReadonlyMap<string, string> },
 ): Promise<StagedFile | null> {
   return await rewriteFiles(rewriting, n, [file], async ({ session, source, columns, out, metadata }) => {
@@ -135,7 +135,7 @@ export async function mendArchive(rewriting: Rewriting, mending: Mending): Promi
 const foreign: ReadonlySet<string> = new Set(['since', 'until', 'provider_date'])
 
 /** The file without what the index still tells and with true instants; null where nothing is left of it. */
-async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archived, file: HeldFile) {
+async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archived, file: StoredFile) {
   const { version, committed_at: now } = mending.ticket
   // An instant of a wrong version is that version's mended one; any other of the future is that of the mending.
   const mendedTimes = new Map(mending.wrong.map((one) => [one.committed_at, now - (version - one.version)]))
@@ -227,7 +227,7 @@ async function mendFile(
   rewriting: Rewriting,
   { wrong, ticket, nextFile }: Mending,
   polls: Polls,
-  listed: readonly HeldFile[],
+  listed: readonly StoredFile[],
 ): Promise<StagedFile | null> {
   const [file] = listed
   if (!file || listed.some(({ added_version }) => added_version < (wrong[0]?.version ?? Infinity))) return null
@@ -255,7 +255,7 @@ function mendedSql(polls: Polls): ReadonlyMap<string, string> {
 }
 
 /** A layer of before that a wrong date is made of is one of the true date. */
-function listedToday(listed: readonly HeldFile[], first: number, date: string): StagedFile[] {
+function listedToday(listed: readonly StoredFile[], first: number, date: string): StagedFile[] {
   const [file] = listed
   const wrong = listed.some(({ label, added_version }) => added_version >= first && label !== '')
   if (!file || !wrong || listed.some(({ label }) => label === date)) return []
@@ -296,7 +296,7 @@ function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string
 /** When the feed was read last is told too early rather than too late: after the commit that came before. */
 function passingOf(ledger: Ledger, { now, before }: Mending) {
   const { polled } = passingFacts(ledger)
-  const limit = heldPassing(ledger, 'registry.snapshot_limit')
+  const limit = storedPassing(ledger, 'registry.snapshot_limit')
   return passingDraft({
     ...(polled !== null && polled * 1000 > now && { polled: before === undefined ? null : Math.floor(before / 1000) }),
     ...(limit !== undefined && limit.at > now && { snapshotLimit: null }),

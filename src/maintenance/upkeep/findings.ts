@@ -3,7 +3,7 @@ import { bytesProblem, sha256File } from '../../lake/ledger/commit.ts'
 import { isFolder } from '../../lake/store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../../lake/store/disk.ts'
 import { readsWell } from '../../lake/store/engine.ts'
-import { filesOnDisk, type HeldFile, isOnDisk, mergedFrom } from '../../lake/ledger/index-queries.ts'
+import { filesOnDisk, type StoredFile, isOnDisk, mergedFrom } from '../../lake/ledger/index-queries.ts'
 import { dataVersion, decodeSegment, holderFile, inLake, ownFolders, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../../lake/store/lock.ts'
@@ -162,7 +162,7 @@ export function damageVerdict(damages: readonly Damage[]): LakeError | null {
 
 /** A file of the lake that is not what the journal says, with the finding. */
 export interface DamagedFile {
-  readonly file: HeldFile
+  readonly file: StoredFile
   readonly damage: Damage
 }
 
@@ -177,7 +177,7 @@ export interface FilesHealth {
 
 /** Looks at every file that the journal names; `thorough` reads all bytes and proves their checksums. */
 export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<FilesHealth> {
-  const byPath = new Map<string, HeldFile>()
+  const byPath = new Map<string, StoredFile>()
   for (const file of filesOnDisk(ledger)) {
     const known = byPath.get(file.path)
     if (!known || known.removed_version !== null) byPath.set(file.path, file)
@@ -203,7 +203,7 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
 /** A file that left the view is only needed by stamped results of its time. */
 async function weightOf(
   ledger: Ledger,
-  file: HeldFile,
+  file: StoredFile,
   problem: NonNullable<Awaited<ReturnType<typeof bytesProblem>>>,
 ): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
   if (!isGone(problem)) return {}
@@ -213,7 +213,7 @@ async function weightOf(
 }
 
 /** The metrics of which a data file may hold points: one, or of a file of many all that the lake has. */
-function metricsIn(ledger: Ledger, { table, metric }: HeldFile): string[] {
+function metricsIn(ledger: Ledger, { table, metric }: StoredFile): string[] {
   if (table !== 'points') return []
   if (metric !== null) return [metric]
   const rows = ledger.statement('SELECT DISTINCT metric FROM series WHERE points > 0 ORDER BY metric').all()
@@ -238,7 +238,7 @@ const bodiesGone =
   'the bodies that made it are not there any more: without a copy what it held is lost; points and all other files stay'
 
 /** Whether bodies of which a file of the registry was made are here, its own or those of the files that it was merged from. */
-async function hasBodies(ledger: Ledger, file: HeldFile): Promise<boolean> {
+async function hasBodies(ledger: Ledger, file: StoredFile): Promise<boolean> {
   for (const input of mergedFrom(ledger, file))
     if ((await bytesProblem(ledger.root, input)) && !(await hasBodies(ledger, input))) return false
   if (mergedFrom(ledger, file).length > 0) return true
@@ -252,7 +252,7 @@ async function hasBodies(ledger: Ledger, file: HeldFile): Promise<boolean> {
 export const isGone = ({ kind }: Pick<Damage, 'kind'>): boolean => kind !== 'file_linked' && kind !== 'file_denied'
 
 /** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
-export function isForgettable(file: HeldFile): boolean {
+export function isForgettable(file: StoredFile): boolean {
   return ['points', 'redated', 'metric_assets', 'raw', ...archived].includes(file.table)
 }
 

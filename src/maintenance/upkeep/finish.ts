@@ -18,7 +18,7 @@ export async function finishRun(end: RunEnd, { catalogue, deps, note }: FinishDe
   if (end.commits > 0)
     await noted('merging small files', note, async () => {
       // Loaded only now: a run that brought nothing does not need it.
-      const { mergeSmallFiles } = await import('./compact.ts')
+      const { mergeSmallFiles } = await import('./merge-jobs.ts')
       await mergeSmallFiles(end.ledger, { threads: 1, ...deps }, end.run)
     })
   const { makeCurrent } = await import('../../query/views/current.ts')

@@ -4,15 +4,15 @@ import { type CommitDeps, type Draft, commit } from '../../lake/ledger/commit.ts
 import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../../lake/ledger/coverage.ts'
 import { seriesNumber } from '../../lake/ledger/apply.ts'
-import { heldMonths, type MonthDigest, type Months, monthsBetween } from '../../lake/ledger/month-digests.ts'
+import { storedMonths, type MonthDigest, type Months, monthsBetween } from '../../lake/ledger/month-digests.ts'
 import { withMonths } from '../../sources/points/month-changes.ts'
 import { monthSums } from '../../sources/points/month-sums.ts'
 import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../../lake/ledger/entry.ts'
 import {
-  heldCoverage,
-  type HeldFile,
-  heldSeries,
-  type HeldSeries,
+  loadCoverage,
+  type StoredFile,
+  storedSeries,
+  type StoredSeries,
   liveFiles,
   storedInterval,
 } from '../../lake/ledger/index-queries.ts'
@@ -90,7 +90,7 @@ export async function forgetLost(
         remove: live,
         drop: paths,
         progress: await withMonths(ledger, engine, progressOf(ledger, parts), { add: [], remove: live }),
-        forgotten: parts.flatMap((part) => forgottenOf(part, heldSeries(ledger, [part.series]).get(part.series))),
+        forgotten: parts.flatMap((part) => forgottenOf(part, storedSeries(ledger, [part.series]).get(part.series))),
         coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
         further: {
           lost: lost.map(({ file, damage }): Json => ({ path: file.path, found: damage.kind, rows: file.rows })),
@@ -109,7 +109,7 @@ async function lostOf(
   ledger: Ledger,
   engine: Engine,
   lost: ReadonlySet<string>,
-  { metric, interval }: Partition<HeldFile>,
+  { metric, interval }: Partition<StoredFile>,
 ): Promise<LossWithMonths[]> {
   const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
   const keptPartition = partitionsOf(rest).get(`${metric} ${interval}`)
@@ -117,7 +117,7 @@ async function lostOf(
     keptPartition === undefined
       ? new Map<string, Remnant>()
       : await islands(engine, interval, partitionSql(ledger.root, keptPartition))
-  const partitionSeries = [...heldSeries(ledger).values()].filter(
+  const partitionSeries = [...storedSeries(ledger).values()].filter(
     (series) => series.metric === metric && storedInterval(series) === interval,
   )
   const source =
@@ -126,7 +126,7 @@ async function lostOf(
   const sums = new Map(
     (source === undefined ? [] : await monthSums(engine, source)).map((one) => [keyOf(one), one.months]),
   )
-  const coverage = heldCoverage(
+  const coverage = loadCoverage(
     ledger,
     partitionSeries.map((series) => series.id),
   )
@@ -137,7 +137,7 @@ async function lostOf(
     const covered = (coverage.get(series.id) ?? []).filter(isPlain)
     const months = {
       left: sums.get(keyOf(identityOf(series))) ?? new Map<string, never>(),
-      held: heldMonths(ledger, seriesNumber(ledger, series.id) ?? 0),
+      held: storedMonths(ledger, seriesNumber(ledger, series.id) ?? 0),
     }
     return [{ series: series.id, points, windows: minus(covered, there.windows), months }]
   })
@@ -190,7 +190,7 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
 const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
 
 function progressOf(ledger: Ledger, parts: readonly LossWithMonths[]): Progress[] {
-  const held = heldSeries(ledger)
+  const held = storedSeries(ledger)
   return parts.flatMap(({ series, points, windows }) => {
     const known = held.get(series)
     const first = windows[0]?.since ?? known?.first_t
@@ -205,7 +205,7 @@ function progressOf(ledger: Ledger, parts: readonly LossWithMonths[]): Progress[
  * What went of each month. The digests speak of it where they count every point that the series had; else it is only
  * known in which months points are missing.
  */
-function forgottenOf({ series, windows, months }: LossWithMonths, storedSeries: HeldSeries | undefined): Forgotten[] {
+function forgottenOf({ series, windows, months }: LossWithMonths, storedSeries: StoredSeries | undefined): Forgotten[] {
   const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === storedSeries?.points
   const lostMonths = counted ? monthsBetween(months.left, months.held) : new Map<string, MonthDigest>()
   const names = counted ? [...lostMonths.keys()] : monthsOf(windows)

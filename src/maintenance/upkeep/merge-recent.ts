@@ -2,10 +2,10 @@ import { parquet } from '../../lake/store/parquet.ts'
 import { describe, readShares, shareOf } from '../../sources/points/write.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake, pointsFile, recentFile, versionedName } from '../../lake/store/layout.ts'
-import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge.ts'
+import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge-files.ts'
 import { mergedFooter, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { recentGroup, sharesMeta } from '../../sources/points/files.ts'
-import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 
 /** Rows and proof of one partition in a file. */
@@ -28,7 +28,7 @@ interface PlacedFile {
 export async function mergeRecentFiles(
   { engine, ledger, spool, name }: Rewriting,
   n: number,
-  files: readonly HeldFile[],
+  files: readonly StoredFile[],
   portion: number,
 ): Promise<StagedFile[]> {
   const file = (i: number): string => `${n}-${i}.parquet`

@@ -1,21 +1,21 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { commit, type StagedFile, type Ticket, type RewriteDeps } from '../../lake/ledger/commit.ts'
-import { type HeldFile, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { type StoredFile, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, withLake } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { heldRevisable } from '../../sources/points/revisable.ts'
+import { storedRevisable } from '../../sources/points/revisable.ts'
 import { rulesOf, redatedLabel } from '../../sources/points/datings.ts'
 import { busy } from '../../lake/store/lock.ts'
 import { computedSql, isRecent, ruledSql } from '../../sources/points/files.ts'
 import { valueTypesAnew } from '../../sources/points/value-types.ts'
 import type { Interval, Micros } from '../../base/time.ts'
-import { dissolveRecent } from './compact.ts'
+import { dissolveRecent } from './merge-jobs.ts'
 import { type Rewriting, upkeepSql, withRewriting } from './rewrite.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 import { listedAs } from '../../lake/ledger/draft.ts'
 import { backfillAfter } from '../../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../../catalog/availability-sql.ts'
-import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
+import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge-files.ts'
 import { redatedMonths } from '../../sources/points/month-changes.ts'
 
 /**
@@ -42,7 +42,7 @@ const attempts = 5
 /** A partition that was dated anew. */
 interface DatedPartition {
   /** Files with the earlier dates. */
-  readonly inputs: readonly HeldFile[]
+  readonly inputs: readonly StoredFile[]
   /** File with the new dates; null if every point has its date already. */
   readonly staged: StagedFile | null
   readonly part: RedatedPartition
@@ -81,7 +81,7 @@ async function redateAll(
   let overtaken = false
   const done = await withRewriting(ledger, deps, run, async (rewriting) => {
     let count = 0
-    const dateNow = async (files: readonly HeldFile[]): Promise<DatedPartition | null> =>
+    const dateNow = async (files: readonly StoredFile[]): Promise<DatedPartition | null> =>
       await dateOne(rewriting, catalogue, count++, files)
     const prepared = new Map<string, DatedPartition>()
     for (const [key, files] of pointsParts(ledger)) {
@@ -132,15 +132,15 @@ async function draftOf(
 }
 
 /** A file under the name of the table that keeps what its points were dated until then. */
-export function asEarlier(file: HeldFile, until: Micros): StagedFile {
+export function asEarlier(file: StoredFile, until: Micros): StagedFile {
   return listedAs(file, { table: 'redated', label: redatedLabel(until) })
 }
 
-function pointsParts(ledger: Ledger): Map<string, HeldFile[]> {
+function pointsParts(ledger: Ledger): Map<string, StoredFile[]> {
   return Map.groupBy(liveFiles(ledger, { table: 'points' }), ({ metric, interval }) => `${metric} ${interval}`)
 }
 
-function sameFiles(a: readonly HeldFile[], b: readonly HeldFile[]): boolean {
+function sameFiles(a: readonly StoredFile[], b: readonly StoredFile[]): boolean {
   const paths = new Set(a.map((file) => file.path))
   return a.length === b.length && b.every((file) => paths.has(file.path))
 }
@@ -152,7 +152,7 @@ async function dateOne(
   rewriting: Rewriting,
   catalogue: Catalogue,
   n: number,
-  files: readonly HeldFile[],
+  files: readonly StoredFile[],
 ): Promise<DatedPartition | null> {
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
@@ -171,7 +171,7 @@ async function dateOne(
         trusted: trustedSql(rules, 'mark'),
         backfill: backfillAfter(interval) * 1_000_000,
         // Of later vintages the rule says nothing: what it never stood in for it does not now.
-        first: heldRevisable(rewriting.ledger).includes(metric) ? ' AND available_rule_at IS NOT NULL' : '',
+        first: storedRevisable(rewriting.ledger).includes(metric) ? ' AND available_rule_at IS NOT NULL' : '',
       }),
     )
     const [row] = await session.rows(upkeepSql('count_redated', { ruled: ruledSql() }))

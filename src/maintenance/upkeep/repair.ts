@@ -4,7 +4,7 @@ import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } fr
 import { checkJournal, checkRuns, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
 import { checkMarker, type DamagedFile, staleLocks, stampsHealth, takenPlaces } from './findings.ts'
 import { type Disk, exists, makeFolder, realDisk } from '../../lake/store/disk.ts'
-import { filesOnDisk, type HeldFile, listInstead, liveFiles, mergedFrom } from '../../lake/ledger/index-queries.ts'
+import { filesOnDisk, type StoredFile, listInstead, liveFiles, mergedFrom } from '../../lake/ledger/index-queries.ts'
 import { Engine } from '../../lake/store/engine.ts'
 import { isFolder, isThere } from '../../lake/store/files.ts'
 import { footersOf } from '../../lake/store/parquet.ts'
@@ -115,7 +115,7 @@ async function areOf(root: string, lake: string, paths: readonly string[]): Prom
   return footers !== undefined && files.every((file) => footers.get(file)?.lake === lake)
 }
 
-async function anySound(root: string, files: readonly HeldFile[]): Promise<boolean> {
+async function anySound(root: string, files: readonly StoredFile[]): Promise<boolean> {
   for (const file of files) if (!(await bytesProblem(root, file))) return true
   return false
 }
@@ -196,8 +196,8 @@ export async function restoreMerged(ledger: Ledger, damaged: readonly DamagedFil
 }
 
 /** The files that the merged one was made of, one by one or through an earlier merge, if none is missing or damaged. */
-async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFile[]> {
-  const found: HeldFile[] = []
+async function soundOriginals(ledger: Ledger, merged: StoredFile): Promise<StoredFile[]> {
+  const found: StoredFile[] = []
   for (const file of mergedFrom(ledger, merged)) {
     const usable = file.dropped_version === null || parseRegistryFile(file.path) !== undefined
     const sound = usable && !(await bytesProblem(ledger.root, file))
@@ -209,7 +209,7 @@ async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFil
 }
 
 /** Lists a rebuilt file. If the lake had dropped it, the file gets a new name: a dropped name is never used again. */
-function relisted(file: HeldFile, label: string, version: number, n: number): StagedFile {
+function relisted(file: StoredFile, label: string, version: number, n: number): StagedFile {
   const listed = listedAs(file, { label })
   if (file.dropped_version === null) return listed
   const path = registryFile(file.table, versionedName(version, `restored-${n}`), null)
@@ -285,7 +285,7 @@ interface Rebuilding {
 }
 
 /** Whether a file was made of registry bodies; these themselves are not. */
-const isMade = ({ path, table }: HeldFile): boolean => table !== 'raw' && parseRegistryFile(path) !== undefined
+const isMade = ({ path, table }: StoredFile): boolean => table !== 'raw' && parseRegistryFile(path) !== undefined
 
 /** Makes every file of a version that is not as it should be; gives why not, if not. */
 async function versionAgain(rebuilding: Rebuilding, version: number): Promise<string | null> {
@@ -321,11 +321,11 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
 class Unfoldable extends Error {}
 
 /** The sound files that hold what a file held: itself, made first where it is lost, or those that it was merged from. */
-async function supply(rebuilding: Rebuilding, index: Ledger, file: HeldFile): Promise<readonly HeldFile[]> {
+async function supply(rebuilding: Rebuilding, index: Ledger, file: StoredFile): Promise<readonly StoredFile[]> {
   if (await isSound(rebuilding, file)) return [file]
   const inputs = mergedFrom(index, file)
   if (inputs.length > 0) {
-    const held: HeldFile[] = []
+    const held: StoredFile[] = []
     for (const input of inputs) held.push(...(await supply(rebuilding, index, input)))
     return held
   }
@@ -335,7 +335,7 @@ async function supply(rebuilding: Rebuilding, index: Ledger, file: HeldFile): Pr
   return [file]
 }
 
-async function isSound({ root, sound }: Rebuilding, file: HeldFile): Promise<boolean> {
+async function isSound({ root, sound }: Rebuilding, file: StoredFile): Promise<boolean> {
   if (sound.has(file.path)) return true
   if (await bytesProblem(root, file)) return false
   sound.add(file.path)
@@ -343,7 +343,7 @@ async function isSound({ root, sound }: Rebuilding, file: HeldFile): Promise<boo
 }
 
 /** Puts a file in its place that is byte for byte what the journal names; a damaged one there is set aside. */
-async function put(rebuilding: Rebuilding, file: HeldFile, temporary: string | null): Promise<void> {
+async function put(rebuilding: Rebuilding, file: StoredFile, temporary: string | null): Promise<void> {
   const { root, deps, done, sound } = rebuilding
   if (temporary === null || (await isSound(rebuilding, file))) return
   const made = inLake(root, temporary)

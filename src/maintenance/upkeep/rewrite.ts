@@ -3,7 +3,7 @@ import type { CommitDeps, RewriteDeps } from '../../lake/ledger/commit.ts'
 import { Engine, quote } from '../../lake/store/engine.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'
 import type { FileEntry } from '../../lake/ledger/entry.ts'
-import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { encodeSegment, versionedName } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
@@ -43,7 +43,7 @@ export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'th
  * The footer of a file that takes the place of others: it carries the newest version whose rows it holds, and when a
  * change of rules dated them, if one did: without the journal nothing else tells which of two datings is the newer.
  */
-export function mergedFooter(ledger: Ledger, files: readonly HeldFile[]): Record<string, string> {
+export function mergedFooter(ledger: Ledger, files: readonly StoredFile[]): Record<string, string> {
   const version = Math.max(...files.map((file) => file.added_version))
   const dated = Math.max(0, ...files.map(({ meta }) => Number(meta['dated_at'] ?? 0)))
   const lake = ledger.head().lake ?? ''
@@ -51,7 +51,7 @@ export function mergedFooter(ledger: Ledger, files: readonly HeldFile[]): Record
 }
 
 /** A file of the spool that is to take its place beside the first of those that it replaces. */
-export function replacement({ name, spool }: Rewriting, n: number, files: readonly HeldFile[], merged: MergedFile) {
+export function replacement({ name, spool }: Rewriting, n: number, files: readonly StoredFile[], merged: MergedFile) {
   const [first] = files
   if (!first) throw new RangeError('a file takes the place of at least one')
   const { table, label, metric, interval } = first

@@ -6,9 +6,9 @@ import type { Micros } from '../../base/time.ts'
 import {
   archivedState,
   filesOnDisk,
-  type HeldFile,
-  heldStamps,
-  heldVersions,
+  type StoredFile,
+  storedStamps,
+  storedVersions,
   liveFiles,
 } from '../../lake/ledger/index-queries.ts'
 import { archiveFile, inLake, places, versionedName } from '../../lake/store/layout.ts'
@@ -24,7 +24,7 @@ import { providerOf } from '../../lake/ledger/provider.ts'
 import { columnsOf, parquet } from '../../lake/store/parquet.ts'
 import { archivable, type Archived, archived, isKept, toState } from '../../lake/ledger/archived-rows.ts'
 import { type Draft, footerOf, type StagedFile, type Ticket, withoutPoints } from '../../lake/ledger/draft.ts'
-import { prove } from './merge.ts'
+import { prove } from './merge-files.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { quote } from '../../lake/store/engine.ts'
 import { count, orNull, real, text } from '../../base/value-checks.ts'
@@ -78,15 +78,15 @@ type IsNamed = (path: string) => boolean
 /** Files that a vacuum may take away. */
 interface VacuumPlan {
   /** Data files that no kept version needs. */
-  readonly data: readonly HeldFile[]
+  readonly data: readonly StoredFile[]
   /** Superseded files that stay because a stamped result needs them. */
-  readonly stamped: readonly HeldFile[]
+  readonly stamped: readonly StoredFile[]
   /** Folded files of the journal, relative to the lake. */
   readonly journal: readonly string[]
   /** Exports that no views name, relative to the lake. */
   readonly exports: readonly string[]
   /** Files of old requests and runs; they leave the view. */
-  readonly expired: readonly HeldFile[]
+  readonly expired: readonly StoredFile[]
   /** Logs of old runs, relative to the lake. */
   readonly logs: readonly string[]
 }
@@ -123,8 +123,8 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
   const before = Math.min(now - input.keepSeconds * 1_000_000, pinned ?? Number.POSITIVE_INFINITY)
   // A note that cannot be read may pin anything.
   for (const id of await listStamps(input.root)) await readStamp(input.root, id)
-  const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
-  const stamps = heldStamps(ledger).map((stamp) => stamp.version)
+  const ends = new Map(storedVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
+  const stamps = storedStamps(ledger).map((stamp) => stamp.version)
   const isOld = (version: number): boolean => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before
   const { going, stamped } = vacuumable(filesOnDisk(ledger), { stamps, isOld })
   const made = await namedByViews(ledger.root)
@@ -144,7 +144,7 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
 }
 
 /** Files whose every request or run is older than an instant. */
-function expiredFiles(ledger: Ledger, oldest: Micros): HeldFile[] {
+function expiredFiles(ledger: Ledger, oldest: Micros): StoredFile[] {
   const files = [...liveFiles(ledger, { table: 'requests' }), ...liveFiles(ledger, { table: 'runs' })]
   return files.filter(({ max_t }) => max_t !== null && (max_t + 1) * 1_000_000 <= oldest)
 }
@@ -219,7 +219,7 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: VacuumPlan):
 }
 
 /** The paths of files, each once under however many labels. */
-const pathsOf = (files: readonly HeldFile[]): string[] => [...new Set(files.map(({ path }) => path))]
+const pathsOf = (files: readonly StoredFile[]): string[] => [...new Set(files.map(({ path }) => path))]
 
 async function sizes(root: string, paths: readonly string[]): Promise<FilesSize> {
   const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))

@@ -2,10 +2,10 @@ import { several } from '../../base/figures.ts'
 import { gravestOf, type LakeError } from '../../base/errors.ts'
 import { type Damage, type DamageKind, damageVerdict, finding } from './findings.ts'
 import {
-  heldCoverage,
-  type HeldFile,
-  heldSeries,
-  type HeldSeries,
+  loadCoverage,
+  type StoredFile,
+  storedSeries,
+  type StoredSeries,
   liveFiles,
   storedInterval,
   summary as countsOf,
@@ -293,8 +293,8 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
 
 /** Files, series and coverage of one version. */
 interface LedgerFacts {
-  readonly files: readonly HeldFile[]
-  readonly series: readonly HeldSeries[]
+  readonly files: readonly StoredFile[]
+  readonly series: readonly StoredSeries[]
   /** Coverage ranges by the id of their series. */
   readonly coverage: ReadonlyMap<string, readonly CoverageRow[]>
 }
@@ -303,12 +303,16 @@ interface LedgerFacts {
 function factsOf(ledger: Ledger): LedgerFacts {
   for (let attempt = 0; ; attempt++) {
     const { version } = ledger.head()
-    const facts = { files: liveFiles(ledger), series: [...heldSeries(ledger).values()], coverage: heldCoverage(ledger) }
+    const facts = {
+      files: liveFiles(ledger),
+      series: [...storedSeries(ledger).values()],
+      coverage: loadCoverage(ledger),
+    }
     if (ledger.head().version === version || attempt > 10) return facts
   }
 }
 
-async function checkFooters(engine: Engine, ledger: Ledger, files: readonly HeldFile[]): Promise<Damage[]> {
+async function checkFooters(engine: Engine, ledger: Ledger, files: readonly StoredFile[]): Promise<Damage[]> {
   const { lake } = ledger.head()
   const paths = [...new Set(files.map(({ path }) => inLake(ledger.root, path)))]
   const footers = await footersOf(engine, paths)
@@ -328,7 +332,7 @@ async function checkFooters(engine: Engine, ledger: Ledger, files: readonly Held
 }
 
 /** Counts and bounds of every series. */
-function checkSeries(storedSeries: readonly HeldSeries[], counted: readonly Counted[]): Damage[] {
+function checkSeries(storedSeries: readonly StoredSeries[], counted: readonly Counted[]): Damage[] {
   const countedByKey = new Map(counted.map((one) => [keyOf(one), one]))
   const findings: Damage[] = []
   for (const series of storedSeries) {
@@ -351,7 +355,7 @@ function keyOf(one: Omit<Counted, 'points' | 'first' | 'last'>): string {
 
 /** A covered window holds one point for every interval; where one is missing the ledger must say so. */
 function checkCalendar(
-  all: readonly HeldSeries[],
+  all: readonly StoredSeries[],
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
   starts: ReadonlyMap<string, number>,
 ): Damage[] {

@@ -2,14 +2,14 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import { withNames } from '../../catalog/names.ts'
 import { expand, type Selection, type Wanted } from '../../catalog/series.ts'
 import { requestTotals } from '../../lake/ledger/run-queries.ts'
-import { heldAnswers } from '../../lake/ledger/index-queries.ts'
+import { storedAnswers } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { withListedAssets } from '../../sources/metrics/assets.ts'
-import { heldNames } from '../../sources/metrics/held-names.ts'
+import { recordedNames } from '../../sources/metrics/recorded-names.ts'
 import { isKnownSelection, unnamedSelections } from '../../sources/metrics/names.ts'
 import type { Held } from '../../sources/metrics/plan.ts'
 import { registryFacts } from '../../sources/registry/status.ts'
-import { heldArrivals, type HeldArrivals, judgeRule } from '../../trust/availability-audit.ts'
+import { storedArrivals, type StoredArrivals, judgeRule } from '../../trust/availability-audit.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { day, type Instant, parseDuration, parseInstant } from '../../base/time.ts'
 import { readManifest } from '../../query/views/manifest.ts'
@@ -24,7 +24,7 @@ import { askLagStats, type LagStatistics } from '../../sources/metrics/lag-stats
 import { type IngestSummary, verdict } from '../../sources/metrics/run-summary.ts'
 import { registrySync } from '../../sources/registry/snapshot-and-sync.ts'
 import { verdictOf } from '../../sources/registry/run.ts'
-import { mergeDue, mergeVerdict } from '../upkeep/compact.ts'
+import { mergeDue, mergeVerdict } from '../upkeep/merge-jobs.ts'
 import { buildViews } from '../../query/views/build.ts'
 
 /** What a lake says of the wanted series. */
@@ -63,7 +63,7 @@ export async function lakeNow(
   const registryPolled = feed_at === null ? null : (parseInstant(feed_at) ?? null)
   return {
     ...nothing,
-    held: same?.held ?? heldAnswers(ledger),
+    held: same?.held ?? storedAnswers(ledger),
     registryPolled,
     viewsVersion: (await readManifest(root, []))?.version ?? 0,
     spentToday: requestTotals(ledger, (dayBegin + day) * 1_000_000).day_credits,
@@ -72,7 +72,7 @@ export async function lakeNow(
 
 /** The series of the selections in the provider's own names, as far as the lake has recorded them by now. */
 function expandNamed(catalogue: Catalogue, selections: readonly Selection[], ledger: Ledger | null): readonly Wanted[] {
-  const named = ledger === null ? catalogue : withNames(catalogue, heldNames(ledger))
+  const named = ledger === null ? catalogue : withNames(catalogue, recordedNames(ledger))
   // Until a name is known, its path stands for it: the fetch that is due then learns the name.
   const expandable = selections.map((one) => (isKnownSelection(named, one) ? [one] : unnamedSelections(named, [one])))
   return expand(named, expandable.flat())
@@ -96,7 +96,7 @@ async function learntLags(
   catalogue: Catalogue,
   wanted: (path: string) => boolean,
 ): Promise<Map<string, Learnt>> {
-  const arrivals = await heldArrivals(ledger, withNames(catalogue, heldNames(ledger)), wanted)
+  const arrivals = await storedArrivals(ledger, withNames(catalogue, recordedNames(ledger)), wanted)
   return new Map(arrivals.map((series) => [`${series.endpoint.path} ${series.interval}`, learntOf(series)]))
 }
 
@@ -104,7 +104,7 @@ async function learntLags(
  * Where the provider tells of most points when they were computed, their quantiles; else what the rule would have to be
  * where the arrivals disprove it. Points that were always there in time say nothing beyond the rule.
  */
-export function learntOf({ endpoint, interval, rules, arrivals }: HeldArrivals): Learnt {
+export function learntOf({ endpoint, interval, rules, arrivals }: StoredArrivals): Learnt {
   const { observations, watched, proposed_lag } = judgeRule(endpoint.path, interval, rules, arrivals)
   const { p05, p50, p95 } = arrivals
   const all = observations + watched

@@ -5,14 +5,14 @@ import { runsMark } from '../../lake/ledger/derived.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { diskError, namesIn, realDisk, statOf } from '../../lake/store/disk.ts'
 import { Engine, quote, readsWell } from '../../lake/store/engine.ts'
-import { heldWeekStart, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { storedWeekStart, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { proveLive } from '../../lake/ledger/live-digest.ts'
 import { type Lock, waitForLock } from '../../lake/store/lock.ts'
 import { atOneInstant } from '../../lake/ledger/index-rows.ts'
-import { heldRevisable } from '../../sources/points/revisable.ts'
+import { storedRevisable } from '../../sources/points/revisable.ts'
 import { earlierDatings } from '../../sources/points/datings.ts'
 import { withOwn } from '../../sources/points/own-rows.ts'
 import { compile, type Compiled, type CompiledViews } from './compile.ts'
@@ -151,8 +151,8 @@ async function compiled(ledger: Ledger, { catalogue: baseCatalogue, deps }: View
       catalogue,
       files,
       earlier: earlierDatings(files),
-      weekStart: heldWeekStart(ledger),
-      revisable: heldRevisable(ledger),
+      weekStart: storedWeekStart(ledger),
+      revisable: storedRevisable(ledger),
       exports: exported.paths,
     })
     const makers = {

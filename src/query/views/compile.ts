@@ -2,7 +2,7 @@ import { relative } from 'node:path'
 import { type Catalogue, imported as importedSource, isOwn } from '../../catalog/catalogue.ts'
 import type { Weekday } from '../../base/time.ts'
 import { quote, quoteName } from '../../lake/store/engine.ts'
-import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import type { Head } from '../../lake/ledger/ledger.ts'
 import { seriesColumns } from '../../lake/ledger/columns.ts'
@@ -35,7 +35,7 @@ interface Sources {
   readonly root: string
   readonly head: Head
   readonly catalogue: Catalogue
-  readonly files: readonly HeldFile[]
+  readonly files: readonly StoredFile[]
   /** Points as they were dated before a rule changed. */
   readonly earlier: readonly ReturnType<typeof earlierDatings>[number][]
   /** The Parquet file of each exported table; null where there is no lake, and each is empty. */
@@ -219,7 +219,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
 }
 
 /** Without a product or a deployment no asset follows another. */
-function hasRegistry(tables: ReadonlyMap<string, readonly HeldFile[]>): boolean {
+function hasRegistry(tables: ReadonlyMap<string, readonly StoredFile[]>): boolean {
   return ['history.products', 'history.deployments'].some((table) => (tables.get(table) ?? []).length > 0)
 }
 
@@ -236,7 +236,7 @@ function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
 /** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
 function pointWords(
   { root, catalogue, earlier, revisable = [] }: Sources,
-  points: readonly HeldFile[],
+  points: readonly StoredFile[],
   pointsIn: (relation: string, all?: boolean, ordered?: boolean) => string,
 ) {
   const over = (
@@ -287,7 +287,7 @@ function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
 }
 
 /** The relation over an exported table; without a lake it is empty. */
-function exportedSql({ root, catalogue, exports }: Sources, name: string, files: readonly HeldFile[]): string {
+function exportedSql({ root, catalogue, exports }: Sources, name: string, files: readonly StoredFile[]): string {
   if (exports === null) return emptySql(requireNamed(exportedTables(catalogue)[name], name).columns)
   return ledgerSql(root, requireNamed(exports.get(name), name), files)
 }

@@ -2,7 +2,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import { end, type Interval, intervals, longestSeconds, type Weekday } from '../../base/time.ts'
 import type { Sql } from '../../base/intervals-sql.ts'
 import { quote } from '../../lake/store/engine.ts'
-import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { type EarlyPart, partPath } from './part-clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
 import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
@@ -18,7 +18,7 @@ export interface JoinSources {
   /** The day on which weeks begin. */
   readonly weekStart: Weekday
   /** The live points files. */
-  readonly files: readonly HeldFile[]
+  readonly files: readonly StoredFile[]
   /** The body of the view `points` over this relation; undefined where there are no files. */
   readonly points: (newest: string | undefined) => string
   /** The body of the view `price_usd`. */
@@ -137,14 +137,14 @@ function smallestLag(shares: readonly Share[]): number {
 const untold = '\tNULL\tNULL'
 
 /** The first end and the newest start of all points of an interval, each behind a tab; NULL where a file does not tell. */
-function extentOf(files: readonly Pick<Share & HeldFile, 'interval' | 'min_t' | 'max_t'>[]): string {
+function extentOf(files: readonly Pick<Share & StoredFile, 'interval' | 'min_t' | 'max_t'>[]): string {
   const ends = files.flatMap(({ min_t, interval }) => (typeof min_t === 'number' ? [end(min_t, interval)] : []))
   const starts = files.flatMap(({ max_t }) => (typeof max_t === 'number' ? [max_t] : []))
   if (Math.min(ends.length, starts.length) < files.length) return untold
   return [Math.min(...ends), Math.max(...starts)].map((at) => `\t${at * 1_000_000}`).join('')
 }
 
-function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
+function metricsOf(catalogue: Catalogue, files: readonly StoredFile[]): [string, string][] {
   const keys = { currency: 'currencies', exchange: 'exchanges', network: 'networks' } as const
   const values = (metric: string, dimension: JoinDimension): string[] => {
     const endpoint = catalogue.endpoints.get(metric)
@@ -163,7 +163,7 @@ function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, s
   ])
 }
 
-function intervalsOf(catalogue: Catalogue, files: readonly HeldFile[]): Map<string, ReadonlySet<Interval>> {
+function intervalsOf(catalogue: Catalogue, files: readonly StoredFile[]): Map<string, ReadonlySet<Interval>> {
   const known = new Map<string, Set<Interval>>()
   for (const { path, intervals: own } of catalogue.endpoints.values()) known.set(path, new Set(own))
   for (const { metric, interval } of files.flatMap(sharesOf)) {
@@ -357,7 +357,7 @@ const columns = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'netwo
 const relation = 'relation'
 
 /** The text of a relation over the files that an SQL expression gives by tab. */
-function filesText({ root, files: heldFiles }: JoinSources, files: Sql): Sql {
+function filesText({ root, files: storedFiles }: JoinSources, files: Sql): Sql {
   const paths = `string_split(${files}, chr(9))`
   const [before = '', after = ''] =
     `list_transform(string_split(\u0002, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`.split(
@@ -368,7 +368,7 @@ function filesText({ root, files: heldFiles }: JoinSources, files: Sql): Sql {
     const whole = list === paths ? files : `array_to_string(${list}, chr(9))`
     return `concat(${quote(before)}, ${literal(whole)}, ${quote(after)})`
   }
-  return relationText(root, paths, listed, heldFiles.some(isRecent))
+  return relationText(root, paths, listed, storedFiles.some(isRecent))
 }
 
 function storedText(sources: JoinSources, one: boolean, last = ''): string {

@@ -302,7 +302,7 @@ export async function exportTable(
   const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
   const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
   const digest = digestOf(lines(ledger), columns)
-  const earlier = await heldExport(ledger.root, table, digest)
+  const earlier = await existingExport(ledger.root, table, digest)
   if (earlier !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${earlier}`), written: false }
   try {
     const written = await writeLines(text, lines(ledger))
@@ -326,7 +326,7 @@ function digestOf(lines: Iterable<string>, columns: TypedColumns): string {
  * The name of a table's file that stands for something and is as it was written: names begin with the checksum of the
  * bytes, so that one that a power cut has torn is not taken.
  */
-async function heldExport(root: string, table: string, stands: string): Promise<string | undefined> {
+async function existingExport(root: string, table: string, stands: string): Promise<string | undefined> {
   for (const name of await namesIn(inLake(root, exportsFolder))) {
     if (!name.startsWith(`${table}-`) || !name.endsWith(`-${stands}.parquet`)) continue
     const checksum = await sha256File(inLake(root, `${exportsFolder}/${name}`))

@@ -10,10 +10,10 @@ import {
 } from '../http/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
 import { type Ask, horizonOf } from './plan.ts'
-import { seriesOfGonePath } from './refused.ts'
+import { seriesOfGonePath } from './path-refusals.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
-import { heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries } from '../../lake/ledger/index-queries.ts'
 import { refusalWords, standingRefusal } from '../../lake/ledger/refusals.ts'
 import { requestRow, type About, type AnsweredRequest } from '../http/request-rows.ts'
 import { type Answered, type AnswerBody, withoutAnswer } from './answers.ts'
@@ -108,8 +108,8 @@ function comparesNothing(asking: Pick<Asking, 'ledger' | 'purpose'>, ask: Ask): 
 
 /** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
 function knownOf({ ledger }: Pick<Asking, 'ledger'>, { series: { id } }: Ask): SeriesRecord {
-  const coverage = heldCoverage(ledger, [id]).get(id) ?? []
-  const points = heldSeries(ledger, [id]).get(id)?.points ?? 0
+  const coverage = loadCoverage(ledger, [id]).get(id) ?? []
+  const points = storedSeries(ledger, [id]).get(id)?.points ?? 0
   return { points, coverage, standing: standingRefusal(coverage) }
 }
 
@@ -216,7 +216,9 @@ function answersOthers({ state }: Pick<Asking, 'state'>, { series: { id }, endpo
 
 /** The paths of which the lake has points: the provider has them, whatever it answers to a further series. */
 function storedPaths({ state, ledger }: Pick<Asking, 'ledger' | 'state'>): ReadonlySet<string> {
-  state.storedPaths ??= new Set([...heldSeries(ledger).values()].flatMap((one) => (one.points > 0 ? [one.metric] : [])))
+  state.storedPaths ??= new Set(
+    [...storedSeries(ledger).values()].flatMap((one) => (one.points > 0 ? [one.metric] : [])),
+  )
   return state.storedPaths
 }
 

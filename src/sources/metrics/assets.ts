@@ -6,7 +6,7 @@ import { commit, type CommitDeps, type Version } from '../../lake/ledger/commit.
 import type { Connection } from '../http/connection.ts'
 import { withoutPoints } from '../../lake/ledger/draft.ts'
 import { canonical, type RequestRow } from '../../lake/ledger/entry.ts'
-import { heldPassing, heldSeries, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { storedPassing, storedSeries, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Run } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
@@ -37,7 +37,7 @@ const largestListing = 100_000_000
 
 /** Whether the listing was not asked within the last day. */
 export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
-  const asked = heldPassing(ledger, fact)
+  const asked = storedPassing(ledger, fact)
   return asked === undefined || Math.abs(nowMicros - asked.at) >= day * 1_000_000
 }
 
@@ -119,7 +119,7 @@ async function bodyOf(file: string, chains: Chains): Promise<ListedAsset[] | nul
 }
 
 async function freshRows(ledger: Ledger, engine: Engine, assets: readonly ListedAsset[]): Promise<ListedAsset[]> {
-  const held = await heldAssets(ledger, engine)
+  const held = await loadAssets(ledger, engine)
   return assets.filter(({ id, record }) => held.get(id) !== canonical(record))
 }
 
@@ -160,9 +160,9 @@ export async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
 export async function refuseSlips(root: string, assets: readonly string[]): Promise<void> {
   if (!isBegun(root)) return
   using ledger = await Ledger.openToRead(root)
-  const listing = heldPassing(ledger, fact)
+  const listing = storedPassing(ledger, fact)
   const storedAssets = new Set(
-    [...heldSeries(ledger).values()].flatMap((one) => (one.first_t === null ? [] : [one.asset])),
+    [...storedSeries(ledger).values()].flatMap((one) => (one.first_t === null ? [] : [one.asset])),
   )
   const strange = assets.filter((id) => id !== '*' && !storedAssets.has(id))
   if (listing === undefined || strange.length === 0) return
@@ -178,11 +178,11 @@ export async function refuseSlips(root: string, assets: readonly string[]): Prom
 
 async function listedIds(ledger: Ledger): Promise<string[]> {
   using engine = await Engine.open()
-  return [...(await heldAssets(ledger, engine)).keys()]
+  return [...(await loadAssets(ledger, engine)).keys()]
 }
 
 /** The newest record of each stored asset as canonical JSON text, in the order of first sight. */
-async function heldAssets(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
+async function loadAssets(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
   const files = liveFiles(ledger, { table: 'metric_assets' }).map((file) => inLake(ledger.root, file.path))
   if (files.length === 0) return new Map()
   const rows = await engine.rows<{ id: string; record: string }>(

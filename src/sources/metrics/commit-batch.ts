@@ -10,7 +10,7 @@ import {
   violationId,
 } from '../../lake/ledger/entry.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
-import { heldCoverage, heldSeries, type HeldSeries } from '../../lake/ledger/index-queries.ts'
+import { loadCoverage, storedSeries, type StoredSeries } from '../../lake/ledger/index-queries.ts'
 import { asDigests } from '../../lake/ledger/month-digests.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { revisableState } from '../points/revisable.ts'
@@ -212,8 +212,8 @@ function reportBeyond({ bodies: all }: StagedConversion, onBeyond: BatchCommit['
 }
 
 /** What is held of the series that the answers are about; a few of maybe very many. */
-function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, HeldSeries> {
-  return heldSeries(ledger, [...new Set(answers.map(({ ask }) => ask.series.id))])
+function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, StoredSeries> {
+  return storedSeries(ledger, [...new Set(answers.map(({ ask }) => ask.series.id))])
 }
 
 interface BatchSettling {
@@ -227,7 +227,7 @@ async function settleBatch(
   { ledger, weekStart, secrets }: BatchSettling,
   batch: readonly Answered[],
   bodies: readonly BodyResult[],
-  storedSeries: ReadonlyMap<string, HeldSeries>,
+  storedSeries: ReadonlyMap<string, StoredSeries>,
 ): Promise<{ coverage: CoverageRow[]; again: Ask[] }> {
   const byRequest = new Map(bodies.map((body) => [body.request, body]))
   const coverage: CoverageRow[] = []
@@ -248,7 +248,7 @@ async function settleBatch(
     else {
       const reason = result.reason ?? 'undecodable'
       await quarantineBody(ledger.root, answered.body, answered.request, reason, secrets)
-      const held = heldCoverage(ledger, [ask.series.id]).get(ask.series.id) ?? []
+      const held = loadCoverage(ledger, [ask.series.id]).get(ask.series.id) ?? []
       coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, held.filter(isAnswer), asked))
     }
   }

@@ -16,12 +16,18 @@ import {
 import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answers.ts'
 import type { StagedFile, Ticket } from '../../lake/ledger/commit.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'
-import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } from '../../lake/ledger/index-queries.ts'
-import { heldLost } from '../../lake/ledger/lost-points.ts'
+import {
+  loadCoverage,
+  type StoredFile,
+  type StoredSeries,
+  storedSeries,
+  liveFiles,
+} from '../../lake/ledger/index-queries.ts'
+import { storedLosses } from '../../lake/ledger/lost-points.ts'
 import { endingSeconds } from '../http/skew.ts'
 import { convert } from '../points/convert.ts'
 import { isRecent, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
-import { heldRevisable } from '../points/revisable.ts'
+import { storedRevisable } from '../points/revisable.ts'
 import { spacingsOf, weekdayOf } from '../points/spacing.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { inLake, pointsFile, recentFile, versionedName } from '../../lake/store/layout.ts'
@@ -217,7 +223,7 @@ type PartName = Pick<ConvertPart, 'metric' | 'interval'>
 
 /** The partitions of which an answered series has points: of no other one there is anything to compare with. */
 function begunOf(ledger: Ledger, answers: readonly (readonly AnswerWithBody[])[]): PartName[] {
-  const known = heldSeries(
+  const known = storedSeries(
     ledger,
     answers.flat().map(({ ask }) => ask.series.id),
   )
@@ -248,7 +254,7 @@ function stagedFiles(
 }
 
 /** The files that hold points of these partitions: no other one is opened, which may be damaged. */
-function holding(held: readonly HeldFile[], parts: readonly PartName[]): HeldFile[] {
+function holding(held: readonly StoredFile[], parts: readonly PartName[]): StoredFile[] {
   const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
   return held.filter((file) => sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`)))
 }
@@ -264,9 +270,9 @@ function partsOf(
   standing: ReadonlyMap<string, readonly Standing[]>,
 ) {
   const ids = answers.flat().map(({ ask }) => ask.series.id)
-  const coverage = heldCoverage(ledger, ids)
-  const lost = heldLost(ledger, ids)
-  const revisableMetrics = new Set(heldRevisable(ledger))
+  const coverage = loadCoverage(ledger, ids)
+  const lost = storedLosses(ledger, ids)
+  const revisableMetrics = new Set(storedRevisable(ledger))
   return answers.flatMap((part): PartToConvert[] => {
     const [first] = part
     if (!first) return []
@@ -284,7 +290,7 @@ function partsOf(
 }
 
 /** Files of the lake as conversions read them. */
-function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+function existing(ledger: Ledger, files: readonly StoredFile[]): Existing[] {
   return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
 }
 
@@ -358,7 +364,7 @@ export interface InferredIntervals {
 export async function inferIntervals(
   engine: () => Promise<Engine>,
   batch: readonly Answered[],
-  storedSeries: ReadonlyMap<string, HeldSeries>,
+  storedSeries: ReadonlyMap<string, StoredSeries>,
   weekStart: Weekday,
 ): Promise<InferredIntervals> {
   const refused = new Map<string, string>()

@@ -13,7 +13,7 @@ import { metadataUrl, type MetricsProvider } from './api.ts'
 import { type RetryPolicy, usualRetries } from '../http/retry.ts'
 import { commit, type CommitDeps, type Draft, type Version } from '../../lake/ledger/commit.ts'
 import { canonical, type Json, type RequestRow } from '../../lake/ledger/entry.ts'
-import { heldPassing, heldPassingFrom, heldStates } from '../../lake/ledger/index-queries.ts'
+import { storedPassing, storedPassingFrom, storedStates } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { flag, listOf, mapOf, maybe, orNull, real, shape, text } from '../../base/value-checks.ts'
@@ -50,26 +50,26 @@ const dated = shape({
 })
 
 /** The stored metadata, whether or not they still count. */
-export function heldMetadata(ledger: Ledger): Metadata {
-  return new Map(heldStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
+export function loadMetadata(ledger: Ledger): Metadata {
+  return new Map(storedStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
 }
 
 /** The stored metadata of a lake in a folder, as its index stands; empty without a lake. */
 export function storedMetadata(root: string): Metadata {
   if (!isBegun(root)) return new Map()
   using ledger = Ledger.glance(root)
-  return ledger === undefined ? new Map() : heldMetadata(ledger)
+  return ledger === undefined ? new Map() : loadMetadata(ledger)
 }
 
 /** The stored metadata that count: none of a path, or of a provider, that had no metadata when last requested. */
 export function standingMetadata(ledger: Ledger): Metadata {
-  const without = heldPassing(ledger, absent)?.at ?? Number.NEGATIVE_INFINITY
-  const notes = heldPassingFrom(ledger, prefix)
+  const without = storedPassing(ledger, absent)?.at ?? Number.NEGATIVE_INFINITY
+  const notes = storedPassingFrom(ledger, prefix)
   const counts = (path: string): boolean => {
     const { value = 'read', at = 0 } = notes.get(path) ?? {}
     return value !== 'none' && at >= without
   }
-  return new Map([...heldMetadata(ledger)].filter(([path]) => counts(path)))
+  return new Map([...loadMetadata(ledger)].filter(([path]) => counts(path)))
 }
 
 /** Whether these answers show a provider without metadata: no path has any, and of no other one were any read lately. */
@@ -77,7 +77,7 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
   const answered = answers.filter(isAnswer)
   if (answered.length < fewPaths || answered.some(({ read }) => read !== null)) return false
   const asked = new Set(answered.map(({ path }) => path))
-  const others = ledger === null ? [] : [...heldPassingFrom(ledger, prefix)].filter(([path]) => !asked.has(path))
+  const others = ledger === null ? [] : [...storedPassingFrom(ledger, prefix)].filter(([path]) => !asked.has(path))
   return !others.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
 }
 
@@ -99,7 +99,7 @@ export function metadataDue(
   nowMicros: number,
 ): MetadataDue {
   const isOld = (key: string): boolean => {
-    const asked = ledger === null ? undefined : heldPassing(ledger, key)
+    const asked = ledger === null ? undefined : storedPassing(ledger, key)
     return asked === undefined || Math.abs(nowMicros - asked.at) >= patience
   }
   if (catalogue.wire.metadata === null || !isOld(absent)) return { plain: [], guarded: [] }
@@ -284,7 +284,7 @@ export async function keepMetadata(
   const answered = answers.filter(isAnswer)
   if (answered.length === 0 && listingRow === null) return null
   const read = answered.filter((answer) => answer.read !== null)
-  const merged = mergeMetadata(heldMetadata(ledger), read, Math.floor(deps.nowMicros() / 1_000_000))
+  const merged = mergeMetadata(loadMetadata(ledger), read, Math.floor(deps.nowMicros() / 1_000_000))
   const passing = new Map(answered.map(({ path, read: own }) => [`${prefix}${path}`, own === null ? 'none' : 'read']))
   if (isWithout(ledger, answered, deps.nowMicros())) passing.set(absent, 'none')
   if (listingRow !== null) passing.set(listed, listing === null ? 'none' : 'read')

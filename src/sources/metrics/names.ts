@@ -13,9 +13,9 @@ import { globTest } from '../../catalog/globs.ts'
 import { checkSelections, pathNames, type Selection } from '../../catalog/series.ts'
 import type { MetricsSettings, Settings } from '../../catalog/settings.ts'
 import { canonical } from '../../lake/ledger/entry.ts'
-import { heldSeries } from '../../lake/ledger/index-queries.ts'
+import { storedSeries } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { heldNames } from './held-names.ts'
+import { recordedNames } from './recorded-names.ts'
 import type { MetricsProvider } from './api.ts'
 import type { Metadata } from './metadata.ts'
 
@@ -48,7 +48,7 @@ export function resolveNames(
   ledger: Ledger | null,
   sources: NameSources,
 ): Named {
-  const held = ledger === null ? noNames : heldNames(ledger)
+  const held = ledger === null ? noNames : recordedNames(ledger)
   const stored = ledger === null ? new Map<string, Set<string>>() : storedExchanges(ledger)
   refuseChangedNames(settings, held, stored)
   const names = learnNames({ settings: settings.metrics, catalogue, held, stored }, sources)
@@ -59,7 +59,7 @@ export function resolveNames(
 /** The exchanges of each metric of which the lake has points. */
 function storedExchanges(ledger: Ledger): Map<string, Set<string>> {
   const stored = new Map<string, Set<string>>()
-  for (const { metric, exchange, first_t } of heldSeries(ledger).values()) {
+  for (const { metric, exchange, first_t } of storedSeries(ledger).values()) {
     if (first_t === null) continue
     const known = stored.get(metric) ?? new Set<string>()
     stored.set(metric, known)

@@ -17,7 +17,7 @@ import {
   type Weekday,
 } from '../../base/time.ts'
 import { bridge, intersect, minus, union, type Window } from '../../base/windows.ts'
-import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
+import { refusalOf, refusedPaths, wasHeld } from './path-refusals.ts'
 import {
   beforeStart,
   isOfMetadata,

@@ -6,7 +6,7 @@ import { runName } from '../../lake/ledger/job.ts'
 import type { CoverageRow, Provider } from '../../lake/ledger/entry.ts'
 import { globTest } from '../../catalog/globs.ts'
 import { openDifferences } from '../../lake/ledger/differences.ts'
-import { heldAnswers, heldCoverage, heldSeries } from '../../lake/ledger/index-queries.ts'
+import { storedAnswers, loadCoverage, storedSeries } from '../../lake/ledger/index-queries.ts'
 import { pendingSelections } from '../../lake/ledger/run-queries.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { isWritable } from '../../lake/store/disk.ts'
@@ -30,7 +30,7 @@ import {
   metadataPerMinute,
   metadataRetries,
   standingMetadata,
-  heldMetadata,
+  loadMetadata,
   type Metadata,
   type MetadataHeard,
   type MetadataInput,
@@ -132,7 +132,7 @@ async function askedNow(
   const run = runName(asking, 'plan')
   const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
   let sandbox: string | null | undefined
-  const storedReadings = ledger === null ? [] : [...heldMetadata(ledger).values()]
+  const storedReadings = ledger === null ? [] : [...loadMetadata(ledger).values()]
   const metadataAnswers = await askBeside(metricsAccess(input), asking, manner, async (beside) => {
     const ask: AskOne = async (request, about) => {
       const answer = await beside.ask(request, about)
@@ -177,7 +177,7 @@ export async function planOn(
       return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics) : null
     },
   }
-  const held = new Map<string, Held>(ledger === null ? [] : heldAnswers(ledger))
+  const held = new Map<string, Held>(ledger === null ? [] : storedAnswers(ledger))
   for (const [id, doubtful] of ledger === null ? [] : openDifferences(ledger)) {
     const known = held.get(id)
     if (known) held.set(id, { ...known, doubtful })
@@ -187,12 +187,12 @@ export async function planOn(
 }
 
 /** Selections of every series that the lake was ever asked for, or was to be asked for by a run that was killed. */
-export async function heldSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
+export async function storedSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
   if (!isBegun(data)) return []
   using ledger = await Ledger.openToRead(data)
   const { selections } = pendingSelections(ledger, Infinity)
   const known = selections.filter(({ paths = ['*'] }) => paths.every((path) => isTaken(catalogue, path)))
-  return [...heldSelectionsOf(ledger, catalogue), ...known]
+  return [...storedSelectionsOf(ledger, catalogue), ...known]
 }
 
 /** Whether the catalogue still has what a path or glob names. */
@@ -200,10 +200,10 @@ const isTaken = ({ endpoints }: Catalogue, path: string): boolean =>
   [...endpoints.values()].flatMap(pathNames).some(globTest(path))
 
 /** Selections of every series that the ledger names, each from where it begins there. */
-function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
-  const answers = heldAnswers(ledger)
+function storedSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
+  const answers = storedAnswers(ledger)
   const bySelection = new Map<string, Selection & { readonly assets: string[] }>()
-  for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
+  for (const { id, first_t, ...series } of storedSeries(ledger).values()) {
     const begins = [
       ...(first_t === null ? [] : [first_t]),
       ...(answers.get(id)?.answers ?? []).map(({ since }) => since),
@@ -247,7 +247,7 @@ export function notAsked(
   request: AskedAt,
 ): { readonly ask: Ask; readonly coverage: readonly CoverageRow[] }[] {
   const bySeries = Map.groupBy(asks, ({ series }) => series.id)
-  const storedCoverage = heldCoverage(ledger, [...bySeries.keys()])
+  const storedCoverage = loadCoverage(ledger, [...bySeries.keys()])
   return [...bySeries].flatMap(([id, seriesAsks]) => {
     const [first] = seriesAsks
     if (first === undefined) return []
@@ -273,7 +273,7 @@ export async function pendingAsks(
 ): Promise<readonly Ask[]> {
   const { selections, held } = pendingSelections(ledger, now, but)
   const valid = selections.filter((one) => isValid(() => checkSelections(catalogue, [one])))
-  const all = [...valid, ...(held ? heldSelectionsOf(ledger, catalogue) : [])]
+  const all = [...valid, ...(held ? storedSelectionsOf(ledger, catalogue) : [])]
   if (all.length === 0) return []
   const planned = planOn({ settings, catalogue, selections: all, gapsOnly: false, now }, ledger)
   return (await unlessUnlisted(planned))?.asks ?? []

@@ -13,7 +13,7 @@ import { metricsAccess } from './api.ts'
 import { type ListingAnswer, refreshAssets } from './assets.ts'
 import {
   askMetadata,
-  heldMetadata,
+  loadMetadata,
   keepMetadata,
   metadataPerMinute,
   metadataRetries,
@@ -160,7 +160,7 @@ async function refreshMetadata(
   const { catalogue, settings, providerMoved } = input
   const { concurrency } = settings.metrics
   const asking = { ask, base, run: id, wire: catalogue.wire, concurrency, file: spool.file }
-  const storedReadings = [...heldMetadata(ledger).values()]
+  const storedReadings = [...loadMetadata(ledger).values()]
   const metadataAnswers = await askMetadata(asking, due, {
     isSandbox: () => typeof sandbox() === 'string',
     takesPlaceholders: (now) => speaksPlaceholders(catalogue, [...storedReadings, ...readings(now)]),

@@ -8,7 +8,7 @@ import {
   violationId,
 } from '../../lake/ledger/entry.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
-import { heldCoverage, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { loadCoverage, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { minus, type Window } from '../../base/windows.ts'
 import type { Answered, BatchResult } from './answers.ts'
@@ -81,7 +81,7 @@ export function verifiedRows(
 export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage: readonly CoverageRow[]) {
   const brought = new Set(batch.flatMap(({ body, request }) => (body === null || request === null ? [] : [request.id])))
   const told = coverage.filter((row) => row.state !== 'failed' && row.request !== null && brought.has(row.request))
-  const held = heldCoverage(ledger, [...new Set(told.map(({ series }) => series))])
+  const held = loadCoverage(ledger, [...new Set(told.map(({ series }) => series))])
   return told.flatMap((row) => {
     const plain = (held.get(row.series) ?? []).filter(isPlain)
     return minus([row], plain).map((window) => ({ ...row, ...window }))
@@ -94,7 +94,7 @@ export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage
  */
 export function keepingProven(ledger: Ledger, coverage: readonly CoverageRow[]): CoverageRow[] {
   const plain = new Map<string, Window[]>()
-  for (const [series, rows] of heldCoverage(ledger, [...new Set(coverage.map((row) => row.series))]))
+  for (const [series, rows] of loadCoverage(ledger, [...new Set(coverage.map((row) => row.series))]))
     plain.set(series, rows.filter(isPlain))
   return coverage.flatMap((row) => {
     const proven = plain.get(row.series) ?? []

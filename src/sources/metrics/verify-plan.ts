@@ -4,8 +4,8 @@ import { matchPaths } from '../../catalog/series.ts'
 import { usage } from '../../base/errors.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
-import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
-import { heldVerified } from '../../lake/ledger/run-queries.ts'
+import { loadCoverage, storedSeries, type StoredSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
+import { storedVerified } from '../../lake/ledger/run-queries.ts'
 import { affordable, inTurns } from '../../lake/ledger/verify-rounds.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
@@ -102,15 +102,15 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
   const { catalogue, settings, scope, damaged, begun } = choice
   const paths = scope.paths === null ? null : matchPaths(catalogue, scope.paths).map(({ path }) => path)
   const assets = scope.assets?.map(globTest) ?? null
-  const coverage = heldCoverage(ledger)
-  const verified = heldVerified(ledger)
+  const coverage = loadCoverage(ledger)
+  const verified = storedVerified(ledger)
   const { standing, acknowledged } = refusedSeries(ledger)
   const provider = ledger.head().provider
   const candidates: Candidate[] = []
   const pointsLeft = new Map<string, number>()
   let done = 0
   let some = false
-  for (const series of heldSeries(ledger).values()) {
+  for (const series of storedSeries(ledger).values()) {
     if (paths?.includes(series.metric) === false || assets?.some((test) => test(series.asset)) === false) continue
     const catalogued = catalogue.endpoints.get(series.metric)
     // Nobody is asked for own data: their files are compared by an import.
@@ -170,12 +170,12 @@ function nothingHeld({ paths, assets }: VerifyScope): Error {
 }
 
 /** The partition of a series as its files are stored. */
-export const partitionOf = (series: HeldSeries): string => `${series.metric} ${storedInterval(series)}`
+export const partitionOf = (series: StoredSeries): string => `${series.metric} ${storedInterval(series)}`
 
 /** What is held of a series as one window, because a long one costs as much as a short one. */
 function windowsOf(
   ledger: Ledger,
-  series: HeldSeries,
+  series: StoredSeries,
   rows: readonly CoverageRow[],
   { catalogue, settings, scope }: Choice,
 ): Window[] {
@@ -205,7 +205,7 @@ function hullOf(windows: readonly Window[]): Window {
   }
 }
 
-function askOf(series: HeldSeries, endpoint: Endpoint, settles: Window, { settings }: Choice): Ask {
+function askOf(series: StoredSeries, endpoint: Endpoint, settles: Window, { settings }: Choice): Ask {
   const { id, metric, asset, interval, currency, exchange, network, params } = series
   const stored = storedInterval(series)
   const prices = settings.metrics.credits

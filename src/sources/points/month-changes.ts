@@ -1,8 +1,8 @@
-import { asDigests, heldMonths, type Months, monthsBetween } from '../../lake/ledger/month-digests.ts'
+import { asDigests, storedMonths, type Months, monthsBetween } from '../../lake/ledger/month-digests.ts'
 import { seriesNumber } from '../../lake/ledger/apply.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 import type { Progress } from '../../lake/ledger/entry.ts'
-import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../../lake/ledger/index-queries.ts'
+import { type StoredSeries, storedSeries, liveFiles, storedInterval } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Engine, quoteList } from '../../lake/store/engine.ts'
 import { identityOf } from './conversion-types.ts'
@@ -28,7 +28,7 @@ export async function withMonths(
   { add, remove }: FileChange,
 ): Promise<Progress[]> {
   const names = progress.map(({ series }) => series)
-  const own = [...heldSeries(ledger, names).values()]
+  const own = [...storedSeries(ledger, names).values()]
   const ids = new Map(own.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
   const metrics = new Set(own.map(({ metric }) => metric))
   const left = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !remove.includes(path))
@@ -37,12 +37,12 @@ export async function withMonths(
   const only = `metric ${among(metrics)} AND asset ${among(own.map(({ asset }) => asset))}`
   const all = await monthsIn(engine, ledger.root, files, (key) => ids.get(key), only)
   return progress.map((one) => {
-    return withDigests(one, all.get(one.series), heldMonths(ledger, seriesNumber(ledger, one.series) ?? 0))
+    return withDigests(one, all.get(one.series), storedMonths(ledger, seriesNumber(ledger, one.series) ?? 0))
   })
 }
 
 /** Progress of series that gain and lose no point. */
-function unmoved(series: Iterable<HeldSeries>): Progress[] {
+function unmoved(series: Iterable<StoredSeries>): Progress[] {
   return [...series].flatMap(({ id, first_t, last_t }) => {
     return first_t === null || last_t === null ? [] : [{ series: id, points: 0, first_t, last_t }]
   })
@@ -56,7 +56,7 @@ export async function redatedMonths(
 ): Promise<Progress[]> {
   const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => change.remove.includes(path))
   const metrics = new Set([...old, ...change.add].flatMap((file) => sharesOf(file).map(({ metric }) => metric)))
-  const own = heldSeries(ledger)
+  const own = storedSeries(ledger)
     .values()
     .filter(({ metric }) => metrics.has(metric))
   return await withMonths(ledger, engine, unmoved(own), change)

@@ -2,11 +2,11 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import { withNames } from '../../catalog/names.ts'
 import { ownEndpoint } from '../../catalog/own-endpoint.ts'
 import { type OwnRow, ownRow } from '../../catalog/sources.ts'
-import { heldStates } from '../../lake/ledger/index-queries.ts'
+import { storedStates } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import { shape } from '../../base/value-checks.ts'
-import { heldNames } from '../metrics/held-names.ts'
+import { recordedNames } from '../metrics/recorded-names.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 
 /** What the names of own data begin with, as metrics and as pieces of state. */
@@ -22,14 +22,14 @@ export const isOwnPath = (metric: string): boolean =>
 /** How own data were mapped, by the metric that they are; features are own data, too. */
 export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
   const rows = [ownPrefix, featurePrefix].flatMap((prefix) =>
-    heldStates(index, prefix, shape({})).map(({ key, value }) => [`${prefix}${key}`, ownRow.parse(value)] as const),
+    storedStates(index, prefix, shape({})).map(({ key, value }) => [`${prefix}${key}`, ownRow.parse(value)] as const),
   )
   return new Map(rows)
 }
 
 /** The catalogue of a lake: a catalogue in the names of the lake's provider, with what is own data there. */
 export function withOwn(given: Catalogue, index: Index): Catalogue {
-  const catalogue = withNames(given, heldNames(index))
+  const catalogue = withNames(given, recordedNames(index))
   const own = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row)] as const)
   return own.length === 0 ? catalogue : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...own]) }
 }

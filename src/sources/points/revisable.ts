@@ -1,5 +1,5 @@
 import { type SeriesCount, countSeries, identityColumns } from '../../lake/store/parquet.ts'
-import { heldState } from '../../lake/ledger/index-queries.ts'
+import { storedState } from '../../lake/ledger/index-queries.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { FileEntry, Json } from '../../lake/ledger/entry.ts'
@@ -8,8 +8,8 @@ import { revisableKey } from '../../lake/ledger/draft.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 
 /** The metrics whose points may have several vintages in this lake: a point of any other one has one row. */
-export function heldRevisable(index: Index): readonly string[] {
-  const held = heldState(index, revisableKey)
+export function storedRevisable(index: Index): readonly string[] {
+  const held = storedState(index, revisableKey)
   return Array.isArray(held) ? held.map(String) : []
 }
 
@@ -23,7 +23,7 @@ function stateOf(metrics: Iterable<string>): RevisableState {
 
 /** The state of a draft that adds points of these metrics as revisable ones. */
 export const revisableState = (index: Index, metrics: readonly string[]): RevisableState =>
-  stateOf([...heldRevisable(index), ...metrics])
+  stateOf([...storedRevisable(index), ...metrics])
 
 /** The metrics that a catalogue calls revisable. */
 export function revisableIn({ endpoints }: Pick<Catalogue, 'endpoints'>): ReadonlySet<string> {
@@ -37,7 +37,7 @@ export function revisableAnew(names: ReadonlySet<string>, files: readonly FileEn
 
 /** How many points series have in a relation over points files, of those that may have several vintages of one. */
 export async function countStarts(engine: Engine, index: Index, points: string): Promise<SeriesCount[]> {
-  const names = heldRevisable(index).map(quote).join(', ')
+  const names = storedRevisable(index).map(quote).join(', ')
   if (names === '') return []
   const series = `metric, "interval", ${identityColumns.join(', ')}`
   return await countSeries(engine, `(SELECT DISTINCT ${series}, t FROM ${points} WHERE metric IN (${names}))`)

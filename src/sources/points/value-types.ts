@@ -1,6 +1,6 @@
 import type { Draft, StagedFile } from '../../lake/ledger/draft.ts'
 import type { FileEntry, ValueType } from '../../lake/ledger/entry.ts'
-import { heldValueTypes, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { storedValueTypes, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
@@ -46,7 +46,7 @@ export async function freshValueTypes(
 ): Promise<ValueType[]> {
   const fresh = files.map((file) => ({ ...file, path: file.temporary ?? file.path }))
   const metrics = metricsOf(fresh)
-  const known = heldValueTypes(ledger, metrics)
+  const known = storedValueTypes(ledger, metrics)
   const described = new Set(known.map(({ metric }) => metric))
   const others = metrics.filter((metric) => !described.has(metric))
   const held = (of: readonly string[]): string[] =>

@@ -13,7 +13,7 @@ import {
 } from './record.ts'
 
 /** What the lake knows of one entity: its newest version, or that it is gone. */
-export interface HeldEntity {
+export interface StoredEntity {
   readonly id: string
   readonly open: boolean
   /** The hash of the text as last seen; null once the entity is gone. */
@@ -27,10 +27,10 @@ export interface HeldEntity {
 }
 
 /** Everything held: resource -> id -> entity. */
-export type HeldEntities = ReadonlyMap<string, ReadonlyMap<string, HeldEntity>>
+export type StoredEntities = ReadonlyMap<string, ReadonlyMap<string, StoredEntity>>
 
 /** The texts of a held entity: of its open version, and as last seen where additive keys came since. */
-export interface HeldTexts {
+export interface StoredTexts {
   readonly version: string
   readonly latest: string
 }
@@ -59,12 +59,12 @@ interface Outlook {
 
 /** A poll under way: whatever was observed, folded to the last word on each entity. */
 export interface Poll {
-  readonly storedEntities: HeldEntities
+  readonly storedEntities: StoredEntities
   readonly outlook: Map<string, Map<string, Outlook>>
 }
 
 /** A poll that has seen nothing yet. */
-export const newPoll = (held: HeldEntities): Poll => ({ storedEntities: held, outlook: new Map() })
+export const newPoll = (held: StoredEntities): Poll => ({ storedEntities: held, outlook: new Map() })
 
 function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
   let known = poll.outlook.get(resource)
@@ -176,7 +176,7 @@ export function suspects(poll: Poll): EntityName[] {
 export function findUnseen(poll: Poll): EntityName[] {
   return [...poll.storedEntities].flatMap(([resource, entities]) => {
     const outlooks = poll.outlook.get(resource)
-    const untold = ({ id, open }: HeldEntity): boolean =>
+    const untold = ({ id, open }: StoredEntity): boolean =>
       open && (outlooks?.get(id)?.incoming?.bare ?? !outlooks?.has(id))
     return [...entities.values()].filter(untold).map(({ id }) => ({ resource, id }))
   })
@@ -255,7 +255,7 @@ export interface FoldedPoll {
 /** Stored texts and known keys, for folding a poll. */
 export interface Memory {
   readonly resources: Resources
-  readonly texts: (resource: string, id: string) => HeldTexts | undefined
+  readonly texts: (resource: string, id: string) => StoredTexts | undefined
   /** Grows by what is learnt. */
   readonly keys: Map<string, KnownKeys>
 }
@@ -357,7 +357,13 @@ function typeOf(value: Value | undefined): string | null {
 }
 
 /** Whether nothing but the order of keys and additive keys differ; the latter are noted. */
-function isUnchanged(sink: Sink, resource: Resource, stored: HeldEntity, incoming: Incoming, record: Fields): boolean {
+function isUnchanged(
+  sink: Sink,
+  resource: Resource,
+  stored: StoredEntity,
+  incoming: Incoming,
+  record: Fields,
+): boolean {
   const { name } = resource
   const held = sink.memory.texts(name, stored.id)
   const keys = sink.memory.keys.get(name)

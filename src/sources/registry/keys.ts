@@ -114,7 +114,7 @@ function agrees(
 const escaped = (key: string): string => (key.includes('.') ? key.replaceAll('.', '\\.') : key)
 
 /** A held record and what is known of its resource's keys. */
-interface HeldRecord {
+interface DatedRecord {
   readonly record: Fields
   /** When its text was first seen, in microseconds. */
   readonly at: number
@@ -126,7 +126,7 @@ interface HeldRecord {
  * only the order of keys differs, or members whose keys came after the held text. A product that comes without its
  * deployments says nothing of them.
  */
-export function differingMembers(resource: Resource, held: HeldRecord, offered: Fields): string[] {
+export function differingMembers(resource: Resource, held: DatedRecord, offered: Fields): string[] {
   const keys = held.keys ?? noKeys()
   learnKeys(keys, offered, Number.POSITIVE_INFINITY, () => undefined)
   const silent = Object.keys(resource.holds).filter((key) => offered[key] === undefined)

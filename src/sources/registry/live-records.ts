@@ -5,7 +5,7 @@ import { Engine } from '../../lake/store/engine.ts'
 import type { Filters, RegistryAsking, Stopped } from './reading.ts'
 import { differingMembers } from './keys.ts'
 import { readHeld, readKeys, readTexts } from './status.ts'
-import type { HeldEntity } from './history.ts'
+import type { StoredEntity } from './history.ts'
 import type { Fields } from './json.ts'
 import { registryApi, type RegistryInput } from './run.ts'
 import { askList, askOwn } from './verify-compare.ts'
@@ -26,7 +26,7 @@ export interface RecordBeside {
 
 /** The stored records of one resource, for comparing with an answer; none without a lake. */
 export interface StoredRecords {
-  readonly entities: ReadonlyMap<string, HeldEntity>
+  readonly entities: ReadonlyMap<string, StoredEntity>
   /** The ids of records that fit filters, as stored. */
   readonly fitting: (filters: Filters) => ReadonlySet<string>
   /** Compares records of an answer with the stored ones; null if the answer has none under that id. */
@@ -40,7 +40,7 @@ export async function withHeldSide<T>(
   use: (side: StoredRecords) => Promise<T>,
 ): Promise<T> {
   using engine = ledger && (await Engine.open(':memory:', { threads: 1 }))
-  return await use(await heldSide(ledger && engine && { ledger, engine }, resource))
+  return await use(await storedSide(ledger && engine && { ledger, engine }, resource))
 }
 
 /** A lake to read from. */
@@ -49,10 +49,10 @@ interface LakeReader {
   readonly engine: Engine
 }
 
-async function heldSide(lake: LakeReader | null, resource: Resource): Promise<StoredRecords> {
+async function storedSide(lake: LakeReader | null, resource: Resource): Promise<StoredRecords> {
   const { name } = resource
   const storedRecords = lake && (await readHeld(lake.ledger, lake.engine, [name], [resource])).get(name)
-  const entities = storedRecords ?? new Map<string, HeldEntity>()
+  const entities = storedRecords ?? new Map<string, StoredEntity>()
   const keys = lake ? (await readKeys(lake.ledger, lake.engine)).get(name) : undefined
   const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<RecordBeside[]> => {
     const wanted = [...records.keys()].map((id) => ({ resource: name, id }))

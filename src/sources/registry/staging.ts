@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
 import type { Json, Provider, RequestRow } from '../../lake/ledger/entry.ts'
-import { heldPassing, heldState, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { storedPassing, storedState, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { checkedValue } from '../../lake/ledger/index-rows.ts'
 import { mapOf, oneOf, orNull, real, shape, text, type ValueCheck } from '../../base/value-checks.ts'
@@ -36,7 +36,7 @@ export const committedCursor = (ledger: Ledger): string | null => stateOf(ledger
 const stateOf =
   (ledger: Ledger): Reading =>
   (key, check) =>
-    provenOr(check, heldState(ledger, `registry.${key}`), key)
+    provenOr(check, storedState(ledger, `registry.${key}`), key)
 
 function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
   return value === undefined || value === null ? null : checkedValue(check, value, `registry.${key}`)
@@ -129,7 +129,7 @@ export interface PassingFacts {
 
 /** Reads the facts that make no version. */
 export function passingFacts(ledger: Ledger): PassingFacts {
-  const read: Reading = (key, check) => provenOr(check, heldPassing(ledger, `registry.${key}`)?.value, key)
+  const read: Reading = (key, check) => provenOr(check, storedPassing(ledger, `registry.${key}`)?.value, key)
   return {
     further: read('further', shape({ after: orNull(text), cursor: text })),
     tags: read('tags', mapOf(shape({ etag: text, raw: text }))) ?? none,

@@ -1,8 +1,8 @@
 import type { Catalogue, Resource } from '../../catalog/catalogue.ts'
 import {
-  type HeldEntities,
-  type HeldEntity,
-  type HeldTexts,
+  type StoredEntities,
+  type StoredEntity,
+  type StoredTexts,
   type RecordFinding,
   type EntityName,
   verifyKinds,
@@ -46,10 +46,10 @@ export async function readHeld(
   engine: Engine,
   resources: readonly string[],
   filtered: readonly Resource[] = [],
-): Promise<HeldEntities> {
-  const byResource = new Map<string, Map<string, HeldEntity>>()
+): Promise<StoredEntities> {
+  const byResource = new Map<string, Map<string, StoredEntity>>()
   for (const resource of resources) {
-    const entities = new Map<string, HeldEntity>()
+    const entities = new Map<string, StoredEntity>()
     byResource.set(resource, entities)
     if (tableFiles(ledger, `history.${resource}`).length === 0) continue
     const deployments = resource === 'deployments'
@@ -78,10 +78,10 @@ export async function readTexts(
   ledger: Ledger,
   engine: Engine,
   wanted: readonly EntityName[],
-): Promise<(resource: string, id: string) => HeldTexts | undefined> {
-  const texts = new Map<string, Map<string, HeldTexts>>()
+): Promise<(resource: string, id: string) => StoredTexts | undefined> {
+  const texts = new Map<string, Map<string, StoredTexts>>()
   for (const [resource, names] of Map.groupBy(wanted, (one) => one.resource)) {
-    const textsById = new Map<string, HeldTexts>()
+    const textsById = new Map<string, StoredTexts>()
     texts.set(resource, textsById)
     const sql = registryStatement('entity_records', {
       steps: relationOf(ledger, `history.${resource}`),

@@ -26,7 +26,7 @@ import {
 } from './verify-plan.ts'
 import { differingMembers, type KnownKeys, lifeOf } from './keys.ts'
 import { readTexts } from './status.ts'
-import type { HeldTexts, RecordFinding } from './history.ts'
+import type { StoredTexts, RecordFinding } from './history.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import type { WithEngine } from './staging.ts'
 
@@ -224,7 +224,7 @@ async function judge(comparing: Comparing, shownRecord: Shown): Promise<Judged |
   return { ...same, kind, detail: `${life}differs in ${members.join(', ')}` }
 }
 
-async function textsOf({ ledger, withEngine }: Comparing, { resource, id }: Shown): Promise<HeldTexts | undefined> {
+async function textsOf({ ledger, withEngine }: Comparing, { resource, id }: Shown): Promise<StoredTexts | undefined> {
   const texts = await withEngine(async (engine) => await readTexts(ledger, engine, [{ resource: resource.name, id }]))
   return texts(resource.name, id)
 }

@@ -3,7 +3,7 @@ import { affordable, inTurns } from '../../lake/ledger/verify-rounds.ts'
 import type { Micros } from '../../base/time.ts'
 import { detailAsk, type Filters } from './reading.ts'
 import { canBeAsked } from './json.ts'
-import type { HeldEntities, HeldEntity } from './history.ts'
+import type { StoredEntities, StoredEntity } from './history.ts'
 import { textHash } from './record.ts'
 
 /** A check of the registry: a request for one record by its own address, or for one list. */
@@ -43,7 +43,7 @@ export interface Seen {
 /** What the lake holds, to choose from. */
 export interface Holding {
   readonly resources: readonly Resource[]
-  readonly storedEntities: HeldEntities
+  readonly storedEntities: StoredEntities
   readonly seenLists: ReadonlyMap<string, Seen>
   /** When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting. */
   readonly tried: ReadonlyMap<string, Micros>
@@ -139,7 +139,7 @@ function listChecks(resource: Resource, holding: Holding): ListCheck[] {
 }
 
 /** The lists by each filter of a resource, one for each value that can be asked for. */
-function filteredLists(resource: Resource, shown: readonly HeldEntity[], holding: Holding): ListCheck[][] {
+function filteredLists(resource: Resource, shown: readonly StoredEntity[], holding: Holding): ListCheck[][] {
   return filterFields(resource).map(([filter], place) =>
     [...Map.groupBy(shown, ({ fields }) => fields?.[place] ?? null)].flatMap(([value, own]) =>
       value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)],
@@ -158,7 +158,7 @@ export function narrowestList(resource: Resource, id: string, holding: Holding):
 }
 
 /** What lists show: the list of deployments publishes verified ones only. */
-function listed({ name }: Resource, { storedEntities }: Holding): HeldEntity[] {
+function listed({ name }: Resource, { storedEntities }: Holding): StoredEntity[] {
   const open = [...(storedEntities.get(name)?.values() ?? [])].filter((entity) => entity.open)
   return name === 'deployments' ? open.filter(({ verified }) => verified) : open
 }
@@ -166,7 +166,7 @@ function listed({ name }: Resource, { storedEntities }: Holding): HeldEntity[] {
 function listOf(
   resource: Resource,
   filters: Filters,
-  entities: readonly HeldEntity[],
+  entities: readonly StoredEntity[],
   { pageLimit }: Holding,
 ): ListCheck {
   return {
@@ -192,5 +192,5 @@ export function listAddress({ path }: Resource, filters: Filters): string {
 }
 
 /** What the lake holds of a record as one text: equal as long as nothing of it changes. */
-export const stateOf = (entity: HeldEntity | undefined): string =>
+export const stateOf = (entity: StoredEntity | undefined): string =>
   entity?.open === true ? (entity.hash ?? '') : 'gone'

@@ -1,6 +1,6 @@
 import { several } from '../../base/figures.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
-import { heldPassingFrom, heldStates } from '../../lake/ledger/index-queries.ts'
+import { storedPassingFrom, storedStates } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { orNull, shape, text } from '../../base/value-checks.ts'
 import type { Micros } from '../../base/time.ts'
@@ -53,7 +53,7 @@ const findingId = (finding: RecordFinding): string => sha256(findingLine(finding
 
 /** The acknowledgements of findings, by ids of the findings. */
 function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
-  const rows = heldStates(ledger, acceptedPrefix, shape({ why: text }))
+  const rows = storedStates(ledger, acceptedPrefix, shape({ why: text }))
   return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
 }
 
@@ -233,13 +233,13 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent
   const chosen = ({ name }: Resource): boolean => input.names?.includes(name) ?? true
   const resources = [...input.catalogue.resources.values()].filter(chosen)
   const seenLists = new Map<string, Seen>()
-  for (const [address, { at, value }] of heldPassingFrom(ledger, seenKey))
+  for (const [address, { at, value }] of storedPassingFrom(ledger, seenKey))
     seenLists.set(address, { at, ...checkedValue(seenShape, value, `${seenKey}${address}`) })
   return await withEngine(async (engine) => {
     const names = resources.map(({ name }) => name)
     const held = await readHeld(ledger, engine, names, resources)
     const { pageLimit } = input.settings.registry
-    const tried = new Map([...heldPassingFrom(ledger, triedKey)].map(([address, { at }]) => [address, at]))
+    const tried = new Map([...storedPassingFrom(ledger, triedKey)].map(([address, { at }]) => [address, at]))
     const holding: Holding = { resources, storedEntities: held, seenLists, tried, pageLimit }
     const keys = await readKeys(ledger, engine)
     return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }

@@ -7,9 +7,9 @@ import { stepSql } from '../../base/intervals-sql.ts'
 import { commit, type Draft, type Ticket, type Version } from '../../lake/ledger/commit.ts'
 import { rulesOf } from '../points/datings.ts'
 import type { CoverageRow, Json, Violation } from '../../lake/ledger/entry.ts'
-import { heldCoverage, heldWeekStart } from '../../lake/ledger/index-queries.ts'
+import { loadCoverage, storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { JobDeps, Run } from '../../lake/ledger/job.ts'
-import { heldLost } from '../../lake/ledger/lost-points.ts'
+import { storedLosses } from '../../lake/ledger/lost-points.ts'
 import { openSpool } from '../../lake/ledger/spool-sweep.ts'
 import { judgeDifferences, learntFrom } from '../metrics/commit-batch.ts'
 import { type ConversionDeps, convertBeside, differingIn, standingBySeries } from '../metrics/convert-batch.ts'
@@ -180,7 +180,7 @@ async function draftImport(
     bodies,
   }
   // The rows are staged as starts already.
-  const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during } as const
+  const how = { timestamp: 'interval_start', weekStart: storedWeekStart(ledger), during } as const
   const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
   const differences = differingIn(ledger, standing, made)
   const judged = judgeDifferences(ledger, differences, {
@@ -242,9 +242,9 @@ function bodiesOf(
     return { request: `${run}-${i}`, series: { id: seriesId(own), ...own }, portion }
   })
   const ids = [...new Set(all.map(({ series }) => series.id))]
-  const coverage = heldCoverage(ledger, ids)
+  const coverage = loadCoverage(ledger, ids)
   const standing = standingBySeries(ledger, ids)
-  const lost = heldLost(ledger, ids)
+  const lost = storedLosses(ledger, ids)
   const bodies = all.map(({ request, series, portion: { first, last } }): Body => {
     const { id } = series
     const answers = coverage.get(id) ?? []

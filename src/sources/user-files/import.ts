@@ -3,7 +3,7 @@ import { type LakeError, usage } from '../../base/errors.ts'
 import type { Interval } from '../../base/time.ts'
 import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
 import { exportRule, mappingRow, type OwnRow, ownName, ownRow, type SourceMapping } from '../../catalog/sources.ts'
-import { heldWeekStart } from '../../lake/ledger/index-queries.ts'
+import { storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, withLake } from '../../lake/ledger/job.ts'
 import { differingAtOnce, differingPoints } from '../metrics/run-summary.ts'
 import { ownPrefix, ownRows } from '../points/own-rows.ts'
@@ -127,7 +127,7 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
     const { rows, done, version } = await takeRows({ run, deps, root, catalogue, path }, async (engine) => {
       const given = await givenBy(engine, input.files, input, input.mapping)
       const mapping = mapped(input, given, notes, storedRow)
-      const read = await readRows(engine, given, mapping, heldWeekStart(run.ledger), storedRow?.intervals)
+      const read = await readRows(engine, given, mapping, storedWeekStart(run.ledger), storedRow?.intervals)
       await run.begin({ files: given.files.map((file) => file.path), rows: read.rows, series: path }, () => ({}))
       return { rows: read, row: keptOf(mapping, read.interval, input, storedRow) }
     })

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { OwnRow } from '../../catalog/sources.ts'
 import { LakeError } from '../../base/errors.ts'
-import { heldWeekStart, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { storedWeekStart, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Difference, Findings } from '../metrics/verify-findings.ts'
@@ -119,7 +119,7 @@ async function compared(
   try {
     const { rows, done } = await takeRows({ run, deps, root, catalogue, path: metric }, async (engine) => {
       const given = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
-      const rows = await readRows(engine, given, given.mapping, heldWeekStart(run.ledger), row.intervals)
+      const rows = await readRows(engine, given, given.mapping, storedWeekStart(run.ledger), row.intervals)
       return { rows, row }
     })
     const { violations = 0, added = 0 } = done ?? {}

@@ -7,8 +7,8 @@ import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { linesOfLists, liveListsAt } from '../../lake/ledger/live-lists.ts'
 import {
-  heldLeaves,
-  heldPreregistered,
+  storedLeaves,
+  storedPreregistered,
   logHash,
   preregisteredLines,
   rulesByMetric,
@@ -25,7 +25,7 @@ import { consistencyProof, inclusionProof, treeRoot } from '../../base/merkle/tr
 import { openQuery, type SessionVariables, type VariableValue } from '../../query/lake.ts'
 import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { loadProvedStamp, refuseForgotten } from '../results/stamp.ts'
-import { pinnedOptions, type StampNote } from '../results/stamped.ts'
+import { pinnedOptions, type StampNote } from '../results/stamped-rows.ts'
 import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 import { ctesIn, namesIn, nodesOf, treeOf, treesOf } from '../../query/parse-tree.ts'
 import { textOf } from '../../lake/store/files.ts'
@@ -203,13 +203,13 @@ export async function certify({
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
   const single = note.stress === undefined ? scriptAsSelect(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
-  const log = heldLeaves(ledger)
+  const log = storedLeaves(ledger)
   const leaves = log.map(logHash)
   const index = log.findIndex((leaf) => leaf.version === version)
   const leaf = log[index]
   const lines = linesOfLists(lists)
   const rules = rulesByMetric(ledger, version)
-  const preregistered = heldPreregistered(ledger, version)
+  const preregistered = storedPreregistered(ledger, version)
   if (leaf === undefined || linesDigest(lines) !== leaf.live || linesDigest(rulesLines(rules)) !== leaf.rules)
     throw new LakeError('integrity', {
       subject: `version ${version}`,

@@ -1,4 +1,4 @@
-import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { listName } from '../../lake/ledger/live-lists.ts'
 import { sharesOf } from '../../sources/points/files.ts'
 import { nodesOf } from '../../query/parse-tree.ts'
@@ -27,7 +27,7 @@ type Node = Readonly<Record<string, unknown>>
 export async function readsOf(
   engine: Engine,
   sql: string | undefined,
-  files: readonly HeldFile[],
+  files: readonly StoredFile[],
 ): Promise<QueryReads> {
   const lists = new Set<string>()
   const metrics = new Set<string>()
@@ -66,7 +66,7 @@ export async function readsOf(
 }
 
 /** Metrics whose points a file holds; none for a file of another table. */
-function metricsOf(file: HeldFile): readonly string[] {
+function metricsOf(file: StoredFile): readonly string[] {
   return file.table === 'points' || file.table === 'redated' ? sharesOf(file).map(({ metric }) => metric) : []
 }
 

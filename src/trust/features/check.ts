@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FeatureVersion, keptFeature } from '../../catalog/features.ts'
 import { endSql } from '../../base/intervals-sql.ts'
-import { heldStates, heldWeekStart } from '../../lake/ledger/index-queries.ts'
+import { storedStates, storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { featurePrefix } from '../../sources/points/own-rows.ts'
 import { rowsBeside } from '../../query/row-comparison.ts'
@@ -38,14 +38,14 @@ export async function checkFeatures(
   using ledger = await Ledger.openToRead(root)
   using session = await openQuery(root, { threads: 1 })
   const checked: FeatureChecked[] = []
-  for (const { key, value } of heldStates(ledger, featurePrefix, shape({}))) {
+  for (const { key, value } of storedStates(ledger, featurePrefix, shape({}))) {
     const name = `${featurePrefix}${key}`
     if (names.length > 0 && !names.includes(key) && !names.includes(name)) continue
     for (const [at, feature] of keptFeature.parse(value).versions.entries()) {
       // What read versions of other features that joins take no more cannot be had again.
       if (!isDeepStrictEqual(feature.reads, featuresIn(ledger, feature.sql))) continue
       const points = `points WHERE metric = ${quote(name)} AND network = ${quote(`v${at + 1}`)}`
-      const found = await comparePoints(session, feature, points, heldWeekStart(ledger), { folder: root, ...within })
+      const found = await comparePoints(session, feature, points, storedWeekStart(ledger), { folder: root, ...within })
       checked.push({ name, version: at + 1, ...found })
     }
   }

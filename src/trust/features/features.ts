@@ -9,10 +9,10 @@ import {
 } from '../../catalog/features.ts'
 import { exportRule } from '../../catalog/sources.ts'
 import { gravestOf, LakeError, usage } from '../../base/errors.ts'
-import { heldCoverage, heldState, heldSeries, heldWeekStart } from '../../lake/ledger/index-queries.ts'
+import { loadCoverage, storedState, storedSeries, storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, type Run, withLake } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { heldLost } from '../../lake/ledger/lost-points.ts'
+import { storedLosses } from '../../lake/ledger/lost-points.ts'
 import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
 import { leakSentence } from '../lookahead/sentence.ts'
 import { openWorlds } from '../lookahead/world.ts'
@@ -201,7 +201,7 @@ function dependenciesOf(
 
 function loadFeature(ledger: Ledger, name: string, feature: DeclaredFeature): KnownFeature {
   const path = `${featurePrefix}${name}`
-  const keptRow: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
+  const keptRow: KeptFeature = keptFeature.parse(storedState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
   const declared = definitionOf.parse({ ...feature, reads })
   const place = keptRow.versions.findLastIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
@@ -222,8 +222,8 @@ function findMissedSeries(ledger: Ledger, version: FeatureVersion | undefined): 
   const { through = null, without = [] } = version ?? {}
   if (through === null || without.length === 0) return null
   const metrics = new Set(without.map(({ metric }) => metric))
-  const series = [...heldSeries(ledger).values()].filter((one) => metrics.has(one.metric))
-  const coverage = heldCoverage(
+  const series = [...storedSeries(ledger).values()].filter((one) => metrics.has(one.metric))
+  const coverage = loadCoverage(
     ledger,
     series.map(({ id }) => id),
   )
@@ -243,9 +243,9 @@ function findMissedSeries(ledger: Ledger, version: FeatureVersion | undefined): 
 
 /** First timestamp of the grid of a new version. */
 function firstTimestamp(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
-  const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
+  const read = [...storedSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
   const begins = since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
-  return Number.isFinite(begins) ? ceil(begins, grid, heldWeekStart(ledger)) : 0
+  return Number.isFinite(begins) ? ceil(begins, grid, storedWeekStart(ledger)) : 0
 }
 
 /** The version as the series are told apart by it. */
@@ -301,10 +301,10 @@ function datedUserMetrics(ledger: Ledger): string[] {
 
 function dueOf({ current, path }: KnownFeature, now: Instant, ledger: Ledger): Due {
   const { grid, latency, first, through } = current
-  const weekStart = heldWeekStart(ledger)
-  const own = [...heldSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
+  const weekStart = storedWeekStart(ledger)
+  const own = [...storedSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
   // What was lost with a file is computed again.
-  const from = through === null || heldLost(ledger, own).size > 0 ? first : step(through, grid, 1)
+  const from = through === null || storedLosses(ledger, own).size > 0 ? first : step(through, grid, 1)
   return { feature: current, from, to: floor(now - latency, grid, weekStart), weekStart }
 }
 

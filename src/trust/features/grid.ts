@@ -1,6 +1,6 @@
 import { type FeatureVersion, keptFeature } from '../../catalog/features.ts'
 import { usage } from '../../base/errors.ts'
-import { heldStates } from '../../lake/ledger/index-queries.ts'
+import { storedStates } from '../../lake/ledger/index-queries.ts'
 import type { Index } from '../../lake/ledger/index-rows.ts'
 import { argueFromPlan, type PlanArgument } from '../lookahead/proof/prove.ts'
 import { featurePrefix } from '../../sources/points/own-rows.ts'
@@ -69,6 +69,6 @@ export function namedFeatures(sql: string): ReadonlySet<string> {
 /** The features of the lake that a query names, with the version of each that joins read. */
 export function featuresIn(index: Index, sql: string): Readonly<Record<string, string>> {
   const named = namedFeatures(sql)
-  const all = heldStates(index, featurePrefix, shape({})).filter(({ key }) => named.has(key))
+  const all = storedStates(index, featurePrefix, shape({})).filter(({ key }) => named.has(key))
   return Object.fromEntries(all.map(({ key, value }) => [key, keptFeature.parse(value).networks[0] ?? '']))
 }

@@ -1,5 +1,5 @@
 import { usage } from '../../base/errors.ts'
-import { type HeldFile, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { type StoredFile, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { logHashes } from '../../lake/ledger/log.ts'
 import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
@@ -72,13 +72,13 @@ export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<Cop
 }
 
 /** A file as a live list names it. */
-const nameOf = ({ table, path, sha256, label }: HeldFile): string => JSON.stringify([table, path, sha256, label])
+const nameOf = ({ table, path, sha256, label }: StoredFile): string => JSON.stringify([table, path, sha256, label])
 
 /** A table, or the points of a metric. */
 type Part = Pick<ComparedRows, 'table' | 'metric'>
 
 /** Tables and metrics of files whose rows can be compared: points and the registry; other files have no rows of time. */
-function partsOf(files: readonly HeldFile[]): Part[] {
+function partsOf(files: readonly StoredFile[]): Part[] {
   const parts = files.flatMap((file): Part[] => {
     if (file.table === 'points') return sharesOf(file).map(({ metric }) => ({ table: 'points', metric }))
     return isCompared(file.table) ? [{ table: file.table, metric: null }] : []
@@ -92,8 +92,8 @@ const isCompared = (table: string): boolean => table.startsWith('history.') || g
 interface Difference {
   readonly ledger: Ledger
   readonly copyRoot: string
-  readonly gone: readonly HeldFile[]
-  readonly come: readonly HeldFile[]
+  readonly gone: readonly StoredFile[]
+  readonly come: readonly StoredFile[]
   /** Commit time of the copy's newest version. */
   readonly at: Micros
   readonly dates: boolean
@@ -101,7 +101,7 @@ interface Difference {
 
 async function compareRows(engine: Engine, part: Part, difference: Difference): Promise<ComparedRows> {
   const { ledger, copyRoot, gone, come, at, dates } = difference
-  const rowsOf = (root: string, files: readonly HeldFile[]): string => {
+  const rowsOf = (root: string, files: readonly StoredFile[]): string => {
     const own = files.filter(({ table }) => table === part.table)
     if (part.metric !== null) return `(FROM ${readPoints(root, own)} WHERE metric = ${quote(part.metric)})`
     const paths = [...new Set(own.map(({ path }) => inLake(root, path)))]

@@ -4,11 +4,11 @@ import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { listJournal, readEntry } from '../../lake/ledger/journal.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { liveListsAt, liveListsDigest } from '../../lake/ledger/live-lists.ts'
-import { heldLeaves, logHash, rulesByMetric, rulesLines } from '../../lake/ledger/log.ts'
+import { storedLeaves, logHash, rulesByMetric, rulesLines } from '../../lake/ledger/log.ts'
 import { type Checkpoint, isSigned, type NoteKey } from '../../base/merkle/note.ts'
 import { linesDigest, type LogLeaf } from '../../base/merkle/leaf.ts'
 import { treeRoot } from '../../base/merkle/tree.ts'
-import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
+import { headOf, storedLog, type KeptHead, originOf, storedHeads } from './head.ts'
 
 /** A range of versions, both included. */
 export interface VersionRange {
@@ -43,11 +43,11 @@ export async function checkHead(
   key: NoteKey | undefined,
 ): Promise<HeadCheck> {
   const { lake } = ledger.head()
-  const start = heldLog(ledger)
+  const start = storedLog(ledger)
   const known = Array.from({ length: start?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
   if (!known.includes(head.origin))
     throw usage('--head', { expected: `a head of ${known.at(-1)}`, got: `one of ${head.origin}` })
-  const log = heldLeaves(ledger)
+  const log = storedLeaves(ledger)
   const leaves = log.map(logHash)
   const size = leaves.length
   const behind = Math.max(0, head.size - size)
@@ -102,7 +102,7 @@ async function narrowDifference(
 }
 
 /** Finds where the lake differs from the newest leaf of its log: its live lists, its rules, or the bytes of a file. */
-export async function damageOf(ledger: Ledger, leaf = heldLeaves(ledger).at(-1)): Promise<string | undefined> {
+export async function damageOf(ledger: Ledger, leaf = storedLeaves(ledger).at(-1)): Promise<string | undefined> {
   if (leaf === undefined) return undefined
   const { version } = leaf
   if (liveListsDigest(liveListsAt(ledger, version)) !== leaf.live)
@@ -120,7 +120,7 @@ export async function damageOf(ledger: Ledger, leaf = heldLeaves(ledger).at(-1))
 export async function adoptLog(ledger: Ledger, { head }: KeptHead, deps: CommitDeps): Promise<Checkpoint> {
   const { provider, version } = ledger.head()
   if (provider === null) throw usage('--adopt', { expected: 'a lake with at least one version' })
-  const log = { ...head, number: (heldLog(ledger)?.number ?? 1) + 1, size: Math.min(head.size, version) }
+  const log = { ...head, number: (storedLog(ledger)?.number ?? 1) + 1, size: Math.min(head.size, version) }
   await commit(ledger, { job: 'adopt log', run: `adopt-log-${version + 1}`, provider, state: { log } }, deps)
   return headOf(ledger)
 }

@@ -2,7 +2,7 @@ import { refuseMirror } from '../../lake/store/marker.ts'
 import { type HeadDeps, recordHeadFile } from './stored.ts'
 import { hash } from 'node:crypto'
 import { usage } from '../../base/errors.ts'
-import { heldState } from '../../lake/ledger/index-queries.ts'
+import { storedState } from '../../lake/ledger/index-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { checkedValue } from '../../lake/ledger/index-rows.ts'
 import { shape, text, wholeNumber } from '../../base/value-checks.ts'
@@ -36,8 +36,8 @@ interface LogStart {
 }
 
 /** Start of the log; undefined for the first log of a lake. */
-export function heldLog(ledger: Ledger): LogStart | undefined {
-  const value = heldState(ledger, 'log')
+export function storedLog(ledger: Ledger): LogStart | undefined {
+  const value = storedState(ledger, 'log')
   return value === undefined ? undefined : checkedValue(logShape, value, 'log')
 }
 
@@ -51,7 +51,7 @@ export function headOf(ledger: Ledger): Checkpoint {
   const { lake } = ledger.head()
   const leaves = logHashes(ledger)
   if (lake !== null)
-    return { origin: originOf(lake, heldLog(ledger)?.number), size: leaves.length, root: treeRoot(leaves) }
+    return { origin: originOf(lake, storedLog(ledger)?.number), size: leaves.length, root: treeRoot(leaves) }
   throw usage(`lake ${ledger.root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
 }
 

@@ -2,7 +2,7 @@ import { usage } from '../../base/errors.ts'
 import { commit, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { heldPreregistered, preregisteredKey, type PreregisteredQuery } from '../../lake/ledger/log.ts'
+import { storedPreregistered, preregisteredKey, type PreregisteredQuery } from '../../lake/ledger/log.ts'
 
 /** Preregistered query, with the number of all of the lake. */
 export interface NamedQuery extends PreregisteredQuery {
@@ -16,13 +16,13 @@ export async function preregister(ledger: Ledger, query: string, deps: CommitDep
     throw usage('preregister', { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
   const named = sha256(query)
   const draft = async ({ version }: { readonly version: number }) => {
-    const queries = heldPreregistered(ledger).map((one) => ({ ...one }))
+    const queries = storedPreregistered(ledger).map((one) => ({ ...one }))
     if (queries.some((one) => one.sha256 === named)) return null
     const state = { [preregisteredKey]: { queries: [...queries, { sha256: named, version }] } }
     return await Promise.resolve({ job: 'preregister', run: `preregister-${version}`, provider, state })
   }
   await commit(ledger, draft, deps)
-  const queries = heldPreregistered(ledger)
+  const queries = storedPreregistered(ledger)
   const { version = 0 } = queries.find((one) => one.sha256 === named) ?? {}
   return { sha256: named, version, count: queries.length }
 }

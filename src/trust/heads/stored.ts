@@ -1,5 +1,5 @@
 import { type CommitDeps, notePassing, sha256File } from '../../lake/ledger/commit.ts'
-import { heldPassingFrom } from '../../lake/ledger/index-queries.ts'
+import { storedPassingFrom } from '../../lake/ledger/index-queries.ts'
 import { runName } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { statOf } from '../../lake/store/disk.ts'
@@ -29,7 +29,7 @@ async function note(ledger: Ledger, path: string, value: string | null, deps: He
 export function recordedHeadFiles(ledger: Ledger): ReadonlyMap<string, string> {
   const recorded = new Map<string, string>()
   // The facts of a pulled lake are a third party's: only names that this program gives are looked at.
-  for (const [name, { value }] of heldPassingFrom(ledger, prefix))
+  for (const [name, { value }] of storedPassingFrom(ledger, prefix))
     if (typeof value === 'string' && /^\d{10,15}\.(?:txt|tsr)$/.test(name)) recorded.set(prefix + name, value)
   return recorded
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { LakeError } from '../../base/errors.ts'
 import { canonical } from '../../lake/ledger/entry.ts'
-import { heldRules, heldVersions, type HeldVersion } from '../../lake/ledger/index-queries.ts'
+import { storedRules, storedVersions, type StoredVersion } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { ownScript } from '../../query/altered-lake.ts'
 import { carryFile } from '../../query/row-comparison.ts'
@@ -12,7 +12,15 @@ import { changedText, type ViewsChange } from './explain-text.ts'
 import { strangeViews } from '../../query/lake.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { changesSince, loadProvedStamp, refuseOutcome } from './stamp.ts'
-import { bringKept, type ChangedRow, engineVersion, firstRow, keptRows, sameRows, type StampNote } from './stamped.ts'
+import {
+  bringKept,
+  type ChangedRow,
+  engineVersion,
+  firstRow,
+  keptRows,
+  sameRows,
+  type StampNote,
+} from './stamped-rows.ts'
 import { fileReadIn } from '../../query/parse-tree.ts'
 
 /** Two results of one query, of which it is asked why they differ. */
@@ -38,7 +46,7 @@ interface Side {
 
 /** The commit after which the result was another one. */
 interface GuiltyCommit
-  extends Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'run' | 'program' | 'points_added'> {
+  extends Pick<StoredVersion, 'version' | 'committed_at' | 'job' | 'run' | 'program' | 'points_added'> {
   /** The metrics for which other availability rules came into force with it. */
   readonly rules: readonly string[]
   /** Whether later commits changed the result further. */
@@ -165,7 +173,7 @@ type SearchResult = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | '
 
 async function searchVersions(search: Search): Promise<SearchResult> {
   const { ledger, from, to } = search
-  const versions = heldVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
+  const versions = storedVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
   const oldest = versions.at(0)
   const newest = versions.at(-1)
   if (oldest === undefined || newest === undefined) throw new RangeError('a result of a version that is not held')
@@ -212,7 +220,7 @@ async function findRowCauses(
   )
 }
 
-async function runVersion(search: Search, { version, committed_at }: HeldVersion): Promise<KeptRun> {
+async function runVersion(search: Search, { version, committed_at }: StoredVersion): Promise<KeptRun> {
   const outcome = await search.later.at(committed_at)
   countTry(search, `version ${version}`)
   return outcome
@@ -239,7 +247,7 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
   const { from, to, input, run, ledger } = search
   if (start.result === from.note.result) return { text: null, lost: null }
   const { query, variables } = from.note
-  const at = heldVersions(ledger).find(({ version }) => version === from.version)?.committed_at ?? 0
+  const at = storedVersions(ledger).find(({ version }) => version === from.version)?.committed_at ?? 0
   try {
     using session = await openViewSession({ root: input.root, script: from.script, query, variables }, run)
     using again = await session.at(at)
@@ -262,7 +270,7 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
 }
 
 /** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */
-async function bisectVersions(search: Search, versions: readonly HeldVersion[], start: KeptRun, end: KeptRun) {
+async function bisectVersions(search: Search, versions: readonly StoredVersion[], start: KeptRun, end: KeptRun) {
   let low = { at: 0, rows: start }
   let high = { at: versions.length - 1, rows: end }
   while (high.at - low.at > 1) {
@@ -279,9 +287,9 @@ async function bisectVersions(search: Search, versions: readonly HeldVersion[], 
   return { before: low.rows, after: high.rows, place: high.at }
 }
 
-function commitOf(ledger: Ledger, earlier: HeldVersion, guilty: HeldVersion, further: boolean): GuiltyCommit {
+function commitOf(ledger: Ledger, earlier: StoredVersion, guilty: StoredVersion, further: boolean): GuiltyCommit {
   const { version, committed_at, job, run, program, points_added } = guilty
-  const of = (one: HeldVersion) => new Map(Object.entries((heldRules(ledger, one.version)?.rules ?? {}) as object))
+  const of = (one: StoredVersion) => new Map(Object.entries((storedRules(ledger, one.version)?.rules ?? {}) as object))
   const before = of(earlier)
   const after = of(guilty)
   const isOther = (path: string): boolean => canonical(before.get(path) ?? null) !== canonical(after.get(path) ?? null)

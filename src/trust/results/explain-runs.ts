@@ -2,7 +2,7 @@ import type { Micros } from '../../base/time.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { instantSql } from '../../query/views/template.ts'
 import { closing, openQuery, type SessionOptions, setVariables } from '../../query/lake.ts'
-import { bringKept, type PinnedQuery, runStamped, sameRows } from './stamped.ts'
+import { bringKept, type PinnedQuery, runStamped, sameRows } from './stamped-rows.ts'
 import type { RunDeps } from '../../query/run.ts'
 
 /** A query that is run again and again over one text of the views; `before` makes tables that this reads. */

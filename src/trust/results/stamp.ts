@@ -6,7 +6,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { diskError, exists, makeFolder, realDisk, statOf } from '../../lake/store/disk.ts'
-import { type HeldFile, heldRules, heldStamps, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { type StoredFile, storedRules, storedStamps, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { observedAgain } from '../../lake/ledger/lost-points.ts'
@@ -34,7 +34,7 @@ import {
   sameRows,
   type StampNote,
   writeStamped,
-} from './stamped.ts'
+} from './stamped-rows.ts'
 import type { Stressed } from './stress.ts'
 import type { StressRating } from './stress-verdict.ts'
 import { type StressRequest, tryFigure, tryFigureAgain } from './stress-stamp.ts'
@@ -206,7 +206,7 @@ async function record(
   const { root } = ledger
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   await ledger.catchUp()
-  if (heldStamps(ledger).some((known) => known.id === id)) return
+  if (storedStamps(ledger).some((known) => known.id === id)) return
   const pinned = liveFiles(ledger, { version: note.version })
   if (pinned.some((file) => file.dropped_version !== null))
     throw new LakeError('unexpected', {
@@ -230,7 +230,7 @@ async function record(
     path: basename(out),
     at: Math.floor(deps.nowMicros()),
     program: deps.program,
-    rules: heldRules(ledger, note.version)?.digest ?? null,
+    rules: storedRules(ledger, note.version)?.digest ?? null,
     detail: {
       script: note.script,
       result: note.result,
@@ -344,13 +344,13 @@ async function refuseOtherFile(ledger: Ledger, note: StampNote, path: string): P
       next: 'name its folder with --data',
     })
   const digest = await sha256File(path)
-  const known = heldStamps(ledger).filter((held) => held.version === note.version)
+  const known = storedStamps(ledger).filter((held) => held.version === note.version)
   if (known.some((held) => held.digest === digest)) return
   throw unsoundFile(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
 }
 
 /** The first file of a version that the lake goes on without and that is not there; undefined where all are. */
-function forgottenFile(ledger: Ledger, version: number): HeldFile | undefined {
+function forgottenFile(ledger: Ledger, version: number): StoredFile | undefined {
   const dropped = liveFiles(ledger, { version }).filter((file) => file.dropped_version !== null)
   return dropped.find((file) => !isThere(inLake(ledger.root, file.path)))
 }

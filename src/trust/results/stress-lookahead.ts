@@ -4,7 +4,7 @@ import { changedPoints } from '../lookahead/world.ts'
 import { openAltered } from '../../query/altered-lake.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { lowerName } from '../../lake/store/engine.ts'
-import { pinnedOptions, type PinnedQuery } from './stamped.ts'
+import { pinnedOptions, type PinnedQuery } from './stamped-rows.ts'
 import type { DecidedColumns } from './stress-delays.ts'
 
 /** Numbers of cut-offs: for any query, and for one that the plan proves. */

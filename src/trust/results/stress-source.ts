@@ -1,7 +1,7 @@
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { ownScript } from '../../query/altered-lake.ts'
 import { openQuery, type SessionVariables, versionOf } from '../../query/lake.ts'
-import type { PinnedQuery } from './stamped.ts'
+import type { PinnedQuery } from './stamped-rows.ts'
 import { loadProvedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
 
 /** A query over the newest version. */

@@ -2,10 +2,10 @@ import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { quote } from '../../lake/store/engine.ts'
 import type { RunDeps } from '../../query/run.ts'
 import type { SeenLags, StressAgain } from './stress-delays.ts'
-import type { PinnedQuery } from './stamped.ts'
+import type { PinnedQuery } from './stamped-rows.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from './stress.ts'
 import { formatMicros, parseMicros } from '../../base/time.ts'
-import { heldVersions } from '../../lake/ledger/index-queries.ts'
+import { storedVersions } from '../../lake/ledger/index-queries.ts'
 
 /** A stress that is to be stamped. */
 export interface StressRequest extends StressInput {
@@ -92,7 +92,7 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
 export function withVintages(ledger: Ledger, source: PinnedQuery, vintageCount: number): StressSource {
   const { observed_as_of: observedAsOf } = source.variables
   const until = (typeof observedAsOf === 'string' ? parseMicros(observedAsOf) : undefined) ?? Infinity
-  const told = heldVersions(ledger).filter(
+  const told = storedVersions(ledger).filter(
     (one) => one.version < source.version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
   )
   const count = Math.min(vintageCount, told.length)

@@ -6,7 +6,7 @@ import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import { leakSentence } from '../lookahead/sentence.ts'
 import { namedMetrics } from '../lookahead/knowledge-states.ts'
 import { closing, openQuery } from '../../query/lake.ts'
-import { pinnedOptions, type PinnedQuery } from './stamped.ts'
+import { pinnedOptions, type PinnedQuery } from './stamped-rows.ts'
 import { runCancellable, type RunDeps, runScript } from '../../query/run.ts'
 import {
   asLateAs,

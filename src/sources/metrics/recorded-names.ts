@@ -1,6 +1,6 @@
 import type { ProviderNames } from '../../catalog/catalogue.ts'
 import { noNames } from '../../catalog/names.ts'
-import { heldState } from '../../lake/ledger/index-queries.ts'
+import { storedState } from '../../lake/ledger/index-queries.ts'
 import { type Index, checkedValue } from '../../lake/ledger/index-rows.ts'
 import { listOf, mapOf, shape, text } from '../../base/value-checks.ts'
 
@@ -15,7 +15,7 @@ const recorded = shape({
 })
 
 /** The provider's own names as the lake has recorded them: with them a reader needs no configuration. */
-export function heldNames(index: Index): ProviderNames {
-  const held = heldState(index, namesKey)
+export function recordedNames(index: Index): ProviderNames {
+  const held = storedState(index, namesKey)
   return held === undefined ? noNames : checkedValue(recorded, held, namesKey)
 }

@@ -18,7 +18,7 @@ import {
   writeEncoded,
   writeForGood,
 } from './rewrite.ts'
-import type { HeldFile } from '../../lake/ledger/index-queries.ts'
+import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 
 /** Why files are not merged: then the old ones stay what they are. */
@@ -64,7 +64,7 @@ interface PartitionRows {
 export async function rewriteFiles(
   rewriting: Rewriting,
   n: number,
-  files: readonly HeldFile[],
+  files: readonly StoredFile[],
   write: (rewritten: PartitionRows) => Promise<MergedFile | null>,
 ): Promise<StagedFile | null> {
   const { engine, ledger, spool } = rewriting
@@ -81,7 +81,7 @@ export async function rewriteFiles(
  * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
  * file is written for good if `measure`; else as the largest of them was.
  */
-export async function mergeFiles(rewriting: Rewriting, n: number, files: readonly HeldFile[], measure: boolean) {
+export async function mergeFiles(rewriting: Rewriting, n: number, files: readonly StoredFile[], measure: boolean) {
   const { table = '' } = files[0] ?? {}
   await refuseUnsound(rewriting.engine, rewriting.ledger.root, files)
   const merged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns: all, out, metadata }) => {

@@ -3,11 +3,11 @@ import { LakeError } from '../../base/errors.ts'
 import { archived } from '../../lake/ledger/archived-rows.ts'
 import { commit, type RewriteDeps, type StagedFile } from '../../lake/ledger/commit.ts'
 import { foldJournal } from '../../lake/ledger/checkpoint-writer.ts'
-import { type HeldFile, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { type StoredFile, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { type JobDeps, type Result, runName, withLake } from '../../lake/ledger/job.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { tryLock } from '../../lake/store/lock.ts'
-import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
+import { isHistory, mergeFiles, Unmergeable } from './merge-files.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../../sources/points/files.ts'
 import { markOf, type Rewriting, withRewriting } from './rewrite.ts'
@@ -17,7 +17,7 @@ import { providerOf } from '../../lake/ledger/provider.ts'
 import { growingTables } from '../../sources/registry/columns.ts'
 
 /** A partition whose files were left as they are, with the reason. */
-export type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
+export type Abandoned = Pick<StoredFile, 'table' | 'metric' | 'interval'> & {
   readonly reason: string
 }
 
@@ -56,7 +56,7 @@ export async function compact(root: string, deps: RewriteDeps & JobDeps): Promis
     await dissolve(ledger, deps, { run: id, job: 'compact' }, outcome)
     const left = outcome.stopped || outcome.abandoned.length > 0
     // A file that was written by a whole merge needs no other.
-    const isMerged = (file: HeldFile): boolean => markOf(file) !== null
+    const isMerged = (file: StoredFile): boolean => markOf(file) !== null
     const chosen = left ? [] : partitions(ledger).map((files) => filesToMerge(files, isMerged))
     const choice = { run: id, job: 'compact', measure: true, portion: portionRows, chosen }
     const summary = await mergeParts(ledger, deps, choice, outcome)
@@ -96,7 +96,7 @@ export async function mergeDue(root: string, deps: RewriteDeps & JobDeps): Promi
 }
 
 /** The files of a partition that are to be merged at the end of a run. */
-function dueMerge(files: readonly HeldFile[]): readonly HeldFile[] {
+function dueMerge(files: readonly StoredFile[]): readonly StoredFile[] {
   return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
 }
 
@@ -111,9 +111,9 @@ const mergeable: ReadonlySet<string> = new Set(['points', 'redated', 'metric_ass
 const isMergeable = (table: string): boolean => mergeable.has(table) || isHistory(table)
 
 /** The live files by partition, in a fixed order. */
-function partitions(ledger: Ledger): HeldFile[][] {
+function partitions(ledger: Ledger): StoredFile[][] {
   const files = liveFiles(ledger).filter(({ table }) => isMergeable(table))
-  const key = ({ table, metric, interval, label }: HeldFile) => JSON.stringify([table, metric, interval, label])
+  const key = ({ table, metric, interval, label }: StoredFile) => JSON.stringify([table, metric, interval, label])
   return [...Map.groupBy(files, key).values()]
 }
 
@@ -123,12 +123,12 @@ interface Choice {
   readonly measure: boolean
   /** From so many rows on, what recent files hold of a partition moves to a file of its own. */
   readonly portion: number
-  readonly chosen: readonly (readonly HeldFile[])[]
+  readonly chosen: readonly (readonly StoredFile[])[]
 }
 
 /** A merge that is written and waits for its commit. */
 interface Ready {
-  readonly inputs: readonly HeldFile[]
+  readonly inputs: readonly StoredFile[]
   readonly staged: readonly StagedFile[]
 }
 
