@@ -74,14 +74,14 @@ function chainsOf(files: readonly SourceFile[]): ReadonlyMap<string, string> {
 }
 
 /** Value sets of intervals go by another name. */
-function setsOf(many: Dimension['many']): 'frequencies' | Exclude<Dimension['many'], 'intervals'> {
+function setsOf(many: Dimension['plural']): 'frequencies' | Exclude<Dimension['plural'], 'intervals'> {
   return many === 'intervals' ? 'frequencies' : many
 }
 
 function gatherSets(files: readonly SourceFile[], complain: Complain): ValueSets {
   const values = new Map<string, ValueSet>()
   for (const { yaml, content } of files) {
-    for (const kind of dimensions.map(({ many }) => setsOf(many))) {
+    for (const kind of dimensions.map(({ plural }) => setsOf(plural))) {
       for (const [name, list] of Object.entries(content[kind] ?? {})) {
         const key = `${kind}.${name}`
         const where = yaml.where([kind, name])
@@ -132,7 +132,7 @@ function placed<Row>(
 type Place = (...keys: readonly string[]) => string
 
 function endpointOf(common: Common, row: EndpointRow, source: string, at: Place): Endpoint {
-  const values = (many: Dimension['many']) => valuesOf(common, many, row[many], () => at(many))
+  const values = (many: Dimension['plural']) => valuesOf(common, many, row[many], () => at(many))
   const allowed = values('intervals').filter(isOffered)
   const currencies = values('currencies')
   const exchanges = values('exchanges')
@@ -193,7 +193,7 @@ function rulesOf({ rules: placed, complain }: Common, path: string, source: stri
 
 function valuesOf(
   { sets, complain }: Common,
-  many: Dimension['many'],
+  many: Dimension['plural'],
   listed: string | readonly string[] | undefined,
   subject: () => string,
 ): readonly string[] {

@@ -7,16 +7,16 @@ import type { SourceMapping } from './sources.ts'
 
 /** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
 export const dimensions = [
-  { one: 'interval', many: 'intervals' },
-  { one: 'currency', many: 'currencies' },
-  { one: 'exchange', many: 'exchanges' },
-  { one: 'network', many: 'networks' },
+  { singular: 'interval', plural: 'intervals' },
+  { singular: 'currency', plural: 'currencies' },
+  { singular: 'exchange', plural: 'exchanges' },
+  { singular: 'network', plural: 'networks' },
 ] as const
 export type Dimension = (typeof dimensions)[number]
 
 /** A value of each dimension, null where there is none; of an endpoint those that stand in where nobody names any. */
 export type Defaults = {
-  readonly [One in Dimension['one']]: (One extends 'interval' ? Interval : string) | null
+  readonly [One in Dimension['singular']]: (One extends 'interval' ? Interval : string) | null
 }
 
 /** The availability rules of an endpoint by interval, each list sorted by `until`, the open rule last. */

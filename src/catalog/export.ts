@@ -54,9 +54,9 @@ export function exampleRequest(catalogue: Catalogue, endpoint: Endpoint): string
   const query = new URLSearchParams({ [keys.asset]: 'BTC' })
   if (endpoint.since) query.set(keys.since, String(Date.UTC(2024, 0, 1) / 1000))
   if (endpoint.until) query.set(keys.until, String(Date.UTC(2024, 1, 1) / 1000))
-  for (const { one: dimension } of dimensions) {
-    const value = endpoint.defaults[dimension]
-    if (value !== null) query.set(keys[dimension], value)
+  for (const { singular } of dimensions) {
+    const value = endpoint.defaults[singular]
+    if (value !== null) query.set(keys[singular], value)
   }
   for (const [key, value] of Object.entries(endpoint.params)) query.set(key, value)
   return `GET {base}${wire.metricsPrefix}${endpoint.ask}?${query.toString()}`

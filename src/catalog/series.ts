@@ -17,7 +17,7 @@ export interface Series extends Defaults {
 }
 
 /** What is selected: globs for paths, values for the others; `'*'` means all, absent the catalogue's default. */
-export interface Selection extends Readonly<Partial<Record<Dimension['many'], readonly string[] | undefined>>> {
+export interface Selection extends Readonly<Partial<Record<Dimension['plural'], readonly string[] | undefined>>> {
   readonly assets: readonly string[]
   readonly paths?: readonly string[] | undefined
   readonly since?: Instant | undefined
@@ -174,9 +174,9 @@ export function askedPaths(catalogue: Catalogue, globs: readonly string[]): Endp
 function seriesOf({ path: metric, params, ...endpoint }: Endpoint, selection: Selection): Series[] {
   const none = { interval: null, currency: null, exchange: null, network: null }
   let found = selection.assets.map((asset): Omit<Series, 'id'> => ({ metric, asset, ...none, params }))
-  for (const { one: single, many } of dimensions) {
-    const values = chosen<string>(endpoint[many], selection[many], endpoint.defaults[single])
-    found = found.flatMap((series) => values.map((value) => ({ ...series, [single]: value })))
+  for (const { singular, plural } of dimensions) {
+    const values = chosen<string>(endpoint[plural], selection[plural], endpoint.defaults[singular])
+    found = found.flatMap((series) => values.map((value) => ({ ...series, [singular]: value })))
   }
   return found.map((series) => ({ id: seriesId(series), ...series }))
 }
@@ -196,8 +196,8 @@ function chosen<T extends string>(
 /** Known paths and known values that no endpoint combines: asking for nothing in silence would hide the slip. */
 function emptySelection(selection: Selection): LakeError {
   const wanted = dimensions
-    .filter(({ many }) => selection[many])
-    .map(({ many }) => `${many} ${(selection[many] ?? []).join(', ')}`)
+    .filter(({ plural }) => selection[plural])
+    .map(({ plural }) => `${plural} ${(selection[plural] ?? []).join(', ')}`)
     .join('; ')
   return usage(`paths: ${(selection.paths ?? ['*']).join(', ')}`, {
     expected: 'an endpoint that takes what is selected',
@@ -211,12 +211,12 @@ function checkValues(catalogue: Catalogue, selection: Selection): void {
   const { since, until } = selection
   if (since !== undefined && until !== undefined && since >= until)
     throw usage('since', { expected: `an instant before until, ${formatInstant(until)}`, got: formatInstant(since) })
-  for (const key of ['assets', 'paths', ...dimensions.map(({ many }) => many)] as const) {
+  for (const key of ['assets', 'paths', ...dimensions.map(({ plural }) => plural)] as const) {
     if (selection[key]?.length === 0) throw usage(key, { expected: 'at least one value', got: 'an empty list' })
   }
-  for (const { many } of dimensions) {
-    const values = (withRealExchanges(catalogue, selection)[many] ?? []).filter((value) => value !== '*')
-    refuseUnknown(many, values, knownValues(catalogue, many))
+  for (const { plural } of dimensions) {
+    const values = (withRealExchanges(catalogue, selection)[plural] ?? []).filter((value) => value !== '*')
+    refuseUnknown(plural, values, knownValues(catalogue, plural))
   }
   for (const asset of selection.assets) {
     if (asset === '' || !asset.isWellFormed())
@@ -225,7 +225,7 @@ function checkValues(catalogue: Catalogue, selection: Selection): void {
 }
 
 /** Every value that some endpoint takes. */
-export function knownValues({ endpoints }: Catalogue, many: Dimension['many']): readonly string[] {
+export function knownValues({ endpoints }: Catalogue, many: Dimension['plural']): readonly string[] {
   return [...new Set([...endpoints.values()].flatMap((endpoint): readonly string[] => endpoint[many]))]
 }
 

@@ -175,7 +175,10 @@ function describePath(path: string, env: MetricsEnv): object {
   const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
   if (endpoint === undefined || keys === null) return nothingAt(path)
   const assets = assetsOf(path, env)
-  const lists = [['asset', assets] as const, ...dimensions.map(({ one, many }) => [one, endpoint[many]] as const)]
+  const lists = [
+    ['asset', assets] as const,
+    ...dimensions.map(({ singular, plural }) => [singular, endpoint[plural]] as const),
+  ]
   const taken = lists.filter(([, list]) => list.length > 0)
   const parameters = Object.fromEntries(taken.map(([name, list]) => [queryKeys[name], list]))
   const says = pick(env.faults ?? [], 'metadata-says')
@@ -255,7 +258,7 @@ function accepted(endpoint: Endpoint, names: QueryKeys): ReadonlySet<string> {
   const taken: QueryKey[] = [
     'asset',
     ...(['since', 'until', 'format'] as const).filter((key) => endpoint[key]),
-    ...dimensions.flatMap(({ one, many }) => (endpoint[many].length > 0 ? [one] : [])),
+    ...dimensions.flatMap(({ singular, plural }) => (endpoint[plural].length > 0 ? [singular] : [])),
     ...(endpoint.timestampFormat ? (['timestamp_format'] as const) : []),
   ]
   return new Set([...taken.map((key) => names[key]), ...Object.keys(endpoint.params), 'api_key'])

@@ -106,7 +106,9 @@ export async function selectionsOf(call: Call<typeof selectionOptions>): Promise
   const { options, settings, catalogue } = call
   const { since, until } = rangeOf(options)
   const { assets } = options
-  const named = (['paths', ...dimensions.map(({ many }) => many)] as const).map((key) => [key, options[key]] as const)
+  const named = (['paths', ...dimensions.map(({ plural }) => plural)] as const).map(
+    (key) => [key, options[key]] as const,
+  )
   if (assets !== undefined) await refuseSlips(settings.data, assets)
   const lists = [assets, ...named.map(([, list]) => list)]
   const exact = assets !== undefined && !lists.some((list) => list?.includes('*'))

@@ -134,8 +134,12 @@ function filtered({ catalogue, args, options }: Call<typeof listOptions>): Endpo
   const groupOf = ({ path }: Endpoint): string => path.split('/')[0] ?? ''
   const tests = [
     { name: 'group', known: [...new Set([...endpoints.values()].map(groupOf))], of: (one: Endpoint) => [groupOf(one)] },
-    ...dimensions.map(({ many }) => {
-      return { name: many, known: knownValues(catalogue, many), of: (one: Endpoint): readonly string[] => one[many] }
+    ...dimensions.map(({ plural }) => {
+      return {
+        name: plural,
+        known: knownValues(catalogue, plural),
+        of: (one: Endpoint): readonly string[] => one[plural],
+      }
     }),
   ] as const
   for (const { name, known } of tests) refuseUnknown(`--${name}`, options[name] ?? [], known)
@@ -154,7 +158,9 @@ function pick({ endpoints, resources }: Catalogue, path: string): Endpoint {
 }
 
 function extras(endpoint: Endpoint): string {
-  const parts = dimensions.flatMap(({ one, many }) => (one !== 'interval' && endpoint[many].length > 0 ? [one] : []))
+  const parts = dimensions.flatMap(({ singular, plural }) =>
+    singular !== 'interval' && endpoint[plural].length > 0 ? [singular] : [],
+  )
   return [...parts, ...(endpoint.since && endpoint.until ? [] : ['whole series'])].join(' ')
 }
 
@@ -188,8 +194,10 @@ function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): st
     ['about', endpoint.about],
     endpoint.intervals.length === 0 && ['intervals', 'none; the whole series comes each time'],
     ...dimensions
-      .filter(({ many }) => endpoint[many].length > 0)
-      .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
+      .filter(({ plural }) => endpoint[plural].length > 0)
+      .map(
+        ({ singular, plural }) => [plural, `${endpoint[plural].join(', ')}  (default ${defaults[singular]})`] as const,
+      ),
     ['takes', takenNames.join(', ')],
     ...offerLines(endpoint, offer),
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),

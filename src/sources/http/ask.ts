@@ -183,8 +183,8 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
   try {
     const { url, file, etag, parameters } = request
     const firstByteMs = run.reach.leftMs(deps.now())
-    const asked = { url, file, etag, parameters, signal: deps.signal, firstByteMs }
-    reply = await (deps.during ?? unwatched)('asking', () => deps.http.get(asked))
+    const exchange = { url, file, etag, parameters, signal: deps.signal, firstByteMs }
+    reply = await (deps.during ?? unwatched)('asking', () => deps.http.get(exchange))
   } catch (error) {
     run.reach.landed(null, deps.now())
     record(run, request, { kind: 'lost', at: deps.now(), ticket })

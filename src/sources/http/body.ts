@@ -100,9 +100,9 @@ async function* meter(source: AsyncIterable<Buffer>, landed: Landed, pace: Pace 
     landed.sent += chunk.length
     const ms = now() - since
     if (ms >= overMs) {
-      const came = landed.sent - before
-      if (came < (bytesPerSecond * ms) / 1000)
-        throw new SlowError(`${came} bytes in ${Math.round(ms / 1000)} s, less than ${bytesPerSecond} a second`)
+      const received = landed.sent - before
+      if (received < (bytesPerSecond * ms) / 1000)
+        throw new SlowError(`${received} bytes in ${Math.round(ms / 1000)} s, less than ${bytesPerSecond} a second`)
       since += ms
       before = landed.sent
     }

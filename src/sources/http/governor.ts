@@ -208,7 +208,7 @@ export function governor(state: Governor, event: GovernorEvent): Governor {
       // A limit on one resource says nothing about the pace of the others.
       if (event.code === 'snapshot_limit') return landed
       const learned = learn(landed, signs, event.at, event.ticket)
-      if (event.status === 429) return park(refuse(learned, signs, event), signs, event)
+      if (event.status === 429) return park(afterRefusal(learned, signs, event), signs, event)
       if (event.status >= 500) return park(hold(learned, signs, event.at), signs, event)
       return spent(recover(learned, event), signs, event.at)
     }
@@ -255,8 +255,8 @@ function paced(state: Governor, now: number): number {
     return now + spacing(state, now)
   }
   const left = state.allowance === null ? 1 : state.allowance - state.sent
-  const known = state.resetAt !== null && state.resetAt > now
-  if (left <= 0 && known && state.fixed === true) return (state.resetAt ?? now) + marginMs
+  const isResetKnown = state.resetAt !== null && state.resetAt > now
+  if (left <= 0 && isResetKnown && state.fixed === true) return (state.resetAt ?? now) + marginMs
   // A clock that stepped back must not stop the pace for as long as it stepped.
   return state.slot === null ? now : Math.min(state.slot, now) + spacing(state, now)
 }
@@ -278,8 +278,8 @@ function learn(state: Governor, signs: LimitSigns, at: number, ticket: number): 
   // Answers overtake each other; an old one knows less.
   if (ticket < state.toldTicket) return state
   const dailyRemaining = signs.dailyRemaining ?? state.dailyRemaining
-  const told = { ...state, toldTicket: ticket, dailyRemaining, ...window(state, signs) }
-  const reset = signs.resetMs === null ? told : { ...told, ...resetting(told, at, at + signs.resetMs) }
+  const updated = { ...state, toldTicket: ticket, dailyRemaining, ...window(state, signs) }
+  const reset = signs.resetMs === null ? updated : { ...updated, ...resetting(updated, at, at + signs.resetMs) }
   if (signs.remaining === null || reset.limit === null) return reset
   return { ...reset, allowance: signs.remaining + ticket }
 }
@@ -305,7 +305,7 @@ function resetting(state: Governor, at: number, resetAt: number): Partial<Govern
 }
 
 /** After 429: waits as long as told, backs off where the refusal is not explained by what was used before. */
-function refuse(state: Governor, signs: LimitSigns, event: { at: number; ticket: number }): Governor {
+function afterRefusal(state: Governor, signs: LimitSigns, event: { at: number; ticket: number }): Governor {
   const fresh = event.ticket > state.refusedTicket
   const refusals = fresh ? state.refusals + 1 : state.refusals
   const signalledMs = signs.retryAfterMs ?? (signs.resetMs === null ? null : signs.resetMs + marginMs)
@@ -330,10 +330,10 @@ function refuse(state: Governor, signs: LimitSigns, event: { at: number; ticket:
 }
 
 /** The pace is not cut below what the provider allows itself: one request in each wait that it names. */
-function leastFactor({ limit, windowMs, perMinute }: Governor, told: number | null): number {
-  if (told === null || told <= 0) return 0.01
+function leastFactor({ limit, windowMs, perMinute }: Governor, waitMs: number | null): number {
+  if (waitMs === null || waitMs <= 0) return 0.01
   const allowed = limit === null ? perMinute / minuteMs : limit / windowMs
-  return Math.min(1, Math.max(0.01, 1 / told / allowed))
+  return Math.min(1, Math.max(0.01, 1 / waitMs / allowed))
 }
 
 /** A server that says when to come back is obeyed by all. */
@@ -355,8 +355,8 @@ function park(state: Governor, signs: LimitSigns, event: { at: number; status: n
   const wait = state.blockedUntil - event.at
   const quota = event.status === 429 && (event.code === 'quota_exceeded' || signs.dailyRemaining === 0)
   if (!quota && wait <= parkMs) return state
-  const told = signs.retryAfterMs !== null || wait > parkMs
-  const until = told ? state.blockedUntil : nextMidnight(event.at)
+  const hasUntil = signs.retryAfterMs !== null || wait > parkMs
+  const until = hasUntil ? state.blockedUntil : nextMidnight(event.at)
   return { ...state, parkedUntil: Math.max(state.parkedUntil ?? 0, until) }
 }
 

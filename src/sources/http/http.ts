@@ -264,8 +264,8 @@ function fault(flight: Flight, error: unknown, status: number | null): Outcome {
 function rootOf(error: unknown): { readonly code: string; readonly words: string } {
   const first = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as unknown) : error
   const { code, message } = first as { code?: unknown; message?: unknown }
-  const said = [code, message].filter((part) => typeof part === 'string' && part !== '')
-  return { code: typeof code === 'string' ? code : '', words: said.join(': ') }
+  const parts = [code, message].filter((part) => typeof part === 'string' && part !== '')
+  return { code: typeof code === 'string' ? code : '', words: parts.join(': ') }
 }
 
 const connectCodes = new Set([
@@ -334,10 +334,10 @@ export function exchangesWith(options: Pick<HttpOptions, 'base' | 'connections' 
   return async ({ headers, body, into, ...rest }: Exchange, signal: AbortSignal): Promise<ExchangeReply> => {
     const sent = body === undefined || Buffer.isBuffer(body) ? body : partOf(body)
     try {
-      const asked = { ...rest, origin, headers: { ...headers }, body: sent ?? null, signal }
-      const { statusCode: status, ...answer } = await dispatcher.request(asked)
-      const kept = into !== undefined && status === 200 ? await keep(answer.body, into, answer.headers) : undefined
-      return { kind: 'answer', status, headers: answer.headers, body: kept ?? (await readAll(answer.body)) }
+      const requestOptions = { ...rest, origin, headers: { ...headers }, body: sent ?? null, signal }
+      const { statusCode: status, ...answer } = await dispatcher.request(requestOptions)
+      const keptBody = into !== undefined && status === 200 ? await keep(answer.body, into, answer.headers) : undefined
+      return { kind: 'answer', status, headers: answer.headers, body: keptBody ?? (await readAll(answer.body)) }
     } catch (error) {
       if (error instanceof LakeError || isDiskError(error)) throw error
       return { kind: 'fault', ...rootOf(error) }

@@ -243,8 +243,8 @@ const idKeys = [['request_id'], ['requestId'], ['error', 'request_id'], ['error'
 /** The provider's own name of the request, for its support: from a header, else from the body of a refusal. */
 function requestIdOf(headers: Headers, start: string, secrets: readonly string[]): string | null {
   const named = idHeaders.map((name) => header(headers, name)).find((value) => value !== null)
-  const told = named ?? stringIn(start, idKeys, /^[\w.:/+=-]{1,128}$/)
-  return told === null || told === undefined ? null : wordsOf(told, secrets)
+  const requestName = named ?? stringIn(start, idKeys, /^[\w.:/+=-]{1,128}$/)
+  return requestName === null || requestName === undefined ? null : wordsOf(requestName, secrets)
 }
 
 /** What to type after an early stop; the instant is that at which a spent quota comes back. */

@@ -56,13 +56,13 @@ export function afterTry(policy: RetryPolicy, tries: Tries, outcome: Outcome, ra
   if (faults >= policy.attempts || limited >= policy.limitedAttempts) return { kind: 'stop' }
   const jitter = backoff(policy, fault === 1 ? faults : limited, random)
   // Who is told how long to wait needs no more than spread on top of it.
-  const own =
+  const waitMs =
     outcome.kind === 'limited' && outcome.waitMs !== null
       ? Math.min(jitter, Math.max(policy.baseMs, outcome.waitMs))
       : jitter
-  const spentMs = tries.spentMs + outcome.requestMs + own
+  const spentMs = tries.spentMs + outcome.requestMs + waitMs
   if (spentMs > (fault === 1 ? policy.faultMs : policy.totalMs)) return { kind: 'stop' }
-  return { kind: 'retry', waitMs: (outcome.waitMs ?? 0) + own, tries: { faults, limited, spentMs } }
+  return { kind: 'retry', waitMs: (outcome.waitMs ?? 0) + waitMs, tries: { faults, limited, spentMs } }
 }
 
 /** Full jitter: anywhere between nothing and the doubled base. */

@@ -14,7 +14,7 @@ export interface Skew {
 }
 
 /** Clocks that differ by more are told. */
-const toldSeconds = 600
+const reportedSeconds = 600
 /** Clocks that differ by more end a run. */
 export const endingSeconds = 3600
 const lastInstant = Date.UTC(9999, 11, 31) / 1000
@@ -48,7 +48,7 @@ export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T 
     const far = Math.abs(skew.seconds)
     if (far > endingSeconds && !judged && !(synthetic() ?? callsItselfSandbox(reply))) throw clocksApart(skew)
     judged = true
-    if (far > toldSeconds && !isReported) {
+    if (far > reportedSeconds && !isReported) {
       isReported = true
       onSkew(skew)
     }

@@ -23,12 +23,12 @@ export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
   const { endpoint, series, window } = ask
   const keys = wire.queryKeys
   const query: [string, string][] = [[keys.asset, series.asset]]
-  const add = (taken: boolean, key: string, value: string | number | null): void => {
-    if (taken && value !== null) query.push([key, String(value)])
+  const add = (isTaken: boolean, key: string, value: string | number | null): void => {
+    if (isTaken && value !== null) query.push([key, String(value)])
   }
   add(endpoint.since, keys.since, window?.since ?? null)
   add(endpoint.until, keys.until, window?.until ?? null)
-  for (const { one, many } of dimensions) add(endpoint[many].length > 0, keys[one], series[one])
+  for (const { singular, plural } of dimensions) add(endpoint[plural].length > 0, keys[singular], series[singular])
   add(endpoint.format, keys.format, 'json')
   for (const [key, value] of Object.entries(series.params)) add(true, key, value)
   const encoded = query.map((pair) => pair.map(percentEncoded).join('='))

@@ -35,12 +35,12 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
   const batches = batching(asking, to)
   const bringOne = async (ask: Ask, before?: Retry): Promise<void> => {
     await batches.check()
-    const told = await askWindow(asking, ask, before !== undefined)
-    if (told.length > 0) to.onSettled(ask)
+    const answers = await askWindow(asking, ask, before !== undefined)
+    if (answers.length > 0) to.onSettled(ask)
     const { resolvedWindows } = asking.state
-    const own = told.filter(({ cut }) => cut === undefined).map((one) => one.ask.settles)
-    resolvedWindows.set(ask.series.id, [...(resolvedWindows.get(ask.series.id) ?? []), ...own])
-    await batches.take(await lexed(to.during, before?.doubted ? eitherOf(before.doubted, told) : told))
+    const resolved = answers.filter(({ cut }) => cut === undefined).map((answer) => answer.ask.settles)
+    resolvedWindows.set(ask.series.id, [...(resolvedWindows.get(ask.series.id) ?? []), ...resolved])
+    await batches.take(await lexed(to.during, before?.doubted ? eitherOf(before.doubted, answers) : answers))
   }
   const limit = pLimit(to.concurrency)
   const [first, ...rest] = asks
@@ -52,7 +52,7 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
     )
     await batches.flush()
     await all(
-      batches.again().map((one) => limit(bringOne, one.ask, one)),
+      batches.again().map((retry) => limit(bringOne, retry.ask, retry)),
       limit,
     )
     await batches.flush()
@@ -68,10 +68,10 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
   const again: Retry[] = []
   let committing: Promise<void> = Promise.resolve()
   let ahead = 0
-  let lost = false
+  let hasFailed = false
   const flush = async (): Promise<void> => {
     // Of a run that is stopped nothing is asked once more: what could not be decoded is judged as it is.
-    const batch = asking.state.stopped === null ? waiting : waiting.map((one) => ({ ...one, again: true }))
+    const batch = asking.state.stopped === null ? waiting : waiting.map((answer) => ({ ...answer, again: true }))
     waiting = []
     ahead++
     committing = committing.then(async () => void again.push(...(await commitNow(batch)))).finally(() => ahead--)
@@ -86,12 +86,12 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
     forget = callLater(quietMs, () => {
       armed = false
       if (arrivals > before) flushOnceQuiet()
-      else if (waiting.length > 0) flush().catch(() => (lost = true))
+      else if (waiting.length > 0) flush().catch(() => (hasFailed = true))
     })
   }
   return {
     /** Fails where a batch could not be committed: nothing more is asked then. */
-    check: async () => (lost ? await committing : undefined),
+    check: async () => (hasFailed ? await committing : undefined),
     take: async (answers: readonly Answered[]): Promise<void> => {
       arrivals++
       // Only now: while it was asked, the batch may have been handed over and replaced.
@@ -101,7 +101,7 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
       const many = waiting.length >= (asking.now() - since >= batchMs ? batchBodies : mostBodies)
       if (many || bytes >= batchBytes) {
         const flushed = flush()
-        if (ahead < mostBatches) flushed.catch(() => (lost = true))
+        if (ahead < mostBatches) flushed.catch(() => (hasFailed = true))
         else await flushed
       } else if (!armed) flushOnceQuiet()
     },
@@ -117,14 +117,16 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
 
 /** Lexes the bodies of answers: there is time for that while others are requested. */
 async function lexed(during: During, answers: readonly Answered[]): Promise<Answered[]> {
-  const lex = async ({ body, ...one }: Answered): Promise<Answered> =>
-    body === null ? { body, ...one } : { body: { ...body, lexed: body.lexed ?? (await lexBody(body.file)) }, ...one }
+  const lex = async ({ body, ...answer }: Answered): Promise<Answered> =>
+    body === null
+      ? { body, ...answer }
+      : { body: { ...body, lexed: body.lexed ?? (await lexBody(body.file)) }, ...answer }
   return await during('reading', async () => await Promise.all(answers.map(lex)))
 }
 
 /** The second answer; where there is none that can be compared the first one, doubted as it is. */
 function eitherOf(doubted: AnswerWithBody, second: readonly Answered[]): Answered[] {
-  const requestAlone = (one: Answered): Answered => ({ ...one, body: null, coverage: [] })
+  const requestAlone = (answer: Answered): Answered => ({ ...answer, body: null, coverage: [] })
   if (second.some(hasBody)) return [requestAlone(doubted), ...second]
   return [...second.map(requestAlone), { ...doubted, again: true }]
 }

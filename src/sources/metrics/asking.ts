@@ -58,12 +58,12 @@ export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth 
   const probe = probes.get(ask.endpoint.path)
   if (ask.refused === undefined || depth > 0) return await askNow(asking, ask, again, depth)
   if (probe === undefined) {
-    const own = askNow(asking, ask, again, depth)
+    const firstRequest = askNow(asking, ask, again, depth)
     probes.set(
       ask.endpoint.path,
-      own.catch(() => undefined),
+      firstRequest.catch(() => undefined),
     )
-    return await own
+    return await firstRequest
   }
   await probe
   return await askNow(asking, ask, again, depth)
@@ -91,11 +91,11 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
   const file = asking.connection.spool.file(`${id}.json`)
   asking.tell({ kind: 'request', id, ask })
   const parameters = knownParameters(asking.wire)
-  const told = await asking.connection.ask({ id, url, file, parameters, attempts }, aboutOf(ask))
-  asking.tally.answered(ask, told.outcome)
-  asking.tell({ kind: 'answered', ask, outcome: told.outcome })
-  learn(asking, ask, told.outcome)
-  return { ...told, ...sending }
+  const answeredRequest = await asking.connection.ask({ id, url, file, parameters, attempts }, aboutOf(ask))
+  asking.tally.answered(ask, answeredRequest.outcome)
+  asking.tell({ kind: 'answered', ask, outcome: answeredRequest.outcome })
+  learn(asking, ask, answeredRequest.outcome)
+  return { ...answeredRequest, ...sending }
 }
 
 const nextId = ({ run, state }: Pick<Asking, 'run' | 'state'>): string =>
@@ -175,8 +175,8 @@ async function emptyBody(
 }
 
 function refusedPart(asking: Pick<Asking, 'ledger' | 'settings'>, reply: Reply, refused: RefusedAsk): Answered {
-  const known = knownOf(asking, reply.ask)
-  return answered(reply, settleRefusal(reply.ask, refused, known, askedOf(asking, reply)))
+  const storedRecord = knownOf(asking, reply.ask)
+  return answered(reply, settleRefusal(reply.ask, refused, storedRecord, askedOf(asking, reply)))
 }
 
 /** The key under which a path is closed to series like this one. */
@@ -203,21 +203,21 @@ function closing(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask, { kind, wor
     (kind === 'gone' && points <= 0 && storedPaths(asking).has(ask.endpoint.path))
   if (isAlone) return { key: id, refused: { scope: 'series', words: refusalWords(`${kind} alone`, words) } }
   const key = pathKey(asking, ask)
-  const refused: RefusedAsk = { scope: 'path', words: refusalWords(kind, words) }
+  const refusal: RefusedAsk = { scope: 'path', words: refusalWords(kind, words) }
   const isUndecided =
     kind === 'gone' && ask.refused === undefined && (asking.state.goneSeries.get(key)?.size ?? 0) < seriesOfGonePath
-  return { key: isUndecided ? id : key, refused }
+  return { key: isUndecided ? id : key, refused: refusal }
 }
 
 /** Whether other series of the path were answered in this run. */
 function answersOthers({ state }: Pick<Asking, 'state'>, { series: { id }, endpoint }: Ask): boolean {
-  return [...state.answering].some((one) => one !== id && one.startsWith(`${endpoint.path}|`))
+  return [...state.answering].some((seriesId) => seriesId !== id && seriesId.startsWith(`${endpoint.path}|`))
 }
 
 /** The paths of which the lake has points: the provider has them, whatever it answers to a further series. */
 function storedPaths({ state, ledger }: Pick<Asking, 'ledger' | 'state'>): ReadonlySet<string> {
   state.storedPaths ??= new Set(
-    [...storedSeries(ledger).values()].flatMap((one) => (one.points > 0 ? [one.metric] : [])),
+    [...storedSeries(ledger).values()].flatMap((series) => (series.points > 0 ? [series.metric] : [])),
   )
   return state.storedPaths
 }
@@ -326,7 +326,7 @@ async function halves(asking: Asking, reply: Reply, most: number): Promise<Answe
     body !== null || coverage.some(({ state }) => state !== 'failed')
   if (asking.state.stopped !== null || parts.some(isUseful))
     return [cut(reply), ...parts, ...(await askWindow(asking, second, reply.again, reply.depth + 1))]
-  return [failed(asking, reply), ...parts.map((one) => ({ ...one, coverage: [], cut: true as const }))]
+  return [failed(asking, reply), ...parts.map((part) => ({ ...part, coverage: [], cut: true as const }))]
 }
 
 /** What an outcome says about more than its own window. */
@@ -348,8 +348,8 @@ function learn(asking: Pick<Asking, 'connection' | 'ledger' | 'state' | 'wire'>,
     state.closed.set(key, refused)
   }
   if (outcome.kind === 'body' || outcome.kind === 'no_content') state.answering.add(ask.series.id)
-  const lost = outcome.kind === 'again' && outcome.reason === 'connect'
-  state.unreachable = lost ? state.unreachable + 1 : 0
+  const isConnectionLost = outcome.kind === 'again' && outcome.reason === 'connect'
+  state.unreachable = isConnectionLost ? state.unreachable + 1 : 0
   if ('status' in outcome && outcome.status !== null) state.reached = true
   // Nobody there from the beginning: no reason to try all the others, too.
   if (state.unreachable >= (state.reached ? patience : 1)) stop('unreachable', describeOutcome(outcome))
@@ -417,12 +417,12 @@ function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   const whose = { id: nextId(asking), run: asking.run, api: 'metrics' } as const
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not requested' }
-  const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
-  if (ask.refused === undefined) return withoutAnswer(ask, told, row)
+  const coverage = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
+  if (ask.refused === undefined) return withoutAnswer(ask, coverage, row)
   // A path that is tried daily would add as many rows of requests daily as it has assets.
   return withoutAnswer(
     ask,
-    told.map((one) => ({ ...one, request: null })),
+    coverage.map((row) => ({ ...row, request: null })),
   )
 }
 

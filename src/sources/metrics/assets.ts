@@ -37,8 +37,8 @@ const largestListing = 100_000_000
 
 /** Whether the listing was not asked within the last day. */
 export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
-  const asked = storedPassing(ledger, fact)
-  return asked === undefined || Math.abs(nowMicros - asked.at) >= day * 1_000_000
+  const lastRequest = storedPassing(ledger, fact)
+  return lastRequest === undefined || Math.abs(nowMicros - lastRequest.at) >= day * 1_000_000
 }
 
 /** The answer to a request for the listing of assets. */
@@ -119,8 +119,8 @@ async function bodyOf(file: string, chains: Chains): Promise<ListedAsset[] | nul
 }
 
 async function freshRows(ledger: Ledger, engine: Engine, assets: readonly ListedAsset[]): Promise<ListedAsset[]> {
-  const held = await loadAssets(ledger, engine)
-  return assets.filter(({ id, record }) => held.get(id) !== canonical(record))
+  const assetsOfSeries = await loadAssets(ledger, engine)
+  return assets.filter(({ id, record }) => assetsOfSeries.get(id) !== canonical(record))
 }
 
 /** Whether a selection leaves its assets to the listing. */
@@ -162,7 +162,7 @@ export async function refuseSlips(root: string, assets: readonly string[]): Prom
   using ledger = await Ledger.openToRead(root)
   const listing = storedPassing(ledger, fact)
   const storedAssets = new Set(
-    [...storedSeries(ledger).values()].flatMap((one) => (one.first_t === null ? [] : [one.asset])),
+    [...storedSeries(ledger).values()].flatMap((series) => (series.first_t === null ? [] : [series.asset])),
   )
   const strange = assets.filter((id) => id !== '*' && !storedAssets.has(id))
   if (listing === undefined || strange.length === 0) return
@@ -266,9 +266,9 @@ function assetOf(row: unknown, chains: Chains): ListedAsset | null {
 const isId = (text: string): boolean => text !== '' && text !== '*' && text.isWellFormed()
 
 function addressesOf(row: Readonly<Record<string, unknown>>, chains: Chains): ListedAsset['addresses'] {
-  const own = contractOf(row, null)
+  const ownContract = contractOf(row, null)
   const listed = ['addresses', 'contracts', 'platforms', 'blockchains'].flatMap((key) => contractsIn(row[key]))
-  const all = [...(own === null ? [] : [own]), ...listed]
+  const all = [...(ownContract === null ? [] : [ownContract]), ...listed]
   const named = all.map(({ chain_id, address }) => ({
     chain_id: chains.get(chain_id.toLowerCase()) ?? chain_id,
     address,

@@ -51,21 +51,25 @@ export function judgeDifferences(
 ) {
   const about = [...Map.groupBy(statuses, ({ standing }) => standing)]
   const over = about.filter(([, points]) => points.some(({ shown }) => shown === false))
-  const standingSeen = about.flatMap(([one, points]) => (points.some(({ shown }) => shown === true) ? [one] : []))
+  const standingSeen = about.flatMap(([difference, points]) =>
+    points.some(({ shown }) => shown === true) ? [difference] : [],
+  )
   const open = standingSeen.filter(({ accepted }) => accepted === null)
   const many = fresh.length + recorded > manyAtOnce
   const incident = many && fresh.length > 0 ? [incidentOf(ledger, 'metrics', formatMillis(at).slice(0, 10))] : []
   const alone = many ? [] : fresh
-  const parts = incident.flatMap((id) => inWindows(fresh, intervalOf).map((one) => ({ ...one, incident: id })))
+  const parts = incident.flatMap((id) =>
+    inWindows(fresh, intervalOf).map((violation) => ({ ...violation, incident: id })),
+  )
   return {
-    violations: [...noted, ...alone, ...parts, ...over.flatMap(([one, points]) => leftOf(one, points))],
+    violations: [...noted, ...alone, ...parts, ...over.flatMap(([difference, points]) => leftOf(difference, points))],
     passed: passedOf(
       ledger,
-      over.map(([one]) => one),
+      over.map(([difference]) => difference),
     ),
     seen: {
-      violations: [...alone, ...open.filter((one) => one.incident === undefined)],
-      incidents: [...new Set([...open.flatMap((one) => one.incident ?? []), ...incident])],
+      violations: [...alone, ...open.filter((difference) => difference.incident === undefined)],
+      incidents: [...new Set([...open.flatMap((difference) => difference.incident ?? []), ...incident])],
       accepted: [...noted.map(violationId), ...standingSeen.flatMap(({ accepted }) => accepted ?? [])],
       recorded: fresh.length,
     },
@@ -95,8 +99,8 @@ function passedOf(ledger: Ledger, over: readonly Standing[]): RevertedViolations
   const groups = Map.groupBy(over, ({ series, incident }) => JSON.stringify([series, incident]))
   return [...groups.values()].map((group): RevertedViolations => {
     const [{ series, incident }] = group as [Standing]
-    const own = standingDifferences(ledger, [series]).filter((one) => one.incident === incident)
-    if (incident !== undefined && own.length === group.length) return { series, incident }
+    const ofIncident = standingDifferences(ledger, [series]).filter((difference) => difference.incident === incident)
+    if (incident !== undefined && ofIncident.length === group.length) return { series, incident }
     const differences = group.map(({ t, kind, offered, until }) => ({
       t,
       kind,
@@ -113,14 +117,14 @@ function inWindows(violations: readonly Violation[], intervalOf: Judging['interv
   const windows: Violation[] = []
   for (const group of Map.groupBy(lacking, ({ series }) => series).values()) {
     let last: Violation | undefined
-    for (const one of group.toSorted((a, b) => a.t - b.t)) {
-      const until = step(one.t, intervalOf(one.request), 1)
-      if (last !== undefined && last.until !== undefined && one.t < last.until) continue
-      if (last?.until === one.t) windows.pop()
+    for (const violation of group.toSorted((a, b) => a.t - b.t)) {
+      const until = step(violation.t, intervalOf(violation.request), 1)
+      if (last !== undefined && last.until !== undefined && violation.t < last.until) continue
+      if (last?.until === violation.t) windows.pop()
       last =
-        last?.until === one.t
+        last?.until === violation.t
           ? { ...last, until, points: (last.points ?? 0) + 1 }
-          : { ...one, stored: null, stored_at: null, until, points: 1 }
+          : { ...violation, stored: null, stored_at: null, until, points: 1 }
       windows.push(last)
     }
   }
@@ -190,7 +194,9 @@ export async function commitBatch(
         passed: judged.passed,
         findings: made.findings,
         ...learnt,
-        requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
+        requests: batch.flatMap((answer) =>
+          answer.request === null ? [] : [withPoints(answer, answer.request, made.bodies)],
+        ),
         rules: rulesOf(catalogue),
         ...(made.files.length > 0 && { state: revisableState(ledger, revised) }),
         verified,
@@ -199,9 +205,9 @@ export async function commitBatch(
     deps,
   )
   if (!done) throw new RangeError('a batch that nobody drafted')
-  const { made, ...told } = done
+  const { made, ...outcome } = done
   reportBeyond(made, onBeyond)
-  return { version, ...told }
+  return { version, ...outcome }
 }
 
 function reportBeyond({ bodies: all }: StagedConversion, onBeyond: BatchCommit['onBeyond']): void {
@@ -241,15 +247,17 @@ async function settleBatch(
     }
     const { id, asked_at } = answered.request
     const at = knownAt(Math.floor(asked_at / 1_000_000), answered.body.date)
-    const asked = { at, request: id, weekStart }
+    const request = { at, request: id, weekStart }
     if (result.state !== 'poison')
-      coverage.push(...coverageFromBody(ask, result, storedSeries.get(ask.series.id)?.first_t ?? null, asked))
+      coverage.push(...coverageFromBody(ask, result, storedSeries.get(ask.series.id)?.first_t ?? null, request))
     else if (!answered.again) again.push(ask)
     else {
       const reason = result.reason ?? 'undecodable'
       await quarantineBody(ledger.root, answered.body, answered.request, reason, secrets)
-      const held = loadCoverage(ledger, [ask.series.id]).get(ask.series.id) ?? []
-      coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, held.filter(isAnswer), asked))
+      const storedRows = loadCoverage(ledger, [ask.series.id]).get(ask.series.id) ?? []
+      coverage.push(
+        ...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, storedRows.filter(isAnswer), request),
+      )
     }
   }
   return { coverage, again }
@@ -261,8 +269,8 @@ function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], s
   const rows = new Map<string, SeriesRow>()
   for (const { ask } of batch) {
     const { series } = ask
-    const settled = series.interval ?? (sound.has(series.id) ? (shown.get(series.id) ?? null) : null)
-    rows.set(series.id, { ...series, settled })
+    const settledInterval = series.interval ?? (sound.has(series.id) ? (shown.get(series.id) ?? null) : null)
+    rows.set(series.id, { ...series, settled: settledInterval })
   }
   return [...rows.values()]
 }
@@ -280,12 +288,12 @@ export async function learntFrom(
   const find = (key: string): string | undefined => named.get(key)
   const months = await monthsIn(await engine(), ledger.root, files, find)
   const bodiesBySeries = Map.groupBy(bodies, ({ series }) => series)
-  const progress = [...bodiesBySeries].flatMap(([series, own]): Progress[] => {
-    const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
-    const points = own.reduce((sum, { added }) => sum + added, 0)
+  const progress = [...bodiesBySeries].flatMap(([series, results]): Progress[] => {
+    const ts = results.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
+    const points = results.reduce((sum, { added }) => sum + added, 0)
     if (points === 0 || ts.length === 0) return []
     const digests = asDigests(months.get(series) ?? new Map<string, never>())
-    const vintages = own.reduce((sum, body) => sum + (body.vintages ?? 0), 0)
+    const vintages = results.reduce((sum, body) => sum + (body.vintages ?? 0), 0)
     const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
     return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
@@ -293,7 +301,7 @@ export async function learntFrom(
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
-  const result = bodies.find((one) => one.request === request.id)
+  const result = bodies.find((body) => body.request === request.id)
   if (!result) return request
   const poison = result.state === 'poison'
   return {

@@ -59,9 +59,12 @@ export function differingIn(
   standing: ReadonlyMap<string, readonly Standing[]>,
   { violations, statuses }: Pick<ConvertResult, 'violations' | 'statuses'>,
 ): BatchDifferences {
-  const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
-  const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
-  const { true: noted = [], false: fresh = [] } = Object.groupBy(found, (one) => `${isAccepted(ledger, one)}`)
+  const recognizers = new Map([...standing].map(([series, standingRows]) => [series, knownBy(standingRows)]))
+  const found = violations.filter((violation) => recognizers.get(violation.series)?.(violation) !== true)
+  const { true: noted = [], false: fresh = [] } = Object.groupBy(
+    found,
+    (violation) => `${isAccepted(ledger, violation)}`,
+  )
   return {
     fresh,
     noted,
@@ -74,12 +77,12 @@ export function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<st
   return Map.groupBy(standingDifferences(ledger, ids), ({ series }) => series)
 }
 
-function knownBy(standing: readonly Standing[]): (one: Violation) => boolean {
+function knownBy(standing: readonly Standing[]): (violation: Violation) => boolean {
   const points = new Set(standing.filter(({ until }) => until === undefined).map(violationId))
   const windows = standing.filter(({ until }) => until !== undefined)
-  return (one) =>
-    points.has(violationId(one)) ||
-    (one.kind === 'vanished' && windows.some(({ t, until = t }) => one.t >= t && one.t < until))
+  return (violation) =>
+    points.has(violationId(violation)) ||
+    (violation.kind === 'vanished' && windows.some(({ t, until = t }) => violation.t >= t && violation.t < until))
 }
 
 /** The answers that are not believed yet: of a run in which very much differed those that were asked only once. */
@@ -141,15 +144,15 @@ export async function compareAll(
     batch.map(({ ask }) => ask.series.id),
   )
   const convertThese = async (these: readonly Answered[]): Promise<Pick<BatchComparison, 'made' | 'differing'>> => {
-    const made = await convertAll(context, ticket, partitions(these, refused), standing)
-    const bodies = [...refusals(these, refused), ...made.bodies]
-    return { made: { ...made, bodies }, differing: differingIn(ledger, standing, made) }
+    const staged = await convertAll(context, ticket, partitions(these, refused), standing)
+    const bodies = [...refusals(these, refused), ...staged.bodies]
+    return { made: { ...staged, bodies }, differing: differingIn(ledger, standing, staged) }
   }
   const all = await convertThese(batch)
   const doubts = findDoubted(batch, all.differing, context.differing)
   if (doubts.length === 0) return { ...all, batch, doubts: [] }
-  const believed = batch.filter((one) => !doubts.some((doubt) => doubt === one))
-  const again = doubts.map((one) => ({ ask: one.ask, doubted: one }))
+  const believed = batch.filter((answer) => !doubts.some((doubt) => doubt === answer))
+  const again = doubts.map((doubt) => ({ ask: doubt.ask, doubted: doubt }))
   return { ...(await convertThese(believed)), batch: believed, doubts: again }
 }
 
@@ -166,8 +169,8 @@ function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, strin
 
 /** By partition, in the order in which a recent file is sorted. */
 function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly AnswerWithBody[])[] {
-  const brought = batch.filter(hasBody).filter(({ request }) => !refused.has(request.id))
-  const parts = Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
+  const withBody = batch.filter(hasBody).filter(({ request }) => !refused.has(request.id))
+  const parts = Map.groupBy(withBody, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
   return [...parts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
 }
 
@@ -182,8 +185,8 @@ async function convertAll(
   const parts = partsOf(context, answers, standing)
   const beside = { ledger, spool, engine: await context.engine(), run, ticket }
   const how = { timestamp: settings.timestamp, weekStart: settings.weekStart, during }
-  const made = await convertBeside(beside, parts, begunOf(ledger, answers), how)
-  return { ...made, bodies: await withWeekday(context, answers.flat(), made.bodies) }
+  const staged = await convertBeside(beside, parts, begunOf(ledger, answers), how)
+  return { ...staged, bodies: await withWeekday(context, answers.flat(), staged.bodies) }
 }
 
 /** Where a conversion reads stored points and writes new ones. */
@@ -207,13 +210,13 @@ export async function convertBeside(
   startedParts: readonly PartName[],
   how: Pick<ConversionContext, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
 ): Promise<StagedConversion> {
-  const held = holding(liveFiles(ledger, { table: 'points' }), startedParts)
-  const own = partitionsOf(held.filter((file) => !isRecent(file)))
+  const overlapping = holding(liveFiles(ledger, { table: 'points' }), startedParts)
+  const wholeFiles = partitionsOf(overlapping.filter((file) => !isRecent(file)))
   const whole = parts.map((part, p): ConvertPart => {
-    const files = own.get(`${part.metric} ${part.interval}`)?.files ?? []
+    const files = wholeFiles.get(`${part.metric} ${part.interval}`)?.files ?? []
     return { ...part, existing: existing(ledger, files), out: spool.file(partName(p)) }
   })
-  const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
+  const recent = { existing: existing(ledger, overlapping.filter(isRecent)), out: spool.file(recentName) }
   const dated = { observedAt: BigInt(ticket.committed_at), metadata: footerOf(ticket) }
   const result = await convert(engine, { parts: whole, recent, ...dated, ...how })
   return { ...result, files: stagedFiles(spool, parts, result, versionedName(ticket.version, run)) }
@@ -223,11 +226,11 @@ type PartName = Pick<ConvertPart, 'metric' | 'interval'>
 
 /** The partitions of which an answered series has points: of no other one there is anything to compare with. */
 function begunOf(ledger: Ledger, answers: readonly (readonly AnswerWithBody[])[]): PartName[] {
-  const known = storedSeries(
+  const storedById = storedSeries(
     ledger,
     answers.flat().map(({ ask }) => ask.series.id),
   )
-  const has = ({ ask }: AnswerWithBody): boolean => (known.get(ask.series.id)?.points ?? 0) > 0
+  const has = ({ ask }: AnswerWithBody): boolean => (storedById.get(ask.series.id)?.points ?? 0) > 0
   return answers.flatMap((part): PartName[] => {
     const ask = part.find(has)?.ask
     return ask ? [{ metric: ask.series.metric, interval: ask.interval }] : []
@@ -254,9 +257,9 @@ function stagedFiles(
 }
 
 /** The files that hold points of these partitions: no other one is opened, which may be damaged. */
-function holding(held: readonly StoredFile[], parts: readonly PartName[]): StoredFile[] {
+function holding(files: readonly StoredFile[], parts: readonly PartName[]): StoredFile[] {
   const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
-  return held.filter((file) => sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`)))
+  return files.filter((file) => sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`)))
 }
 
 /** The recent file of a conversion in its spool, and that of a partition. */
@@ -271,7 +274,7 @@ function partsOf(
 ) {
   const ids = answers.flat().map(({ ask }) => ask.series.id)
   const coverage = loadCoverage(ledger, ids)
-  const lost = storedLosses(ledger, ids)
+  const losses = storedLosses(ledger, ids)
   const revisableMetrics = new Set(storedRevisable(ledger))
   return answers.flatMap((part): PartToConvert[] => {
     const [first] = part
@@ -280,10 +283,10 @@ function partsOf(
     const { path: metric, ask: wireName, overlap } = endpoint
     // Once a lake has vintages of a metric it goes on with them, whatever a catalogue says later.
     const revisable = endpoint.revisable || revisableMetrics.has(metric) ? ('observed' as const) : undefined
-    const bodies = part.map((one) => ({
-      ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
-      standing: standing.get(one.ask.series.id),
-      lost: lost.get(one.ask.series.id),
+    const bodies = part.map((answer) => ({
+      ...bodyOf(answer, coverage.get(answer.ask.series.id) ?? [], provider.synthetic),
+      standing: standing.get(answer.ask.series.id),
+      lost: losses.get(answer.ask.series.id),
     }))
     return [{ metric, wireName, interval, rules: endpoint.rules[interval], overlap, revisable, bodies }]
   })
@@ -367,7 +370,7 @@ export async function inferIntervals(
   storedSeries: ReadonlyMap<string, StoredSeries>,
   weekStart: Weekday,
 ): Promise<InferredIntervals> {
-  const refused = new Map<string, string>()
+  const refusals = new Map<string, string>()
   const shownIntervals = new Map<string, Interval>()
   const placed: Answered[] = []
   const spacings = await spacingsIn(engine, batch)
@@ -379,10 +382,11 @@ export async function inferIntervals(
     }
     const { ask, body, request } = answered
     const { id } = ask.series
-    const known = storedSeries.get(id)
-    const fixed = known?.settled ?? shownIntervals.get(id) ?? ((known?.points ?? 0) > 0 ? ask.interval : null)
+    const storedRecord = storedSeries.get(id)
+    const fixed =
+      storedRecord?.settled ?? shownIntervals.get(id) ?? ((storedRecord?.points ?? 0) > 0 ? ask.interval : null)
     if (fixed !== null && spacing !== null && longestSeconds(spacing) > longestSeconds(fixed))
-      refused.set(request.id, `points ${spacing} apart in a series of ${fixed}`)
+      refusals.set(request.id, `points ${spacing} apart in a series of ${fixed}`)
     if (spacing !== null && (fixed === null || fixed === spacing)) shownIntervals.set(id, spacing)
     const at = knownAt(Math.floor(request.asked_at / 1_000_000), body.date)
     placed.push({ ...answered, ask: onGridOf(ask, fixed ?? spacing ?? ask.interval, at, weekStart) })
@@ -390,7 +394,7 @@ export async function inferIntervals(
   return {
     batch: placed,
     /** By request: why the body cannot belong to its series. */
-    refused,
+    refused: refusals,
     /** By series: the interval that this batch was the first to show. */
     shownIntervals,
   }
@@ -405,13 +409,13 @@ async function spacingsIn(
   if (open.length === 0) return new Map()
   const files = open.map(({ body }) => body.file)
   const spacings = await spacingsOf(await engine(), files)
-  return new Map(open.map((one, i) => [one, spacings[i] ?? null]))
+  return new Map(open.map((answer, i) => [answer, spacings[i] ?? null]))
 }
 
 /** Expresses a request on the grid of a different interval. */
-function onGridOf(ask: Ask, interval: Interval, known: Instant, weekStart: Weekday): Ask {
+function onGridOf(ask: Ask, interval: Interval, knownPoint: Instant, weekStart: Weekday): Ask {
   if (interval === ask.interval) return ask
-  const { final } = horizonOf(ask.endpoint, interval, known, weekStart)
+  const { final } = horizonOf(ask.endpoint, interval, knownPoint, weekStart)
   const since = ceil(ask.settles.since, interval, weekStart)
   const until = Math.max(since, Math.min(ceil(ask.settles.until, interval, weekStart), final))
   return { ...ask, interval, settles: { since, until } }

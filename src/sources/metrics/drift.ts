@@ -57,13 +57,13 @@ function describe(
 ): ListedEndpoint {
   const valuesOf = (key: string) =>
     parameters !== undefined && Object.hasOwn(parameters, key) ? parameters[key] : undefined
-  const told = {
+  const listed = {
     intervals: valuesOf(keys.interval)?.filter(isOffered),
     currencies: valuesOf(keys.currency),
     exchanges: valuesOf(keys.exchange),
     networks: valuesOf(keys.network),
   }
-  const missing = Object.entries(told).filter(([name, values]) => values !== undefined && !Object.hasOwn(row, name))
+  const missing = Object.entries(listed).filter(([name, values]) => values !== undefined && !Object.hasOwn(row, name))
   return missing.length === 0 ? row : { ...row, ...Object.fromEntries(missing) }
 }
 

@@ -48,14 +48,14 @@ async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Pl
   const reasonOf = ({ series, endpoint }: Ask): string | null => unmappedReason(catalogue, series, endpoint)
   const guarded = plan.asks.filter((ask) => reasonOf(ask) !== null)
   const unguarded = guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null)
-  const others = inOrder(ledger, unguarded, input.now)
+  const inRequestOrder = inOrder(ledger, unguarded, input.now)
   try {
-    await askAll(asking, others, to)
+    await askAll(asking, inRequestOrder, to)
     await listIfDue(metricsRun, open, state, guarded.length > 0 || committing.holdsBack())
     const sandbox = connection.sandbox()
     if (typeof sandbox === 'string') await askAll(asking, guarded, to)
-    const refused = sandbox === null ? guarded.map((ask) => refusal(ask, reasonOf(ask))) : []
-    await committing.commitNow(unasked(metricsRun, [...plan.blocked, ...refused]))
+    const refusedWindows = sandbox === null ? guarded.map((ask) => refusal(ask, reasonOf(ask))) : []
+    await committing.commitNow(unasked(metricsRun, [...plan.blocked, ...refusedWindows]))
     const words = connection.gaveUp() ?? (committing.holdsBack() ? 'no answer was usable' : null)
     if (words !== null) state.stopped ??= { by: 'unreachable', until: null, words }
     await account(metricsRun, connection, plan, state, committing)
@@ -85,7 +85,7 @@ async function account(
     request: '',
     weekStart: input.settings.metrics.weekStart,
   })
-  await committing.commitNow(left.map((one) => withoutAnswer(one.ask, one.coverage)))
+  await committing.commitNow(left.map((leftWindow) => withoutAnswer(leftWindow.ask, leftWindow.coverage)))
   tally.account()
 }
 
@@ -105,11 +105,11 @@ function inOrder(ledger: Ledger, asks: readonly Ask[], now: Instant): readonly A
     return failed.has(series.id) ? 3 : 0
   }
   const turn = new Map<Ask, number>()
-  for (const own of Map.groupBy(
+  for (const asksOfPath of Map.groupBy(
     asks.filter(({ refused }) => refused !== undefined),
     ({ refused, endpoint }) => `${refused} ${endpoint.path}`,
   ).values())
-    for (const [place, ask] of own.entries()) turn.set(ask, (place + Math.floor(now / day)) % own.length)
+    for (const [place, ask] of asksOfPath.entries()) turn.set(ask, (place + Math.floor(now / day)) % asksOfPath.length)
   return asks.toSorted((a, b) => rank(a) - rank(b) || (turn.get(a) ?? 0) - (turn.get(b) ?? 0))
 }
 

@@ -98,7 +98,7 @@ export async function askLagStats(
   const hints = new Map<string, LagStatistics>()
   const template = catalogue.wire.metadata?.stats
   const series = new Map(
-    wantedSeries.filter(({ endpoint }) => !isNameless(endpoint)).map((one) => [one.endpoint.path, one]),
+    wantedSeries.filter(({ endpoint }) => !isNameless(endpoint)).map((wanted) => [wanted.endpoint.path, wanted]),
   )
   if (template === undefined || series.size === 0) return hints
   const how = { perMinute: metadataPerMinute, retry: { ...metadataRetries, attempts: 1, limitedAttempts: 1 } }

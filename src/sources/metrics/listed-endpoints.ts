@@ -95,9 +95,9 @@ export async function listNewEndpoints(input: ListedEndpointsInput, deps: Beside
 /** Listed paths of which several fit one path of the catalogue, by that path's name. */
 function openPaths(catalogue: Catalogue, listing: readonly ListedEndpoint[]): ReadonlyMap<string, string> {
   const listed = listing.map(({ path }) => path)
-  const asked = new Set([...catalogue.endpoints.values()].map(({ ask }) => ask))
+  const askedPaths = new Set([...catalogue.endpoints.values()].map(({ ask }) => ask))
   const open = [...catalogue.endpoints.values()].filter(isNameless).flatMap((endpoint) => {
-    const fitting = fittingPaths(endpoint, listed).filter((path) => !asked.has(path))
+    const fitting = fittingPaths(endpoint, listed).filter((path) => !askedPaths.has(path))
     return fitting.length < 2 ? [] : fitting.map((path) => [path, endpoint.path] as const)
   })
   return new Map(open)
@@ -143,8 +143,8 @@ function endpointOf({ queryKeys }: Wire, { listed, metadata, about }: Described)
   const { parameters, defaults = {}, tier = null } = metadata
   const valuesOf = (key: string): readonly string[] => (Object.hasOwn(parameters, key) ? (parameters[key] ?? []) : [])
   const spelt = new Set<string>(Object.values(queryKeys))
-  const others = Object.entries(parameters).filter(([key, list]) => !spelt.has(key) && list.length > 0)
-  const choice = others.find(([key, list]) => list.length > 1 && !Object.hasOwn(defaults, key))
+  const unknownKeys = Object.entries(parameters).filter(([key, list]) => !spelt.has(key) && list.length > 0)
+  const choice = unknownKeys.find(([key, list]) => list.length > 1 && !Object.hasOwn(defaults, key))
   if (choice !== undefined)
     return { path, reason: `requires a choice of \`${choice[0]}\`, which a row of your own can name in params` }
   const offered = valuesOf(queryKeys.interval)
@@ -157,7 +157,7 @@ function endpointOf({ queryKeys }: Wire, { listed, metadata, about }: Described)
     exchanges: valuesOf(queryKeys.exchange),
     networks: valuesOf(queryKeys.network),
   }
-  const params = others.flatMap(([key, [value, ...more]]) =>
+  const params = unknownKeys.flatMap(([key, [value, ...more]]) =>
     value === undefined || more.length > 0 ? [] : [[key, value] as const],
   )
   const unread = offered.filter((interval) => !isOffered(interval))
@@ -185,5 +185,5 @@ function aboutOf(text: string, { about }: MetadataWire): string | null {
   if (typeof described === 'string') return described
   if (!isObject(described)) return null
   const words = [described['description'], described['name']]
-  return words.find((one): one is string => typeof one === 'string' && one !== '') ?? null
+  return words.find((word): word is string => typeof word === 'string' && word !== '') ?? null
 }

@@ -9,7 +9,7 @@ import type { RecordedAnswer } from '../../lake/ledger/refusals.ts'
 
 const value = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 /** A text or a list; in any other shape a parameter says nothing. */
-const values = z.union([value.transform((one) => [one]), z.array(value)]).catch([])
+const values = z.union([value.transform((single) => [single]), z.array(value)]).catch([])
 /** No history begins beyond the year 4980: whatever says so says nothing, lest all of it be left out. */
 const latest = 95_000_000_000
 /** Seconds, or milliseconds where that were beyond; or a text with an instant. */
@@ -90,14 +90,16 @@ export function saidOf(
   { series, endpoint }: { readonly series: Series; readonly endpoint: Endpoint },
   { timestamp }: Pick<MetricsSettings, 'timestamp'>,
 ): SeriesMetadata {
-  const names = (name: QueryKey, own: string | null, known: readonly string[]): boolean => {
+  const names = (name: QueryKey, wantedName: string | null, alternatives: readonly string[]): boolean => {
     const key = queryKeys[name]
     const list = Object.hasOwn(parameters, key) ? (parameters[key] ?? []) : []
-    const says = known.length === 0 ? list.length > 0 : known.some((one) => list.includes(one))
-    return own === null || !says || list.includes(own)
+    const says =
+      alternatives.length === 0 ? list.length > 0 : alternatives.some((alternative) => list.includes(alternative))
+    return wantedName === null || !says || list.includes(wantedName)
   }
   const listed =
-    names('asset', series.asset, []) && dimensions.every(({ one, many }) => names(one, series[one], endpoint[many]))
+    names('asset', series.asset, []) &&
+    dimensions.every(({ singular, plural }) => names(singular, series[singular], endpoint[plural]))
   // An end is told of the interval before it.
   return { listed, start: min !== null && timestamp === 'interval_end' ? min - 1 : min, at }
 }
@@ -139,10 +141,16 @@ export function standingOf(
   const { listed = true, start = null, at = 0 } = metadata ?? {}
   const never = Number.NEGATIVE_INFINITY
   const noted = start === null || purpose === 'exact' ? never : floor(start)
-  const told = answers.find(isUnlisted) ?? { state: 'unsupported' as const, reason: null, asked_at: at, request: null }
+  const recorded = answers.find(isUnlisted) ?? {
+    state: 'unsupported' as const,
+    reason: null,
+    asked_at: at,
+    request: null,
+  }
   const isNew = purpose === 'new'
   return {
-    unlisted: listed || !isNew ? null : { ...told, reason: told.reason ?? `${unlistedReason}${formatDate(at)}` },
+    unlisted:
+      listed || !isNew ? null : { ...recorded, reason: recorded.reason ?? `${unlistedReason}${formatDate(at)}` },
     begins: isNew ? noted : never,
     noted,
     at,

@@ -76,9 +76,10 @@ export function standingMetadata(ledger: Ledger): Metadata {
 export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswer[], nowMicros: number): boolean {
   const answered = answers.filter(isAnswer)
   if (answered.length < fewPaths || answered.some(({ read }) => read !== null)) return false
-  const asked = new Set(answered.map(({ path }) => path))
-  const others = ledger === null ? [] : [...storedPassingFrom(ledger, prefix)].filter(([path]) => !asked.has(path))
-  return !others.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
+  const answeredPaths = new Set(answered.map(({ path }) => path))
+  const otherPaths =
+    ledger === null ? [] : [...storedPassingFrom(ledger, prefix)].filter(([path]) => !answeredPaths.has(path))
+  return !otherPaths.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
 }
 
 /** Paths whose metadata are to be requested. */
@@ -99,8 +100,8 @@ export function metadataDue(
   nowMicros: number,
 ): MetadataDue {
   const isOld = (key: string): boolean => {
-    const asked = ledger === null ? undefined : storedPassing(ledger, key)
-    return asked === undefined || Math.abs(nowMicros - asked.at) >= patience
+    const lastRequest = ledger === null ? undefined : storedPassing(ledger, key)
+    return lastRequest === undefined || Math.abs(nowMicros - lastRequest.at) >= patience
   }
   if (catalogue.wire.metadata === null || !isOld(absent)) return { plain: [], guarded: [] }
   const wanted = new Set(selections.flatMap(({ paths }) => askedPaths(catalogue, paths ?? ['*'])))
@@ -225,8 +226,8 @@ function pathsIn(name: string, body: string): string[] | null {
 /** The provider's name of a path with placeholder words: the one that fits; null if none or several do. */
 function soleName(endpoint: NamelessPath, listed: readonly string[]): string | null {
   if (listed.includes(endpoint.ask)) return endpoint.ask
-  const [only, ...others] = fittingPaths(endpoint, listed)
-  return only !== undefined && others.length === 0 ? only : null
+  const [only, ...furtherPaths] = fittingPaths(endpoint, listed)
+  return only !== undefined && furtherPaths.length === 0 ? only : null
 }
 
 async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string): Promise<MetadataAnswer> {
@@ -285,7 +286,9 @@ export async function keepMetadata(
   if (answered.length === 0 && listingRow === null) return null
   const read = answered.filter((answer) => answer.read !== null)
   const merged = mergeMetadata(loadMetadata(ledger), read, Math.floor(deps.nowMicros() / 1_000_000))
-  const passing = new Map(answered.map(({ path, read: own }) => [`${prefix}${path}`, own === null ? 'none' : 'read']))
+  const passing = new Map(
+    answered.map(({ path, read: metadata }) => [`${prefix}${path}`, metadata === null ? 'none' : 'read']),
+  )
   if (isWithout(ledger, answered, deps.nowMicros())) passing.set(absent, 'none')
   if (listingRow !== null) passing.set(listed, listing === null ? 'none' : 'read')
   return await commit(

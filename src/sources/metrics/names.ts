@@ -48,12 +48,17 @@ export function resolveNames(
   ledger: Ledger | null,
   sources: NameSources,
 ): Named {
-  const held = ledger === null ? noNames : recordedNames(ledger)
+  const recorded = ledger === null ? noNames : recordedNames(ledger)
   const stored = ledger === null ? new Map<string, Set<string>>() : storedExchanges(ledger)
-  refuseChangedNames(settings, held, stored)
-  const names = learnNames({ settings: settings.metrics, catalogue, held, stored }, sources)
+  refuseChangedNames(settings, recorded, stored)
+  const names = learnNames({ settings: settings.metrics, catalogue, held: recorded, stored }, sources)
   const named = withNames(catalogue, names)
-  return { catalogue: named, names, isNew: canonical(names) !== canonical(held), notes: newDefaults(named, sources) }
+  return {
+    catalogue: named,
+    names,
+    isNew: canonical(names) !== canonical(recorded),
+    notes: newDefaults(named, sources),
+  }
 }
 
 /** The exchanges of each metric of which the lake has points. */
@@ -61,9 +66,9 @@ function storedExchanges(ledger: Ledger): Map<string, Set<string>> {
   const stored = new Map<string, Set<string>>()
   for (const { metric, exchange, first_t } of storedSeries(ledger).values()) {
     if (first_t === null) continue
-    const known = stored.get(metric) ?? new Set<string>()
-    stored.set(metric, known)
-    if (exchange !== null) known.add(exchange)
+    const exchangesOfMetric = stored.get(metric) ?? new Set<string>()
+    stored.set(metric, exchangesOfMetric)
+    if (exchange !== null) exchangesOfMetric.add(exchange)
   }
   return stored
 }
@@ -111,14 +116,14 @@ export function learnNames(
   for (const [path, fitting] of Object.entries(held.candidates))
     if (!Object.hasOwn(paths, path)) candidates[path] = fitting
   if (listing !== null) {
-    const taken = new Set([...catalogue.endpoints.values()].map(({ ask }) => ask))
+    const takenPaths = new Set([...catalogue.endpoints.values()].map(({ ask }) => ask))
     for (const endpoint of catalogue.endpoints.values()) {
       if (!isNameless(endpoint) || Object.hasOwn(paths, endpoint.path)) continue
-      const own = listing.includes(endpoint.ask) ? [endpoint.ask] : fittingPaths(endpoint, listing)
-      const fitting = own.filter((path) => path === endpoint.ask || !taken.has(path)).toSorted()
-      const [only, ...others] = fitting
+      const possible = listing.includes(endpoint.ask) ? [endpoint.ask] : fittingPaths(endpoint, listing)
+      const fitting = possible.filter((path) => path === endpoint.ask || !takenPaths.has(path)).toSorted()
+      const [only, ...furtherPaths] = fitting
       delete candidates[endpoint.path]
-      if (only !== undefined && others.length === 0) paths[endpoint.path] = only
+      if (only !== undefined && furtherPaths.length === 0) paths[endpoint.path] = only
       else candidates[endpoint.path] = fitting
     }
   }
@@ -126,15 +131,15 @@ export function learnNames(
   const spelt = withNames(catalogue, { paths, exchanges, candidates, endpoints: held.endpoints })
   const endpoints: Record<string, NamedExchanges> = { ...held.endpoints }
   for (const endpoint of spelt.endpoints.values()) {
-    const known = namedIn(held.endpoints, endpoint.path)
+    const recordedExchanges = namedIn(held.endpoints, endpoint.path)
     if (isOfCatalogue(spelt, endpoint)) {
-      const standard = standardOf(endpoint, metadata, stored.get(endpoint.path), known)
+      const standard = standardOf(endpoint, metadata, stored.get(endpoint.path), recordedExchanges)
       if (standard !== null) endpoints[endpoint.path] = standard
       continue
     }
-    if (known === undefined && !endpoint.exchanges.some((name) => isOpenExchange(spelt, name))) continue
-    const own = exchangesOf(spelt, endpoint, metadata, stored.get(endpoint.path), known)
-    if (own !== null) endpoints[endpoint.path] = own
+    if (recordedExchanges === undefined && !endpoint.exchanges.some((name) => isOpenExchange(spelt, name))) continue
+    const namedExchanges = exchangesOf(spelt, endpoint, metadata, stored.get(endpoint.path), recordedExchanges)
+    if (namedExchanges !== null) endpoints[endpoint.path] = namedExchanges
   }
   return { paths, exchanges, endpoints, candidates }
 }
@@ -151,10 +156,10 @@ function standardOf(
   { ask, defaults: { exchange } }: Endpoint,
   metadata: Metadata,
   stored: ReadonlySet<string> | undefined,
-  known: NamedExchanges | undefined,
+  recorded: NamedExchanges | undefined,
 ): NamedExchanges | null {
-  const standard = known?.exchange ?? exchange
-  if (standard === null || (known === undefined && stored === undefined && !metadata.has(ask))) return null
+  const standard = recorded?.exchange ?? exchange
+  if (standard === null || (recorded === undefined && stored === undefined && !metadata.has(ask))) return null
   return { exchanges: [...new Set([standard, ...(stored ?? [])])].toSorted(), exchange: standard }
 }
 
@@ -188,15 +193,18 @@ function newDefaults(catalogue: Catalogue, { metadata }: NameSources): string[] 
   const key = catalogue.wire.queryKeys.exchange
   return [...catalogue.endpoints.values()].flatMap((endpoint) => {
     const { path, ask, defaults, exchanges, unnamed } = endpoint
-    const { exchange: kept } = defaults
-    if (kept === null) return []
-    const written = isOfCatalogue(catalogue, endpoint) ? (unnamed?.exchange ?? kept) : kept
-    if (written !== kept) return [`${path}: the catalogue's default exchange is ${written}; this lake keeps ${kept}`]
+    const { exchange: standard } = defaults
+    if (standard === null) return []
+    const written = isOfCatalogue(catalogue, endpoint) ? (unnamed?.exchange ?? standard) : standard
+    if (written !== standard)
+      return [`${path}: the catalogue's default exchange is ${written}; this lake keeps ${standard}`]
     const { at = 0, defaults: offered = {} } = metadata.get(ask) ?? { defaults: {} }
     const [theirs] = namedIn<readonly string[]>(offered, key) ?? []
     if (theirs === undefined || !exchanges.includes(theirs)) return []
-    if (theirs === kept || kept === 'aggregated') return []
-    return [`${path}: since ${formatDate(at)} the provider's default exchange is ${theirs}; this lake keeps ${kept}`]
+    if (theirs === standard || standard === 'aggregated') return []
+    return [
+      `${path}: since ${formatDate(at)} the provider's default exchange is ${theirs}; this lake keeps ${standard}`,
+    ]
   })
 }
 
@@ -208,9 +216,11 @@ export function unnamedSelections(catalogue: Catalogue, selections: readonly Sel
   const nameless = [...catalogue.endpoints.values()].filter(isNameless)
   return selections.map((selection) => {
     const { exchanges, paths, ...rest } = selection
-    const own = paths?.map((path) => nameless.find((one) => fittingPaths(one, [path]).length > 0)?.path ?? path)
-    const named = own === undefined ? rest : { ...rest, paths: own }
-    const isOpen = hasOpenExchanges(catalogue, own ?? ['*'])
+    const cataloguePaths = paths?.map(
+      (path) => nameless.find((endpoint) => fittingPaths(endpoint, [path]).length > 0)?.path ?? path,
+    )
+    const named = cataloguePaths === undefined ? rest : { ...rest, paths: cataloguePaths }
+    const isOpen = hasOpenExchanges(catalogue, cataloguePaths ?? ['*'])
     return exchanges === undefined || isOpen ? named : { ...named, exchanges }
   })
 }

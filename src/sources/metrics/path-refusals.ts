@@ -11,8 +11,8 @@ interface Known {
 }
 
 /** Whether the lake holds points of a series, or held some until their file was damaged. */
-export function wasHeld(known: Known | undefined): boolean {
-  return known !== undefined && (known.points > 0 || known.answers.some(isLost))
+export function wasHeld(series: Known | undefined): boolean {
+  return series !== undefined && (series.points > 0 || series.answers.some(isLost))
 }
 
 /**
@@ -35,27 +35,28 @@ export function refusedPaths(bySeries: ReadonlyMap<string, Known>): RefusedPaths
   const isServed = ({ points, answers }: Known): boolean => points > 0 && standingRefusal(answers) === null
   const served = new Set(answered.filter(isServed).map(({ metric }) => metric))
   const showsGone = ({ answers }: Known): boolean => {
-    const one = standingRefusal(answers)
-    return one?.scope === 'path' && isGone(one.words)
+    const refusal = standingRefusal(answers)
+    return refusal?.scope === 'path' && isGone(refusal.words)
   }
-  const byPath = (series: readonly Known[], standing: (own: readonly Known[]) => StandingRefusal | null) =>
+  const byPath = (series: readonly Known[], standing: (ofPath: readonly Known[]) => StandingRefusal | null) =>
     new Map(
-      [...Map.groupBy(series, ({ metric }) => metric)].flatMap(([path, own]) => {
-        const one = standing(own)
-        if (one?.scope !== 'path') return []
-        const isPath = !isGone(one.words) || (!served.has(path) && own.filter(showsGone).length >= seriesOfGonePath)
-        return isPath ? [[path, one] as const] : []
+      [...Map.groupBy(series, ({ metric }) => metric)].flatMap(([path, seriesOfPath]) => {
+        const refusal = standing(seriesOfPath)
+        if (refusal?.scope !== 'path') return []
+        const isPath =
+          !isGone(refusal.words) || (!served.has(path) && seriesOfPath.filter(showsGone).length >= seriesOfGonePath)
+        return isPath ? [[path, refusal] as const] : []
       }),
     )
-  const newest = (own: readonly Known[]): StandingRefusal | null =>
-    own
+  const newest = (ofPath: readonly Known[]): StandingRefusal | null =>
+    ofPath
       .flatMap(({ answers }) => standingRefusal(answers) ?? [])
       .filter(({ scope }) => scope === 'path')
       .toSorted((a, b) => b.asked_at - a.asked_at)[0] ?? null
   return {
     fresh: byPath(
       answered.filter(({ points }) => points <= 0),
-      (own) => standingRefusal(own.flatMap(({ answers }) => answers)),
+      (ofPath) => standingRefusal(ofPath.flatMap(({ answers }) => answers)),
     ),
     held: byPath(
       answered.filter(({ points }) => points > 0),

@@ -182,10 +182,10 @@ export function plan(
     const missing = union([...minus(missingParts, early), ...doubtful])
     if (missing.length === 0) continue
     windows += missing.length
-    const own = requestsFor(line, missing)
-    for (const ask of own) expected += expectedOf(ask, stored)
+    const requestsOfSeries = requestsFor(line, missing)
+    for (const ask of requestsOfSeries) expected += expectedOf(ask, stored)
     const marked = { refused: wasHeld(stored) ? ('held' as const) : ('new' as const) }
-    asks.push(...(isShared ? own.map((ask) => ({ ...ask, ...marked })) : own))
+    asks.push(...(isShared ? requestsOfSeries.map((ask) => ({ ...ask, ...marked })) : requestsOfSeries))
   }
   const unmappedNotes = [...silent].map(([reason, series]) => `${series} series not requested: ${reason}`)
   const totals = { ...totalsOf(wantedSeries.length, windows, asks, limits), points: expected }
@@ -243,11 +243,11 @@ export function horizonOf(
 
 /** The rules of an endpoint without assumed lags. */
 function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> {
-  const own = Object.entries(rules).map(([interval, list]) => [
+  const unassumedRules = Object.entries(rules).map(([interval, list]) => [
     interval,
     list.map((rule): Rule => (rule.basis === 'stated' ? rule : { ...rule, kind: 'lag', seconds: 0 })),
   ])
-  return { rules: Object.fromEntries(own) as EndpointRules }
+  return { rules: Object.fromEntries(unassumedRules) as EndpointRules }
 }
 
 /** How long after its availability instant a missing point is still pending, in seconds. */

@@ -86,7 +86,9 @@ export async function preparePlan(
   const named = resolveNames(input, ledger, { metadata, listing })
   const resolvedInput = { ...input, catalogue: named.catalogue }
   checkSelections(resolvedInput.catalogue, selections)
-  const paths = new Set(selections.flatMap((one) => askedPaths(resolvedInput.catalogue, one.paths ?? ['*'])))
+  const paths = new Set(
+    selections.flatMap((selection) => askedPaths(resolvedInput.catalogue, selection.paths ?? ['*'])),
+  )
   const knownPaths = [...paths].filter(({ ask }) => metadata.has(ask))
   const provider = askedMetadata.provider ?? ledger?.head().provider ?? null
   const plan = await planOn(resolvedInput, ledger, metadata, provider)
@@ -173,17 +175,17 @@ export async function planOn(
     eager,
     blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
     metadataOf: (series, endpoint) => {
-      const known = metadata.get(endpoint.ask)
-      return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics) : null
+      const dated = metadata.get(endpoint.ask)
+      return dated ? saidOf(dated, catalogue.wire, { series, endpoint }, settings.metrics) : null
     },
   }
-  const held = new Map<string, Held>(ledger === null ? [] : storedAnswers(ledger))
+  const storedById = new Map<string, Held>(ledger === null ? [] : storedAnswers(ledger))
   for (const [id, doubtful] of ledger === null ? [] : openDifferences(ledger)) {
-    const known = held.get(id)
-    if (known) held.set(id, { ...known, doubtful })
+    const record = storedById.get(id)
+    if (record) storedById.set(id, { ...record, doubtful })
   }
   const wanted = expand(catalogue, selections).filter(({ series }) => only?.has(series.id) ?? true)
-  return plan(wanted, held, limits, now)
+  return plan(wanted, storedById, limits, now)
 }
 
 /** Selections of every series that the lake was ever asked for, or was to be asked for by a run that was killed. */
@@ -191,8 +193,8 @@ export async function storedSelections({ data }: Settings, catalogue: Catalogue)
   if (!isBegun(data)) return []
   using ledger = await Ledger.openToRead(data)
   const { selections } = pendingSelections(ledger, Infinity)
-  const known = selections.filter(({ paths = ['*'] }) => paths.every((path) => isTaken(catalogue, path)))
-  return [...storedSelectionsOf(ledger, catalogue), ...known]
+  const valid = selections.filter(({ paths = ['*'] }) => paths.every((path) => isTaken(catalogue, path)))
+  return [...storedSelectionsOf(ledger, catalogue), ...valid]
 }
 
 /** Whether the catalogue still has what a path or glob names. */
@@ -210,7 +212,10 @@ function storedSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
     ]
     const since = Math.min(...begins)
     const { asset, metric } = series
-    const dimensionValues = dimensions.map(({ one, many }) => [many, series[one] === null ? undefined : [series[one]]])
+    const dimensionValues = dimensions.map(({ singular, plural }) => [
+      plural,
+      series[singular] === null ? undefined : [series[singular]],
+    ])
     const selection = {
       paths: [metric],
       ...(Object.fromEntries(dimensionValues) as Partial<Selection>),
@@ -220,19 +225,19 @@ function storedSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
     // What the catalogue no longer has cannot be asked.
     if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
     const key = JSON.stringify(selection)
-    const known = bySelection.get(key) ?? { ...selection, assets: [] }
-    bySelection.set(key, known)
-    known.assets.push(asset)
+    const merged = bySelection.get(key) ?? { ...selection, assets: [] }
+    bySelection.set(key, merged)
+    merged.assets.push(asset)
   }
   return [...bySelection.values()]
 }
 
 /** Whether the endpoint has every value of the series' dimensions. */
-function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['one']>): boolean {
+function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['singular']>): boolean {
   if (endpoint === undefined || isOwn(endpoint)) return false
-  return dimensions.every(({ one, many }) => {
-    const allowed: readonly string[] = endpoint[many]
-    return series[one] === null || allowed.includes(series[one])
+  return dimensions.every(({ singular, plural }) => {
+    const allowed: readonly string[] = endpoint[plural]
+    return series[singular] === null || allowed.includes(series[singular])
   })
 }
 
@@ -252,10 +257,10 @@ export function notAsked(
     const [first] = seriesAsks
     if (first === undefined) return []
     const rows = storedCoverage.get(id) ?? []
-    const told = rows.filter(({ state }) => state === 'not requested')
-    const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not requested')])
-    const coverage = minus(union(seriesAsks.map(({ settles }) => settles)), known).flatMap((settles) => {
-      const since = told.filter((row) => row.since < settles.until && row.until > settles.since)
+    const recordedBefore = rows.filter(({ state }) => state === 'not requested')
+    const resolved = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not requested')])
+    const coverage = minus(union(seriesAsks.map(({ settles }) => settles)), resolved).flatMap((settles) => {
+      const since = recordedBefore.filter((row) => row.since < settles.until && row.until > settles.since)
       const at = since.reduce((least, row) => Math.min(least, row.asked_at), request.at)
       const due = settleWhole({ ...first, settles }, 'not requested', null, request)
       return due.map((row) => ({ ...row, asked_at: at, request: null }))
@@ -272,7 +277,7 @@ export async function pendingAsks(
   but: string | null,
 ): Promise<readonly Ask[]> {
   const { selections, held } = pendingSelections(ledger, now, but)
-  const valid = selections.filter((one) => isValid(() => checkSelections(catalogue, [one])))
+  const valid = selections.filter((selection) => isValid(() => checkSelections(catalogue, [selection])))
   const all = [...valid, ...(held ? storedSelectionsOf(ledger, catalogue) : [])]
   if (all.length === 0) return []
   const planned = planOn({ settings, catalogue, selections: all, gapsOnly: false, now }, ledger)

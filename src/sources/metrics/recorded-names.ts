@@ -16,6 +16,6 @@ const recorded = shape({
 
 /** The provider's own names as the lake has recorded them: with them a reader needs no configuration. */
 export function recordedNames(index: Index): ProviderNames {
-  const held = storedState(index, namesKey)
-  return held === undefined ? noNames : checkedValue(recorded, held, namesKey)
+  const state = storedState(index, namesKey)
+  return state === undefined ? noNames : checkedValue(recorded, state, namesKey)
 }

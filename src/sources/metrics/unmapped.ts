@@ -105,13 +105,13 @@ export async function selectedPlaceholders(
         const { setting, name, candidates } = placeholder
         // The lister knows: no path of the provider is meant, or several may be.
         if (candidates !== null && candidates.length > 1) refuseAmbiguous(settings, name, candidates)
-        const known = placeholders.get(`${setting} ${name}`) ?? { setting, name, series: new Set<string>() }
-        placeholders.set(`${setting} ${name}`, known)
-        known.series.add(series.id)
+        const collected = placeholders.get(`${setting} ${name}`) ?? { setting, name, series: new Set<string>() }
+        placeholders.set(`${setting} ${name}`, collected)
+        collected.series.add(series.id)
       }
     }
   }
-  return [...placeholders.values()].map((one) => ({ ...one, series: [...one.series] }))
+  return [...placeholders.values()].map((placeholder) => ({ ...placeholder, series: [...placeholder.series] }))
 }
 
 /** Refuses a selected path that may stand for several of the provider: only a person can choose. */
@@ -139,7 +139,7 @@ const mostShown = 3
 
 /** How many series are never requested, and which. */
 export function unmappedInWords(names: readonly UnmappedName[]): string {
-  const series = [...new Set(names.flatMap((one) => one.series))]
+  const series = [...new Set(names.flatMap((unmappedName) => unmappedName.series))]
   const listed = series.slice(0, mostShown).map((id) => {
     const { metric, asset, interval, currency, exchange, network } = readableSeries(id)
     return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
@@ -152,8 +152,8 @@ export function unmappedInWords(names: readonly UnmappedName[]): string {
 export function mappingRemedy(names: readonly UnmappedName[]): string | null {
   if (names.length === 0) return null
   const bySetting = Map.groupBy(names.slice(0, mostShown), ({ setting }) => setting)
-  const maps = [...bySetting].map(([setting, own]) => {
-    return `${setting.slice('metrics.'.length)}: { ${own.map(({ name }) => `${name}: NAME`).join(', ')} }`
+  const maps = [...bySetting].map(([setting, namesOfSetting]) => {
+    return `${setting.slice('metrics.'.length)}: { ${namesOfSetting.map(({ name }) => `${name}: NAME`).join(', ')} }`
   })
   const more = names.length > mostShown ? ` (and ${names.length - mostShown} more)` : ''
   const which = names.length === 1 ? `${names[0]?.name} is a placeholder` : 'these names are placeholders'

@@ -72,18 +72,22 @@ export function verifiedRows(
     const { added, addedFirst, vintages = 0 } = body
     if (vintages > 0) found.add('revised')
     if (added > vintages && addedFirst !== null && addedFirst < until) found.add('appended')
-    const result = verifyResults.find((one) => found.has(one)) ?? 'identical'
+    const result = verifyResults.find((result) => found.has(result)) ?? 'identical'
     return [{ series: ask.series.id, since, until, at: request.asked_at, result }]
   })
 }
 
 /** What answers say of windows that are not plainly covered: where points are held, their absence upstream changes nothing. */
 export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage: readonly CoverageRow[]) {
-  const brought = new Set(batch.flatMap(({ body, request }) => (body === null || request === null ? [] : [request.id])))
-  const told = coverage.filter((row) => row.state !== 'failed' && row.request !== null && brought.has(row.request))
-  const held = loadCoverage(ledger, [...new Set(told.map(({ series }) => series))])
-  return told.flatMap((row) => {
-    const plain = (held.get(row.series) ?? []).filter(isPlain)
+  const withBody = new Set(
+    batch.flatMap(({ body, request }) => (body === null || request === null ? [] : [request.id])),
+  )
+  const answeredRows = coverage.filter(
+    (row) => row.state !== 'failed' && row.request !== null && withBody.has(row.request),
+  )
+  const earlier = loadCoverage(ledger, [...new Set(answeredRows.map(({ series }) => series))])
+  return answeredRows.flatMap((row) => {
+    const plain = (earlier.get(row.series) ?? []).filter(isPlain)
     return minus([row], plain).map((window) => ({ ...row, ...window }))
   })
 }
@@ -216,7 +220,7 @@ export class Findings {
          FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
          WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
     )
-    this.#archived = Map.groupBy(rows, ({ series: one }) => one)
+    this.#archived = Map.groupBy(rows, ({ series: id }) => id)
   }
 
   /** How many windows ended in each way. */
@@ -234,7 +238,7 @@ export class Findings {
     const verified = Map.groupBy(this.#verified, ({ series }) => series)
     const failures: Unanswered[] = []
     let windowsLeft = 0
-    let refused = 0
+    let refusedWindows = 0
     for (const ask of asks) {
       const { series, settles } = ask
       const [rest] = minus([settles], verified.get(series.id) ?? [])
@@ -242,14 +246,19 @@ export class Findings {
       const isRefused = this.#refused.has(series.id)
       if (rest === undefined) continue
       if (reason === undefined && stopped) windowsLeft++
-      else if (isRefused && refusedBefore.has(ask)) refused++
+      else if (isRefused && refusedBefore.has(ask)) refusedWindows++
       else {
         const since = formatInstant(rest.since)
         const until = formatInstant(rest.until)
         failures.push({ series: series.id, since, until, reason: reason ?? 'no answer', refused: isRefused })
       }
     }
-    return { verified: asks.length - failures.length - windowsLeft - refused, refused, failures, left: windowsLeft }
+    return {
+      verified: asks.length - failures.length - windowsLeft - refusedWindows,
+      refused: refusedWindows,
+      failures,
+      left: windowsLeft,
+    }
   }
 
   /** Every difference in full. */
@@ -282,8 +291,8 @@ export class Findings {
 
 /** The requests of a series that were answered, the latest first. */
 function earlierRequests(ledger: Ledger, series: string, archived: readonly EarlierRequest[]): EarlierRequest[] {
-  const held = ledger.statement("SELECT * FROM requests WHERE series = ? AND outcome = 'body'").all(series)
-  return [...held.map(earlierOf), ...archived].toSorted((a, b) => b.asked_at - a.asked_at)
+  const requestRow = ledger.statement("SELECT * FROM requests WHERE series = ? AND outcome = 'body'").all(series)
+  return [...requestRow.map(earlierOf), ...archived].toSorted((a, b) => b.asked_at - a.asked_at)
 }
 
 /** The last request before the value was stored whose range holds it. */

@@ -71,8 +71,11 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const inOrder = (some: readonly Candidate[]): Ask[] => rotation(some).map(({ ask }) => ask)
   const take = (some: readonly Ask[], limit: number | null): Ask[] =>
     affordable(some, ({ credits }) => credits, { budget: limit, stops: true })
-  const refused = candidates.filter((candidate) => candidate.refused)
-  const probes = take(inOrder(refused), budget === null ? null : probeBudget(refused, budget, begun))
+  const refusedCandidates = candidates.filter((candidate) => candidate.refused)
+  const probes = take(
+    inOrder(refusedCandidates),
+    budget === null ? null : probeBudget(refusedCandidates, budget, begun),
+  )
   const spent = probes.reduce((sum, { credits }) => sum + credits, 0)
   const sound = take(inOrder(candidates.filter((candidate) => !candidate.refused)), budget && budget - spent)
   const asks = [...sound, ...probes]
@@ -82,18 +85,18 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const totals = totalsOf(series, asks.length, asks, settings.metrics)
   const before = done === 0 ? '' : `, ${formatCount(done)} done before the last run ended`
   const limit = budget === null ? 'no budget (--all)' : `a budget of ${formatCount(budget)} credits`
-  const waiting = refused.length - probes.length
+  const waiting = refusedCandidates.length - probes.length
   const notes = [
     `asks ${formatCount(asks.length)} of ${formatCount(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
     ...(waiting > 0 ? [`${formatCount(waiting)} windows without a usable answer wait for their turn`] : []),
-    ...[...left].map(([why, own]) => `${formatCount(own)} series are left out: ${why}`),
+    ...[...left].map(([why, seriesCount]) => `${formatCount(seriesCount)} series are left out: ${why}`),
   ]
   return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }
 }
 
 /** What windows without a usable answer may cost of a budget: where not even one fits into their share, one now and then. */
-function probeBudget(refused: readonly Candidate[], budget: number, begun: Micros): number {
-  const cheapest = Math.min(...refused.map(({ ask }) => ask.credits))
+function probeBudget(refusedCandidates: readonly Candidate[], budget: number, begun: Micros): number {
+  const cheapest = Math.min(...refusedCandidates.map(({ ask }) => ask.credits))
   const mayBeDear = Math.floor(begun / (day * 1_000_000)) % dearProbeDays === 0
   return cheapest > probeShare * budget && mayBeDear ? budget : probeShare * budget
 }
@@ -143,8 +146,8 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
       else {
         const tried = triedAt(window, before)
         const compared = triedAt(window, before.filter(isCompared))
-        const refused = standing.has(series.id) || compared !== tried
-        candidates.push({ ask: askOf(series, endpoint, hullOf(rest), choice), tried, refused })
+        const isRefused = standing.has(series.id) || compared !== tried
+        candidates.push({ ask: askOf(series, endpoint, hullOf(rest), choice), tried, refused: isRefused })
       }
     }
   }
@@ -188,8 +191,8 @@ function windowsOf(
     since: Math.max(scope.since === null ? Number.NEGATIVE_INFINITY : grid(scope.since), series.first_t ?? 0),
     until: scope.until === null ? Infinity : grid(scope.until),
   }
-  const held = intersect(plain, [wanted])
-  return held.length === 0 ? [] : [hullOf(held)]
+  const coveredWindows = intersect(plain, [wanted])
+  return coveredWindows.length === 0 ? [] : [hullOf(coveredWindows)]
 }
 
 /** Where values depend on the asked range, only an answer to the very same range can be compared. */

@@ -41,10 +41,10 @@ export function uniformBatchSql([first]: readonly Ordered[]): string {
     `${bodyColumns}, ${ruleColumns}`.split(', ').map((column) => column.split(' ') as [string, string]),
   )
   const same = row.filter(([name]) => !['body', 'ord', 'rank'].includes(name))
-  const told = same.map(
+  const constants = same.map(
     ([name, value]) => `CAST(${value === null ? 'NULL' : quote(String(value))} AS ${types.get(name)}) AS "${name}"`,
   )
-  return `(SELECT *, body AS ord, body AS rank, ${told.join(', ')} FROM staged_points)`
+  return `(SELECT *, body AS ord, body AS rank, ${constants.join(', ')} FROM staged_points)`
 }
 
 function ruleRowsOf([part, { rules }]: readonly [number, Pick<Ordered['part'], 'rules'>]) {
@@ -53,16 +53,16 @@ function ruleRowsOf([part, { rules }]: readonly [number, Pick<Ordered['part'], '
 
 function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
-  const told = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
+  const isCompared = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
   const { revisable = null } = part
-  const compared = told && revisable === null
-  const revises = told && revisable !== null
+  const compared = isCompared && revisable === null
+  const revises = isCompared && revisable !== null
   const { since, until, askedAt, horizon } = body
   const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
   const clocked = part.reader?.clocked ?? true
-  const own = { interval: part.interval, backfill: backfillAfter(part.interval), clocked, ...named }
+  const seriesColumns = { interval: part.interval, backfill: backfillAfter(part.interval), clocked, ...named }
   const judged = revisable === null ? { compared } : { compared, revisable, revises }
-  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, ...judged, ...own }
+  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, ...judged, ...seriesColumns }
 }
 
 function seriesRows(ordered: readonly Ordered[]): object[] {

@@ -53,28 +53,28 @@ export interface Comparison {
 
 /** Compares the staged points of a batch with the stored ones and with each other. */
 export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded): Promise<Comparison> {
-  const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
+  const good = ordered.flatMap((job, i) => (loaded.poison.has(i) ? [] : [{ ...job, i }]))
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
   const revised = hasRevisable(good)
   const stored = storedPointsSql(good, loaded, revised)
   await session.run(stored)
-  const lost = good.some(({ body }) => body.lost)
-  if (lost) await createLostTables(session, good)
+  const hasLost = good.some(({ body }) => body.lost)
+  if (hasLost) await createLostTables(session, good)
   const interval = intervalSql(ordered.map(({ part }) => part.interval))
   const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
-  const bare = stored === noStoredPoints && !lost
+  const bare = stored === noStoredPoints && !hasLost
   const isApart = areApart(good)
   // DuckDB goes through the larger side of a join in its order: that must be the points.
   const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
   const asRead = bare && isApart && !doubled && !revised && points > 10 * ordered.length
-  const inside = good.every((one) => isInside(one, loaded))
+  const inside = good.every((job) => isInside(job, loaded))
   const alike = asRead && inside && loaded.alike === true
   await session.run(
     statement('offered_points', {
       kind: asRead ? 'VIEW' : 'TABLE',
       ...rowSql,
-      told: alike ? uniformBatchSql(ordered) : `${lost ? 'restored_points' : 'staged_points'} ${withBatchSql}`,
+      told: alike ? uniformBatchSql(ordered) : `${hasLost ? 'restored_points' : 'staged_points'} ${withBatchSql}`,
       distinct: doubled ? `DISTINCT ON (body, t${revised ? ', computed' : ''})` : '',
     }),
   )
@@ -98,14 +98,14 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
   const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
   const statuses = uncompared ? [] : await readDifferenceAnswers(session, ordered, contradictions)
-  const late = await createLatePoints(session, good, { lost, revised })
-  const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
+  const late = await createLatePoints(session, good, { lost: hasLost, revised })
+  const regained = hasLost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
   const latePoints = late && reader !== undefined ? await countLate(session, revised) : 0
   const tallies = await tally(session, talliesSql(bare && isApart, revised))
   const vanishedPoints = revised ? await rowsAsNumbers<VanishedPoints>(session, statement('vanished_vintages')) : []
   return {
     late,
-    minusZero: lost || minusZero(loaded),
+    minusZero: hasLost || minusZero(loaded),
     tallies,
     contradictions,
     vanished: vanishedPoints,
@@ -222,7 +222,7 @@ async function createLatePoints(
   { lost, revised }: Record<'lost' | 'revised', boolean>,
 ) {
   const series = Map.groupBy(good, ({ rank }) => rank)
-  const priors = good.flatMap((one) => priorRows(one, series.get(one.rank) ?? []))
+  const priors = good.flatMap((job) => priorRows(job, series.get(job.rank) ?? []))
   if (priors.length === 0 && !lost && !revised) return false
   await session.run(`CREATE TEMP TABLE prior_answers (${priorColumns})`)
   if (priors.length > 0) await session.run(`INSERT INTO prior_answers ${rowsSql(priorColumns, priors)}`)
@@ -271,13 +271,13 @@ async function createLostTables(session: Engine, good: readonly Good[]): Promise
   const lostMonths = [...byRank].flatMap(([rank, { months }]) =>
     months.map(({ month, since, until }) => ({ rank, month, since, until })),
   )
-  const seenRows = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
-  const askedRows = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))
+  const seenRows = [...byRank].flatMap(([rank, lost]) => lost.seen.map((sight) => ({ rank, ...sight })))
+  const askedRows = [...byRank].flatMap(([rank, lost]) => lost.asked.map((sight) => ({ rank, ...sight })))
   const recorded = good.flatMap(({ i, body: { lost, since, until } }) =>
     (lost?.recorded ?? [])
       .filter(({ t }) => t >= (since ?? -Infinity) && t < (until ?? Infinity))
       .filter(({ t }) => lost?.months.some((month) => t >= month.since && t < month.until))
-      .map((one) => ({ body: i, ...recordRow(one) })),
+      .map((recordedValue) => ({ body: i, ...recordRow(recordedValue) })),
   )
   for (const [table, columns, rows] of [
     ['lost_months', lostMonthColumns, lostMonths],
@@ -331,11 +331,13 @@ async function regain(
   await session.run(
     statement('regained_points', { dated, none: identityColumns.map((name) => `NULL AS ${name}`).join(', ') }),
   )
-  const lost = new Set(ordered.flatMap(({ rank, body }) => body.lost?.months.map((one) => provenKey(rank, one)) ?? []))
+  const lostKeys = new Set(
+    ordered.flatMap(({ rank, body }) => body.lost?.months.map((month) => provenKey(rank, month)) ?? []),
+  )
   const sums = (await monthSums(session, 'regained_points')).flatMap(({ metric: rank, months }) =>
     [...months].map(([month, { digest }]) => ({ rank: Number(rank), month, digest })),
   )
-  const proven = sums.filter((one) => lost.has(provenKey(one.rank, one)))
+  const proven = sums.filter((sum) => lostKeys.has(provenKey(sum.rank, sum)))
   await session.run(statement('regained_verdicts', { proven: rowsSql('rank INTEGER, month VARCHAR', proven) }))
   await session.run('DELETE FROM late_points WHERE (body, t) IN (SELECT (body, t) FROM regained_verdicts)')
   await session.run('INSERT INTO late_points SELECT body, t, tardy, stood, again FROM regained_verdicts')
@@ -400,18 +402,18 @@ async function readDifferenceAnswers(
   contradictions: readonly Contradiction[],
 ): Promise<ConflictStatus[]> {
   const ranks = new Map(ordered.map(({ rank, body }) => [rank, body.standing ?? []]))
-  const all = [...ranks].flatMap(([rank, own]) => own.map((standing) => ({ rank, standing })))
+  const all = [...ranks].flatMap(([rank, differences]) => differences.map((standing) => ({ rank, standing })))
   if (all.length === 0) return []
   const rows = all.map(({ rank, standing: { t, until = t + 1, offered_at } }, n) => {
     return { n, rank, t, until, offered_at: Math.floor(offered_at / 1_000_000) }
   })
   await session.run(`CREATE TEMP TABLE open_differences AS ${rowsSql(standingColumns, rows)}`)
-  const shown = new Set(contradictions.map(({ body, ...one }) => nameOf(body, one)))
-  const told = await rowsAsNumbers<{ n: number; t: Instant; body: number | null }>(
+  const shown = new Set(contradictions.map(({ body, ...contradiction }) => nameOf(body, contradiction)))
+  const answers = await rowsAsNumbers<{ n: number; t: Instant; body: number | null }>(
     session,
     statement('difference_answers'),
   )
-  return told.flatMap(({ n, t, body }) => {
+  return answers.flatMap(({ n, t, body }) => {
     const standing = all[n]?.standing
     if (standing === undefined) return []
     return [{ standing, t, shown: body === null ? null : shown.has(nameOf(body, { ...standing, t })) }]

@@ -264,10 +264,10 @@ export function order(parts: readonly PartJob[]): Ordered[] {
       a.ord - b.ord,
   )
   let rank = -1
-  return keyed.map(({ key, ...one }, i) => {
+  return keyed.map(({ key, ...prepared }, i) => {
     const before = keyed[i - 1]
-    if (before?.p !== one.p || Buffer.compare(before.key, key) !== 0) rank++
-    return { ...one, rank }
+    if (before?.p !== prepared.p || Buffer.compare(before.key, key) !== 0) rank++
+    return { ...prepared, rank }
   })
 }
 
@@ -278,8 +278,8 @@ export function identityOf({ asset, currency, exchange, network, params }: Body[
 
 /** Bytes that compare like the columns do, NULL last. */
 function sortKey({ series }: Body): Buffer {
-  const own = identityOf(series)
-  const parts = identityColumns.map((name) => own[name])
+  const identity = identityOf(series)
+  const parts = identityColumns.map((name) => identity[name])
   return Buffer.concat(parts.flatMap((part) => (part === null ? [Buffer.of(0xff)] : [Buffer.from(part), Buffer.of(0)])))
 }
 

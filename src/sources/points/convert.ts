@@ -125,10 +125,10 @@ async function writeFresh(
       await writePoints(session, job, ordered, { ...target, ...how })
     }
   })
-  const held = await during('proving', async () => await readBack(session, targets))
+  const writtenTargets = await during('proving', async () => await readBack(session, targets))
   const files = job.parts.map((): WrittenFile | null => null)
   let recent: WrittenRecent | null = null
-  for (const { own, chosen, rows, out, shares } of held) {
+  for (const { own, chosen, rows, out, shares } of writtenTargets) {
     const file = describe(shares)
     if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
     if (own === null) recent = { ...file, shares: shares.map(shareOf) }
@@ -142,9 +142,9 @@ function targetsOf(job: ConvertJob, ordered: readonly Ordered[], added: readonly
   const { recent, portion = portionRows } = job
   const targets: Target[] = []
   const together = { own: null, chosen: [] as number[], rows: 0, out: recent.out }
-  for (const [p, own] of new Map(ordered.map((one) => [one.p, one.part]))) {
+  for (const [p, part] of new Map(ordered.map((job) => [job.p, job.part]))) {
     const rows = added[p] ?? 0
-    if (rows >= portion) targets.push({ own, chosen: [p], rows, out: own.out })
+    if (rows >= portion) targets.push({ own: part, chosen: [p], rows, out: part.out })
     else if (rows > 0) {
       together.chosen.push(p)
       together.rows += rows
@@ -157,8 +157,8 @@ function targetsOf(job: ConvertJob, ordered: readonly Ordered[], added: readonly
 async function readBack(session: Engine, targets: readonly Target[]) {
   if (targets.length === 0) return []
   const files = targets.map(({ own, out }) => ({ path: out, metric: null, interval: null, ...own }))
-  const keyOf = (one: { readonly metric: string | null; readonly interval: string | null }): string =>
-    `${one.metric} ${one.interval}`
+  const keyOf = (share: { readonly metric: string | null; readonly interval: string | null }): string =>
+    `${share.metric} ${share.interval}`
   const places = new Map(files.map((file, i) => [keyOf(file), i]))
   const all = await readShares(session, namedSql(files))
   const found = Map.groupBy(all, (share) => places.get(keyOf(share)) ?? targets.length - 1)
@@ -178,10 +178,10 @@ function bodyResults(
   const results = ordered.map(({ body, p, ord }, i) => {
     const reason = poison.get(i) ?? null
     const points = staged.get(i)?.points
-    const { kept: _, ...brought } = tallies.get(i) ?? emptyTally
+    const { kept: _, ...counted } = tallies.get(i) ?? emptyTally
     const state = reason !== null ? 'poison' : points === undefined ? 'empty' : 'ok'
-    const own = { request: body.request, series: body.series.id, state, reason, points: points ?? 0 } as const
-    return { p, ord, result: { ...own, ...brought, missing: holes.get(i) ?? [] } }
+    const request = { request: body.request, series: body.series.id, state, reason, points: points ?? 0 } as const
+    return { p, ord, result: { ...request, ...counted, missing: holes.get(i) ?? [] } }
   })
   return results.toSorted((a, b) => a.p - b.p || a.ord - b.ord).map(({ result }) => result)
 }
@@ -271,8 +271,8 @@ function expectedRange(job: PartJob, body: Body, first: Instant | null): Window 
   const from = body.since ?? first
   if (from === null) return null
   const since = ceil(from, job.interval, job.weekStart)
-  const asked = body.until === null ? Infinity : ceil(body.until, job.interval, job.weekStart)
-  let until = Math.min(asked, floor(body.horizon, job.interval, job.weekStart))
+  const requestedUntil = body.until === null ? Infinity : ceil(body.until, job.interval, job.weekStart)
+  let until = Math.min(requestedUntil, floor(body.horizon, job.interval, job.weekStart))
   while (until > since && !finished(job, step(until, job.interval, -1), body.horizon))
     until = step(until, job.interval, -1)
   return { since, until: Math.max(since, until) }

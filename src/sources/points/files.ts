@@ -37,8 +37,8 @@ export function sharesOf(file: Pick<FileEntry, 'metric' | 'interval' | 'rows' | 
   const min_lag = typeof lag === 'number' ? lag : null
   if (metric !== null && interval !== null) return [{ metric, interval, rows, min_lag }]
   const shares = (meta['shares'] ?? {}) as Readonly<Record<string, Readonly<Record<Interval, [number, number]>>>>
-  return Object.entries(shares).flatMap(([name, own]) =>
-    Object.entries(own).map(([each, [count, least]]) => ({
+  return Object.entries(shares).flatMap(([name, sharesOfMetric]) =>
+    Object.entries(sharesOfMetric).map(([each, [count, least]]) => ({
       metric: name,
       interval: each as Interval,
       rows: count,
@@ -69,9 +69,9 @@ export function partitionsOf<T extends FileEntry>(files: readonly T[]): Map<stri
   for (const file of files)
     for (const { metric, interval } of sharesOf(file)) {
       const key = `${metric} ${interval}`
-      const one = found.get(key) ?? { metric, interval, files: [], recent: [] }
-      found.set(key, one)
-      ;(isRecent(file) ? one.recent : one.files).push(file)
+      const partition = found.get(key) ?? { metric, interval, files: [], recent: [] }
+      found.set(key, partition)
+      ;(isRecent(file) ? partition.recent : partition.files).push(file)
     }
   return found
 }
@@ -80,9 +80,12 @@ const columns =
   'asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at, available_rule_at, params'
 
 /** The points of a partition, for FROM: the columns of its own files. There must be a file. */
-export function partitionSql(root: string, { files: own, recent, ...partition }: Partition<FileEntry>): string {
+export function partitionSql(
+  root: string,
+  { files: partitionFiles, recent, ...partition }: Partition<FileEntry>,
+): string {
   const paths = (files: readonly FileEntry[]): string[] => files.map(({ path }) => inLake(root, path))
-  return levelsSql(paths(own), paths(recent), partition)
+  return levelsSql(paths(partitionFiles), paths(recent), partition)
 }
 
 /** The points in files of both levels, by their absolute paths; of the recent ones only what is of the partition. */

@@ -309,8 +309,8 @@ class Lexer implements Lexed {
 }
 
 function notArrayBut(text: string): string {
-  const known = text === 'null' || text === 'true' || text === 'false' || /^-?\d/.test(text)
-  return known ? `${text.slice(0, 40)} instead of an array` : 'a body that is no JSON'
+  const isPlainValue = text === 'null' || text === 'true' || text === 'false' || /^-?\d/.test(text)
+  return isPlainValue ? `${text.slice(0, 40)} instead of an array` : 'a body that is no JSON'
 }
 
 function notArray(byte: number): string {
@@ -371,9 +371,9 @@ class NestedKeys {
   }
 }
 
-function isSame(known: Buffer, chunk: Buffer, start: number, end: number): boolean {
-  if (known.length !== end - start) return false
-  for (let i = 0; i < known.length; i++) if (known[i] !== chunk[start + i]) return false
+function isSame(earlier: Buffer, chunk: Buffer, start: number, end: number): boolean {
+  if (earlier.length !== end - start) return false
+  for (let i = 0; i < earlier.length; i++) if (earlier[i] !== chunk[start + i]) return false
   return true
 }
 

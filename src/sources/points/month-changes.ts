@@ -10,8 +10,8 @@ import { sharesOf } from './files.ts'
 import { monthsIn, type PointsFile, seriesKey } from './month-sums.ts'
 
 /** Progress of a series with what changes from the months that the ledger knows to those that its files hold. */
-export function withDigests(one: Progress, all: Months = new Map(), held: Months = new Map()): Progress {
-  return { ...one, ...asDigests(monthsBetween(held, all)) }
+export function withDigests(progress: Progress, all: Months = new Map(), storedMonths: Months = new Map()): Progress {
+  return { ...progress, ...asDigests(monthsBetween(storedMonths, all)) }
 }
 
 /** Files that a commit adds and removes. */
@@ -28,16 +28,22 @@ export async function withMonths(
   { add, remove }: FileChange,
 ): Promise<Progress[]> {
   const names = progress.map(({ series }) => series)
-  const own = [...storedSeries(ledger, names).values()]
-  const ids = new Map(own.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
-  const metrics = new Set(own.map(({ metric }) => metric))
+  const seriesRecords = [...storedSeries(ledger, names).values()]
+  const ids = new Map(
+    seriesRecords.map((series) => [seriesKey(series.metric, storedInterval(series), identityOf(series)), series.id]),
+  )
+  const metrics = new Set(seriesRecords.map(({ metric }) => metric))
   const left = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !remove.includes(path))
   const files = [...left, ...add].filter(({ metric }) => metric === null || metrics.has(metric))
   const among = (values: Iterable<string>): string => `IN (SELECT unnest(${quoteList([...new Set(values)])}))`
-  const only = `metric ${among(metrics)} AND asset ${among(own.map(({ asset }) => asset))}`
+  const only = `metric ${among(metrics)} AND asset ${among(seriesRecords.map(({ asset }) => asset))}`
   const all = await monthsIn(engine, ledger.root, files, (key) => ids.get(key), only)
-  return progress.map((one) => {
-    return withDigests(one, all.get(one.series), storedMonths(ledger, seriesNumber(ledger, one.series) ?? 0))
+  return progress.map((seriesProgress) => {
+    return withDigests(
+      seriesProgress,
+      all.get(seriesProgress.series),
+      storedMonths(ledger, seriesNumber(ledger, seriesProgress.series) ?? 0),
+    )
   })
 }
 
@@ -56,8 +62,8 @@ export async function redatedMonths(
 ): Promise<Progress[]> {
   const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => change.remove.includes(path))
   const metrics = new Set([...old, ...change.add].flatMap((file) => sharesOf(file).map(({ metric }) => metric)))
-  const own = storedSeries(ledger)
+  const seriesById = storedSeries(ledger)
     .values()
     .filter(({ metric }) => metrics.has(metric))
-  return await withMonths(ledger, engine, unmoved(own), change)
+  return await withMonths(ledger, engine, unmoved(seriesById), change)
 }

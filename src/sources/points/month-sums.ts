@@ -88,8 +88,8 @@ export async function monthsIn(
   const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
   // A file stands in the order of its series.
   const inOrder = new Set(points.map(({ metric, interval }) => `${metric} ${interval}`)).size === points.length
-  for (const { months, ...one } of await monthSums(engine, `(FROM ${named} WHERE ${only})`, inOrder)) {
-    const id = find(seriesKey(one.metric, one.interval, one))
+  for (const { months, ...monthSeries } of await monthSums(engine, `(FROM ${named} WHERE ${only})`, inOrder)) {
+    const id = find(seriesKey(monthSeries.metric, monthSeries.interval, monthSeries))
     if (id !== undefined) monthsBySeries.set(id, months)
   }
   return monthsBySeries

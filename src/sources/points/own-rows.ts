@@ -28,10 +28,12 @@ export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
 }
 
 /** The catalogue of a lake: a catalogue in the names of the lake's provider, with what is own data there. */
-export function withOwn(given: Catalogue, index: Index): Catalogue {
-  const catalogue = withNames(given, recordedNames(index))
-  const own = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row)] as const)
-  return own.length === 0 ? catalogue : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...own]) }
+export function withOwn(base: Catalogue, index: Index): Catalogue {
+  const catalogue = withNames(base, recordedNames(index))
+  const userEndpoints = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row)] as const)
+  return userEndpoints.length === 0
+    ? catalogue
+    : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...userEndpoints]) }
 }
 
 /** The catalogue with the provider's names and the user data of the lake in a folder, as its index stands; the catalogue itself if there is none that can be read. */

@@ -87,18 +87,18 @@ async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
   const typed = [...flat, ...nested]
   if (typed.length > 0) {
     const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${typed.join(', ')}))`)
-    for (const [body, one] of found) if (one.sound) staged.set(body, one)
+    for (const [body, staging] of found) if (staging.sound) staged.set(body, staging)
     const unsound = [...found.keys()].filter((body) => !staged.has(body))
     await forget(engine, 'typed_values', unsound)
   }
-  const others = [...lexed.keys()].filter((body) => !staged.has(body))
-  return { others, shapes: [flat, nested].filter((bodies) => bodies.length > 0).length }
+  const unstaged = [...lexed.keys()].filter((body) => !staged.has(body))
+  return { others: unstaged, shapes: [flat, nested].filter((bodies) => bodies.length > 0).length }
 }
 
 /** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */
 function hasKinds({ keys, elements }: Lexed, shape: 'flat' | 'nested'): boolean {
-  const known = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
-  if (!known || !isNumbers(keys.computed_at.kinds)) return false
+  const isSimple = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
+  if (!isSimple || !isNumbers(keys.computed_at.kinds)) return false
   if (shape === 'nested') return isNested(keys.v.kinds) && keys.o.count === 0 && keys.v.count === elements
   return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
 }
@@ -137,8 +137,8 @@ async function refuseContradictions({ engine, poison, staged, dated }: Loading):
     poison.set(body, `two different points with the same t: ${t}`)
     staged.delete(body)
   }
-  const refused = rows.map(({ body }) => body)
-  for (const table of ['typed_values', 'points_by_value']) await forget(engine, table, refused)
+  const refusedBodies = rows.map(({ body }) => body)
+  for (const table of ['typed_values', 'points_by_value']) await forget(engine, table, refusedBodies)
 }
 
 /** Stages what is left, value by value; what is wrong with a body becomes its reason. */

@@ -9,8 +9,8 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 
 /** The metrics whose points may have several vintages in this lake: a point of any other one has one row. */
 export function storedRevisable(index: Index): readonly string[] {
-  const held = storedState(index, revisableKey)
-  return Array.isArray(held) ? held.map(String) : []
+  const state = storedState(index, revisableKey)
+  return Array.isArray(state) ? state.map(String) : []
 }
 
 /** The piece of an entry's state that names the revisable metrics; empty if there are none. */

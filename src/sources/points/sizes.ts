@@ -35,9 +35,9 @@ export async function metricSizes(root: string): Promise<MetricSize[]> {
     )
     const points = metricFiles.reduce((sum, file) => sum + file.rows, 0)
     const bytes = metricFiles.reduce((sum, file) => sum + file.bytes, 0)
-    const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }
+    const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, row) => sum + row.bytes, 0) }
     const sorted = [...rows, footers].toSorted((a, b) => b.bytes - a.bytes)
-    const each = Object.fromEntries(sorted.map((one) => [one.column, one.bytes / points]))
+    const each = Object.fromEntries(sorted.map((row) => [row.column, row.bytes / points]))
     sizes.push({ metric, files: metricFiles.length, points, bytes, bytes_per_point: bytes / points, columns: each })
   }
   return sizes.toSorted((a, b) => b.bytes - a.bytes)

@@ -46,12 +46,12 @@ export async function freshValueTypes(
 ): Promise<ValueType[]> {
   const fresh = files.map((file) => ({ ...file, path: file.temporary ?? file.path }))
   const metrics = metricsOf(fresh)
-  const known = storedValueTypes(ledger, metrics)
-  const described = new Set(known.map(({ metric }) => metric))
-  const others = metrics.filter((metric) => !described.has(metric))
-  const held = (of: readonly string[]): string[] =>
+  const recordedTypes = storedValueTypes(ledger, metrics)
+  const described = new Set(recordedTypes.map(({ metric }) => metric))
+  const undescribed = metrics.filter((metric) => !described.has(metric))
+  const selectsOf = (of: readonly string[]): string[] =>
     of.length === 0 ? [] : shownSql(ledger, liveFiles(ledger, { table: 'points' }), of)
-  return await learn(engine, known, [...shownSql(ledger, fresh, metrics), ...held(others)], held)
+  return await learn(engine, recordedTypes, [...shownSql(ledger, fresh, metrics), ...selectsOf(undescribed)], selectsOf)
 }
 
 /** What holds of types once files have other instants: all that is said of their metrics is said anew. */
@@ -62,9 +62,9 @@ export async function valueTypesAnew(
 ): Promise<Pick<Draft, 'retyped' | 'value_types'>> {
   const fresh = add.map((file) => ({ ...file, path: file.temporary ?? file.path }))
   const retyped = metricsOf(fresh)
-  const gone = new Set(remove)
-  const kept = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !gone.has(path))
-  const value_types = await learn(engine, [], shownSql(ledger, [...fresh, ...kept], retyped), () => [])
+  const removedPaths = new Set(remove)
+  const keptFiles = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !removedPaths.has(path))
+  const value_types = await learn(engine, [], shownSql(ledger, [...fresh, ...keptFiles], retyped), () => [])
   return { retyped, value_types }
 }
 
@@ -95,11 +95,13 @@ async function learn(
     (sight) => (memory.places.has(keyOf(sight)) || learnsMore(memory, sight)) && remember(memory, sight),
   )
   const moved = new Set(fresh.map(pathOf).filter((path) => (memory.types.get(path) ?? []).length > 1))
-  const again = [...Map.groupBy(sights, pathOf)].flatMap(([path, own]) => cameAgain(memory, own, moved.has(path)))
+  const again = [...Map.groupBy(sights, pathOf)].flatMap(([path, sightsOfPath]) =>
+    cameAgain(memory, sightsOfPath, moved.has(path)),
+  )
   if (again.length === 0) return fresh.map(rowOf)
   const columns =
     'metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after VARCHAR, since BIGINT, ruled_since BIGINT'
-  const metrics = [...new Set(fresh.filter((one) => moved.has(pathOf(one))).map(({ metric }) => metric))]
+  const metrics = [...new Set(fresh.filter((sight) => moved.has(pathOf(sight))).map(({ metric }) => metric))]
   const all = [...selects, ...metricFiles(metrics)].join(' UNION ALL ')
   const rows = await rowsAsNumbers<Place>(
     engine,
@@ -117,15 +119,20 @@ function cameAgain({ places, types }: Memory, sights: readonly Sight[], moved: b
   const pathTypes = types.get(pathOf({ metric, path })) ?? []
   return pathTypes.flatMap((type) =>
     pathTypes.flatMap((after) => {
-      const [first, other] = [type, after].map((one) => places.get(keyOf({ metric, path, type: one, after: null })))
+      const [first, other] = [type, after].map((placeType) =>
+        places.get(keyOf({ metric, path, type: placeType, after: null })),
+      )
       if (type === after || !first || !other) return []
-      const known = places.get(keyOf({ metric, path, type, after }))
+      const knownPlace = places.get(keyOf({ metric, path, type, after }))
       const since = behind(first.available, other.available)
       const ruled_since = behind(first.ruled, other.ruled)
-      const sight = sights.find((one) => one.type === type)
+      const sight = sights.find((sameType) => sameType.type === type)
       const isTold =
-        (since !== null && sight && sight.latest > since && sight.available < (known?.available ?? Infinity)) ||
-        (ruled_since !== null && sight && sight.latest_ruled > ruled_since && sight.ruled < (known?.ruled ?? Infinity))
+        (since !== null && sight && sight.latest > since && sight.available < (knownPlace?.available ?? Infinity)) ||
+        (ruled_since !== null &&
+          sight &&
+          sight.latest_ruled > ruled_since &&
+          sight.ruled < (knownPlace?.ruled ?? Infinity))
       const isOwed = moved && (since ?? ruled_since) !== null
       return isTold === true || isOwed ? [{ metric, path, parent, type, after, since, ruled_since }] : []
     }),
@@ -152,9 +159,9 @@ interface Memory {
   readonly counts: Map<string, number>
 }
 
-function memoryOf(known: readonly ValueType[]): Memory {
+function memoryOf(valueTypes: readonly ValueType[]): Memory {
   const memory: Memory = { places: new Map(), types: new Map(), counts: new Map() }
-  for (const row of known) remember(memory, { ...row, available: row.available_at, ruled: row.ruled_at })
+  for (const row of valueTypes) remember(memory, { ...row, available: row.available_at, ruled: row.ruled_at })
   return memory
 }
 

@@ -11,7 +11,7 @@ function identitySql(ordered: readonly Ordered[], from: number): Record<keyof Id
   const all = ordered.map(({ body }) => identityOf(body.series))
   const perBody = (name: keyof Identity): string =>
     lookup(
-      all.map((one) => one[name]),
+      all.map((identity) => identity[name]),
       from,
     )
   return {

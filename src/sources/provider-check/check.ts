@@ -80,10 +80,10 @@ function endOf(api: Api, ended: Outcome | null): LakeError | null {
   const variable = `PITLAKE_${api.toUpperCase()}`
   const got = describeOutcome(ended)
   const name = api === 'metrics' ? 'the provider' : 'the registry'
-  const refused = ['unauthorised', `${name} refuses the key`, `check ${variable}_KEY`] as const
+  const refusal = ['unauthorised', `${name} refuses the key`, `check ${variable}_KEY`] as const
   const ends: Readonly<Record<string, readonly [ErrorKind, string, string]>> = {
-    unauthorised: refused,
-    forbidden: refused,
+    unauthorised: refusal,
+    forbidden: refusal,
     again: ['incomplete', `${name} cannot be reached`, `see that ${variable}_URL is right and the network is up`],
   }
   const [kind, subject, next] = ends[ended.kind] ?? [

@@ -33,8 +33,8 @@ export const unknown = (evidence: string): Assessment => ({ verdict: 'unknown', 
 export function mergeYaml(parts: readonly Yaml[]): Yaml {
   return parts.reduce<Yaml>((all, part) => {
     const merged = Object.entries(part).map(([key, value]): [string, Yaml[string]] => {
-      const held = all[key]
-      return [key, typeof held === 'object' && typeof value === 'object' ? mergeYaml([held, value]) : value]
+      const member = all[key]
+      return [key, typeof member === 'object' && typeof value === 'object' ? mergeYaml([member, value]) : value]
     })
     return { ...all, ...Object.fromEntries(merged) }
   }, {})

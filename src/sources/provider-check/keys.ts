@@ -25,8 +25,8 @@ const spans = [
 /** The lists of values by query key in what a provider tells of a path, and the key under which they stand. */
 export function listsIn(body: unknown, wire: Wire, asset: string) {
   if (!isObject(body)) return null
-  const own = wire.metadata === null ? undefined : body[wire.metadata.parameters]
-  if (wire.metadata !== null && isObject(own)) return { name: wire.metadata.parameters, lists: own }
+  const parameters = wire.metadata === null ? undefined : body[wire.metadata.parameters]
+  if (wire.metadata !== null && isObject(parameters)) return { name: wire.metadata.parameters, lists: parameters }
   const found = Object.entries(body).find(
     ([, value]) => isObject(value) && Object.values(value).some((list) => includes(list, asset)),
   )
@@ -39,9 +39,10 @@ function includes(list: unknown, value: string): boolean {
 
 /** The keys as a provider's own lists name them: a list is known by a value that it must hold. */
 export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: Endpoint, asset: string, keys: QueryKeys) {
-  const known: [QueryKey, readonly string[]][] = [['asset', [asset]]]
-  for (const { one, many } of dimensions) if (endpoint[many].length > 0) known.push([one, endpoint[many]])
-  const learnt = known.flatMap(([name, values]): [QueryKey, string][] => {
+  const knownValues: [QueryKey, readonly string[]][] = [['asset', [asset]]]
+  for (const { singular, plural } of dimensions)
+    if (endpoint[plural].length > 0) knownValues.push([singular, endpoint[plural]])
+  const learnt = knownValues.flatMap(([name, values]): [QueryKey, string][] => {
     if (Object.hasOwn(lists, keys[name])) return []
     const found = Object.entries(lists).find(([, list]) => values.some((value) => includes(list, value)))
     return found === undefined ? [] : [[name, found[0]]]
@@ -79,14 +80,14 @@ export function nextKeys(
   const [wrong] = wrongKeys(answer, window)
   if (wrong === undefined) return null
   const words = 'words' in answer.outcome ? answer.outcome.words : ''
-  const said = (name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(words)
+  const isNamed = (name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(words)
   const guesses: QueryKeys[] =
     wrong === 'since' || wrong === 'until'
       ? spans
-          .toSorted(([a], [b]) => Number(said(b)) - Number(said(a)))
+          .toSorted(([a], [b]) => Number(isNamed(b)) - Number(isNamed(a)))
           .map(([from, to]) => ({ ...keys, since: from, until: to }))
       : (spellings[wrong] ?? [])
-          .toSorted((a, b) => Number(said(b)) - Number(said(a)))
+          .toSorted((a, b) => Number(isNamed(b)) - Number(isNamed(a)))
           .map((name) => ({ ...keys, [wrong]: name }))
   return guesses.find((guess) => !tried.has(spelling(guess))) ?? null
 }

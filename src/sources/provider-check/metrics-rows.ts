@@ -48,8 +48,8 @@ export const metricsJudges: Judges<MetricsSeen> = {
   },
   'longest range': () => unknown('only a long request shows it: pitlake fetch halves what is refused'),
   cost: ({ days }) => {
-    const told = Object.entries(days?.headers ?? {}).filter(([name]) => /credit|cost/.test(name))
-    return unknown(told.length === 0 ? 'no answer says what it cost' : `headers say ${named(told)}`)
+    const costHeaders = Object.entries(days?.headers ?? {}).filter(([name]) => /credit|cost/.test(name))
+    return unknown(costHeaders.length === 0 ? 'no answer says what it cost' : `headers say ${named(costHeaders)}`)
   },
   rate: (seen) => rateHolds(ofPoints(seen), seen.settings.requestsPerMinute),
   'names that stand for real ones': ({ nameless: { ambiguous, unlisted, paths, exchanges } }) => {
@@ -89,16 +89,16 @@ export const metricsJudges: Judges<MetricsSeen> = {
       const named = points
         .flatMap((point) => [point['asset'], point['metric']])
         .filter((name) => typeof name === 'string')
-      const own = [asset, ...endpoint.path.split('/'), endpoint.path].map((name) => name.toLowerCase())
-      const other = named.find((name) => !own.includes(name.toLowerCase()))
-      if (other !== undefined) return speaksAgainst(`a point says ${other}: its body is put aside`)
+      const ownNames = [asset, ...endpoint.path.split('/'), endpoint.path].map((name) => name.toLowerCase())
+      const otherName = named.find((name) => !ownNames.includes(name.toLowerCase()))
+      if (otherName !== undefined) return speaksAgainst(`a point says ${otherName}: its body is put aside`)
       return named.length === 0 ? unknown('no point says either') : holds('points say what was asked')
     }),
   'integers beyond 2^53': ({ days, hours }) => {
     const bodies = [days, hours].flatMap((heard) => (heard?.bytes ? [text(heard)] : []))
     const beyond = bodies.flatMap((body) => body.match(/(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g) ?? [])
-    const lost = beyond.find((digits) => BigInt(Number(digits)) !== BigInt(digits))
-    return lost === undefined ? unknown('none came') : holds(`${lost} came: its text goes to \`extra\``)
+    const inexact = beyond.find((digits) => BigInt(Number(digits)) !== BigInt(digits))
+    return inexact === undefined ? unknown('none came') : holds(`${inexact} came: its text goes to \`extra\``)
   },
   'unknown fields of a point': ({ days }) =>
     withPoints(days, (points) => {
@@ -272,10 +272,10 @@ export function resetHolds(heardAnswers: readonly HeardAnswer[]): Assessment {
 export function errorsHold(heard: readonly HeardAnswer[]): Assessment {
   const hidden = heard.find(({ outcome, body }) => outcome.kind === 'body' && isObject(body) && 'error' in body)
   if (hidden !== undefined) return speaksAgainst('an error came with the status 200')
-  const told = heard.flatMap(({ outcome }) =>
+  const names = heard.flatMap(({ outcome }) =>
     'words' in outcome ? [`${'status' in outcome ? outcome.status : ''} ${outcome.words}`] : [],
   )
-  return told[0] === undefined ? unknown('nothing was refused') : holds(told[0].slice(0, 120))
+  return names[0] === undefined ? unknown('nothing was refused') : holds(names[0].slice(0, 120))
 }
 
 const pointKeys = ['t', 'v', 'o', 'computed_at']

@@ -192,8 +192,8 @@ async function keysOf(
     tried.add(spelling(keys))
     days = await ask(keys)
   }
-  const taken = days !== null && days.outcome.kind === 'body' && wrongKeys(days, window).length === 0
-  return { first, days, keys, taken }
+  const areKeysTaken = days !== null && days.outcome.kind === 'body' && wrongKeys(days, window).length === 0
+  return { first, days, keys, taken: areKeysTaken }
 }
 
 function probe({ endpoints }: Catalogue, path: string): Endpoint {

@@ -50,11 +50,11 @@ function referenceKey(
   records: readonly Fields[],
   ids: ReadonlyMap<string, unknown>,
 ): string | null {
-  const others = new Set(['id', ...Object.values(fields).flatMap(({ keys }) => keys)])
+  const knownKeys = new Set(['id', ...Object.values(fields).flatMap(({ keys }) => keys)])
   const keys = new Set(records.flatMap((record) => Object.keys(record)))
   const found = [...keys].filter((key) => {
     const values = records.map((record) => fieldText({ keys: [key] }, record)).filter((value) => value !== null)
-    return !others.has(key) && values.length > 0 && values.every((id) => ids.has(id))
+    return !knownKeys.has(key) && values.length > 0 && values.every((id) => ids.has(id))
   })
   return found.length === 1 ? (found[0] ?? null) : null
 }
@@ -186,12 +186,12 @@ async function conversation(
   const since =
     latestCursor ?? cursorOf(snapshot, resources) ?? (requestsLeft() > 1 ? headOf(await ask(headAsk), resources) : null)
   const changes = since === null ? null : await ask(changesAsk(since, pageLimit))
-  const refused =
+  const isRefused =
     changes?.outcome.kind === 'refused' &&
     changes.outcome.parameter !== 'since' &&
     changes.outcome.code !== 'invalid_cursor'
   // The same page without a limit, where the provider refuses one.
-  const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
+  const unlimited = isRefused && since !== null ? await ask(changesAsk(since, null)) : null
   return { snapshotDate: held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
@@ -217,7 +217,7 @@ export const registryJudges: Judges<RegistrySeen> = {
         : isObject(body['snapshot'])
           ? 'under `snapshot`'
           : 'at the top'
-      const counts = [...records].map(([name, held]) => `${held.size} ${name}`).join(', ')
+      const counts = [...records].map(([name, recordsOfResource]) => `${recordsOfResource.size} ${name}`).join(', ')
       return holds(`${place}: ${counts}${missing.length === 0 ? '' : `; no ${missing.join(', ')}`}`)
     }),
   deployments: (registry) =>
@@ -225,9 +225,12 @@ export const registryJudges: Judges<RegistrySeen> = {
       const place = ['data', 'snapshot'].map((key) => body[key]).find(isObject) ?? body
       const products: unknown = place['products']
       const inside =
-        Array.isArray(products) && products.some((one) => isObject(one) && Array.isArray(one['deployments']))
-      const own = Array.isArray(place['deployments'])
-      const where = [own ? 'an array of their own' : '', inside ? 'within products' : ''].filter((text) => text !== '')
+        Array.isArray(products) &&
+        products.some((product) => isObject(product) && Array.isArray(product['deployments']))
+      const hasDeployments = Array.isArray(place['deployments'])
+      const where = [hasDeployments ? 'an array of their own' : '', inside ? 'within products' : ''].filter(
+        (text) => text !== '',
+      )
       return where.length === 0
         ? unknown('the snapshot has none')
         : holds(`${where.join(' and ')}${disagreeing.length === 0 ? '' : `; ${disagreeing.length} disagree`}`)
@@ -334,7 +337,7 @@ function fieldsHold(registry: RegistrySeen): Assessment {
   const [resource] = registry.resources.values()
   if ('verdict' in records || resource === undefined) return records as Assessment
   const lacking = Object.entries(resource.fields).filter(
-    ([, { keys }]) => !keys.some((key) => records.some((one) => key in one)),
+    ([, { keys }]) => !keys.some((key) => records.some((record) => key in record)),
   )
   return holds(
     lacking.length === 0
@@ -345,8 +348,8 @@ function fieldsHold(registry: RegistrySeen): Assessment {
 
 function referencesHold(seen: RegistrySeen): Assessment {
   return withSnapshot(seen, ({ records }) => {
-    const broken = [...seen.resources.values()].flatMap((resource) => lost(resource, records))
-    const words = broken.map(({ words: said }) => said).join(', ')
+    const broken = [...seen.resources.values()].flatMap((resource) => lostReferences(resource, records))
+    const words = broken.map(({ words: text }) => text).join(', ')
     const parts = broken.map(({ yaml }) => yaml).filter((yaml) => yaml !== null)
     return broken.length === 0
       ? holds('every reference is there under one of its names')
@@ -355,15 +358,18 @@ function referencesHold(seen: RegistrySeen): Assessment {
 }
 
 /** References that no record of the resource has, with the setting that mends each. */
-function lost(resource: Resource, all: Records): { words: string; yaml: Yaml | null }[] {
+function lostReferences(resource: Resource, all: Records): { words: string; yaml: Yaml | null }[] {
   const { name, fields } = resource
   const records = [...(all.get(name)?.values() ?? [])].map(({ text }) => JSON.parse(text) as Fields)
   return Object.entries(fields).flatMap(([field, { keys, to }]) => {
     const ids = to === null ? undefined : all.get(to)
-    if (ids === undefined || records.length === 0 || keys.some((key) => records.some((one) => key in one))) return []
-    const own = referenceKey(resource, records, ids)
-    const words = `no ${field} in ${name}${own === null ? '' : `: it is ${own}`}`
-    return [{ words, yaml: own === null ? null : { registry: { fields: { [name]: { [field]: own } } } } }]
+    if (ids === undefined || records.length === 0 || keys.some((key) => records.some((record) => key in record)))
+      return []
+    const referringKey = referenceKey(resource, records, ids)
+    const words = `no ${field} in ${name}${referringKey === null ? '' : `: it is ${referringKey}`}`
+    return [
+      { words, yaml: referringKey === null ? null : { registry: { fields: { [name]: { [field]: referringKey } } } } },
+    ]
   })
 }
 

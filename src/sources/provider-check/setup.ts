@@ -86,7 +86,7 @@ export async function exploreProvider(
   return {
     ...chosen,
     catalogue,
-    refused: endpoints.filter((one) => !isMissing(one) && isRefused(one)).map(({ path }) => path),
+    refused: endpoints.filter((endpoint) => !isMissing(endpoint) && isRefused(endpoint)).map(({ path }) => path),
     missing: endpoints.filter(isMissing).map(({ path }) => path),
     ambiguous: [...catalogue.endpoints.values()]
       .filter(isNameless)
@@ -104,14 +104,14 @@ function probesOf({ wire, endpoints }: Catalogue, named: readonly Endpoint[], fa
   if (facts.size === 0) return plain === undefined ? [] : [{ tier: null, endpoint: plain }]
   const tiers = new Map<number | null, Endpoint>()
   for (const endpoint of [...(plain === undefined ? [] : [plain]), ...named]) {
-    const own = facts.get(endpoint.ask)
+    const dated = facts.get(endpoint.ask)
     if (
-      own === undefined ||
+      dated === undefined ||
       !endpoint.since ||
-      own.parameters[wire.queryKeys.asset]?.includes(wire.probes.asset) === false
+      dated.parameters[wire.queryKeys.asset]?.includes(wire.probes.asset) === false
     )
       continue
-    const tier = own.tier ?? null
+    const tier = dated.tier ?? null
     if (!tiers.has(tier)) tiers.set(tier, endpoint)
   }
   return [...tiers].map(([tier, endpoint]) => ({ tier, endpoint })).slice(0, mostProbes)
@@ -125,7 +125,7 @@ async function askTiers(
 ): Promise<ReadonlySet<number | null>> {
   const { asset } = catalogue.wire.probes
   const until = floor(now, '24h')
-  const refused = new Set<number | null>()
+  const refusedTiers = new Set<number | null>()
   const how = { perMinute: settings.metrics.requestsPerMinute }
   await askBeside(metricsAccess({ settings, catalogue }), deps, how, async ({ ask, base, file }) => {
     for (const [at, { tier, endpoint }] of probes.entries()) {
@@ -136,15 +136,15 @@ async function askTiers(
       const url = metricsUrl(base, catalogue.wire, { endpoint, series, window })
       const { outcome } = await ask({ id: `tier-${at}`, url, file: file(`${at}.json`) })
       refuseUnusable(outcome)
-      if (outcome.kind === 'forbidden') refused.add(tier)
+      if (outcome.kind === 'forbidden') refusedTiers.add(tier)
     }
   })
-  if (probes.length > 0 && refused.size === probes.length)
+  if (probes.length > 0 && refusedTiers.size === probes.length)
     throw new LakeError('unauthorised', {
       subject: 'the provider refuses every path to this key',
       next: 'check PITLAKE_METRICS_KEY',
     })
-  return refused
+  return refusedTiers
 }
 
 /** Ends if an answer shows that nothing can be learnt now. */
@@ -174,8 +174,8 @@ function refuseUnusable(outcome: Outcome): void {
 function globsOf({ endpoints }: Catalogue, allowed: readonly Endpoint[]): string[] {
   const groupOf = ({ path }: Endpoint): string => path.slice(0, path.indexOf('/'))
   const all = Map.groupBy(endpoints.values(), groupOf)
-  const own = Map.groupBy(allowed, groupOf)
-  return [...own].flatMap(([group, some]) =>
+  const endpointsByGroup = Map.groupBy(allowed, groupOf)
+  return [...endpointsByGroup].flatMap(([group, some]) =>
     all.get(group)?.length === some.length ? [`${group}/*`] : some.map(({ path }) => path),
   )
 }

@@ -170,15 +170,19 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
     const read = readRecordText(product, value)
     wholeRecords.push({ dressed: withHash(product, read) })
     let from = Math.max(0, read.text.indexOf('"deployments":['))
-    for (const one of Array.isArray(embeddedDeployments) ? (embeddedDeployments as readonly Value[]) : []) {
-      const twin = deploymentRecords?.get(isFields(one) && typeof one['id'] === 'string' ? one['id'] : '')
+    for (const embeddedDeployment of Array.isArray(embeddedDeployments)
+      ? (embeddedDeployments as readonly Value[])
+      : []) {
+      const twin = deploymentRecords?.get(
+        isFields(embeddedDeployment) && typeof embeddedDeployment['id'] === 'string' ? embeddedDeployment['id'] : '',
+      )
       // The text of a product holds those of its deployments: one that stands there as it is need not be made again.
       const place = twin ? read.text.indexOf(twin.text, from) : -1
       if (twin && place >= 0) from = place + twin.text.length
       else
         unite(
           deployment,
-          readRecordText(deployment, withProduct(deployment, one, read.id)),
+          readRecordText(deployment, withProduct(deployment, embeddedDeployment, read.id)),
           deploymentRecords,
           inside,
           disagreeing,
@@ -194,11 +198,11 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
 function unite(
   deployment: Resource,
   read: RecordText,
-  own: ReadonlyMap<string, Incoming> | undefined,
+  listedRecords: ReadonlyMap<string, Incoming> | undefined,
   inside: Map<string, Incoming>,
   disagreeing: string[],
 ): void {
-  const twin = own?.get(read.id)
+  const twin = listedRecords?.get(read.id)
   if (!twin) inside.set(read.id, withHash(deployment, read))
   else if (twin.text !== read.text && disagree(twin.text, read.record)) disagreeing.push(read.id)
 }
@@ -208,8 +212,8 @@ type Met = { readonly dressed: Incoming } | { readonly bare: Fields }
 
 /** Puts the deployments into the products that came without them. */
 function dressAll(product: Resource, whole: readonly Met[], deployments: ReadonlyMap<string, Incoming> | undefined) {
-  const held = whole.some((met) => 'bare' in met) ? [...(deployments?.values() ?? [])] : []
-  const ofProduct = Map.groupBy(held, ({ product }) => product ?? '')
+  const embeddable = whole.some((met) => 'bare' in met) ? [...(deployments?.values() ?? [])] : []
+  const ofProduct = Map.groupBy(embeddable, ({ product }) => product ?? '')
   const read = new Map<string, Incoming>()
   for (const met of whole)
     take(product, read, 'dressed' in met ? met.dressed : readRecord(product, withDeployments(met.bare, ofProduct)))
@@ -234,8 +238,8 @@ export function embedDeployments(deployments: readonly Pick<Incoming, 'id' | 'te
 }
 
 /** One of the two may be an extract: only what both say can disagree. */
-function disagree(own: string, b: Fields): boolean {
-  const a = JSON.parse(own) as Fields
+function disagree(listedText: string, b: Fields): boolean {
+  const a = JSON.parse(listedText) as Fields
   return Object.keys(b).some(
     (key) => Object.hasOwn(a, key) && sortedText(a[key] ?? null) !== sortedText(b[key] ?? null),
   )
@@ -318,9 +322,9 @@ function readEvent(value: Value, resources: Resources): RegistryChange {
   if (typeof id !== 'string') throw new BadBody(`${type}: an id that is a ${typeof id}, not a text`)
   if (typeof op !== 'string') throw new BadBody(`${type} ${id}: an event without op`)
   const resource = resourceOf(type, resources)
-  const gone = op === 'deleted'
-  if (!gone && resource && record === null) throw new BadBody(`${type} ${id}: ${op} without a record`)
-  const incoming = gone ? null : resource ? readRecord(resource, record) : rawRecord(type, id, record)
+  const isDeleted = op === 'deleted'
+  if (!isDeleted && resource && record === null) throw new BadBody(`${type} ${id}: ${op} without a record`)
+  const incoming = isDeleted ? null : resource ? readRecord(resource, record) : rawRecord(type, id, record)
   if (incoming && incoming.id !== id) throw new BadBody(`${type} ${id}: a record with the id ${incoming.id}`)
   const text = eventText(value, incoming)
   if (text.length > longestEvent) throw new BadBody(`${type} ${id}: an event of ${text.length} characters`)
@@ -329,8 +333,8 @@ function readEvent(value: Value, resources: Resources): RegistryChange {
 
 /** The event as received; the text of its record is at hand. */
 function eventText(event: Fields, incoming: Incoming | null): string {
-  const members = Object.entries(event).map(([key, held]) => {
-    const text = key === 'record' && incoming ? incoming.text : recordJson(held, 'an event')
+  const members = Object.entries(event).map(([key, member]) => {
+    const text = key === 'record' && incoming ? incoming.text : recordJson(member, 'an event')
     return `${JSON.stringify(key)}:${text}`
   })
   return `{${members.join(',')}}`

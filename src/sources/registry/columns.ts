@@ -53,10 +53,10 @@ export function embeddedTables(resources: Resources): readonly string[] {
 
 /** The tables that have a history, dated snapshots and a view, with their typed fields: resources, then what they embed. */
 export function recordTables(resources: Resources): ReadonlyMap<string, readonly RegistryColumn[]> {
-  const own = [...resources.values()].map(
+  const resourceTables = [...resources.values()].map(
     ({ name, fields }) => [name, Object.entries(fields).flatMap(([field, spec]) => fieldColumns(field, spec))] as const,
   )
-  return new Map([...own, ...embeddedTables(resources).map((table) => [table, embedded] as const)])
+  return new Map([...resourceTables, ...embeddedTables(resources).map((table) => [table, embedded] as const)])
 }
 
 const instant = (name: string): RegistryColumn => [name, 'TIMESTAMPTZ']
@@ -88,7 +88,7 @@ function steps(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
 }
 
 /** Tables that only grow, beside the histories. */
-const others: Readonly<Record<string, readonly RegistryColumn[]>> = {
+const otherTables: Readonly<Record<string, readonly RegistryColumn[]>> = {
   /** One row per snapshot and table: its date, and the base and delta layers that it is made of. */
   snapshots: [
     ['snapshot_date', 'DATE'],
@@ -116,7 +116,7 @@ const others: Readonly<Record<string, readonly RegistryColumn[]>> = {
 }
 
 /** Names of the tables that only grow. */
-export const growingTables: readonly string[] = Object.keys(others)
+export const growingTables: readonly string[] = Object.keys(otherTables)
 
 /** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */
 export function columnsMark(columns: readonly RegistryColumn[]): string {
@@ -128,8 +128,8 @@ export function columnsMark(columns: readonly RegistryColumn[]): string {
  * one of the rest. Without resources only those that every table of its kind has.
  */
 export function tableColumns(table: string, resources?: Resources): readonly RegistryColumn[] {
-  const other = others[table]
-  if (other !== undefined) return other
+  const fixedColumns = otherTables[table]
+  if (fixedColumns !== undefined) return fixedColumns
   const name = table.replace(/^history\./, '')
   const fields = resources === undefined ? [] : recordTables(resources).get(name)
   if (!fields) throw new RangeError(`no columns are known of table ${table}`)
@@ -153,7 +153,8 @@ export function relation(table: string, files: readonly string[], of?: readonly 
   const columns = tableColumns(table).map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`)
   const empty = `(SELECT ${columns.join(', ')} WHERE false)`
   if (files.length === 0) return empty
-  const own = of === undefined ? '' : `SELECT *, (${quoteList(of)})[CAST(file_index AS INTEGER) + 1] AS "of table" `
+  const withTableName =
+    of === undefined ? '' : `SELECT *, (${quoteList(of)})[CAST(file_index AS INTEGER) + 1] AS "of table" `
   // Files of an earlier time may lack a column.
-  return `(FROM ${empty} UNION ALL BY NAME ${own}FROM read_parquet(${quoteList(files)}, union_by_name = true, hive_partitioning = false))`
+  return `(FROM ${empty} UNION ALL BY NAME ${withTableName}FROM read_parquet(${quoteList(files)}, union_by_name = true, hive_partitioning = false))`
 }

@@ -108,8 +108,8 @@ async function newFindings(
   found: readonly RecordFinding[],
 ) {
   if (found.length === 0) return found
-  const known = await withEngine(async (engine) => await readFindings(ledger, engine))
-  return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))
+  const knownFindings = await withEngine(async (engine) => await readFindings(ledger, engine))
+  return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !knownFindings.has(findingLine(finding)))
 }
 
 /** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
@@ -124,7 +124,7 @@ async function draftPoll(
   const date = formatDate(ticket.committed_at / 1e6)
   const name = versionedName(ticket.version, run)
   const files: StagedFile[] = []
-  const made: StagedVersion = { ledger, spool, resources, lines, ticket, date, name, files }
+  const staged: StagedVersion = { ledger, spool, resources, lines, ticket, date, name, files }
   const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
   const tables = appendedTables(resources)
   const fresh = tables.some((table) => lines.size(table).rows > 0)
@@ -136,11 +136,11 @@ async function draftPoll(
   }
   for (const some of groupTables(lines, tables))
     await withEngine(async (engine) => {
-      for (const table of some) await append(made, engine, table, as_of)
+      for (const table of some) await append(staged, engine, table, as_of)
     })
   const layers =
-    wholeSource === null ? undefined : await datedTables({ made, withEngine, state, memory, change }, finished)
-  const tags = await rawFiles(made, finished, fresh)
+    wholeSource === null ? undefined : await datedTables({ made: staged, withEngine, state, memory, change }, finished)
+  const tags = await rawFiles(staged, finished, fresh)
   const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - rawDays * day))
   const remove = old.filter((path) => !files.some((file) => file.path === path))
   const keptTags = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
@@ -194,10 +194,10 @@ function groupTables(lines: Lines, tables: readonly string[]): (readonly string[
   return [...large.map((table) => [table]), ...(small.length > 0 ? [small] : [])]
 }
 
-async function append(made: StagedVersion, engine: Engine, table: string, as_of: string | null): Promise<void> {
-  const at = made.ticket.committed_at
+async function append(staged: StagedVersion, engine: Engine, table: string, as_of: string | null): Promise<void> {
+  const at = staged.ticket.committed_at
   const constants: Constants = { at, ...(table.startsWith('history.') && asOfColumns(as_of)) }
-  await stageLines(made, engine, { table, lines: table, id: made.name, date: null, constants, meta: {} })
+  await stageLines(staged, engine, { table, lines: table, id: staged.name, date: null, constants, meta: {} })
 }
 
 /** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
@@ -255,8 +255,8 @@ async function writeLayer(
   const id = `${version.name}-${kind}`
   const constants: Constants = { layer: id, ...asOfColumns(as_of), observed_at: ticket.committed_at }
   const meta = { layer: kind, columns: columnsMark(tableColumns(table, resources)) }
-  const made = lines.startsWith('history.') ? datedColumns(table, resources) : {}
-  const staged = await stageLines(version, engine, { table, lines, id, date, constants, made, meta })
+  const computed = lines.startsWith('history.') ? datedColumns(table, resources) : {}
+  const staged = await stageLines(version, engine, { table, lines, id, date, constants, made: computed, meta })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
   return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
 }
@@ -290,9 +290,11 @@ export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
     rawDays: 1,
     deps,
   }
-  const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
+  const storedEntities = await context.withEngine(
+    async (engine) => await readHeld(before, engine, [...resources.keys()]),
+  )
   using lines = new Lines(spool)
-  const finished = await pollAgain(again, context.withEngine, newPoll(held), lines)
+  const finished = await pollAgain(again, context.withEngine, newPoll(storedEntities), lines)
   const folded = await foldPoll(context, finished)
   const { draft } = await draftPoll(context, finished, folded, { lake, version, committed_at })
   return draft.add ?? []
@@ -310,10 +312,10 @@ function beyond(version: number, got: string): LakeError {
 
 /** The run that the files of the newest version are named after. */
 function runOf(after: Ledger): string | null {
-  const own = versionedName(after.head().version, '')
+  const versionPrefix = versionedName(after.head().version, '')
   for (const { path } of liveFiles(after)) {
     const id = parseRegistryFile(path)?.id
-    if (id?.startsWith(own) === true) return id.slice(own.length).replace(/-(?:base|delta)$/, '')
+    if (id?.startsWith(versionPrefix) === true) return id.slice(versionPrefix.length).replace(/-(?:base|delta)$/, '')
   }
   return null
 }
@@ -354,8 +356,8 @@ async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines
 function isFresh(after: Ledger): boolean {
   const { version } = after.head()
   return liveFiles(after).some(({ path, table }) => {
-    const own = parseRegistryFile(path)
-    return own?.date === null && table !== 'snapshots' && dataVersion(path) === version
+    const parsedName = parseRegistryFile(path)
+    return parsedName?.date === null && table !== 'snapshots' && dataVersion(path) === version
   })
 }
 
@@ -374,11 +376,11 @@ async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffe
     const bytes = await readRaw(after.root, path).catch(() => {
       throw beyond(version, `${path} is not there any more, or damaged`)
     })
-    const apart = cutApart(Buffer.from(bytes))
-    if (apart.length !== rows) throw beyond(version, `${path} holds ${apart.length} bodies, not ${rows}`)
-    foundBodies.push(...apart)
+    const cutBodies = cutApart(Buffer.from(bytes))
+    if (cutBodies.length !== rows) throw beyond(version, `${path} holds ${cutBodies.length} bodies, not ${rows}`)
+    foundBodies.push(...cutBodies)
   }
-  const [first, ...others] = foundBodies
+  const [first, ...furtherBodies] = foundBodies
   if (!first) throw beyond(version, `no body of a ${kind} is listed with it`)
-  return [first, ...others]
+  return [first, ...furtherBodies]
 }

@@ -65,7 +65,7 @@ export function writeDated(lines: Lines, input: DatedInput): LayerPlan[] {
       ({ parents, kind, shared }) => parents.includes(resource) && kind !== 'same' && !shared,
     )
     const childIds = childTables.map((dated) => ({ dated, ids: new Set(dated.ids(resource)) }))
-    const all = childIds.reduce((ids, one) => ids.union(one.ids), new Set<string>())
+    const all = childIds.reduce((ids, child) => ids.union(child.ids), new Set<string>())
     for (const id of all) {
       const text = view.text(resource, id)
       const record = text === undefined ? undefined : (JSON.parse(text) as Fields)
@@ -147,17 +147,17 @@ function tablesOf(input: DatedInput, view: PollView): Dated[] {
 
 /** Whether the poll met anything of a resource that was there before; else all of it is in the poll's own steps. */
 function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
-  const held = poll.storedEntities.get(name)?.values()
-  return held?.some(({ open }) => open) === true
+  const entities = poll.storedEntities.get(name)?.values()
+  return entities?.some(({ open }) => open) === true
 }
 
 function kindOf(input: DatedInput, view: PollView, table: string, resources: readonly Resource[]): LayerKind {
-  const held = input.layers[table]
-  if (!held) return 'base'
+  const layersOfTable = input.layers[table]
+  if (!layersOfTable) return 'base'
   const since = (at: number): number => resources.reduce((sum, resource) => sum + view.touched(resource, at).size, 0)
   if (since(input.lastAt) === 0) return 'same'
   const all = resources.reduce((sum, resource) => sum + view.open(resource).length, 0)
-  return since(held.base_at) > deltaShare * all ? 'base' : 'delta'
+  return since(layersOfTable.base_at) > deltaShare * all ? 'base' : 'delta'
 }
 
 /** The registry as it is at the end of a poll. */

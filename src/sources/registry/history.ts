@@ -64,12 +64,15 @@ export interface Poll {
 }
 
 /** A poll that has seen nothing yet. */
-export const newPoll = (held: StoredEntities): Poll => ({ storedEntities: held, outlook: new Map() })
+export const newPoll = (storedEntities: StoredEntities): Poll => ({
+  storedEntities: storedEntities,
+  outlook: new Map(),
+})
 
 function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
-  let known = poll.outlook.get(resource)
-  if (!known) poll.outlook.set(resource, (known = new Map<string, Outlook>()))
-  known.set(id, next)
+  let outlooks = poll.outlook.get(resource)
+  if (!outlooks) poll.outlook.set(resource, (outlooks = new Map<string, Outlook>()))
+  outlooks.set(id, next)
 }
 
 /** Whether the entity is there, by what the poll has seen so far. */
@@ -91,8 +94,8 @@ export function observeState(poll: Poll, state: WholeState): void {
   const { source, first, inferred } = state
   const seen = { source, first, inferred, returned: false }
   for (const [resource, records] of state.records) {
-    const gone = [...openIds(poll, resource)].filter((id) => !records.has(id))
-    for (const id of gone) {
+    const goneIds = [...openIds(poll, resource)].filter((id) => !records.has(id))
+    for (const id of goneIds) {
       if (source === 'lists' && resource === 'deployments' && staysUnseen(poll, state, id)) continue
       tell(poll, resource, id, { ...seen, incoming: null, closedBy: source })
     }
@@ -111,10 +114,10 @@ export function withMissing(records: Records, resources: Resources): Records {
 /** The list of deployments shows verified ones only: another one is gone only with its product. */
 function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
   const newest = poll.outlook.get('deployments')?.get(id)?.incoming
-  const known = newest ?? poll.storedEntities.get('deployments')?.get(id)
-  if (!known || known.verified) return false
+  const entity = newest ?? poll.storedEntities.get('deployments')?.get(id)
+  if (!entity || entity.verified) return false
   const products = state.records.get('products')
-  return known.product === null || products === undefined || products.has(known.product)
+  return entity.product === null || products === undefined || products.has(entity.product)
 }
 
 /** Takes in one event of a known type: the last one of an entity counts. */
@@ -162,8 +165,8 @@ export function suspects(poll: Poll): EntityName[] {
   const bare = new Set<string>()
   for (const [resource, outlooks] of poll.outlook)
     for (const [id, { incoming }] of outlooks) {
-      const known = poll.storedEntities.get(resource)?.get(id)
-      if (known?.open && known.hash !== incoming?.hash) names.push({ resource, id })
+      const entity = poll.storedEntities.get(resource)?.get(id)
+      if (entity?.open && entity.hash !== incoming?.hash) names.push({ resource, id })
       if (incoming?.bare === true) bare.add(id)
     }
   if (bare.size > 0)
@@ -323,14 +326,14 @@ function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): 
 function learn({ memory, newKeys }: Sink, resource: Resource, record: Fields, initial: boolean): void {
   let keys = memory.keys.get(resource.name)
   if (!keys) memory.keys.set(resource.name, (keys = noKeys()))
-  const told = { resource: resource.name, initial }
-  learnKeys(keys, record, latest, (path) => newKeys.push({ ...told, path, kind: 'key', value: null }))
+  const change = { resource: resource.name, initial }
+  learnKeys(keys, record, latest, (path) => newKeys.push({ ...change, path, kind: 'key', value: null }))
   for (const path in resource.fields) {
     const field = resource.fields[path]
     if (!field || field.values.length === 0) continue
     const value = fieldText(field, record)
     if (value === null || field.values.includes(value)) continue
-    tellOnce(keys, newKeys, { ...told, path, kind: 'value', value })
+    tellOnce(keys, newKeys, { ...change, path, kind: 'value', value })
   }
 }
 
@@ -342,9 +345,9 @@ function tellOnce({ reportedChanges }: KnownKeys, changes: SchemaChange[], chang
 }
 
 /** Tells members that were plain values and are objects or arrays now, or the reverse; null says nothing of a type. */
-function tellTypes({ newKeys }: Sink, { name }: Resource, keys: KnownKeys, held: Fields, record: Fields): void {
+function tellTypes({ newKeys }: Sink, { name }: Resource, keys: KnownKeys, stored: Fields, record: Fields): void {
   for (const path in record) {
-    const before = typeOf(held[path])
+    const before = typeOf(stored[path])
     const now = typeOf(record[path])
     if (before === null || now === null || before === now) continue
     tellOnce(keys, newKeys, { resource: name, path, initial: false, kind: 'type', value: `${before} to ${now}` })
@@ -365,11 +368,11 @@ function isUnchanged(
   record: Fields,
 ): boolean {
   const { name } = resource
-  const held = sink.memory.texts(name, stored.id)
+  const texts = sink.memory.texts(name, stored.id)
   const keys = sink.memory.keys.get(name)
-  if (!held || !keys) return false
+  if (!texts || !keys) return false
   let grown = false
-  const before = JSON.parse(held.latest) as Fields
+  const before = JSON.parse(texts.latest) as Fields
   tellTypes(sink, resource, keys, before, record)
   const same = isSameBut(keys, record, before, stored.at, () => (grown = true))
   if (same && grown) sink.absorbed.push({ resource: name, id: stored.id, text: incoming.text, hash: incoming.hash })
@@ -388,11 +391,13 @@ function dressed(sink: Sink, product: Incoming): Incoming {
 function deploymentsByProduct({ poll, memory }: Sink): ReadonlyMap<string, readonly Deployment[]> {
   const outlooks = poll.outlook.get('deployments')
   const now = [...(outlooks?.values() ?? [])].flatMap(({ incoming }) => incoming ?? [])
-  const held = [...(poll.storedEntities.get('deployments')?.values() ?? [])].flatMap(({ id, open, product }) => {
-    const text = open && !outlooks?.has(id) ? memory.texts('deployments', id)?.latest : undefined
-    return text === undefined ? [] : [{ id, product, text }]
-  })
-  const owned = [...now, ...held].filter(({ product }) => product !== null)
+  const storedDeployments = [...(poll.storedEntities.get('deployments')?.values() ?? [])].flatMap(
+    ({ id, open, product }) => {
+      const text = open && !outlooks?.has(id) ? memory.texts('deployments', id)?.latest : undefined
+      return text === undefined ? [] : [{ id, product, text }]
+    },
+  )
+  const owned = [...now, ...storedDeployments].filter(({ product }) => product !== null)
   return Map.groupBy<string, Deployment>(owned, ({ product }) => product ?? '')
 }
 

@@ -72,12 +72,18 @@ export function learnKeys(keys: KnownKeys, record: Value, since: number, report:
  * Whether a record is the held one but for members whose key was first shown after the instant, and but for the order
  * of keys; `later` is told where such members are there.
  */
-export function isSameBut(known: KnownKeys, record: Value, held: Value, after: number, later: () => void): boolean {
-  return agrees(known.top, record, held, after, later)
+export function isSameBut(
+  knownKeys: KnownKeys,
+  record: Value,
+  stored: Value,
+  after: number,
+  later: () => void,
+): boolean {
+  return agrees(knownKeys.top, record, stored, after, later)
 }
 
 /** Whether two values are the same but for the order of keys. */
-export const isSame = (value: Value, held: Value): boolean => agrees(undefined, value, held, 0, () => undefined)
+export const isSame = (value: Value, stored: Value): boolean => agrees(undefined, value, stored, 0, () => undefined)
 
 function agrees(
   level: ReadonlyMap<string, KeyNode> | undefined,
@@ -126,15 +132,15 @@ interface DatedRecord {
  * only the order of keys differs, or members whose keys came after the held text. A product that comes without its
  * deployments says nothing of them.
  */
-export function differingMembers(resource: Resource, held: DatedRecord, offered: Fields): string[] {
-  const keys = held.keys ?? noKeys()
+export function differingMembers(resource: Resource, stored: DatedRecord, offered: Fields): string[] {
+  const keys = stored.keys ?? noKeys()
   learnKeys(keys, offered, Number.POSITIVE_INFINITY, () => undefined)
   const silent = Object.keys(resource.holds).filter((key) => offered[key] === undefined)
-  const names = [...new Set([...Object.keys(held.record), ...Object.keys(offered)])]
+  const names = [...new Set([...Object.keys(stored.record), ...Object.keys(offered)])]
   return names.filter(
     (name) =>
       !silent.includes(name) &&
-      !isSameBut(keys, memberOf(offered, name), memberOf(held.record, name), held.at, () => undefined),
+      !isSameBut(keys, memberOf(offered, name), memberOf(stored.record, name), stored.at, () => undefined),
   )
 }
 

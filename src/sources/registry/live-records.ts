@@ -75,8 +75,8 @@ async function storedSide(lake: LakeReader | null, resource: Resource): Promise<
   return { entities, fitting, beside }
 }
 
-function markOf(held: Fields | null, offered: Fields | null, differences: readonly string[]): Mark {
-  if (held === null) return 'only_upstream'
+function markOf(stored: Fields | null, offered: Fields | null, differences: readonly string[]): Mark {
+  if (stored === null) return 'only_upstream'
   return offered === null ? 'only_held' : differences.length === 0 ? 'same' : 'differs'
 }
 
@@ -111,18 +111,18 @@ export async function fetchLive(
       now: deps.now,
     }
     if ('id' in what && resource.detail) {
-      const told = await askOwn(asking, { resource, id: what.id })
-      if (told.kind === 'stopped') return told
-      const { value } = told
+      const answer = await askOwn(asking, { resource, id: what.id })
+      if (answer.kind === 'stopped') return answer
+      const { value } = answer
       const records = value === null || value === 'unchanged' ? [] : [[what.id, fieldsOf(value.text)] as const]
       return { kind: 'shown', address: `${resource.path}/${what.id}`, records: new Map(records) }
     }
     const filters = 'id' in what ? {} : what.filters
-    const told = await askList(asking, { resource, filters }, pageLimit)
-    if (told.kind !== 'said') return told.kind === 'stopped' ? told : { kind: 'refused' }
-    const all = told.value === 'unchanged' ? [] : [...told.value.values()]
-    const own = 'id' in what ? all.filter(({ id }) => id === what.id) : all
-    const records = new Map(own.map(({ id, text }) => [id, fieldsOf(text)]))
+    const answer = await askList(asking, { resource, filters }, pageLimit)
+    if (answer.kind !== 'said') return answer.kind === 'stopped' ? answer : { kind: 'refused' }
+    const all = answer.value === 'unchanged' ? [] : [...answer.value.values()]
+    const matching = 'id' in what ? all.filter(({ id }) => id === what.id) : all
+    const records = new Map(matching.map(({ id, text }) => [id, fieldsOf(text)]))
     return { kind: 'shown', address: listAddress(resource, filters), records }
   })
 }

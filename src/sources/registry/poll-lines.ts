@@ -68,14 +68,14 @@ export class Lines {
     engine: Engine,
     name: string,
     columns: readonly RegistryColumn[],
-    { constants, made = {}, out, ticket }: ParquetFile,
+    { constants, made: computed = {}, out, ticket }: ParquetFile,
   ): Promise<boolean> {
     const open = this.#files.get(name)
     if (!open) return false
     flush(open)
-    const values = columns.map((column) => made[column[0]] ?? constant(column, constants))
-    const select = columns.map(([own], i) => (values[i] === undefined ? `"${own}"` : `${values[i]} AS "${own}"`))
-    const types = columns.flatMap(([own, type], i) => (values[i] === undefined ? [`"${own}": '${type}'`] : []))
+    const values = columns.map((column) => computed[column[0]] ?? constant(column, constants))
+    const select = columns.map(([name], i) => (values[i] === undefined ? `"${name}"` : `${values[i]} AS "${name}"`))
+    const types = columns.flatMap(([name, type], i) => (values[i] === undefined ? [`"${name}": '${type}'`] : []))
     await engine.run(
       registryStatement('registry_file', {
         columns: select.join(', '),
@@ -169,8 +169,8 @@ export function writeFolded(lines: Lines, change: PollChange, { absorbed, newKey
 }
 
 function note({ texts }: PollChange, table: string, id: string, text: string | null): void {
-  const known = texts.get(table)
-  if (known) known.set(id, text)
+  const textsOfTable = texts.get(table)
+  if (textsOfTable) textsOfTable.set(id, text)
   else texts.set(table, new Map([[id, text]]))
 }
 

@@ -122,8 +122,8 @@ export function childrenOf(resource: Resource, record: Fields): EmbeddedRow[] {
   const id = typeof record['id'] === 'string' ? record['id'] : ''
   const ordinals = new Map<string, number>()
   return Object.entries(resource.embeds).flatMap(([key, table]) => {
-    const held = record[key] ?? null
-    const items: readonly Value[] = held === null ? [] : Array.isArray(held) ? held : [held]
+    const member = record[key] ?? null
+    const items: readonly Value[] = member === null ? [] : Array.isArray(member) ? member : [member]
     return items.map((item) => {
       const ordinal = ordinals.get(table) ?? 0
       ordinals.set(table, ordinal + 1)

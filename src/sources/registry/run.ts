@@ -85,13 +85,13 @@ export async function connectRegistry<T>(
       onReply: (reply: Reply) => noteLimits(reply, learnt),
     }
     return await withConnection(run, api, deps, listeners, async (connection) => {
-      const own = runOf({ ...run, input, deps }, connection, learnt)
-      const done = await work(own).catch(async (error: unknown) => {
+      const registryRun = runOf({ ...run, input, deps }, connection, learnt)
+      const done = await work(registryRun).catch(async (error: unknown) => {
         // What was asked was asked, but the first error is the one to tell.
-        await noteSoft(own, learnt).catch(() => undefined)
+        await noteSoft(registryRun, learnt).catch(() => undefined)
         throw error
       })
-      await noteSoft(own, learnt)
+      await noteSoft(registryRun, learnt)
       return done
     })
   })

@@ -146,7 +146,7 @@ export function isUsable({ input }: RegistryRun, cursor: string): boolean {
   return canBeAsked(redact(cursor, input.settings.secrets)) && !cursor.includes('\uFFFD')
 }
 
-async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped | null> {
+async function takeSnapshot(run: RegistryRun, wasRefused: boolean): Promise<Stopped | null> {
   const { ledger, withEngine, asking, input, connection, tally } = run
   const { resources } = input.catalogue
   const reading = await readWhole(asking, resources, input.settings.registry.pageLimit)
@@ -157,7 +157,7 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
       text: `the snapshot is refused (${reading.limited}): the lists were read instead`,
     })
   const state = registryState(ledger)
-  const newEpoch = refused || (state.cursor !== null && !isUsable(run, state.cursor))
+  const newEpoch = wasRefused || (state.cursor !== null && !isUsable(run, state.cursor))
   const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
   const records = input.acceptShrink ? withMissing(reading.records, resources) : reading.records
   const first = state.last === null
@@ -206,24 +206,28 @@ async function holdBack(run: RegistryRun, snapshot: WholeRegistry, poll: Poll, r
   if (run.input.acceptShrink) return
   const losses: string[] = []
   let had = 0
-  let lost = 0
+  let lostEntities = 0
   for (const name of resources.keys()) {
-    const held = [...(poll.storedEntities.get(name)?.values() ?? [])].filter(({ open }) => open)
-    if (held.length === 0) continue
+    const openEntities = [...(poll.storedEntities.get(name)?.values() ?? [])].filter(({ open }) => open)
+    if (openEntities.length === 0) continue
     const missing = !snapshot.records.has(name)
     const outlooks = poll.outlook.get(name)
-    const gone = missing ? held.length : held.filter(({ id }) => outlooks?.get(id)?.incoming === null).length
-    had += held.length
-    lost += gone
-    const much = gone > shrinkLimit * held.length && gone > alwaysAllowed
-    if (missing || gone === held.length || much)
-      losses.push(`${name} ${held.length} -> ${missing ? 'missing' : held.length - gone}`)
+    const goneEntities = missing
+      ? openEntities.length
+      : openEntities.filter(({ id }) => outlooks?.get(id)?.incoming === null).length
+    had += openEntities.length
+    lostEntities += goneEntities
+    const much = goneEntities > shrinkLimit * openEntities.length && goneEntities > alwaysAllowed
+    if (missing || goneEntities === openEntities.length || much)
+      losses.push(`${name} ${openEntities.length} -> ${missing ? 'missing' : openEntities.length - goneEntities}`)
   }
-  if (losses.length === 0 && lost <= Math.max(shrinkLimit * had, alwaysAllowed)) return
+  if (losses.length === 0 && lostEntities <= Math.max(shrinkLimit * had, alwaysAllowed)) return
   const request = run.asking.requests.at(-1)
   const raw = snapshot.raws[0]
   const got =
-    losses.length === 0 ? `${lost} of ${had} records gone` : `${losses.join(', ')} (${lost} of ${had} records gone)`
+    losses.length === 0
+      ? `${lostEntities} of ${had} records gone`
+      : `${losses.join(', ')} (${lostEntities} of ${had} records gone)`
   if (request && raw && !raw.isKnown) await run.asking.quarantine(raw, request, `held back: ${got}`)
   const next = 'nothing was applied; if this is right, run it again with --accept-shrink'
   const expected = `at most ${Math.round(shrinkLimit * 100)} % of the records gone`

@@ -236,12 +236,14 @@ export async function stageLines(
 export async function stageTable(
   engine: Engine,
   from: Pick<StagedVersion, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
-  { table, lines: name, id, date, constants, made, meta }: TableFile,
+  { table, lines: name, id, date, constants, made: computed, meta }: TableFile,
 ): Promise<StagedFile | null> {
   const { spool, lines, ticket, resources } = from
   const temporary = `${table}-${id}.parquet`
   const out = spool.file(temporary)
-  if (!(await lines.toParquet(engine, name, tableColumns(table, resources), { constants, made, out, ticket })))
+  if (
+    !(await lines.toParquet(engine, name, tableColumns(table, resources), { constants, made: computed, out, ticket }))
+  )
     return null
   const place = { temporary: spool.path(temporary), path: registryFile(table, id, date), table, label: date ?? '' }
   return { ...place, ...withoutPoints, rows: lines.size(name).rows, meta }
@@ -280,9 +282,9 @@ export async function rawFiles(
   const next: Record<string, EntityTags[string]> = { ...tags }
   for (const { isKnown, address } of raws) {
     if (!isKnown) continue
-    const held = tags[address]
-    if (!held) throw new RangeError(`no body of ${address} is held`)
-    listAgain(version, 'raw', held.raw)
+    const tag = tags[address]
+    if (!tag) throw new RangeError(`no body of ${address} is held`)
+    listAgain(version, 'raw', tag.raw)
   }
   const received = raws.filter((body) => !body.isKnown)
   if (received.length === 0) return next
@@ -295,10 +297,10 @@ export async function rawFiles(
     listAgain(version, 'raw', lastSnapshot.path)
     return next
   }
-  const others = received.filter(({ address }) => !address.startsWith('/changes'))
-  for (const [i, body] of others.entries()) {
-    const own = wholeSource === 'snapshot' ? name : `${name}-${i}`
-    const staged = await stageRaw(version, wholeSource ?? 'feed', own, [body])
+  const otherBodies = received.filter(({ address }) => !address.startsWith('/changes'))
+  for (const [i, body] of otherBodies.entries()) {
+    const fileId = wholeSource === 'snapshot' ? name : `${name}-${i}`
+    const staged = await stageRaw(version, wholeSource ?? 'feed', fileId, [body])
     files.push(staged)
     if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
   }

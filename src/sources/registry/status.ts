@@ -63,10 +63,11 @@ export async function readHeld(
       verified: deployments ? `verification_status = 'verified'` : 'false',
       fields: columns ? `[${columns.join(', ')}]::VARCHAR[]` : 'CAST(NULL AS VARCHAR[])',
     })
-    await eachRow(engine, sql, (id, open, product, verified, hash, at, said) => {
+    await eachRow(engine, sql, (id, open, product, verified, hash, at, pollReason) => {
       const seen = { hash: hash as string | null, at: at as number }
       const rest = { product: product as string | null, verified: verified === true }
-      const fields = said === null ? {} : { fields: JSON.parse(said as string) as readonly (string | null)[] }
+      const fields =
+        pollReason === null ? {} : { fields: JSON.parse(pollReason as string) as readonly (string | null)[] }
       entities.set(id as string, { id: id as string, open: open === true, ...seen, ...rest, ...fields })
     })
   }
@@ -80,7 +81,7 @@ export async function readTexts(
   wanted: readonly EntityName[],
 ): Promise<(resource: string, id: string) => StoredTexts | undefined> {
   const texts = new Map<string, Map<string, StoredTexts>>()
-  for (const [resource, names] of Map.groupBy(wanted, (one) => one.resource)) {
+  for (const [resource, names] of Map.groupBy(wanted, (entityName) => entityName.resource)) {
     const textsById = new Map<string, StoredTexts>()
     texts.set(resource, textsById)
     const sql = registryStatement('entity_records', {

@@ -57,9 +57,9 @@ interface Known {
  * The asking with the entity tag of what was found as held before, while the lake still holds the same; else without any:
  * the body is wanted.
  */
-function tagged(asking: RegistryAsking, known?: Known): RegistryAsking {
-  const before = known?.seen.get(known.check.address)
-  const etag = before?.digest === known?.check.digest ? (before?.etag ?? null) : null
+function tagged(asking: RegistryAsking, storedAnswer?: Known): RegistryAsking {
+  const before = storedAnswer?.seen.get(storedAnswer.check.address)
+  const etag = before?.digest === storedAnswer?.check.digest ? (before?.etag ?? null) : null
   return { ...asking, storedAnswer: () => (etag === null ? undefined : { etag }) }
 }
 
@@ -297,9 +297,13 @@ async function ownWord(
   { resource, id, incoming }: Shown,
 ): Promise<{ readonly kind: 'own'; readonly incoming: Incoming | null; readonly address: string } | Stopped> {
   if (resource.detail) {
-    const told = await askOwn(asking, { resource, id })
-    if (told.kind === 'stopped') return told
-    return { kind: 'own', incoming: told.value === 'unchanged' ? null : told.value, address: `${resource.path}/${id}` }
+    const answer = await askOwn(asking, { resource, id })
+    if (answer.kind === 'stopped') return answer
+    return {
+      kind: 'own',
+      incoming: answer.value === 'unchanged' ? null : answer.value,
+      address: `${resource.path}/${id}`,
+    }
   }
   if (Object.keys(check.filters).length === 0) return { kind: 'own', incoming, address: check.address }
   const whole = await askList(asking, { resource, filters: {} }, holding.pageLimit)

@@ -89,16 +89,16 @@ export function chooseChecks(
   { budget, begun }: { readonly budget: number | null; readonly begun: Micros },
 ) {
   const queues: Check[][] = []
-  let held = 0
+  let checksPossible = 0
   for (const resource of holding.resources)
     for (const all of [recordChecks(resource, holding), listChecks(resource, holding)]) {
       const small = all.filter(({ requests }) => budget === null || requests <= Math.max(1, sampleShare * budget))
-      held += all.length
+      checksPossible += all.length
       queues.push(byAge(small, holding, begun))
     }
   const inOrder = inTurns(queues).flatMap((turn) => turn)
   const checks = affordable(inOrder, ({ requests }) => requests, { budget, stops: false })
-  return { checks, held }
+  return { checks, held: checksPossible }
 }
 
 /** Never requested or longest ago first; those of one age in an order that follows no id. */
@@ -109,10 +109,10 @@ function byAge(
 ): Check[] {
   const ages = checks.flatMap((check) => {
     const found = seen.get(check.address)?.at ?? 0
-    const asked = tried.get(check.address) ?? 0
+    const triedAt = tried.get(check.address) ?? 0
     // What contradicted at the very instant at which this round began was requested by the round before.
-    const isDone = found >= begun || asked > begun
-    return isDone ? [] : [{ check, at: Math.max(found, asked), place: textHash(check.address) }]
+    const isDone = found >= begun || triedAt > begun
+    return isDone ? [] : [{ check, at: Math.max(found, triedAt), place: textHash(check.address) }]
   })
   return ages.toSorted((a, b) => a.at - b.at || (a.place < b.place ? -1 : 1)).map(({ check }) => check)
 }
@@ -141,8 +141,8 @@ function listChecks(resource: Resource, holding: Holding): ListCheck[] {
 /** The lists by each filter of a resource, one for each value that can be asked for. */
 function filteredLists(resource: Resource, shown: readonly StoredEntity[], holding: Holding): ListCheck[][] {
   return filterFields(resource).map(([filter], place) =>
-    [...Map.groupBy(shown, ({ fields }) => fields?.[place] ?? null)].flatMap(([value, own]) =>
-      value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)],
+    [...Map.groupBy(shown, ({ fields }) => fields?.[place] ?? null)].flatMap(([value, entitiesOfPlace]) =>
+      value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, entitiesOfPlace, holding)],
     ),
   )
 }

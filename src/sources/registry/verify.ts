@@ -74,14 +74,14 @@ export async function listFindings(ledger: Ledger, resources: readonly string[] 
   using engine = await Engine.open(':memory:', { threads: 1 })
   const rows = await readVerifyFindings(ledger, engine)
   const chosen = rows.filter(({ resource }) => resources?.includes(resource) ?? true)
-  const held = await readHeld(ledger, engine, [...new Set(chosen.map(({ resource }) => resource))])
+  const storedEntities = await readHeld(ledger, engine, [...new Set(chosen.map(({ resource }) => resource))])
   const accepted = acceptedFindings(ledger)
   return chosen.map(({ id: record, ...row }) => {
     const id = findingId({ ...row, id: record })
     const note = accepted.get(id)
-    const since = held.get(row.resource)?.get(record)?.at ?? 0
-    const settled = settling.has(row.kind) && since > row.found_at
-    return { ...row, id, record, acknowledged_at: note?.at ?? null, why: note?.why ?? null, settled }
+    const since = storedEntities.get(row.resource)?.get(record)?.at ?? 0
+    const isSettled = settling.has(row.kind) && since > row.found_at
+    return { ...row, id, record, acknowledged_at: note?.at ?? null, why: note?.why ?? null, settled: isSettled }
   })
 }
 
@@ -237,10 +237,10 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent
     seenLists.set(address, { at, ...checkedValue(seenShape, value, `${seenKey}${address}`) })
   return await withEngine(async (engine) => {
     const names = resources.map(({ name }) => name)
-    const held = await readHeld(ledger, engine, names, resources)
+    const storedEntities = await readHeld(ledger, engine, names, resources)
     const { pageLimit } = input.settings.registry
     const tried = new Map([...storedPassingFrom(ledger, triedKey)].map(([address, { at }]) => [address, at]))
-    const holding: Holding = { resources, storedEntities: held, seenLists, tried, pageLimit }
+    const holding: Holding = { resources, storedEntities: storedEntities, seenLists, tried, pageLimit }
     const keys = await readKeys(ledger, engine)
     return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
   })
@@ -390,9 +390,10 @@ async function keep(
     ledger,
     async (ticket) => {
       still = await unmoved(run, suspects)
-      const known = still.length === 0 ? null : await withEngine(async (engine) => await readFindings(ledger, engine))
-      const fresh = new Map(still.map((one) => [findingLine(one), one]))
-      for (const line of known ?? []) fresh.delete(line)
+      const knownFindings =
+        still.length === 0 ? null : await withEngine(async (engine) => await readFindings(ledger, engine))
+      const fresh = new Map(still.map((suspect) => [findingLine(suspect), suspect]))
+      for (const line of knownFindings ?? []) fresh.delete(line)
       const staged = fresh.size === 0 ? null : await stageFindings(run, ticket, [...fresh.values()])
       const provider = connection.provider() ?? providerOf(ledger)
       const frame = { job, run: id, provider, requests, passing }
@@ -405,14 +406,14 @@ async function keep(
   for (const suspect of still) {
     const line = findingLine(suspect)
     if (course.findings.has(line) || course.accepted.has(line)) continue
-    const { kind, resource, id: own, detail, address } = suspect
+    const { kind, resource, id: entityId, detail, address } = suspect
     course.results[kind as RegistryResult]++
     if (acceptances.has(findingId(suspect))) {
       course.accepted.add(line)
       continue
     }
     course.findings.set(line, { ...withoutCheck(suspect), address })
-    run.tell({ kind: 'note', text: `${kind}: ${resource} ${own}: ${detail}` })
+    run.tell({ kind: 'note', text: `${kind}: ${resource} ${entityId}: ${detail}` })
   }
 }
 
@@ -420,15 +421,15 @@ async function keep(
 async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Suspect[]): Promise<readonly Suspect[]> {
   if (found.length === 0) return found
   const names = [...new Set(found.map(({ resource }) => resource))]
-  const held = await withEngine(async (engine) => await readHeld(ledger, engine, names))
-  return found.filter(({ resource, id, state }) => stateOf(held.get(resource)?.get(id)) === state)
+  const storedEntities = await withEngine(async (engine) => await readHeld(ledger, engine, names))
+  return found.filter(({ resource, id, state }) => stateOf(storedEntities.get(resource)?.get(id)) === state)
 }
 
 async function stageFindings({ connection, withEngine, id }: RegistryRun, ticket: Ticket, found: readonly Suspect[]) {
   const { spool } = connection
   const table = 'registry_findings'
   using lines = new Lines(spool)
-  for (const one of found) lines.add(table, withoutCheck(one))
+  for (const suspect of found) lines.add(table, withoutCheck(suspect))
   const constants = { at: ticket.committed_at }
   const file = { table, lines: table, id: versionedName(ticket.version, id), date: null, constants, meta: {} }
   return await withEngine(async (engine) => await stageTable(engine, { spool, lines, ticket }, file))

@@ -221,8 +221,8 @@ function jsonOf(type: DataType): Spelling | null {
     const parts = type.children.map(({ name, type: inner }) => ({ name, spell: jsonOf(inner) }))
     if (parts.some(({ spell }) => spell === null)) return null
     return (value) => {
-      const held = value as Readonly<Record<string, unknown>>
-      return `{${parts.map(({ name, spell }) => `${JSON.stringify(name)}:${jsonCell(held[name], spell)}`).join(',')}}`
+      const record = value as Readonly<Record<string, unknown>>
+      return `{${parts.map(({ name, spell }) => `${JSON.stringify(name)}:${jsonCell(record[name], spell)}`).join(',')}}`
     }
   }
   if (
@@ -232,7 +232,9 @@ function jsonOf(type: DataType): Spelling | null {
     type.typeId !== Type.Map
   ) {
     const spell = jsonOf((type.children as readonly { readonly type: DataType }[])[0]?.type ?? type)
-    return spell && ((value) => `[${Array.from(value as Iterable<unknown>, (one) => jsonCell(one, spell)).join(',')}]`)
+    return (
+      spell && ((value) => `[${Array.from(value as Iterable<unknown>, (member) => jsonCell(member, spell)).join(',')}]`)
+    )
   }
   const spell = spellingOf(type)
   if (spell === null) return null

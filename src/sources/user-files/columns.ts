@@ -72,8 +72,8 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false, ambiguou
       WHEN ${zoned(text)} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
       WHEN ${dashed(text)} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
       ELSE ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
-  const told = textOf(source)
-  if (told !== null) return read(told)
+  const sourceText = textOf(source)
+  if (sourceText !== null) return read(sourceText)
   if (source.type === 'DATE') return dated(raw)
   if (source.type === 'TIMESTAMP WITH TIME ZONE') return `epoch_us(${raw})`
   if (source.type === 'TIMESTAMP_NS')

@@ -109,8 +109,8 @@ export async function takeRows(taking: Taking, read: (engine: Engine) => Promise
 
 /** What the lake keeps of it with the values of each dimension that there are. */
 function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
-  const all = (held: readonly string[], name: Word): string[] => [
-    ...new Set([...held, ...portions.flatMap((one) => one[name] ?? [])]),
+  const all = (values: readonly string[], name: Word): string[] => [
+    ...new Set([...values, ...portions.flatMap((portion) => portion[name] ?? [])]),
   ]
   const currencies = all(row.currencies, 'currency')
   const exchanges = all(row.exchanges, 'exchange')
@@ -133,7 +133,7 @@ async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]
       ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
   )
   for (const name of mappedWords)
-    if (portions.some((one) => /\p{Cc}|^\s|\s$/u.test(one[name] ?? '')))
+    if (portions.some((portion) => /\p{Cc}|^\s|\s$/u.test(portion[name] ?? '')))
       await refuseRow(engine, rows, {
         flag: name,
         wanted: 'a name without control signs, or spaces around it',
@@ -181,8 +181,8 @@ async function draftImport(
   }
   // The rows are staged as starts already.
   const how = { timestamp: 'interval_start', weekStart: storedWeekStart(ledger), during } as const
-  const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
-  const differences = differingIn(ledger, standing, made)
+  const staged = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
+  const differences = differingIn(ledger, standing, staged)
   const judged = judgeDifferences(ledger, differences, {
     recorded: 0,
     at: ticket.committed_at,
@@ -190,18 +190,18 @@ async function draftImport(
   })
   const about = { job, run, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
-  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made)
-  const fresh = renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
+  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, staged)
+  const fresh = renewed || staged.files.length > 0 || ownRows(ledger).get(path) === undefined
   const catalogue = withOwn(baseCatalogue, ledger)
   const wholeDraft: Draft = {
     ...about,
-    add: made.files,
+    add: staged.files,
     series: bodies.map(({ series }) => ({ ...series, settled: interval })),
-    regained: made.regained,
-    coverage: keepingProven(ledger, coverageOf(bodies, made.bodies, rows)),
+    regained: staged.regained,
+    coverage: keepingProven(ledger, coverageOf(bodies, staged.bodies, rows)),
     violations: judged.violations,
     passed: judged.passed,
-    findings: made.findings,
+    findings: staged.findings,
     ...learnt,
     rules: rulesOf({ ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, endpoint]]) }),
     state: {
@@ -215,10 +215,10 @@ async function draftImport(
     violations: differing.length + incidents.length,
     differing,
     incidents: incidents.length,
-    added: made.bodies.reduce((sum, { added }) => sum + added, 0),
-    lacking: made.lacking,
-    late: made.latePoints,
-    storable: made.kept,
+    added: staged.bodies.reduce((sum, { added }) => sum + added, 0),
+    lacking: staged.lacking,
+    late: staged.latePoints,
+    storable: staged.kept,
     doubled: rows.doubled,
   }
 }
@@ -238,13 +238,21 @@ function bodiesOf(
   const judged = path.startsWith(ownPrefix) && isDated(rows) && revisable !== true && vintage === undefined
   const all = portions.map((portion, i) => {
     const { asset, currency, exchange, network } = portion
-    const own = { metric: path, asset: asset ?? '', interval: rows.interval, currency, exchange, network, params: {} }
-    return { request: `${run}-${i}`, series: { id: seriesId(own), ...own }, portion }
+    const series = {
+      metric: path,
+      asset: asset ?? '',
+      interval: rows.interval,
+      currency,
+      exchange,
+      network,
+      params: {},
+    }
+    return { request: `${run}-${i}`, series: { id: seriesId(series), ...series }, portion }
   })
   const ids = [...new Set(all.map(({ series }) => series.id))]
   const coverage = loadCoverage(ledger, ids)
   const standing = standingBySeries(ledger, ids)
-  const lost = storedLosses(ledger, ids)
+  const losses = storedLosses(ledger, ids)
   const bodies = all.map(({ request, series, portion: { first, last } }): Body => {
     const { id } = series
     const answers = coverage.get(id) ?? []
@@ -254,7 +262,7 @@ function bodiesOf(
     const window = { since: first, until: end(last, rows.interval), askedAt: now, horizon: now, prior }
     const lastImport =
       judged && answers.length > 0 ? Math.max(...answers.map(({ asked_at: askedAt }) => askedAt)) : undefined
-    return { file: '', request, series, ...window, lastImport, standing: standing.get(id), lost: lost.get(id) }
+    return { file: '', request, series, ...window, lastImport, standing: standing.get(id), lost: losses.get(id) }
   })
   return { bodies, standing, named: new Map(all.map(({ request, portion }) => [request, portion])) }
 }
@@ -273,8 +281,8 @@ function coverageOf(
     const whole = { since: first, until: end(last, interval) }
     const inside = missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
     const gaps = mapping.expected === 'weekdays' ? inside.flatMap(withoutWeekends) : inside
-    const told = minus([whole], gaps).map((window) => ({ ...row, ...window, reason: null }))
-    return [...told, ...gaps.map((window) => ({ ...row, ...window, reason: 'gap' }))]
+    const coveredRows = minus([whole], gaps).map((window) => ({ ...row, ...window, reason: null }))
+    return [...coveredRows, ...gaps.map((window) => ({ ...row, ...window, reason: 'gap' }))]
   })
 }
 
@@ -301,8 +309,11 @@ function readerOf(rows: ImportedRows, portions: ReadonlyMap<string, Portion>): R
     await session.run(sql)
     await session.run(statement('canonical_json'))
     const staged = bodies.map(({ body, points = 0, zeros = 0, first = 0, last = 0 }): [number, Staged] => {
-      const told = isDated(rows) ? points : 0
-      return [body, { points, told, sound: true, minusZero: zeros > 0, doubled: rows.doubled > 0, first, last }]
+      const datedPoints = isDated(rows) ? points : 0
+      return [
+        body,
+        { points, told: datedPoints, sound: true, minusZero: zeros > 0, doubled: rows.doubled > 0, first, last },
+      ]
     })
     return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day'), alike: !joins }
   }

@@ -83,7 +83,7 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
 
 function formatOf(path: string): FileFormat | undefined {
   const [, ending = ''] = /\.(\w+)(?:\.(?:gz|zst))?$/.exec(path.toLowerCase()) ?? []
-  const found = Object.entries(endings).find(([, all]) => all.some((one) => one === ending))
+  const found = Object.entries(endings).find(([, all]) => all.some((known) => known === ending))
   return found?.[0] as FileFormat | undefined
 }
 
@@ -94,8 +94,8 @@ async function filesOf(engine: Engine, names: readonly string[], { cwd, maxBytes
     const stat = await statOf(path)
     const isFolder = stat?.isDirectory() === true
     const sql = `SELECT file FROM glob(${quote(isFolder ? `${path}/**` : path)}) ORDER BY file`
-    const own = stat && !isFolder ? [path] : (await engine.rows<{ file: string }>(sql)).map(({ file }) => file)
-    const readable = isFolder ? own.filter(formatOf) : own
+    const matched = stat && !isFolder ? [path] : (await engine.rows<{ file: string }>(sql)).map(({ file }) => file)
+    const readable = isFolder ? matched.filter(formatOf) : matched
     if (readable.length === 0)
       throw usage(name, { expected: 'a file, a folder, a glob or a SELECT', got: 'no such file' })
     paths.push(...readable)
@@ -192,32 +192,32 @@ const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
  */
 function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
   const { value = 'value', vintage = 'vintage', components } = mapping
-  const has = (name: string): boolean => ownFiles.columns.some((one) => one.name === name)
+  const has = (name: string): boolean => ownFiles.columns.some((column) => column.name === name)
   const days = ownFiles.columns.filter(({ name }) => day.test(name))
   if (days.length === 0 || ownFiles.format === 'json' || components || has(value) || has(vintage))
     return { ...ownFiles, mapping }
   // The engine would make one type of them by itself, in which integers are rounded.
-  const type = exactType(days.map((one) => one.type))
-  const mixed = `columns of ${[...new Set(days.map((one) => one.type))].join(' and ')}`
+  const type = exactType(days.map((day) => day.type))
+  const mixed = `columns of ${[...new Set(days.map((day) => day.type))].join(' and ')}`
   const file = ownFiles.files[0]?.path ?? 'the SELECT'
   const unreadable =
-    days.flatMap((one) => one.unreadable ?? [])[0] ??
+    days.flatMap((day) => day.unreadable ?? [])[0] ??
     (type === undefined
       ? refuseColumn(file, days[0]?.name ?? '', 'one type for all days', mixed, 'write them with one type')
       : undefined)
-  const cells = days.map((one) => {
-    const cell = type === undefined ? 'NULL' : widenSql(quoteName(one.name), one.type, type)
-    return `${cell} AS ${quote(one.name.replace(day, '$1-$2-$3'))}`
+  const cells = days.map((dayColumn) => {
+    const cell = type === undefined ? 'NULL' : widenSql(quoteName(dayColumn.name), dayColumn.type, type)
+    return `${cell} AS ${quote(dayColumn.name.replace(day, '$1-$2-$3'))}`
   })
   const rows = `SELECT row_number() OVER () AS own_row, * FROM ${ownFiles.relation}`
   const relation = `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO NAME ${quoteName(vintage)} VALUE ${quoteName(value)})`
-  const rest = ownFiles.columns.filter((one) => !days.includes(one))
+  const rest = ownFiles.columns.filter((column) => !days.includes(column))
   const cell = { name: value, type: type ?? 'VARCHAR', ...(unreadable && { unreadable }) }
   const columns = [...rest, { name: vintage, type: 'VARCHAR' }, cell]
   const { load } = ownFiles
   const wide = async (names: readonly string[]): Promise<void> => {
-    const named = names.filter((one) => one !== value && one !== vintage)
-    await load?.([...named, ...days.map((one) => one.name)])
+    const named = names.filter((name) => name !== value && name !== vintage)
+    await load?.([...named, ...days.map((day) => day.name)])
   }
   const read = { ...ownFiles, relation, columns, row: 'own_row', ...(load && { load: wide }) }
   return { ...read, mapping: { ...mapping, value, vintage } }
@@ -231,9 +231,9 @@ export function unreadableFile(subject: string, error: unknown): LakeError {
   const words = text
     .replace(/^[\w ]*Error: /, '')
     .split('\n')
-    .map((one) => one.trim())
-    .filter((one) => one !== '' && !one.startsWith('Original Line'))
-  const got = words.filter((one) => !one.startsWith('CSV Error on Line'))[0] ?? text
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('Original Line'))
+  const got = words.filter((word) => !word.startsWith('CSV Error on Line'))[0] ?? text
   return usage(line === undefined ? file : `${file}: line ${line}`, {
     expected: 'a file that is whole',
     got: got.replaceAll(/ in file "[^"]*"/g, '').slice(0, 200),
@@ -248,6 +248,6 @@ export function exportDay(path: string): number | null {
   const days = [...name.matchAll(/(?<!\d)(\d{4})[-_]?(\d{2})[-_]?(\d{2})(?!\d)/g)].map(
     ([, y, m, d]) => `${y}-${m}-${d}`,
   )
-  const [one, other] = days
-  return one === undefined || other !== undefined ? null : (parseInstant(one) ?? null)
+  const [firstDay, otherDay] = days
+  return firstDay === undefined || otherDay !== undefined ? null : (parseInstant(firstDay) ?? null)
 }

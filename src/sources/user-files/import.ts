@@ -80,16 +80,16 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
     return [{ name, files, mapping: saidBy(options), whole: false }]
   }
   const names = [...catalogue.sources.keys()]
-  const chosen = [...catalogue.sources].filter(([one]) => one === (name ?? one))
+  const chosen = [...catalogue.sources].filter(([sourceName]) => sourceName === (name ?? sourceName))
   if (chosen.length === 0)
     throw usage(name === undefined ? 'import' : `--as ${name}`, {
       expected: names.length === 0 ? 'a file, or `sources:` in a catalogue' : `one of ${names.join(', ')}`,
       got: name ?? 'neither',
       next: name === undefined ? 'pitlake import FILE --as NAME' : hint(name, names),
     })
-  return chosen.map(([one, { row }]) => {
-    const { files: own, ...mapping } = row
-    return { name: one, files: own, mapping, whole: true }
+  return chosen.map(([sourceName, { row }]) => {
+    const { files: files, ...mapping } = row
+    return { name: sourceName, files: files, mapping, whole: true }
   })
 }
 
@@ -98,22 +98,22 @@ const optionNames: Readonly<Record<string, string>> = { available_at: 'available
 
 /** The mapping that flags say: its keys are theirs. */
 function saidBy(options: ImportInput['options']): SourceMapping {
-  const said = Object.keys(mappingRow.shape).flatMap((key): (readonly [string, unknown])[] => {
+  const entries = Object.keys(mappingRow.shape).flatMap((key): (readonly [string, unknown])[] => {
     const value = options[optionNames[key] ?? key]
     return value === undefined || value === false ? [] : [[key, value]]
   })
-  return checked(Object.fromEntries(said))
+  return checked(Object.fromEntries(entries))
 }
 
 /** A mapping that contradicts nothing; what is wrong with it is told by its flag. */
-function checked(said: Readonly<Record<string, unknown>>): SourceMapping {
-  const { data, error } = mappingRow.safeParse(said)
+function checked(entries: Readonly<Record<string, unknown>>): SourceMapping {
+  const { data, error } = mappingRow.safeParse(entries)
   if (data) return data
   const [issue] = error.issues
   const key = String(issue?.path[0])
   throw usage(`--${key === 'null_text' ? 'null' : key.replace('_', '-')}`, {
     expected: issue?.message,
-    got: String(said[key]),
+    got: String(entries[key]),
   })
 }
 
@@ -125,10 +125,10 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
     const storedRow = ownRows(run.ledger).get(path)
     const notes: string[] = []
     const { rows, done, version } = await takeRows({ run, deps, root, catalogue, path }, async (engine) => {
-      const given = await givenBy(engine, input.files, input, input.mapping)
-      const mapping = mapped(input, given, notes, storedRow)
-      const read = await readRows(engine, given, mapping, storedWeekStart(run.ledger), storedRow?.intervals)
-      await run.begin({ files: given.files.map((file) => file.path), rows: read.rows, series: path }, () => ({}))
+      const givenFiles = await givenBy(engine, input.files, input, input.mapping)
+      const mapping = mapped(input, givenFiles, notes, storedRow)
+      const read = await readRows(engine, givenFiles, mapping, storedWeekStart(run.ledger), storedRow?.intervals)
+      await run.begin({ files: givenFiles.files.map((file) => file.path), rows: read.rows, series: path }, () => ({}))
       return { rows: read, row: keptOf(mapping, read.interval, input, storedRow) }
     })
     if (!done) throw new RangeError('an import that nobody drafted')
@@ -161,11 +161,11 @@ function refuseName({ name, catalogue }: ImportInput & Source, path: string): vo
       expected: 'a name of small letters, digits and _, with / between its parts',
       got: name,
     })
-  const taken = catalogue.endpoints.get(path)
-  if (taken && !isOwn(taken))
+  const endpoint = catalogue.endpoints.get(path)
+  if (endpoint && !isOwn(endpoint))
     throw usage(`--as ${name}`, {
       expected: 'a name that the catalogue has not',
-      got: `${path}, which stands at ${taken.source}`,
+      got: `${path}, which stands at ${endpoint.source}`,
     })
 }
 
@@ -209,9 +209,9 @@ function mapped(
 const keptFiles = 200
 
 /** What the lake will keep of it: the mapping and all that there is, what came before included. */
-function keptOf(mapping: SourceMapping, interval: Interval, input: ImportInput, held?: OwnRow) {
+function keptOf(mapping: SourceMapping, interval: Interval, input: ImportInput, storedRow?: OwnRow) {
   const named = input.files.map((file) => (isQuery(file) || file.startsWith('/') ? file : `${input.cwd}/${file}`))
-  const before = held ?? ownRow.parse({ mapping })
+  const before = storedRow ?? ownRow.parse({ mapping })
   const files = [...new Set([...before.files, ...named])].slice(-keptFiles)
   return { ...before, mapping, files, intervals: [...new Set([...before.intervals, interval])] }
 }

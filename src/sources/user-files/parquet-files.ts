@@ -56,8 +56,8 @@ function unite(name: string, alike: readonly AlikeFiles[]): FileColumn {
   const types = columnGroups.flatMap(({ column }) => column?.type ?? [])
   const type = exactType(types)
   const next = 'import these files apart, or write them with one type'
-  const refused = columnGroups.flatMap(({ files, column }) => (column && files.unreadable.get(column.name)) || [])[0]
-  if (refused) return { name, type: type ?? 'VARCHAR', unreadable: refused }
+  const refusal = columnGroups.flatMap(({ files, column }) => (column && files.unreadable.get(column.name)) || [])[0]
+  if (refusal) return { name, type: type ?? 'VARCHAR', unreadable: refusal }
   const lacking = columnGroups.find(({ column }) => column === undefined)
   if (lacking) {
     const expected = `the columns of the other files, as ${columnGroups.find(({ column }) => column)?.files.paths[0]}`
@@ -65,12 +65,12 @@ function unite(name: string, alike: readonly AlikeFiles[]): FileColumn {
     return { name, type: type ?? 'VARCHAR', unreadable }
   }
   if (type !== undefined) return { name, type }
-  const [one] = columnGroups
-  const other = columnGroups.find(
-    ({ column }) => exactType([one?.column?.type ?? '', column?.type ?? '']) === undefined,
+  const [firstGroup] = columnGroups
+  const differingGroup = columnGroups.find(
+    ({ column }) => exactType([firstGroup?.column?.type ?? '', column?.type ?? '']) === undefined,
   )
-  const expected = `${one?.column?.type}, as in ${one?.files.paths[0]}, or a type that goes with it`
-  const strange = other ?? columnGroups[1]
+  const expected = `${firstGroup?.column?.type}, as in ${firstGroup?.files.paths[0]}, or a type that goes with it`
+  const strange = differingGroup ?? columnGroups[1]
   const got = strange?.column?.type ?? ''
   return { name, type: 'VARCHAR', unreadable: refuseColumn(strange?.files.paths[0] ?? '', name, expected, got, next) }
 }

@@ -75,7 +75,9 @@ export async function readRows(
   const reading = { given: ownFiles, mapping }
   const { readings, keys, constants, notes, used } = readingsOf(reading)
   await ownFiles.load?.(used)
-  const takenColumns = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
+  const takenColumns = readings
+    .filter(({ name }) => name !== '')
+    .map((reading) => `${checked(reading)} AS ${reading.name}`)
   // What has no column of its own is only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
   const source =
@@ -116,9 +118,9 @@ const mostNames = 65_535
  * compared and joined in half the time of texts.
  */
 async function enumKeys(engine: Engine, readings: readonly ColumnReading[], source: string): Promise<Word[]> {
-  const made: Word[] = []
+  const computed: Word[] = []
   for (const { name, sql } of readings) {
-    const word = mappedWords.find((one) => one === name)
+    const word = mappedWords.find((mapped) => mapped === name)
     if (word === undefined) continue
     await engine.run(
       `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
@@ -130,9 +132,9 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
     await engine.run(
       `CREATE TYPE own_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
     )
-    made.push(word)
+    computed.push(word)
   }
-  return made
+  return computed
 }
 
 /**
@@ -143,7 +145,7 @@ function readingsOf({ given, mapping }: Reading) {
   const names = given.columns.map(({ name }) => name)
   const takenNames = new Set<string>()
   const column = (key: keyof SourceMapping, name: string = key): Source => {
-    const found = given.columns.find((one) => one.name === name)
+    const found = given.columns.find((column) => column.name === name)
     takenNames.add(name)
     if (found?.unreadable) throw found.unreadable
     if (found) return { column: name, type: found.type, json: given.format === 'json' }
@@ -157,11 +159,11 @@ function readingsOf({ given, mapping }: Reading) {
   const keys: (Word | 'day')[] = []
   const readings: ColumnReading[] = []
   for (const word of mappedWords) {
-    const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
-    if (said?.startsWith('=')) constants[word] = said.slice(1)
-    else if (said !== undefined) {
+    const source = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
+    if (source?.startsWith('=')) constants[word] = source.slice(1)
+    else if (source !== undefined) {
       keys.push(word)
-      readings.push(readWord(word, column(word, said)))
+      readings.push(readWord(word, column(word, source)))
     }
   }
   const t = column('t', mapping.t)
@@ -174,7 +176,7 @@ function readingsOf({ given, mapping }: Reading) {
   if (dating) readings.push(readInstant('computed', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
   const { components } = mapping
   const valued = (key: 'components' | 'value', name?: string): Source => valueSource(column(key, name), mapping)
-  if (components) readings.push(...readComponents(components.map((one) => valued('components', one))))
+  if (components) readings.push(...readComponents(components.map((component) => valued('components', component))))
   else readings.push(...readValue(valued('value', mapping.value)))
   if (isExport) {
     keys.push('day')
@@ -246,10 +248,11 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
   const wrong = knownFault
     ? [{ ...knownFault, wanted: quote(knownFault.wanted), raw }]
     : readings.filter(({ bad }) => bad !== 'false')
-  const textSql = (one: Sql): Sql =>
-    given.format === 'json' && one !== 'NULL' ? `(${one} ->> '$')` : `CAST(${one} AS VARCHAR)`
+  const textSql = (value: Sql): Sql =>
+    given.format === 'json' && value !== 'NULL' ? `(${value} ->> '$')` : `CAST(${value} AS VARCHAR)`
   const branches = wrong.map(
-    (one) => `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${one.wanted}, 'raw': ${textSql(one.raw)}}`,
+    (reading) =>
+      `WHEN ${reading.bad} THEN {'flag': ${quote(reading.flag)}, 'wanted': ${reading.wanted}, 'raw': ${textSql(reading.raw)}}`,
   )
   const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
   const sql = statement('unusable_row', {
@@ -280,7 +283,7 @@ export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, 
 async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const { mapping } = reading
   const { keys, constants, readings } = readingsOf(reading)
-  const has = (name: string): boolean => readings.some((one) => one.name === name)
+  const has = (name: string): boolean => readings.some((reading) => reading.name === name)
   const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
   const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
   const dependentNames = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
@@ -295,9 +298,9 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   if (!found?.['differs']) return Number(found?.['again'] ?? 0)
   const asset = found['asset'] ?? constants.asset
   const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
-  const own = once.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(String(found[key]))}`]))
+  const conditions = once.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(String(found[key]))}`]))
   const flag = mapping.components?.[0] ?? 'value'
-  return await refuseRow(engine, reading, { flag, wanted, bad: own.join(' AND ') }, 2)
+  return await refuseRow(engine, reading, { flag, wanted, bad: conditions.join(' AND ') }, 2)
 }
 
 /** How rows that follow one another lie. */
@@ -349,13 +352,13 @@ export function stagedSql({ keys, typed, columns, mapping }: ImportedRows, start
   const joins = others.length > 0 || keys.length !== typed.length
   const body = joins ? 'body' : key === '' ? '0' : `CAST(enum_code(${key}) AS INTEGER)`
   const local = `make_timestamp(CAST((day + 86400) * 1000000 AS BIGINT))`
-  const told = `epoch_us(timezone(${quote(mapping.zone ?? 'UTC')}, ${local}))`
-  const held = Object.entries({ v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }).map(
+  const instant = `epoch_us(timezone(${quote(mapping.zone ?? 'UTC')}, ${local}))`
+  const payload = Object.entries({ v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }).map(
     ([name, type]) =>
       columns.has(name)
         ? name
-        : `${name === 'computed' && keys.includes('day') ? told : `CAST(NULL AS ${type})`} AS ${name}`,
+        : `${name === 'computed' && keys.includes('day') ? instant : `CAST(NULL AS ${type})`} AS ${name}`,
   )
   const source = joins ? `own_rows JOIN own_bodies USING (${keys.join(', ')})` : 'own_rows'
-  return { joins, sql: statement('staged_points', { body, start, source, held: held.join(', ') }) }
+  return { joins, sql: statement('staged_points', { body, start, source, held: payload.join(', ') }) }
 }

@@ -80,9 +80,9 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVer
     const findings = new Findings()
     const files: FileComparison[] = []
     let incidents = 0
-    for (const one of chosen) {
-      const { told, done } = await compared(input, run, deps, one)
-      files.push(told)
+    for (const source of chosen) {
+      const { told: comparison, done } = await compared(input, run, deps, source)
+      files.push(comparison)
       incidents += done?.incidents ?? 0
       findings.add({ violations: done?.differing ?? [], verified: [], unused: new Map(), answersWithBody: [] })
     }
@@ -118,8 +118,8 @@ async function compared(
     return { told: comparison('gone', null) }
   try {
     const { rows, done } = await takeRows({ run, deps, root, catalogue, path: metric }, async (engine) => {
-      const given = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
-      const rows = await readRows(engine, given, given.mapping, storedWeekStart(run.ledger), row.intervals)
+      const givenFiles = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
+      const rows = await readRows(engine, givenFiles, givenFiles.mapping, storedWeekStart(run.ledger), row.intervals)
       return { rows, row }
     })
     const { violations = 0, added = 0 } = done ?? {}
