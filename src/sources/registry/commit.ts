@@ -22,10 +22,10 @@ import {
   committedCursor,
   enginesOf,
   type FinishedPoll,
-  listAgain,
+  relistFile,
   passingDraft,
   type PollContext,
-  rawFiles,
+  stageRawFiles,
   readRaw,
   registryState,
   type RegistryState,
@@ -140,7 +140,7 @@ async function draftPoll(
     })
   const layers =
     wholeSource === null ? undefined : await datedTables({ made: staged, withEngine, state, memory, change }, finished)
-  const tags = await rawFiles(staged, finished, fresh)
+  const tags = await stageRawFiles(staged, finished, fresh)
   const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - rawDays * day))
   const remove = old.filter((path) => !files.some((file) => file.path === path))
   const keptTags = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
@@ -230,7 +230,7 @@ async function datedTables(
     }
     for (const [resource, { base, delta, rows }] of Object.entries(next)) {
       lines.add('snapshots', { resource, base: layerName(base), delta: layerName(delta), rows })
-      for (const path of [base, delta]) if (path !== null) listAgain(made, resource, path)
+      for (const path of [base, delta]) if (path !== null) relistFile(made, resource, path)
     }
     const snapshots = { table: 'snapshots', lines: 'snapshots' }
     await stageLines(made, engine, { ...snapshots, id, date: null, constants, meta: {} })

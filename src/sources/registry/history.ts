@@ -65,7 +65,7 @@ export interface Poll {
 
 /** A poll that has seen nothing yet. */
 export const newPoll = (storedEntities: StoredEntities): Poll => ({
-  storedEntities: storedEntities,
+  storedEntities,
   outlook: new Map(),
 })
 

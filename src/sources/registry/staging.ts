@@ -28,17 +28,17 @@ const snapshot = shape(snapshotFields)
 
 const none: { readonly [key: string]: never } = {}
 
-type Reading = <T>(key: string, check: ValueCheck<T>) => T | null
+type StateReader = <T>(key: string, check: ValueCheck<T>) => T | null
 
 /** The cursor of the last commit. */
-export const committedCursor = (ledger: Ledger): string | null => stateOf(ledger)('cursor', text)
+export const committedCursor = (ledger: Ledger): string | null => stateReader(ledger)('cursor', text)
 
-const stateOf =
-  (ledger: Ledger): Reading =>
+const stateReader =
+  (ledger: Ledger): StateReader =>
   (key, check) =>
-    provenOr(check, storedState(ledger, `registry.${key}`), key)
+    checkedOrNull(check, storedState(ledger, `registry.${key}`), key)
 
-function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
+function checkedOrNull<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
   return value === undefined || value === null ? null : checkedValue(check, value, `registry.${key}`)
 }
 
@@ -72,7 +72,7 @@ export interface RegistryState {
 
 /** Reads the committed state of the registry. */
 export function registryState(ledger: Ledger): RegistryState {
-  const read = stateOf(ledger)
+  const read = stateReader(ledger)
   const committed = committedCursor(ledger)
   const { further } = passingFacts(ledger)
   return {
@@ -87,11 +87,11 @@ export function registryState(ledger: Ledger): RegistryState {
 
 /** Puts the state of the registry in the form for a commit. */
 export function stateDraft({ epoch, first, last, ...rest }: Partial<RegistryState>): { [key: string]: Json } {
-  const counted = epoch === undefined ? undefined : String(epoch)
-  return named({ ...rest, epoch: counted, first_snapshot: first, last_snapshot: last })
+  const epochText = epoch === undefined ? undefined : String(epoch)
+  return withRegistryKeys({ ...rest, epoch: epochText, first_snapshot: first, last_snapshot: last })
 }
 
-function named(facts: Readonly<Record<string, unknown>>): { [key: string]: Json } {
+function withRegistryKeys(facts: Readonly<Record<string, unknown>>): { [key: string]: Json } {
   const set = Object.entries(facts).filter(([, value]) => value !== undefined)
   return Object.fromEntries(set.map(([key, value]) => [`registry.${key}`, value])) as { [key: string]: Json }
 }
@@ -129,7 +129,7 @@ export interface PassingFacts {
 
 /** Reads the facts that make no version. */
 export function passingFacts(ledger: Ledger): PassingFacts {
-  const read: Reading = (key, check) => provenOr(check, storedPassing(ledger, `registry.${key}`)?.value, key)
+  const read: StateReader = (key, check) => checkedOrNull(check, storedPassing(ledger, `registry.${key}`)?.value, key)
   return {
     further: read('further', shape({ after: orNull(text), cursor: text })),
     tags: read('tags', mapOf(shape({ etag: text, raw: text }))) ?? none,
@@ -142,7 +142,7 @@ export function passingFacts(ledger: Ledger): PassingFacts {
 
 /** Puts the facts that make no version in the form for a commit. */
 export function passingDraft({ snapshotLimit, notModified, ...rest }: Partial<PassingFacts>): { [key: string]: Json } {
-  return named({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
+  return withRegistryKeys({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
 }
 
 /** What committing a poll (one reading of the registry) needs. */
@@ -227,13 +227,13 @@ export async function stageLines(
   engine: Engine,
   file: TableFile,
 ): Promise<StagedFile | null> {
-  const staged = await stageTable(engine, version, file)
+  const staged = await stageTableFile(engine, version, file)
   if (staged) version.files.push(staged)
   return staged
 }
 
 /** Writes lines of any name as a file; without resources the table must have the same columns whatever the resources. */
-export async function stageTable(
+export async function stageTableFile(
   engine: Engine,
   from: Pick<StagedVersion, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
   { table, lines: name, id, date, constants, made: computed, meta }: TableFile,
@@ -250,7 +250,7 @@ export async function stageTable(
 }
 
 /** Lists a file of the lake under this date, if it is not. */
-export function listAgain(
+export function relistFile(
   { ledger, files, date }: Pick<StagedVersion, 'ledger' | 'files' | 'date'>,
   table: string,
   path: string,
@@ -273,7 +273,7 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
 }
 
 /** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
-export async function rawFiles(
+export async function stageRawFiles(
   version: Pick<StagedVersion, 'ledger' | 'spool' | 'files' | 'date' | 'name'>,
   { raws, wholeSource, tags }: Pick<FinishedPoll, 'raws' | 'wholeSource' | 'tags'>,
   fresh: boolean,
@@ -284,17 +284,17 @@ export async function rawFiles(
     if (!isKnown) continue
     const tag = tags[address]
     if (!tag) throw new RangeError(`no body of ${address} is held`)
-    listAgain(version, 'raw', tag.raw)
+    relistFile(version, 'raw', tag.raw)
   }
   const received = raws.filter((body) => !body.isKnown)
   if (received.length === 0) return next
   if (wholeSource === null || wholeSource === 'lists') {
-    const feed = received.filter(({ address }) => address.startsWith('/changes?'))
-    if (fresh && feed.length > 0) files.push(await stageRaw(version, 'feed', name, feed))
+    const feedBodies = received.filter(({ address }) => address.startsWith('/changes?'))
+    if (fresh && feedBodies.length > 0) files.push(await stageRaw(version, 'feed', name, feedBodies))
   }
   const lastSnapshot = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
   if (wholeSource === 'snapshot' && !fresh && lastSnapshot) {
-    listAgain(version, 'raw', lastSnapshot.path)
+    relistFile(version, 'raw', lastSnapshot.path)
     return next
   }
   const otherBodies = received.filter(({ address }) => !address.startsWith('/changes'))
@@ -318,7 +318,7 @@ async function stageRaw(
   const compressor = createZstdCompress(zstd)
   const written = pipeline(compressor, writeStream(spool.file(file)))
   try {
-    await Promise.race([written, feed(compressor, bodies)])
+    await Promise.race([written, writeBodies(compressor, bodies)])
     compressor.end()
     await written
   } finally {
@@ -329,7 +329,7 @@ async function stageRaw(
 }
 
 /** Hands the bodies on, all in the same memory: each is taken in before the next is read. */
-async function feed(compressor: Writable, bodies: readonly RawBody[]): Promise<void> {
+async function writeBodies(compressor: Writable, bodies: readonly RawBody[]): Promise<void> {
   const take = async (bytes: Buffer): Promise<void> =>
     await new Promise((done, failed) => {
       compressor.write(bytes, (error) => (error ? failed(error) : done()))

@@ -20,7 +20,7 @@ import { versionedName } from '../../lake/store/layout.ts'
 import { readFeed, stop, type Stopped } from './reading.ts'
 import { Lines } from './poll-lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
-import { registryState, stageTable } from './staging.ts'
+import { registryState, stageTableFile } from './staging.ts'
 import { type Comparing, compareCheck, type Suspect } from './verify-compare.ts'
 import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
 
@@ -240,7 +240,7 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent
     const storedEntities = await readHeld(ledger, engine, names, resources)
     const { pageLimit } = input.settings.registry
     const tried = new Map([...storedPassingFrom(ledger, triedKey)].map(([address, { at }]) => [address, at]))
-    const holding: Holding = { resources, storedEntities: storedEntities, seenLists, tried, pageLimit }
+    const holding: Holding = { resources, storedEntities, seenLists, tried, pageLimit }
     const keys = await readKeys(ledger, engine)
     return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
   })
@@ -432,7 +432,7 @@ async function stageFindings({ connection, withEngine, id }: RegistryRun, ticket
   for (const suspect of found) lines.add(table, withoutCheck(suspect))
   const constants = { at: ticket.committed_at }
   const file = { table, lines: table, id: versionedName(ticket.version, id), date: null, constants, meta: {} }
-  return await withEngine(async (engine) => await stageTable(engine, { spool, lines, ticket }, file))
+  return await withEngine(async (engine) => await stageTableFile(engine, { spool, lines, ticket }, file))
 }
 
 /** A suspect as a finding. */

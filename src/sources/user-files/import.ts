@@ -88,8 +88,8 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
       next: name === undefined ? 'pitlake import FILE --as NAME' : hint(name, names),
     })
   return chosen.map(([sourceName, { row }]) => {
-    const { files: files, ...mapping } = row
-    return { name: sourceName, files: files, mapping, whole: true }
+    const { files, ...mapping } = row
+    return { name: sourceName, files, mapping, whole: true }
   })
 }
 
