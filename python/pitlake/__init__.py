@@ -13,7 +13,9 @@ from .errors import LakeError, LakeWarning
 from .lake import Lake, open
 from .lookahead import Verdict, lookahead
 from .magic import load_ipython_extension
+from .marked import point_in_time
 from .result import Result
 
-__all__ = ["Lake", "LakeError", "LakeWarning", "Result", "Verdict", "load_ipython_extension", "lookahead", "open"]
+__all__ = ["Lake", "LakeError", "LakeWarning", "Result", "Verdict", "load_ipython_extension", "lookahead", "open",
+           "point_in_time"]
 __version__ = "0.1.0"

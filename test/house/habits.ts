@@ -13,7 +13,7 @@ const files = [
   'src/catalog/user-file.ts',
   'src/interfaces/cli/context.ts',
   'src/interfaces/cli/process.ts',
-  ...['catalog', 'demo', 'desk', 'export-page', 'init', 'query', 'sandbox', 'sql'].map(
+  ...['catalog', 'demo', 'desk', 'export-page', 'init', 'init-ci', 'query', 'sandbox', 'sql'].map(
     (name) => `src/interfaces/commands/${name}.ts`,
   ),
 ]
@@ -32,7 +32,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   sqlite: ['src/lake/store/database.ts', 'src/lake/ledger/ledger.ts'],
   fs: files,
   timers: ['src/interfaces/cli/process.ts', 'src/index.ts', 'src/sandbox/'],
-  child_process: ['src/interfaces/commands/hooks.ts', 'src/interfaces/commands/desk.ts'],
+  child_process: ['hooks', 'desk', 'research-tools'].map((name) => `src/interfaces/commands/${name}.ts`),
   worker_threads: [],
   cluster: [],
   process: ['src/main.ts', 'src/interfaces/cli/', 'src/interfaces/commands/'],

@@ -18,10 +18,11 @@ import { carryFile } from '../../query/row-comparison.ts'
 import type { RunDeps } from '../../query/run.ts'
 import { noteOf } from '../../trust/results/stamp.ts'
 import type { StampNote } from '../../trust/results/stamped-rows.ts'
-import { realDisk } from '../../lake/store/disk.ts'
+import { realDisk, statOf } from '../../lake/store/disk.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { temporaryFolder } from '../../lake/store/files.ts'
 import { verdictError, readGiven, stampedPath, withinTime } from '../cli/context.ts'
+import { answerFiles, reportFormats, type ResearchLook } from './lookahead-files.ts'
 import { setOption, variablesOf } from './query.ts'
 import { answering, type Deps, showLive, type Typed } from '../cli/spec.ts'
 
@@ -30,26 +31,35 @@ const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && 
 /** Seconds that a trial may take, unless it is told otherwise. */
 export const lookaheadSeconds = 600
 
+const lookaheadOptions = {
+  '--ts COL': ['column with the decision time of each row', 'ts'],
+  '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
+  '--cutoffs N': 'number of runs in which a part of the future is hidden (default: 50; 5 if the plan proves the query)',
+  '--tolerance X': ['relative difference up to which two doubles count as equal', tolerated, '0'],
+  '--explain': 'show every reason of a proof (default: the first 6)',
+  '--function': 'FILE is the name of a function, whose program is on standard input and output',
+  '--own NAME=FILE': {
+    kind: kinds.pair('a name and its file, such as signal=signal.csv', /^[a-z]\w*$/i),
+    about:
+      'file of yours that the query names: rows with available_at are known from then on, rows with ts are decisions',
+    repeatable: true,
+  },
+  ...setOption,
+  '--timeout SECONDS': ['stop after this time, for each query', `${lookaheadSeconds}`],
+  '--changed-since REV': 'judge only files that differ from this revision of git',
+  '--junit FILE': 'also write the verdicts on several files as JUnit XML',
+  '--format FORMAT': ['github: also print annotations for a GitHub workflow', kinds.choice(reportFormats), 'text'],
+  '--cache FILE': 'file with verdicts of earlier runs (default: pitlake/lookahead.json in your cache folder)',
+  '--fresh': 'judge again what an earlier run judged',
+} as const
+
 export const lookaheadCommand = answering({
   viewsBefore: true,
-  args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input' },
-  options: {
-    '--ts COL': ['column with the decision time of each row', 'ts'],
-    '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
-    '--cutoffs N':
-      'number of runs in which a part of the future is hidden (default: 50; 5 if the plan proves the query)',
-    '--tolerance X': ['relative difference up to which two doubles count as equal', tolerated, '0'],
-    '--explain': 'show every reason of a proof (default: the first 6)',
-    '--function': 'FILE is the name of a function, whose program is on standard input and output',
-    '--own NAME=FILE': {
-      kind: kinds.pair('a name and its file, such as signal=signal.csv', /^[a-z]\w*$/i),
-      about:
-        'file of yours that the query names: rows with available_at are known from then on, rows with ts are decisions',
-      repeatable: true,
-    },
-    ...setOption,
-    '--timeout SECONDS': ['stop after this time', `${lookaheadSeconds}`],
+  args: {
+    '<file...>':
+      'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input; several files and folders are judged together',
   },
+  options: lookaheadOptions,
   details: `The query runs on the whole lake, and again at many timestamps T as if nothing after T were known. Its rows up to T must be
 the same in both. Some runs hide the data that arrived right after each of many decisions, and find where to cut.
 
@@ -64,6 +74,14 @@ they read only what was known. panel --explain prints such a script.
 Exit 0: clean. Exit 4: a row or value was not knowable; its time and both values are shown. Exit 6: undecided, because the query
 has no time column or too few rows, or is not deterministic.
 
+Several files, a folder, a notebook or a Python file are judged together, with a table at the end. Folders are searched for *.sql,
+*.py and *.ipynb. In a notebook the %%pit cells count, in a Python file the functions marked with @pitlake.point_in_time. A file
+that is not a query is skipped, with the reason. Exit 6 then means that at least one query has no verdict.
+
+  pitlake lookahead signal.sql                            judge one query
+  pitlake lookahead research --changed-since origin/main  judge what a branch changed
+  pitlake lookahead research --junit look.xml             write a report for CI
+
 With --function a program in a different language runs a function of its own on the same data; pitlake.lookahead in Python and
 lookahead in TypeScript do.`,
   answer: async (call) => {
@@ -71,6 +89,18 @@ lookahead in TypeScript do.`,
     const [file = ''] = call.args
     const { ts, labels = [], cutoffs, tolerance, explain, own } = options
     const files = own.map(([name, path]): OwnFile => [name, resolve(call.cwd, path)])
+    if (await isResearch(call)) {
+      const set = withoutAsOf(variablesOf(call))
+      const defaults = { ts, labels, cutoffs, tolerance, set, own: files }
+      const prove: ResearchLook['prove'] = async (text, { set, own: given, cutoffs: size, ...trial }) =>
+        await proveQuery(
+          { text, set },
+          { ...trial, ...trialSize(size) },
+          { folder: settings.data, ...withinTime(call) },
+          given,
+        )
+      return await answerFiles({ ...options, named: call.args, folder: settings.data, defaults, prove }, call)
+    }
     const within = withinTime(call)
     const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)
     const trial: TrialInput = { ts, labels, ...trialSize(cutoffs), tolerance, onCutoff }
@@ -84,6 +114,22 @@ lookahead in TypeScript do.`,
     }
   },
 })
+
+/** Whether a call is about the files of a research repository, not about one query. */
+async function isResearch({ args, options, cwd }: Typed<typeof lookaheadOptions>): Promise<boolean> {
+  const { changedSince, junit, format } = options
+  const [file = ''] = args
+  const several = args.length > 1 || /\.(?:py|ipynb)$/i.test(file)
+  const isLook =
+    changedSince !== undefined ||
+    junit !== undefined ||
+    format !== 'text' ||
+    several ||
+    (await statOf(resolve(cwd, file)))?.isDirectory() === true
+  if (options.function && isLook)
+    throw usage('--function', { expected: 'the name of one function', got: 'several files, or an option for them' })
+  return isLook && !options.function
+}
 
 /** Tries a query on the whole lake and without parts of its future. */
 export async function proveQuery(
@@ -145,8 +191,12 @@ async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
     ? await noteOf(stampedPath(call, file))
     : { query: readGiven(call, file, 'a file with a query'), variables: {} }
-  const set = Object.entries({ ...variables, ...variablesOf(call) }).filter(([name]) => name.toLowerCase() !== 'as_of')
-  return { text: query, set: Object.fromEntries(set) as SessionVariables }
+  return { text: query, set: withoutAsOf({ ...variables, ...variablesOf(call) }) }
+}
+
+/** Session variables without the one that a proof sets itself. */
+function withoutAsOf(variables: SessionVariables): SessionVariables {
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
 }
 
 /** Number of reasons that are shown without --explain. */

@@ -30,6 +30,12 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
       load: async () => (await import('./init.ts')).initCommand,
     },
     {
+      name: 'init-ci',
+      summary: 'Write a workflow and a git hook that judge queries',
+      exits: [6],
+      load: async () => (await import('./init-ci.ts')).initCiCommand,
+    },
+    {
       name: 'sandbox',
       summary: 'Serve both APIs on this machine with synthetic data',
       exits: [],
