@@ -53,10 +53,10 @@ class Verdict:
         said = self.verdict if self.reason is None else f"{self.verdict}, {self.reason}"
         runs = f"{self.facts['rows']} rows tried in {self.facts['cutoffs']} runs and {self.facts['changed']} with another future"
         turns = f"it depends on {', '.join(self.depends_on)}" if self.depends_on else ""
-        return "\n".join([said, *map(sentence, self.differences[:1]), runs, *filter(None, [turns]), *self.notes])
+        return "\n".join([said, *map(_sentence, self.differences[:1]), runs, *filter(None, [turns]), *self.notes])
 
 
-def sentence(one: Mapping[str, Any]) -> str:
+def _sentence(one: Mapping[str, Any]) -> str:
     """A row that differs, as the command line and the page tell it."""
     (_, ts), *others = one["row"].items()
     at = f"on {_said(ts)}" + (f" ({', '.join(f'{name} {_said(value)}' for name, value in others)})" if others else "")

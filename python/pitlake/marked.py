@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import LakeError
-from .lookahead import lookahead, sentence
+from .lookahead import _sentence, lookahead
 
 MARK = "__pitlake_point_in_time__"
 
@@ -72,7 +72,7 @@ def _verdict_of(name: str, work: Callable[..., Any], options: Mapping[str, Any],
         found = lookahead(work, folder, **options)
     except LakeError as error:
         return {"name": name, "verdict": "undecided", "reason": str(error), "leak": None, "depends_on": []}
-    leak = sentence(found.differences[0]) if found.differences else None
+    leak = _sentence(found.differences[0]) if found.differences else None
     return {"name": name, "verdict": found.verdict, "reason": found.reason, "leak": leak, "depends_on": list(found.depends_on)}
 
 
