@@ -7,7 +7,12 @@ const clean: JudgedItem = {
   line: 3,
   kind: 'query',
   name: null,
-  ...{ verdict: 'clean', reason: null, leak: null, proved: true, depends_on: [], cached: true },
+  verdict: 'clean',
+  reason: null,
+  leak: null,
+  proved: true,
+  depends_on: [],
+  cached: true,
 }
 const leak: JudgedItem = {
   ...clean,

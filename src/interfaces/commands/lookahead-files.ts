@@ -112,8 +112,8 @@ async function judgeFiles(look: ResearchLook, call: Deps): Promise<ResearchRepor
 /** Version and digest of the lake: the digest covers every commit. */
 async function lakeIdentity(folder: string): Promise<Readonly<Record<string, unknown>>> {
   using engine = await openQuery(folder)
-  const [row] = await engine.rows('SELECT lake_version() AS version, lake_digest() AS digest')
-  return { version: String(row?.['version']), digest: row?.['digest'] ?? null }
+  const [row] = await engine.rows('SELECT CAST(lake_version() AS VARCHAR) AS version, lake_digest() AS digest')
+  return row ?? {}
 }
 
 function itemsIn(file: string, call: Deps): readonly ResearchItem[] {
