@@ -82,6 +82,24 @@ class Noticed:
         asked = self._aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
         return [f"no product met universe at any of these times: {universe}", *self.told({"members": asked.get("members", [])})]
 
+    def of_columns(self, frame: Any, table: str, columns: Sequence[str], members: bool) -> list[str]:
+        """By columns of the registry that are NULL in all rows: what there is of them, or which assets are linked."""
+        held = self._held(frame) if columns and len(frame) else {}
+        empty = [name for name in columns if name in held and not held[name][0]]
+        if not empty:
+            return []
+
+        def there(value: str, view: str) -> str:
+            rows = self._rows(f"SELECT DISTINCT CAST({value} AS VARCHAR) FROM {view} WHERE {value} IS NOT NULL ORDER BY ALL LIMIT 6")
+            return _meant([], [name for (name,) in rows])
+
+        found = f"""WITH _pit_listed AS (SELECT asset, ts FROM {table})
+SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1"""
+        if not members and not self._rows(found):
+            linked = there("metric_asset", "(FROM links WHERE product_id IS NOT NULL)")
+            return [f"no asset of these decisions was linked to a product of the registry at its ts ({', '.join(empty)}){linked}"]
+        return [f"no product of these decisions had {name} at its ts{there(name, 'universe')}" for name in empty]
+
     def of_empty_column(self, frame: Any, column: str, asked: Question) -> list[str]:
         """By a column of its answer that holds nothing, although one metric was asked for."""
         held = self._held(frame) if len(frame) else {}

@@ -25,7 +25,8 @@ from .fence import refuse_hidden
 from .folder import Pin, lag_of_mirror, lag_of_views, made_here, refuse_changed
 from .frames import LentFrames, decided
 from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
-                      decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
+                      decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
+                      utc_at, with_registry_sql, wrong)
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
@@ -298,10 +299,11 @@ class Lake:
                             doubts=lambda noticed, frame: noticed.told({"metrics": asked}) if len(frame) == 0 else [])
 
     def panel(self, decisions: Any, metrics: Names | Mapping[str, str], interval: str = "24h", *,
-              fields: Sequence[str] = ("v",), universe: str | None = None, currency: str | None = None,
-              exchange: str | None = None, network: str | None = None, component: str | None = None,
-              latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
-              unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
+              fields: Sequence[str] = ("v",), universe: str | None = None, universe_columns: Names | None = None,
+              currency: str | None = None, exchange: str | None = None, network: str | None = None,
+              component: str | None = None, latency: Span | None = None, max_age: Span | None = None,
+              skip_nulls: bool = False, unresolved: str | None = None, vintage: str | None = None,
+              follow_renames: bool = False) -> Result:
         """Looks up metric values as known at each decision time.
 
         Each cell is the latest value that was knowable at `ts`. Your own columns come back next to them, in your order.
@@ -315,6 +317,8 @@ class Lake:
             fields: Fields of each point: `"v"`, `"o"`, `"t"`, `"available_at"`, `"age"`. Default: `("v",)`.
             universe: Condition on the columns of the view `universe`, such as `"status = 'active'"`. Decisions then have only
                 `ts`, and each has a row for every product that met the condition at that time.
+            universe_columns: Columns of the view `universe` as known at each `ts`, such as `["status", "chains"]`: of each
+                product of `universe`, else of the product to which the asset was linked then. NULL if there was none.
             currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
             exchange: Dimension of the series, as `currency`.
             network: Dimension of the series, as `currency`.
@@ -341,7 +345,12 @@ class Lake:
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
                           follow_renames)
         added = [name for name, _, _ in cells_of(named, fields)]
-        own, table = self._decided("panel", decisions, added, universe)
+        columns = registry_columns(universe_columns, universe is not None)
+        clash = next((name for name in columns if name in {one.lower() for one in added}), None)
+        if clash is not None:
+            raise refusal("universe_columns", "columns with other names than those of metrics", clash,
+                          "name the column of the metric: {column: path}")
+        own, table = self._decided("panel", decisions, added, universe, columns)
         query = panel_sql(table, named, interval, fields, options)
         preview = query.replace(f"FROM {table} AS own", f"FROM (FROM {table} LIMIT 11) AS own")
         preview = preview.replace(f"asset, ts FROM {table})", f"asset, ts FROM {table} LIMIT 11)")
@@ -351,7 +360,8 @@ class Lake:
             if universe is not None and len(frame) == 0:
                 return noticed.of_no_member(universe)
             lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == told_by]
-            return noticed.of_decided(frame, table, lost, interval, options)
+            notes = noticed.of_decided(frame, table, lost, interval, options)
+            return notes + noticed.of_columns(frame, table, columns, universe is not None)
 
         return self._answer(own, query, preview=preview, keys=("ts", "asset"), doubts=doubts)
 
@@ -741,7 +751,8 @@ class Lake:
         return self._answer(own, query, keys=("ts", "asset"), doubts=lambda noticed, frame: noticed.of_decided(
             frame, table, [("t", metric)], interval, options))
 
-    def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None) -> tuple[duckdb.DuckDBPyConnection, str]:
+    def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None,
+                 columns: Sequence[str] = ()) -> tuple[duckdb.DuckDBPyConnection, str]:
         """A session of its own with the decisions in a table, numbered."""
         seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
         own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
@@ -749,7 +760,7 @@ class Lake:
         own.register(source, decided(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where))
         with told(seat.near_metrics):
             names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
-            self._check_clash(where, names, [*added, *(MEMBER if universe is not None else [])])
+            self._check_clash(where, names, [*added, *columns, *(MEMBER if universe is not None else [])])
             kind = types[[name.lower() for name in names].index("ts")]
             if re.fullmatch(r"TIMESTAMP(_\w+)?", kind) and not self._said:
                 self._said = True
@@ -764,6 +775,8 @@ class Lake:
                 seat.check_sql(f"SELECT 1 FROM universe WHERE (\n{universe}\n)")
                 self._check_members(own, moments, universe)
                 moments = members_sql(moments, universe)
+            if columns:
+                moments = with_registry_sql(moments, columns, universe is not None)
             try:
                 own.execute(f"CREATE TEMP TABLE {table} AS {moments}").fetchall()
             except duckdb.ConversionException as error:

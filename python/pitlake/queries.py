@@ -77,6 +77,9 @@ DIMENSIONS = ("currency", "exchange", "network")
 AGGREGATES = ("mean", "sum", "median", "min", "max", "first", "last")
 FIELDS = ("v", "o", "t", "available_at", "age")
 MEMBER = ("asset", "product_id", "name", "symbol", "isin", "status", "issuer_id", "asset_id", "valid_from", "assumed")
+UNIVERSE = ("product_id", "name", "symbol", "isin", "status", "issuer_id", "issuer_name", "issuer_status", "jurisdiction",
+            "asset_id", "asset_name", "asset_class", "ticker", "deployments", "valid_from", "first_seen", "assumed", "chains")
+"""Columns of the view `universe`."""
 KEY = "_pit_decision"
 FEW, TOGETHER = 16, 8
 """So many metrics are told apart at once, and so many in each of two steps."""
@@ -212,6 +215,25 @@ def members_sql(moments: str, condition: str) -> str:
 SELECT row_number() OVER (ORDER BY {KEY}, product_id, metric_asset) AS {KEY}, metric_asset AS asset,
   * EXCLUDE ({KEY}, metric_asset)
 FROM _pit_met"""
+
+
+def registry_columns(columns: Names | None, members: bool) -> list[str]:
+    """The columns of the registry that are added to decisions; members of a universe have some of them anyway."""
+    check_names("universe_columns", columns)
+    given = [columns] if isinstance(columns, str) else list(columns or ())
+    for name in given:
+        check_choice("universe_columns", name, UNIVERSE)
+    return [name for name in dict.fromkeys(given) if not (members and name in MEMBER)]
+
+
+def with_registry_sql(decided: str, columns: Sequence[str], members: bool) -> str:
+    """Decisions with columns of the registry: of the product of each row, else of the product that its asset was linked to."""
+    named, product = (", product_id AS _pit_product", ", product := _pit_product") if members else ("", "")
+    return f"""WITH _pit_decided AS MATERIALIZED ({decided}),
+_pit_listed AS (SELECT {KEY} AS _pit_number, asset, ts{named} FROM _pit_decided)
+SELECT decided.*, {', '.join(f'known.{name}' for name in columns)}
+FROM _pit_decided AS decided
+JOIN pit_registry('_pit_listed'{product}) AS known ON known._pit_number = decided.{KEY}"""
 
 
 def points_sql(metrics: Names | None, assets: Names | None, given: Mapping[str, str | None],

@@ -94,6 +94,15 @@ export type PanelField = (typeof panelFields)[number]
 
 const intervalNames: readonly string[] = intervals
 
+/** The columns of the view `universe`, which a panel can have of the asset or product of each decision. */
+const universeColumns = [
+  ...(['product_id', 'name', 'symbol', 'isin', 'status', 'issuer_id', 'issuer_name', 'issuer_status'] as const),
+  ...(['jurisdiction', 'asset_id', 'asset_name', 'asset_class', 'ticker', 'deployments', 'valid_from'] as const),
+  ...(['first_seen', 'assumed', 'chains'] as const),
+] as const
+/** A column of the view `universe`; derived, so that `universeColumns` is the one list of them. */
+export type UniverseColumn = (typeof universeColumns)[number]
+
 /** Which series, and how old: said with panels and joins. */
 export const joinOptions = {
   interval: {
@@ -149,6 +158,13 @@ export const panelOptions = {
     choices: panelFields,
     flag: 'LIST',
     about: `fields of each point: ${panelFields.join(', ')} (default: v)`,
+  },
+  with: {
+    kind: 'choices',
+    choices: universeColumns,
+    flag: 'LIST',
+    about:
+      'columns of the registry as known at each ts: status, issuer_status, asset_class, chains, … of view universe',
   },
   ...joinOptions,
 } as const satisfies Options

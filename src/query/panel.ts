@@ -16,6 +16,7 @@ import {
   panelOptions,
   type ReadOptions,
   type PanelField,
+  type UniverseColumn,
 } from './options.ts'
 import { type CalendarGrid, gridSql } from './panel-calendar.ts'
 import { readOption, readOptions } from './read-options.ts'
@@ -51,6 +52,11 @@ export interface Panel extends JoinOptions {
   readonly universe?: string | undefined
   /** Paths of metrics, or an object that names the columns: `{ price: 'price_usd' }`. `path#/pointer` selects a component. */
   readonly metrics: readonly string[] | Readonly<Record<string, string>>
+  /**
+   * Columns of the view `universe`, such as `status` or `chains`, as known at each `ts`: of each product of `universe`, else
+   * of the product to which the asset was linked then. NULL if there was none.
+   */
+  readonly with?: readonly UniverseColumn[] | undefined
   /** Fields of each point: `v`, `o`, `t`, `available_at`, `age`. Default: `v`. */
   readonly fields?: readonly PanelField[] | undefined
   /** Latency in seconds, in place of `latency`. */
@@ -61,6 +67,9 @@ export interface Panel extends JoinOptions {
 
 /** A panel as it is asked, whoever asks. */
 export type PanelSpec = ReadOptions<typeof panelOptions> & { readonly decisions: Decisions; readonly interval: string }
+
+/** What of a panel makes its decisions. */
+type DecisionSpec = Pick<PanelSpec, 'decisions' | 'universe' | 'with'>
 
 /** The two statements of a question about decisions. */
 export interface DecisionsSql {
@@ -105,7 +114,7 @@ function askedSql(spec: PanelSpec, table: string, where = ''): string {
 }
 
 /** The statement that makes the table of the decisions. */
-export function tableSql(spec: Pick<PanelSpec, 'decisions' | 'universe'>, table: string): string {
+export function tableSql(spec: DecisionSpec, table: string): string {
   return `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, source(spec))}`
 }
 
@@ -121,9 +130,30 @@ export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly stri
   ]
 }
 
-/** The decisions that a relation of them stands for: itself, or what its instants are about. */
-function decidedSql({ universe }: Pick<PanelSpec, 'universe'>, moments: string): string {
-  return universe === undefined ? moments : membersSql(moments, universe, key)
+/** The decisions that a relation of them stands for: itself, or what its instants are about; with columns of the registry. */
+function decidedSql(spec: DecisionSpec, moments: string): string {
+  const decided = spec.universe === undefined ? moments : membersSql(moments, spec.universe, key)
+  const columns = registryColumns(spec)
+  return columns.length === 0 ? decided : withRegistrySql(decided, columns, spec.universe !== undefined)
+}
+
+/** The columns of the registry that are added to decisions; members of a universe have some of them anyway. */
+export function registryColumns({
+  with: columns = [],
+  universe,
+}: Pick<PanelSpec, 'with' | 'universe'>): readonly string[] {
+  const members = universe === undefined ? [] : memberColumns
+  return [...new Set<string>(columns)].filter((name) => !members.includes(name))
+}
+
+/** Decisions with columns of the registry: of the product of each row, else of the product that its asset was linked to. */
+function withRegistrySql(decided: string, columns: readonly string[], members: boolean): string {
+  const product = members ? ', product_id AS _pit_product' : ''
+  return `WITH _pit_decided AS MATERIALIZED (${decided}),
+_pit_listed AS (SELECT ${key} AS _pit_number, asset, ts${product} FROM _pit_decided)
+SELECT decided.*, ${columns.map((name) => `known.${name}`).join(', ')}
+FROM _pit_decided AS decided
+JOIN pit_registry('_pit_listed'${members ? ', product := _pit_product' : ''}) AS known ON known._pit_number = decided.${key}`
 }
 
 /** One column that a panel adds. */
@@ -137,7 +167,7 @@ interface PanelCell {
 }
 
 /** The columns that a panel adds. */
-function cellsOf({ metrics, fields = ['v'] }: PanelSpec): PanelCell[] {
+function cellsOf({ metrics, fields = ['v'] }: Pick<PanelSpec, 'metrics' | 'fields'>): PanelCell[] {
   return metrics.flatMap(({ name, metric }) =>
     fields.map((field) => ({ metric, field, name: field === 'v' ? name : `${name}.${field}` })),
   )
@@ -146,7 +176,8 @@ function cellsOf({ metrics, fields = ['v'] }: PanelSpec): PanelCell[] {
 /** The columns of the decisions come back beside those of the panel: no name may stand twice. */
 function checkNames(subject: string, names: readonly string[], spec: PanelSpec): void {
   const members = spec.universe === undefined ? [] : memberColumns
-  refuseAdded(subject, 'panel', names, [...members, ...cellsOf(spec).map(({ name }) => name)])
+  const cells = cellsOf(spec).map(({ name }) => name)
+  refuseAdded(subject, 'panel', names, [...members, ...registryColumns(spec), ...cells])
 }
 
 /** Refuses decisions with a column that is added to them. */
@@ -206,6 +237,7 @@ export function panelSpec(values: Readonly<Record<string, unknown>>, door: Door,
   if (sources.length !== 1)
     throw usage('panel', { expected: 'calendar or decisions', got: sources.length === 0 ? 'neither' : 'both' })
   const { universe } = rest
+  checkColumns(rest, door)
   if (calendar === undefined) {
     if (assets !== undefined)
       throw usage(optionAt(door, 'assets'), {
@@ -221,6 +253,15 @@ export function panelSpec(values: Readonly<Record<string, unknown>>, door: Door,
     throw usage(optionAt(door, 'calendar'), { expected, got: assets === undefined ? 'neither' : 'both' })
   }
   return { ...rest, decisions: { ...calendar, ...(assets && { assets }) } }
+}
+
+/** Refuses a metric whose column has the name of one of the registry. */
+function checkColumns(spec: Omit<PanelSpec, 'decisions'>, door: Door): void {
+  const cells = new Set(cellsOf(spec).map(({ name }) => name.toLowerCase()))
+  const clash = registryColumns(spec).find((name) => cells.has(name))
+  if (clash === undefined) return
+  const next = 'name the column of the metric: column=path'
+  throw usage(optionAt(door, 'with'), { expected: 'columns with other names than those of metrics', got: clash, next })
 }
 
 /** Refuses a panel of which nothing was said, with all that it needs. */
@@ -289,7 +330,7 @@ export async function bringDecisions(engine: Engine, spec: PanelSpec, table: str
   if (isFile) await bringFile(engine, decisions.path, spec, table, deps)
   const given = isFile ? `FROM ${quoteName(table)}` : source(spec)
   if (universe !== undefined) await checkMembers(engine, given, universe, deps)
-  else if (isFile) return
+  else if (isFile && registryColumns(spec).length === 0) return
   const sql = `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, given)}`
   const { text } = await runScript(engine, sql, { ...deps, generated: true })
   await runCancellable(engine, text, deps, async () => engine.run(text))

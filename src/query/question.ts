@@ -18,7 +18,7 @@ import { joinCallSql } from './join-queries.ts'
 import { distinctNotes, type Note } from './note-texts.ts'
 import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { inBlocks } from './panel-blocks.ts'
-import { bringDecisions, type DecisionsSql, type PanelSpec, panelSql } from './panel.ts'
+import { bringDecisions, type DecisionsSql, type PanelSpec, panelSql, registryColumns } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { lagOfViews } from './views/current.ts'
 import { type Lag, lagOfMirror } from '../lake/ledger/derived.ts'
@@ -157,7 +157,12 @@ async function judgeDecided(
     const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
     if (run.withoutNotes) return { ...withoutNotes(what), drop }
     const noticed = await noticingSql(engine, query, 0, run)
-    const tables = spec.universe !== undefined && (await asOfIn(engine)) !== null ? ['pit_universe'] : []
+    const columns = registryColumns(spec)
+    const reading = [
+      ...(spec.universe === undefined ? [] : ['pit_universe']),
+      ...(columns.length > 0 ? ['pit_registry'] : []),
+    ]
+    const tables = (await asOfIn(engine)) === null ? [] : reading
     const [unknown] = await engine.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${quoteName(table)} WHERE ts IS NULL`)
     const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
@@ -173,7 +178,12 @@ async function judgeDecided(
       ...(await notesOf(engine, await membersIn(engine, universe), notices.cut)),
     ]
     const late = async (told: Extent): Promise<readonly Note[]> => {
-      if (told.rows > 0 || spec.universe === undefined) return await judged.doubts(told)
+      if (told.rows > 0 || spec.universe === undefined) {
+        const empty = columns.filter((name) =>
+          told.empty.some(({ column, everywhere }) => everywhere && column === name),
+        )
+        return [...(await judged.doubts(told)), ...(await columnNotes(engine, spec, table, empty))]
+      }
       return distinctNotes([...judged.notes, ...(await noMembers(spec.universe))]).slice(judged.notes.length)
     }
     return { ...judged, doubts: late, drop }
@@ -181,6 +191,33 @@ async function judgeDecided(
     await drop()
     throw error
   }
+}
+
+/** Notes on columns of the registry that are NULL in all rows of an answer: what there is of them, or which assets are linked. */
+async function columnNotes(
+  engine: Engine,
+  { universe }: PanelSpec,
+  table: string,
+  empty: readonly string[],
+): Promise<readonly Note[]> {
+  if (empty.length === 0) return []
+  const there = async (value: string, view: string): Promise<readonly string[]> => {
+    const sql = `SELECT DISTINCT CAST(${value} AS VARCHAR) AS value FROM ${view} WHERE ${value} IS NOT NULL ORDER BY ALL LIMIT 6`
+    return (await engine.rows<{ value: string }>(sql)).map((row) => row.value)
+  }
+  const noted = (code: 'no-link' | 'no-registry-column', subject: string, names: readonly string[]): Note => ({
+    code,
+    subject,
+    ...(names.length > 0 && { there: names }),
+  })
+  const asked = `SELECT asset AS asset, ts FROM ${quoteName(table)}`
+  const found = `WITH _pit_listed AS (${asked}) SELECT 1 AS linked FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1`
+  const isLinked = universe !== undefined || (await engine.rows(found)).length > 0
+  if (!isLinked)
+    return [
+      noted('no-link', empty.join(', '), await there('metric_asset', '(FROM links WHERE product_id IS NOT NULL)')),
+    ]
+  return await Promise.all(empty.map(async (name) => noted('no-registry-column', name, await there(name, 'universe'))))
 }
 
 /** A question that may run, without what is to be noted of it. */

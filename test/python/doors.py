@@ -21,6 +21,8 @@ def answered(lake, ask):
         return lake.sql(given)
     if kind in ("panel", "join"):
         decisions = pd.DataFrame(given.pop("decisions")) if "decisions" in given else grid(lake, given.pop("calendar"), given)
+        if "with" in given:
+            given["universe_columns"] = given.pop("with")
         if kind == "panel":
             return lake.panel(decisions, **given)
         return lake.window(decisions, **given) if "n" in given else lake.pit_join(decisions, **given)

@@ -3,80 +3,10 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
 import { openLake } from '../../src/index.ts'
-import { randomOf } from '../helpers/full-lake.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { makeLake, makeViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'
-
-const hour = 3_600_000
-const from = Date.UTC(2024, 0, 10)
-const polls = 60
-const at = (poll: number): string => new Date(from + poll * hour).toISOString()
-
-/** One state of one record: from its poll on, until the next of the same record; gone where there are no fields. */
-interface Step {
-  readonly id: string
-  readonly poll: number
-  readonly fields: Readonly<Record<string, string | null>> | null
-}
-
-const random = randomOf(24)
-const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
-
-/** Records that change, go and come back at drawn polls; a third is there from the first. */
-function drawn(ids: readonly string[], fields: () => Step['fields']): Step[] {
-  return ids.flatMap((id, n) => {
-    const steps = new Map<number, Step['fields']>([[n % 3 === 0 ? 0 : Math.floor(random() * polls), fields()]])
-    const first = [...steps.keys()][0] ?? 0
-    for (let change = 0; change < 5; change += 1) {
-      const poll = first + 1 + Math.floor(random() * polls)
-      if (poll < polls) steps.set(poll, random() < 0.2 ? null : fields())
-    }
-    return [...steps].toSorted(([a], [b]) => a - b).map(([poll, own]) => ({ id, poll, fields: own }))
-  })
-}
-
-const names = (letter: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${letter}${n}`)
-const world = {
-  issuers: drawn(names('i', 4), () => ({
-    name: pick(['Acme', 'Bolt']),
-    status: pick(['active', 'inactive']),
-    jurisdiction: pick(['CH', 'US', null]),
-  })),
-  assets: drawn(names('a', 5), () => ({
-    name: pick(['Gold', 'Bill']),
-    asset_class: pick(['treasury', 'equity', null]),
-    ticker: pick(['T', 'E']),
-  })),
-  products: drawn(names('p', 24), () => ({
-    name: pick(['One', 'Two']),
-    symbol: pick(['BTC', 'ETH', 'XYZ', null]),
-    isin: pick(['XX1', null]),
-    status: pick(['active', 'inactive']),
-    issuer_id: pick([...names('i', 4), 'nobody', null]),
-    asset_id: pick([...names('a', 5), null]),
-  })),
-  deployments: drawn(names('d', 30), () => ({
-    product_id: pick(names('p', 24)),
-    chain_id: pick(['1', '137']),
-    address: pick(['0xa', '0xb']),
-    status: pick(['active', 'inactive']),
-    verification_status: 'verified',
-  })),
-}
-
-type State = Readonly<Record<string, string | null>>
-
-/** What was known of a record at an instant, by going through its steps one after the other. */
-function known(steps: readonly Step[], ms: number): Map<string, State> {
-  const found = new Map<string, State>()
-  for (const { id, poll, fields } of steps.toSorted((a, b) => a.poll - b.poll)) {
-    if (from + poll * hour > ms) continue
-    if (fields === null) found.delete(id)
-    else found.set(id, { id, ...fields })
-  }
-  return found
-}
+import { at, from, historyRows, hour, knownRecords, polls, type State, world } from '../helpers/universe-world.ts'
 
 /** Conditions, as SQL and as a walk through what was known. */
 interface Seen {
@@ -115,8 +45,12 @@ const conditions: readonly (readonly [sql: string, holds: (seen: Seen) => boolea
 ]
 
 function members(ms: number, holds: (seen: Seen) => boolean): string[] {
-  const [products, issuers, assets] = [known(world.products, ms), known(world.issuers, ms), known(world.assets, ms)]
-  const contracts = [...known(world.deployments, ms).values()]
+  const [products, issuers, assets] = [
+    knownRecords(world.products, ms),
+    knownRecords(world.issuers, ms),
+    knownRecords(world.assets, ms),
+  ]
+  const contracts = [...knownRecords(world.deployments, ms).values()]
   return [...products]
     .filter(([id, product]) => {
       const [issuer, asset] = [issuers.get(product['issuer_id'] ?? ''), assets.get(product['asset_id'] ?? '')]
@@ -134,8 +68,8 @@ const own = [
 ]
 
 function assetsOf(product: string, ms: number): (string | null)[] {
-  const symbol = known(world.products, ms).get(product)?.['symbol'] ?? ''
-  const contracts = [...known(world.deployments, ms).values()].filter((one) => one['product_id'] === product)
+  const symbol = knownRecords(world.products, ms).get(product)?.['symbol'] ?? ''
+  const contracts = [...knownRecords(world.deployments, ms).values()].filter((one) => one['product_id'] === product)
   const carried = contracts.some((one) =>
     own.some((two) => one['chain_id'] === two.chain_id && one['address'] === two.address),
   )
@@ -147,24 +81,13 @@ function assetsOf(product: string, ms: number): (string | null)[] {
 const rowsOf = (ms: number, holds: (seen: Seen) => boolean): string[] =>
   members(ms, holds).flatMap((id) => assetsOf(id, ms).map(() => id))
 
-/** The world's steps as the rows of a history. */
-function rows(steps: readonly Step[]): Record<string, unknown>[] {
-  const last = new Map<string, Step['fields']>()
-  return steps.map(({ id, poll, fields }) => {
-    const before = last.get(id) ?? {}
-    last.set(id, fields)
-    const own = { id, at: at(poll), inferred: false, source: 'test', record: JSON.stringify({ id }) }
-    return fields === null
-      ? { ...before, ...own, op: null, closed_by: 'deleted' }
-      : { ...own, ...fields, op: poll === 0 ? 'snapshot' : 'created' }
-  })
-}
-
 const home = scratch('universe')
 const root = join(home, 'lake')
 const supply = { metric: 'supply/current_pit', interval: '24h', currency: 'native' } as const
 beforeAll(async () => {
-  const tables = Object.fromEntries(Object.entries(world).map(([name, steps]) => [`history.${name}`, rows(steps)]))
+  const tables = Object.fromEntries(
+    Object.entries(world).map(([name, steps]) => [`history.${name}`, historyRows(steps)]),
+  )
   const snapshot = {
     snapshot_date: '2024-01-10',
     observed_at: at(0),

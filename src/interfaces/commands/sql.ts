@@ -72,7 +72,9 @@ export const panelCommand = talking({
   },
   details: `A ts without a zone is UTC. The result has one row for each decision, in the order of the file.
 
-Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet`,
+Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet
+
+Example: pitlake panel --calendar 2024-07-01,2024-10-01,1d --assets USDC,BUIDL --metrics price_usd --with status,chains`,
   run: async (call) => {
     const { decisions, explain } = call.options
     const given = givenOptions(describedOptions, call.options)

@@ -135,7 +135,7 @@ async function recordRest(
   instants: readonly string[],
   { ask, keep }: { readonly ask: Ask; readonly keep: Keep },
 ): Promise<void> {
-  const none = { search: '', status: '', issuer: '', chain: '' }
+  const none = { search: '', status: '', issuer: '', class: '', chain: '' }
   await ask(questions.registrySql, '')
   for (const at of ['', ...instants]) {
     await Promise.all([

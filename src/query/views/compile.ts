@@ -122,6 +122,10 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   proved: (at) => provedSql(at),
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
+  /** Chains of the contracts of a group, each once. */
+  chains: (id) => `coalesce(list(DISTINCT ${id} ORDER BY ${id}) FILTER (${id} IS NOT NULL), [])`,
+  /** The text of a group: what all its rows have, else each different one. */
+  each: (text) => `string_agg(DISTINCT ${text}, ', ' ORDER BY ${text})`,
   chain_of: (id) => `regexp_replace(lower(${id}), '^eip155:', '')`,
   contract_of: (address) =>
     `CASE WHEN regexp_full_match(${address}, '0[xX][0-9a-fA-F]+') THEN lower(${address}) ELSE ${address} END`,

@@ -79,6 +79,8 @@ export const noteWords = {
   'price-view': '{subject} is a view of its own, not a metric of points: FROM {subject}',
   'unknown-asset': "'{subject}' is no asset{near}",
   'no-member': 'no product met {option universe} at any of these times: {subject}',
+  'no-link': 'no asset of these decisions was linked to a product of the registry at its ts ({subject}){near}',
+  'no-registry-column': 'no product of these decisions had {subject} at its ts{near}',
   'no-registry-value': "nothing in the registry has {subject} '{value}'{near}",
   'no-instant': 'decisions without a ts: {decisions}; they get NULL',
   'before-registry': 'the registry knows nothing before its first snapshot, {start}',

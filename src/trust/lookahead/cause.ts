@@ -64,7 +64,7 @@ export async function registryIsRead(session: Engine, texts: readonly string[]):
     const called = [...callsIn(trees)].map(({ name }) => name)
     const named = namedTables(trees).filter((name) => !ctes.has(name))
     const read = (await scannedTables(session, sql)) ?? named
-    if (called.includes('pit_universe')) return true
+    if (called.includes('pit_universe') || called.includes('pit_registry')) return true
     if (read.some((name) => ofRegistry.has(name) || resources.has(name) || /^(?:history|snapshots)\./.test(name)))
       return true
   }

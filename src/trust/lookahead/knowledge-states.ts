@@ -178,7 +178,7 @@ async function pollsOf({ session, text, kind }: Subject): Promise<string | null>
   const all = (of: readonly string[]): string =>
     of.map((table) => `SELECT valid_from AS moment FROM history.${quoteName(table)}`).join(' UNION ')
   if (kind === 'function') {
-    const words = [...tables, 'universe', 'pit_universe', 'history', 'snapshots']
+    const words = [...tables, 'universe', 'pit_universe', 'pit_registry', 'history', 'snapshots']
     return words.some((word) => new RegExp(`\\b${word}\\b`, 'i').test(text)) ? all(tables) : null
   }
   const tree = await parsedSql(session, text)

@@ -2,7 +2,7 @@
 
 /** Its parts; each is empty where the address says nothing. */
 const names = `view as_of metric assets interval currency exchange network component since until second
-  search status issuer chain before product from to sql plot ts
+  search status issuer class chain before product from to sql plot ts
   calendar metrics fields universe latency max_age skip_nulls`.split(/\s+/)
 
 /** The state as the address tells it; names that nobody knows are left out. */

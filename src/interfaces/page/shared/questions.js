@@ -103,12 +103,13 @@ export function endOf(t, interval) {
 
 /** One row a product; its chains as a list. */
 const products = `(SELECT product_id, name, symbol, asset_class, issuer_name AS issuer, jurisdiction, status,
-  list_sort(list_distinct(list_transform(deployments, lambda d: d.chain_id))) AS chains, first_seen FROM universe)`
+  chains, first_seen FROM universe)`
 
 /** The values of each facet, and its condition. */
 export const facets = {
   status: ['status', (value) => `status = ${value}`],
   issuer: ['issuer', (value) => `issuer = ${value}`],
+  class: ['asset_class', (value) => `asset_class = ${value}`],
   chain: ['unnest(chains)', (value) => `list_contains(chains, ${value})`],
 }
 

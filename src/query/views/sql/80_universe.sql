@@ -8,13 +8,13 @@ SELECT product.id AS product_id, product.name, product.symbol, product.isin, pro
   asset.name AS asset_name, asset.asset_class, asset.ticker,
   coalesce(contracts.deployments, CAST([] AS STRUCT(id VARCHAR, chain_id VARCHAR, address VARCHAR, status VARCHAR,
     verification_status VARCHAR)[])) AS deployments,
-  product.valid_from, first.first_seen, product.assumed
+  product.valid_from, first.first_seen, product.assumed, coalesce(contracts.chains, CAST([] AS VARCHAR[])) AS chains
 FROM ({{view products}}) AS product
 LEFT JOIN ({{view issuers}}) AS issuer ON issuer.id = product.issuer_id
 LEFT JOIN ({{view assets}}) AS asset ON asset.id = product.asset_id
 LEFT JOIN (
   SELECT product_id, list({id: id, chain_id: chain_id, address: address, status: status,
-    verification_status: verification_status} ORDER BY id) AS deployments
+    verification_status: verification_status} ORDER BY id) AS deployments, {{chains chain_id}} AS chains
   FROM ({{view deployments}}) GROUP BY product_id
 ) AS contracts ON contracts.product_id = product.id
 LEFT JOIN (SELECT id, min("at") AS first_seen FROM {{files history.products}} GROUP BY id) AS first ON first.id = product.id;
@@ -36,3 +36,4 @@ COMMENT ON COLUMN universe.deployments IS 'its contracts: a list of {id, chain_i
 COMMENT ON COLUMN universe.valid_from IS 'the poll that returned this state of the product';
 COMMENT ON COLUMN universe.first_seen IS 'the poll that first showed the product';
 COMMENT ON COLUMN universe.assumed IS 'true if registry_backfill added the row: it is from the first snapshot and was not known at this as_of';
+COMMENT ON COLUMN universe.chains IS 'ids of the chains of its contracts, each once, sorted';

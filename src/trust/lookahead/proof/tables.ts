@@ -216,7 +216,7 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE TABLE proof_calendar (ts TIMESTAMPTZ, step VARCHAR)`,
   `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, age INTERVAL, nth BIGINT)`,
   `CREATE TABLE proof_coarse (${series}, ${clocks}, parts BIGINT, complete BOOLEAN, v DOUBLE, asked VARCHAR)`,
-  `CREATE TABLE proof_versions (${state.split(', ').join(' VARCHAR, ')} VARCHAR, deployments STRUCT(${contract})[],
+  `CREATE TABLE proof_versions (${state.split(', ').join(' VARCHAR, ')} VARCHAR, deployments STRUCT(${contract})[], chains VARCHAR[],
     valid_from TIMESTAMPTZ, first_seen TIMESTAMPTZ, _pit_since TIMESTAMPTZ, _pit_ended TIMESTAMPTZ)`,
   `CREATE MACRO calendar(since, until, step := '1 day') AS TABLE SELECT c.ts FROM proof_calendar AS c
     WHERE c.ts >= since AND c.ts < until AND c.step IS NOT DISTINCT FROM CAST(step AS VARCHAR)`,

@@ -1,11 +1,7 @@
 -- What is asked of pit_universe, with or without a condition: since when the registry is known, and for each row of the
 -- caller's relation the instant at which the registry is read; a column of the caller's that the answer has, too, is an
 -- error.
-_pit_start AS (
-  SELECT min(observed_at) AS known_since FROM {{files snapshots}}
-  WHERE ({{unset as_of}} OR observed_at <= {{as_of}} OR {{registry_backfill}})
-    AND ({{unset observed_as_of}} OR observed_at <= {{observed_as_of}})
-),
+{{part registry_start}},
 _pit_decisions AS (
   SELECT yours.*, {{utc yours.ts}} AS _pit_ts,
     CASE WHEN {{registry_backfill}} THEN greatest({{utc yours.ts}}, (SELECT known_since FROM _pit_start))
