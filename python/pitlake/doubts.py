@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from .queries import DIMENSIONS, Options
+from .queries import DIMENSIONS, Options, decided_sql
 from .text import listed, quote, quote_name, utc_sql
 
 if TYPE_CHECKING:
@@ -35,6 +35,19 @@ def of_metric(name: str, interval: str | None, assets: Iterable[str], dimensions
             "defaults": True, "everywhere": False, **rest}
 
 
+def of_join(macro: str, metrics: Iterable[str], interval: str, options: Options, table: str) -> Question:
+    """What a join of this package asks, as `question_asked` would find it in the words of its query."""
+    join = {"metrics": [{"name": metric} for metric in metrics], "interval": interval, **options.dimensions(),
+            "answers_unsettled": options.unresolved != "null", "decisions": decided_sql(table, options),
+            "ends": decided_sql(ends_of(table), options)}
+    return {"tables": [macro], "texts": [], "counts": False, "metrics": [], "joins": [join]}
+
+
+def ends_of(table: str) -> str:
+    """The temporary table with the newest decision of each asset: how far decisions reach needs no more of them."""
+    return f"{table}_ends"
+
+
 def near(own: duckdb.DuckDBPyConnection, macro: str, word: str, known: Sequence[str]) -> str:
     """What may have been meant, as the end of a sentence, by a macro of the lake."""
     found: list[str] = aside(lambda: own.execute(f"SELECT {macro}({quote(word)}, [{listed(known)}])").fetchall()[0][0], list[str]())
@@ -44,11 +57,13 @@ def near(own: duckdb.DuckDBPyConnection, macro: str, word: str, known: Sequence[
 class Noticed:
     """What there is to note of a query that ran on a connection: the lake says what it asks, and what it knows of that."""
 
-    def __init__(self, seat: Seat, own: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> None:
+    def __init__(self, seat: Seat, own: duckdb.DuckDBPyConnection, query: str, parameters: object = None,
+                 asked: Question | None = None) -> None:
         self._seat, self._own, self._query = seat, own, query
         given = parameters if isinstance(parameters, Mapping) else {n: one for n, one in enumerate(list(parameters or ()), 1)}  # type: ignore[call-overload]
         self._texts = {str(name): value for name, value in given.items() if isinstance(value, str)}
-        self._asked: Question | None = None
+        self._asked = asked
+        """What the query asks; None until its words are read."""
         self._lost: list[str] = []
         """Why notes could not be worked out."""
 
@@ -70,9 +85,11 @@ class Noticed:
 
     def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
         """By the columns of its answer that told nothing of some assets, each with its metric."""
-        held = self._held(frame, "asset") if len(frame) else {}
+        held = self._held(frame, "asset", [column for column, _ in columns]) if len(frame) else {}
         empty = [(metric, *held[column]) for column, metric in columns if held and held[column][2]]
-        [(last, without)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR), count(*) FILTER (ts IS NULL) FROM {table}")
+        ends = ends_of(table)
+        self._rows(f"CREATE OR REPLACE TEMP TABLE {ends} AS SELECT asset, max(ts) AS ts, count(*) FILTER (ts IS NULL) AS without FROM {table} GROUP BY asset")
+        [(last, without)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR), CAST(coalesce(sum(without), 0) AS BIGINT) FROM {ends}")
         asked = [of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last, everywhere=not some)
                  for metric, some, _, assets in empty]
         return self.told({**self.early(), "metrics": asked, "without_instant": without})
@@ -105,10 +122,10 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         held = self._held(frame) if len(frame) else {}
         return self.told({"metrics": [asked]} if not len(frame) or not held.get(column, (True,))[0] else {})
 
-    def _held(self, frame: Any, by: str | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
-        """Of each column whether it holds something, and a 0, and for which of the texts in the column `by` it holds nothing."""
+    def _held(self, frame: Any, by: str | None = None, columns: Sequence[str] | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
+        """Whether each column (default: all) holds something, and a 0, and for which of the texts in the column `by` it holds nothing."""
         self._own.register("_pit_told", frame)
-        names = self._own.sql("FROM _pit_told").columns
+        names = columns or self._own.sql("FROM _pit_told").columns
         key = "NULL" if by is None else quote_name(by)
         held, zero = (", ".join(told.format(quote_name(name)) for name in names) for told in (
             "count({}) > 0", "coalesce(CAST(any_value({}) AS VARCHAR) = '0', false)"))
@@ -182,17 +199,17 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
             if "beyond_rows" not in join:
                 names = json.dumps([one["name"] for one in join["metrics"]])
                 # The decisions may stand in no CTE of which the lake knows.
-                last, assets, late = (self._of_decisions(join, "question_reach", [names, join["interval"]]) or [(None, "[]", False)])[0]
-                rows = self._of_decisions(join, "question_unsettled", [names, join["interval"], *(join[one] for one in DIMENSIONS)]) \
+                last, assets, late = (self._of_decisions(join, "ends" if "ends" in join else "decisions", "question_reach", [names, join["interval"]]) or [(None, "[]", False)])[0]
+                rows = self._of_decisions(join, "decisions", "question_unsettled", [names, join["interval"], *(join[one] for one in DIMENSIONS)]) \
                     if late and join.get("answers_unsettled") else []
                 join["beyond_rows"] = [dict(zip(("metric", "decisions", "since"), row)) for row in rows]
                 for one in join["metrics"]:
                     one |= {"last": last, "asset": json.loads(assets)}
         return joins
 
-    def _of_decisions(self, join: Question, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        """Asks a macro of the lake about the decisions of a join; every value of the question is a parameter."""
-        return self._aside(lambda: self._ask_one(join["decisions"], macro, values), list[tuple[Any, ...]]()) if join.get("decisions") else []
+    def _of_decisions(self, join: Question, which: str, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Asks a macro of the lake about the decisions of a join, or about their ends; every value of the question is a parameter."""
+        return self._aside(lambda: self._ask_one(join[which], macro, values), list[tuple[Any, ...]]()) if join.get(which) else []
 
     def _ask_one(self, decisions: str, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         # The one text of a caller: by itself it is one SELECT, so that nothing of it ends the brackets.

@@ -62,7 +62,7 @@ def kind_of(frame: Any) -> str:
     return str(type(frame).__module__).split(".")[0]
 
 
-def decided(frame: Any, keys: Sequence[str], where: str) -> Any:
+def frame_of_decisions(frame: Any, keys: Sequence[str], where: str) -> Any:
     """The decisions as a frame that DuckDB reads, the keys among its columns."""
     kind = kind_of(frame)
     if kind == "pandas" and hasattr(frame, "columns"):

@@ -19,12 +19,12 @@ from typing import Any
 import duckdb
 
 from . import program
-from .doubts import Noticed, near, of_metric
+from .doubts import Noticed, Question, near, of_join, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, lag_of_mirror, lag_of_views, made_here, refuse_changed
-from .frames import LentFrames, decided
-from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
+from .frames import LentFrames, frame_of_decisions
+from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Decided, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
                       decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
                       utc_at, with_registry_sql, wrong)
 from .result import Result
@@ -350,7 +350,8 @@ class Lake:
         if clash is not None:
             raise refusal("universe_columns", "columns with other names than those of metrics", clash,
                           "name the column of the metric: {column: path}")
-        own, table = self._decided("panel", decisions, added, universe, columns)
+        decided = self._decided("panel", decisions, added, universe, columns)
+        table = decided.table
         query = panel_sql(table, named, interval, fields, options)
         preview = query.replace(f"FROM {table} AS own", f"FROM (FROM {table} LIMIT 11) AS own")
         preview = preview.replace(f"asset, ts FROM {table})", f"asset, ts FROM {table} LIMIT 11)")
@@ -363,7 +364,8 @@ class Lake:
             notes = noticed.of_decided(frame, table, lost, interval, options)
             return notes + noticed.of_columns(frame, table, columns, universe is not None)
 
-        return self._answer(own, query, preview=preview, keys=("ts", "asset"), doubts=doubts)
+        asked = of_join("pit_long", named.values(), interval, options, table)
+        return self._answer(decided.session, query, preview=preview, keys=("ts", "asset"), doubts=doubts, asked=asked)
 
     def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
@@ -737,27 +739,28 @@ class Lake:
         self._lag = lag
 
     def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
-                doubts: Callable[[Noticed, Any], Sequence[str]] | None = None) -> Result:
+                doubts: Callable[[Noticed, Any], Sequence[str]] | None = None, asked: Question | None = None) -> Result:
         seat = self._open()
         seat.notes = ()
-        noticed = Noticed(seat, own, query)
+        noticed = Noticed(seat, own, query, asked=asked)
         with told(seat.near_metrics):
             return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts and partial(doubts, noticed))
 
     def _joined(self, where: str, decisions: Any, metric: str, interval: str, options: Options, n: int | None = None) -> Result:
         check_choice("interval", interval, INTERVALS)
-        own, table = self._decided(where, decisions, TOLD if n is None else (*TOLD, "nth"), None)
-        query = join_sql(table, metric, interval, options, TOLD, n)
-        return self._answer(own, query, keys=("ts", "asset"), doubts=lambda noticed, frame: noticed.of_decided(
-            frame, table, [("t", metric)], interval, options))
+        decided = self._decided(where, decisions, TOLD if n is None else (*TOLD, "nth"), None)
+        query = join_sql(decided, metric, interval, options, TOLD, n)
+        asked = of_join("pit_join" if n is None else "pit_window", [metric], interval, options, decided.table)
+        return self._answer(decided.session, query, keys=("ts", "asset"), asked=asked, doubts=lambda noticed, frame: noticed.of_decided(
+            frame, decided.table, [("t", metric)], interval, options))
 
     def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None,
-                 columns: Sequence[str] = ()) -> tuple[duckdb.DuckDBPyConnection, str]:
+                 columns: Sequence[str] = ()) -> Decided:
         """A session of its own with the decisions in a table, numbered."""
         seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
         own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
         source = "_pit_given"
-        own.register(source, decided(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where))
+        own.register(source, frame_of_decisions(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where))
         with told(seat.near_metrics):
             names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
             self._check_clash(where, names, [*added, *columns, *(MEMBER if universe is not None else [])])
@@ -784,7 +787,7 @@ class Lake:
                 if unread is None:
                     raise
                 raise wrong("decisions", INSTANT, unread[1]) from None
-        return own, table
+        return Decided(own, table, len(names))
 
     @staticmethod
     def _check_clash(where: str, names: Sequence[str], added: Sequence[str]) -> None:

@@ -127,6 +127,17 @@ class Options:
         return {name: getattr(self, name) for name in DIMENSIONS}
 
 
+@dataclass(frozen=True)
+class Decided:
+    """Decisions of a caller in a temporary table, each with its number."""
+
+    session: duckdb.DuckDBPyConnection
+    """The session that has the table."""
+    table: str
+    columns: int
+    """Number of columns of the caller."""
+
+
 def named_metrics(metrics: Names | Mapping[str, str]) -> dict[str, str]:
     """Column → metric."""
     expected = "paths of metrics, each metric once"
@@ -185,15 +196,29 @@ def _pivot(name: str, key: str, cells: Sequence[str], source: str) -> str:
 )"""
 
 
-def join_sql(table: str, metric: str, interval: str, options: Options, told: Sequence[str], n: int | None) -> str:
+CARRIED = 8
+"""So many columns of a caller pass through a join; of more than these each row is found again by its number, which is cheaper."""
+
+
+def join_sql(decided: Decided, metric: str, interval: str, options: Options, told: Sequence[str], n: int | None) -> str:
     """One metric beside each decision, in their order; its last `n` points where that is said."""
-    call = ", ".join(["_pit_asked", quote(metric), quote(interval), *([] if n is None else [str(n)]), *options.arguments()])
     macro, nth = ("pit_join", "") if n is None else ("pit_window", ", nth")
-    return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
-told AS (SELECT {KEY}, {', '.join(told)}{nth} FROM {macro}({call}))
-SELECT own.* EXCLUDE ({KEY}), told.* EXCLUDE ({KEY})
-FROM {table} AS own JOIN told USING ({KEY})
+    arguments = ", ".join([quote(metric), quote(interval), *([] if n is None else [str(n)]), *options.arguments()])
+    if decided.columns <= CARRIED:
+        return f"""SELECT * EXCLUDE ({KEY})
+FROM {macro}({decided.table}, {arguments})
 ORDER BY {KEY}{nth}"""
+    return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {decided.table}),
+told AS (SELECT {KEY}, {', '.join(told)}{nth} FROM {macro}(_pit_asked, {arguments}))
+SELECT own.* EXCLUDE ({KEY}), told.* EXCLUDE ({KEY})
+FROM {decided.table} AS own JOIN told USING ({KEY})
+ORDER BY {KEY}{nth}"""
+
+
+def decided_sql(table: str, options: Options) -> str:
+    """The decisions of a join as its notes take them: asset, ts and latency."""
+    latency = "NULL" if options.latency is None else span_sql("latency", options.latency)
+    return f"SELECT asset, ts, {latency} AS latency FROM {table}"
 
 
 def decisions_sql(source: str, by_asset: bool) -> str:

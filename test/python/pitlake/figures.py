@@ -6,14 +6,17 @@ usage: POLARS_MAX_THREADS=2 python figures.py WIDE_LAKE METRICS.json NOTEBOOK_LA
 """
 
 import json
+import random
 import statistics
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 try:
     import pitlake
@@ -68,6 +71,44 @@ def by_polars(files, days):
     return pl.concat(wide, how="horizontal")
 
 
+def decisions_of(lake, count):
+    """So many decisions of three assets at random times, as Arrow and as a frame of pandas."""
+    chance = random.Random(1)
+    first, last = (int(datetime.fromisoformat(f"{at}T00:00:00+00:00").timestamp()) for at in (SINCE, UNTIL))
+    times = [chance.randrange(first, last) * 1_000_000 for _ in range(count)]
+    assets = [f"A{chance.randrange(3)}" for _ in range(count)]
+    table = pa.table({"asset": assets, "ts": pa.array(times, pa.timestamp("us", "UTC")), "row": range(count)})
+    return table, table.to_pandas()
+
+
+def join_of_million(lake, bare, metric, file):
+    """Processor seconds of `pit_join` for a million decisions: the package, the bare macro and polars, answers equal."""
+    table, frame = decisions_of(lake, 1_000_000)
+    bare.register("given", table)
+    numbered = pl.from_arrow(table).with_row_index("n")
+    calls = {
+        "macro": lambda: bare.sql(f"FROM pit_join(given, '{metric}', '24h')").to_arrow_table(),
+        "arrow": lambda: lake.pit_join(table, metric).arrow(),
+        "pandas": lambda: lake.pit_join(frame, metric).df(),
+        "polars": lambda: by_polars([(metric, file)], numbered),
+    }
+    seconds, answers = {name: [] for name in calls}, {}
+    for round_ in range(-1, ROUNDS):
+        for name, call in calls.items():
+            start = time.process_time()
+            answer = call()
+            elapsed = time.process_time() - start
+            if round_ >= 0:
+                seconds[name].append(elapsed)
+            elif name in ("arrow", "polars"):
+                answers[name] = answer["v"].to_pylist() if name == "arrow" else answer[metric].to_list()
+            del answer
+    assert answers["arrow"] == answers["polars"], "polars says otherwise"
+    said = {name: statistics.median(own) for name, own in seconds.items()}
+    print(f"pit_join of a million decisions: {', '.join(f'{name} {own:.2f} s' for name, own in said.items())}; "
+          f"ratio of arrow to the macro {said['arrow'] / said['macro']:.2f}, to polars {said['arrow'] / said['polars']:.2f}")
+
+
 def main():
     wide, listed, notebooks = sys.argv[1:]
     files = json.loads(Path(listed).read_text())
@@ -82,7 +123,7 @@ def main():
     bare.execute("USE lake").fetchall()
     bare.execute("SET parquet_metadata_cache = true").fetchall()
     table = query.split("FROM ")[1].split(")")[0].strip()
-    grid = f"SELECT row_number() OVER () AS _pit_decision, asset, ts FROM ({days.text})"
+    grid = f"SELECT row_number() OVER () AS _pit_decision, asset, ts FROM ({days._relation.sql_query()})"
     bare_calls = {
         "pitlake": lambda: lake.panel(days, metrics).arrow(),
         "DuckDB": lambda: (bare.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {grid}").fetchall(), bare.sql(query).to_arrow_table())[1],
@@ -111,6 +152,7 @@ def main():
     print(f"import, open and a panel of 6 months x 2 assets x 5 metrics: {first[0]:.2f} s (by the clock {first[1]:.2f}; bound 1)")
     rows, took = shown(lake, days, metrics)
     print(f"_repr_html_ of that panel shows {rows} rows and takes {took / said['pitlake'][0]:.2f} of it (bound 0.33)")
+    join_of_million(lake, bare, *files[0])
     good = ratios["DuckDB"] <= 1.2 and ratios["polars"] <= 1.5 and first[0] < 1 and took <= said["pitlake"][0] / 3
     sys.exit(0 if good else 1)
 
