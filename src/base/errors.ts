@@ -51,8 +51,8 @@ export type AdvisedKind = 'integrity' | 'incomplete' | 'busy'
 export type Advised = Complaint & { readonly next: string }
 
 /**
- * The one error class. Its message states what was expected, what was given and what helps, a line for each complaint. `kind` is
- * the kind of the exit code, such as `usage` or `stopped`.
+ * The one error class. Its message states what was expected, what was given and what helps, a line for each complaint.
+ * `kind` is the kind of the exit code, such as `usage` or `stopped`.
  */
 export class LakeError extends Error {
   readonly kind: ErrorKind
@@ -69,7 +69,10 @@ export class LakeError extends Error {
   }
 }
 
-/** What a run ends with that found several things wrong: the kind of the gravest, and every complaint, the gravest first. */
+/**
+ * What a run ends with that found several things wrong: the kind of the gravest, and every complaint, the gravest
+ * first.
+ */
 export function gravestOf(found: readonly (LakeError | null)[]): LakeError | null {
   const errors = found.filter((error) => error !== null)
   const [first, ...furtherErrors] = errors.toSorted(

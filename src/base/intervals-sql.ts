@@ -1,6 +1,9 @@
 import { day, type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
 
-/** The text of an SQL expression. Instants and lengths are BIGINT Unix seconds, free of time zones, unless said otherwise. */
+/**
+ * The text of an SQL expression. Instants and lengths are BIGINT Unix seconds, free of time zones, unless said
+ * otherwise.
+ */
 export type Sql = string
 
 /** Ticks of a second: 1 where instants are seconds, this many where they are microseconds. */
@@ -80,7 +83,10 @@ function fits(part: Interval, coarser: Interval): boolean {
   return (coarserMeasure.weekly || coarserMeasure.months > 0 ? day : coarserMeasure.seconds) % partMeasure.seconds === 0
 }
 
-/** One expression where the interval is known by name, else a CASE; an interval that the table does not have is an error. */
+/**
+ * One expression where the interval is known by name, else a CASE; an interval that the table does not have is an
+ * error.
+ */
 function byInterval(interval: IntervalSql, each: (name: Interval) => Sql, type = 'BIGINT'): Sql {
   if (isInterval(interval)) return `(${each(interval)})`
   const branches = intervals.map((name) => `WHEN '${name}' THEN ${each(name)}`)

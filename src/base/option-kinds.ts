@@ -154,7 +154,10 @@ const kindsByName: Readonly<Record<string, Kind>> = {
 /** The kinds that flags name, by their words. */
 export type NamedKinds = typeof named
 
-/** The kind that flags such as `--out FILE`, or an argument such as `<file>`, name themselves; a text where they name another. */
+/**
+ * The kind that flags such as `--out FILE`, or an argument such as `<file>`, name themselves; a text where they name
+ * another.
+ */
 export function kindOf(flags: string): Kind {
   const [, word = ''] = /(?: |^[<[])(\w+)[^ ]*$/.exec(flags) ?? []
   return kindsByName[flags] ?? Object.entries(named).find(([name]) => name === word.toUpperCase())?.[1] ?? text

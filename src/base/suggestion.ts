@@ -1,4 +1,7 @@
-/** The known word nearest to a misspelt one, if any is near enough; of lengths of time the one that is as long: `24h` for `1d`. */
+/**
+ * The known word nearest to a misspelt one, if any is near enough; of lengths of time the one that is as long: `24h`
+ * for `1d`.
+ */
 export function suggestion(word: string, candidates: readonly string[]): string | undefined {
   const long = lengthOf(word)
   const same = long === undefined ? undefined : candidates.find((candidate) => lengthOf(candidate) === long)
@@ -47,7 +50,10 @@ export function didYouMean(found: readonly string[], otherwise: string): string 
   return `did you mean ${quoted.length === 1 ? quoted[0] : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`}?`
 }
 
-/** How units of time are spelt, by people and by pandas, their seconds, and how this program spells them; months at their longest, a quarter as three of them. */
+/**
+ * How units of time are spelt, by people and by pandas, their seconds, and how this program spells them; months at
+ * their longest, a quarter as three of them.
+ */
 export const units: readonly (readonly [spelt: RegExp, seconds: number, here: string])[] = [
   [/^(?:MS?|ME|mo|months?|monthly)$/, 31 * 86_400, 'month'],
   [/^(?:Q|QS|QE|quarters?|quarterly)$/, 93 * 86_400, 'month'],
@@ -58,7 +64,10 @@ export const units: readonly (readonly [spelt: RegExp, seconds: number, here: st
   [/^(?:w|weeks?|weekly)$/i, 7 * 86_400, 'w'],
 ]
 
-/** The advice that spells a length of time as this program does: `15m` for `15min`, `1month` for `MS` where months may be said. */
+/**
+ * The advice that spells a length of time as this program does: `15m` for `15min`, `1month` for `MS` where months may
+ * be said.
+ */
 export function spanHint(text: string, months = false): string | undefined {
   const [, count = '', word = ''] = /^(\d{0,15})\s*([a-z]+)$/i.exec(text.trim()) ?? []
   const [, seconds = 0, unit] = units.find(([spelt]) => spelt.test(word)) ?? []

@@ -146,7 +146,9 @@ function monthStart(index: number): Instant {
 const isoForm =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?)?\s*(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
 
-/** Whole seconds and the millionths beyond; undefined for what is no ISO text, or a day that the calendar does not have. */
+/**
+ * Whole seconds and the millionths beyond; undefined for what is no ISO text, or a day that the calendar does not have.
+ */
 function readIso(text: string): { readonly seconds: Instant; readonly millionths: number } | undefined {
   const [, date = '', minutes = '00:00', rest = '', fraction = '', hours = '+00', beyond = '00'] =
     isoForm.exec(text) ?? []
@@ -223,7 +225,10 @@ export function formatDate(at: Instant): string {
 
 const durationUnits: Readonly<Record<string, number>> = { s: 1, m: minute, h: hour, d: day, w: 7 * day }
 
-/** Reads `90s`, `20m`, `2h`, `3d` or `1w` in seconds; undefined for anything else, a number without a unit too, unless it is 0. */
+/**
+ * Reads `90s`, `20m`, `2h`, `3d` or `1w` in seconds; undefined for anything else, a number without a unit too, unless
+ * it is 0.
+ */
 export function parseDuration(text: string): number | undefined {
   const plain = text.trim()
   if (plain === '0') return 0

@@ -26,7 +26,10 @@ export function ruleFor(rules: readonly Rule[], t: Instant): Rule {
   return rule
 }
 
-/** The instant from which the point `t` counts as knowable; before the end of its interval only where a mapping of own data says so. */
+/**
+ * The instant from which the point `t` counts as knowable; before the end of its interval only where a mapping of own
+ * data says so.
+ */
 export function availableAt(rules: readonly Rule[], t: Instant, interval: Interval): Instant {
   const rule = ruleFor(rules, t)
   return ruleKinds[rule.kind].at(t, end(t, interval), countedSeconds(rule))

@@ -5,7 +5,9 @@ import type { Link, SymbolVariant } from './schema.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
 import type { SourceMapping } from './sources.ts'
 
-/** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
+/**
+ * The dimensions of a series beside its asset, in the words for one value of them and for the values that there are.
+ */
 export const dimensions = [
   { singular: 'interval', plural: 'intervals' },
   { singular: 'currency', plural: 'currencies' },

@@ -81,7 +81,9 @@ export function utf8Text(name: string, bytes: Buffer): string {
   throw usage(`${name}:${line}`, { expected: 'UTF-8', got: 'bytes that are none' })
 }
 
-/** What YAML allows and nobody means: an anchor that holds itself, and signs that a terminal or a header would act on. */
+/**
+ * What YAML allows and nobody means: an anchor that holds itself, and signs that a terminal or a header would act on.
+ */
 function strangeNodes(document: Document): { offset: number; expected: string; got: string }[] {
   const problems: { offset: number; expected: string; got: string }[] = []
   visit(document, {
@@ -180,14 +182,17 @@ function complaint(yaml: YamlText, path: Path, expected: string, isQuoted: boole
   }
 }
 
-/** Whether an issue is about a value of the right kind: a number out of its range, a word that is not of a fixed list. */
+/**
+ * Whether an issue is about a value of the right kind: a number out of its range, a word that is not of a fixed list.
+ */
 function isQuotable(issue: z.core.$ZodIssue): boolean {
   return issue.code === 'invalid_value' || issue.code === 'too_small' || issue.code === 'too_big'
 }
 
 /**
  * What stands at a key, as an error shows it: only what kind of value it is, because a file that is no configuration at
- * all may hold what nobody is to read. A number or a word is quoted where the key takes one and this one is not allowed.
+ * all may hold what nobody is to read. A number or a word is quoted where the key takes one and this one is not
+ * allowed.
  */
 function shownValue(value: unknown, isQuoted: boolean): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `a list of ${value.length}`

@@ -34,8 +34,8 @@ export type CatalogueDrift = {
 }
 
 /**
- * Compares the catalogue with what a provider lists; a parameter that the listing does not name has not changed. `all`: also
- * listed paths that do not end in `_pit`.
+ * Compares the catalogue with what a provider lists; a parameter that the listing does not name has not changed. `all`:
+ * also listed paths that do not end in `_pit`.
  */
 export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], all: boolean): CatalogueDrift {
   const isPlaceholder = takesPlaceholders(catalogue, listing)
@@ -93,7 +93,9 @@ function changesOf(
   return found.filter((drift) => drift !== undefined)
 }
 
-/** The exchanges of both sides in the provider's words; placeholders without a real name are left out of the comparison. */
+/**
+ * The exchanges of both sides in the provider's words; placeholders without a real name are left out of the comparison.
+ */
 function exchangesOf(
   catalogue: Catalogue,
   endpoint: Endpoint,

@@ -75,7 +75,10 @@ export function healthOf(config: Partial<Config>, file: string): { readonly chec
   }
 }
 
-/** How late the points of a path may be: what names it most exactly holds, of equals the strictest; null where none does. */
+/**
+ * How late the points of a path may be: what names it most exactly holds, of equals the strictest; null where none
+ * does.
+ */
 export function lateFor({ maxLate }: Pick<Check, 'maxLate'>, path: string): number | null {
   let best = { weight: 0, seconds: Infinity }
   for (const { pattern, seconds } of maxLate) {

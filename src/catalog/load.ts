@@ -16,7 +16,10 @@ import { isDeepStrictEqual } from 'node:util'
 /** The built-in catalogue's folder: beside `src` in the repository, beside `dist` in the package. */
 const builtinFolder = fileURLToPath(new URL('../../catalog/', import.meta.url))
 
-/** Reads the built-in catalogue, the user's files and texts that are no files yet; every problem of all of them in one LakeError. */
+/**
+ * Reads the built-in catalogue, the user's files and texts that are no files yet; every problem of all of them in one
+ * LakeError.
+ */
 export function loadCatalogue(
   userFiles: readonly string[] = [],
   folder: string = builtinFolder,
@@ -98,9 +101,9 @@ interface Remembered {
 const shape = 1
 
 /**
- * A text that comes with the program, read once for all runs: parsing takes most of the time of a short command. What it
- * says is kept by its digest, with a digest of its own, beside what the program's modules were compiled to, and nowhere
- * where these are not kept.
+ * A text that comes with the program, read once for all runs: parsing takes most of the time of a short command. What
+ * it says is kept by its digest, with a digest of its own, beside what the program's modules were compiled to, and
+ * nowhere where these are not kept.
  */
 function readShipped(name: string, text: string): YamlText {
   const folder = getCompileCacheDir()

@@ -83,7 +83,9 @@ const table = {
 type Table = typeof table
 type RuleName = keyof Table
 
-/** The time part of an availability rule: its kind and what it states. Derived, because `table` lists the kinds once. */
+/**
+ * The time part of an availability rule: its kind and what it states. Derived, because `table` lists the kinds once.
+ */
 export type RuleTime = { [K in RuleName]: { readonly kind: K } & Readonly<ReturnType<Table[K]['read']>> }[RuleName]
 
 /** Every kind: whatever reads, tells or dates by rules, here or in SQL, is made from this table. */

@@ -10,7 +10,8 @@ type ParamKind = 'number' | 'instant' | 'duration' | 'text' | 'switch'
 const selectors = {
   path: [
     'text',
-    'glob over the path: indicators/*, registry/changes, metadata/*, metrics, registry, metadata; * fits any characters',
+    'glob over the path: indicators/*, registry/changes, metadata/*, metrics, registry, metadata; * fits any ' +
+      'characters',
   ],
   asset: ['text', 'only this asset'],
   nth: ['number', 'only the N-th fitting request'],
@@ -142,8 +143,8 @@ export type Fault = {
 
 /**
  * The ways in which the registry contradicts itself about a record. `lost-event`: its events are left out of the feed.
- * `wrong-retirement`: snapshot and feed say inactive. `silent-change`: a field has another value everywhere, and no event
- * says so. `filter-omits`: filtered lists leave it out.
+ * `wrong-retirement`: snapshot and feed say inactive. `silent-change`: a field has another value everywhere, and no
+ * event says so. `filter-omits`: filtered lists leave it out.
  */
 const lies: ReadonlySet<string> = new Set(['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'])
 

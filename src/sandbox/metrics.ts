@@ -3,9 +3,10 @@
  *
  * - `<path>`: the points of one endpoint, JSON or CSV;
  * - `assets`: `[{id, symbol, name, chain_id?, address?}]`;
- * - beside it, at the wire's `metadata.template`: what one path takes, and from when,
- *   `{path, parameters: {a: […], i: […], …}, timerange: {min, max}, is_pit}`;
- * - `endpoints`: the listing, `[{path, intervals, currencies, exchanges, networks, since, until, format, timestamp_format}]`.
+ * - beside it, at the wire's `metadata.template`: what one path takes, and from when, `{path, parameters: {a: […], i:
+ * […], …}, timerange: {min, max}, is_pit}`;
+ * - `endpoints`: the listing, `[{path, intervals, currencies, exchanges, networks, since, until, format,
+ * timestamp_format}]`.
  *
  * The key comes in the header `X-Api-Key` or the query parameter `api_key`; errors are `{"error": text}`.
  */
@@ -71,7 +72,9 @@ export function admitCaller(request: Request, url: URL, env: MetricsEnv): void {
     throw new RefusedRequest(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
 }
 
-/** Points of the endpoint for the query of this address; `dated` is false for a path whose points have no `computed_at`. */
+/**
+ * Points of the endpoint for the query of this address; `dated` is false for a path whose points have no `computed_at`.
+ */
 export function answerPoints(url: URL, endpoint: Endpoint, env: MetricsEnv, dated = true): Response {
   const now = env.now()
   const ask = readAsk(url.searchParams, endpoint, env, now)
@@ -224,7 +227,10 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, no
   const asset = assetOf(parameters, endpoint, env)
   for (const [key, fixed] of Object.entries(endpoint.params))
     if (parameters.get(key) !== fixed) throw invalidParameter(`parameter '${key}': expected '${fixed}'`)
-  /** The value that is given, else the usual one if it is allowed, else the first; null as the usual one requires a value. */
+  /**
+   * The value that is given, else the usual one if it is allowed, else the first; null as the usual one requires a
+   * value.
+   */
   const pick = <T extends string>(key: QueryKey, allowed: readonly T[], usual: string | null | undefined): T | null => {
     const value = parameters.get(names[key])
     if (value === undefined && usual === null && allowed.length > 0)

@@ -139,7 +139,10 @@ export interface RequestRecord {
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
 export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
-  /** `real`: it answers as a provider with names of its own, and no answer shows that it is a sandbox (default `placeholder`). */
+  /**
+   * `real`: it answers as a provider with names of its own, and no answer shows that it is a sandbox (default
+   * `placeholder`).
+   */
   readonly names?: SandboxNames
   /** Tier of the plan with real names, 1 to 3: paths of a higher tier are refused with 403 (default 2). */
   readonly tier?: number
@@ -155,7 +158,9 @@ export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 
   readonly pace?: () => number
 }
 
-/** A clock in Unix seconds that begins at `start` (null: the real time) and runs `speed` times as fast as `real` (ms). */
+/**
+ * A clock in Unix seconds that begins at `start` (null: the real time) and runs `speed` times as fast as `real` (ms).
+ */
 export function runningClock(real: () => number, start: number | null, speed: number): () => number {
   const origin = real()
   const first = start ?? origin / 1000

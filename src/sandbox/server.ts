@@ -27,8 +27,8 @@ export interface ServedSandbox extends AsyncDisposable {
 }
 
 /**
- * Puts a sandbox on a port of this machine; one in use is a usage error. Closing stops listening, lets answers in flight end
- * while `grace` lasts, then closes every connection.
+ * Puts a sandbox on a port of this machine; one in use is a usage error. Closing stops listening, lets answers in
+ * flight end while `grace` lasts, then closes every connection.
  */
 export async function serve(sandbox: Sandbox, options: ServeOptions): Promise<ServedSandbox> {
   const host = options.host ?? '127.0.0.1'

@@ -30,11 +30,16 @@ import type { SeenLags } from './results/stress-delays.ts'
 
 const arrivalsFields = {
   points: count,
-  /** Points whose arrival is known: the provider told `computed_at`, or (`seenLate`) an earlier answer lacked the point. */
+  /**
+   * Points whose arrival is known: the provider told `computed_at`, or (`seenLate`) an earlier answer lacked the point.
+   */
   computed: count,
   seenLate: count,
   backfilled: count,
-  /** Points without a known arrival that became due while the lake was watching their series: late ones would have been seen. */
+  /**
+   * Points without a known arrival that became due while the lake was watching their series: late ones would have been
+   * seen.
+   */
   watched: count,
   /** Points that the rule dates: another rule would date them anew. */
   ruled: count,
@@ -44,7 +49,10 @@ const arrivalsFields = {
   p95: orNull(real),
   p99: orNull(real),
   max: orNull(real),
-  /** The lag that covers 99 of 100 points known or watched; null where the arrivals do not say how late the last of them were. */
+  /**
+   * The lag that covers 99 of 100 points known or watched; null where the arrivals do not say how late the last of them
+   * were.
+   */
   supported: orNull(real),
   /** Known arrivals after the rule's instant, and those of them that came less than `soonSeconds` after it. */
   late: count,
@@ -59,8 +67,8 @@ const arrivalsFields = {
 }
 
 /**
- * Arrivals of the points of one partition, compared with a rule. Lags are seconds from the end of the interval. Derived:
- * `arrivalsFields` explains each field and also checks the rows.
+ * Arrivals of the points of one partition, compared with a rule. Lags are seconds from the end of the interval.
+ * Derived: `arrivalsFields` explains each field and also checks the rows.
  */
 type Arrivals = Shaped<typeof arrivalsFields>
 
@@ -109,7 +117,9 @@ export async function storedArrivals(
       const firsts = alike.some(({ metric }) => storedRevisable(ledger).includes(metric))
         ? ` QUALIFY ${firstVintage}`
         : ''
-      const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric)${firsts})`
+      const points =
+        `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND ` +
+        `list_contains(${metrics}, metric)${firsts})`
       const own = await arrivalsOf(engine, points, interval, rules)
       found.set(interval, new Map([...(found.get(interval) ?? []), ...own]))
     }
@@ -123,10 +133,11 @@ export async function storedArrivals(
 }
 
 /**
- * Reads the arrivals of each metric in points of one interval (for FROM) and holds them against the rules in force. Backfilled points say nothing of
- * lags: what the provider computed long after its interval, what was complete more than an interval before the first
- * point of its series arrived (the provider, or the lake, did not look yet), and what was computed together with these.
- * A top-up more than an interval after the rule's instant shows that a point was late, not how late.
+ * Reads the arrivals of each metric in points of one interval (for FROM) and holds them against the rules in force.
+ * Backfilled points say nothing of lags: what the provider computed long after its interval, what was complete more
+ * than an interval before the first point of its series arrived (the provider, or the lake, did not look yet), and what
+ * was computed together with these. A top-up more than an interval after the rule's instant shows that a point was
+ * late, not how late.
  */
 export async function arrivalsOf(engine: Engine, points: string, interval: Interval, rules: readonly Rule[]) {
   const rows = await rowsAs(
@@ -195,7 +206,10 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
     )`
 }
 
-/** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
+/**
+ * How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is
+ * named.
+ */
 export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]): Promise<SeenLags[]> {
   const held = await storedArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
   return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
@@ -238,7 +252,9 @@ export interface AvailabilityAudit {
   readonly imprecise: number
   /** Number of rules without any known arrival. */
   readonly unconfirmed: number
-  /** Block for `pitlake.yaml` with a rule for each contradicted or imprecise interval; null if no better rule is known. */
+  /**
+   * Block for `pitlake.yaml` with a rule for each contradicted or imprecise interval; null if no better rule is known.
+   */
   readonly proposal: string | null
   /** Next step for contradicted and imprecise rules; null if there are none. */
   readonly next: string | null
@@ -246,7 +262,10 @@ export interface AvailabilityAudit {
   readonly changes: readonly RuleChange[]
 }
 
-/** Holds every availability rule against the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml` that mends it. */
+/**
+ * Holds every availability rule against the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml`
+ * that mends it.
+ */
 export async function auditAvailability(
   ledger: Ledger,
   { catalogue, paths, overrides, now }: AuditInput,
@@ -282,7 +301,9 @@ export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolea
   return verdict === 'contradicted' || verdict === 'imprecise'
 }
 
-/** The rule of one endpoint and interval, with the verdict of the audit. Lags are seconds after the end of the interval. */
+/**
+ * The rule of one endpoint and interval, with the verdict of the audit. Lags are seconds after the end of the interval.
+ */
 export interface AuditedRule {
   /** Path of the endpoint. */
   readonly metric: string
@@ -298,7 +319,9 @@ export interface AuditedRule {
   readonly observations: number
   /** Number of backfilled points; they show no lag. */
   readonly backfilled: number
-  /** Points without a known arrival that became due while the lake was watching their series: no delay of them was seen. */
+  /**
+   * Points without a known arrival that became due while the lake was watching their series: no delay of them was seen.
+   */
   readonly watched: number
   /** Number of known arrivals after the rule's instant. */
   readonly late: number
@@ -313,7 +336,10 @@ export interface AuditedRule {
   readonly max: number | null
   /** The point that arrived latest compared with the rule; null if none was late. */
   readonly worst: WorstArrival | null
-  /** Lag for the configuration, such as `30m`; null if the rule may stay or the arrivals do not show a lag that would hold. */
+  /**
+   * Lag for the configuration, such as `30m`; null if the rule may stay or the arrivals do not show a lag that would
+   * hold.
+   */
   readonly proposed_lag: string | null
 }
 
@@ -329,9 +355,9 @@ export interface WorstArrival {
 }
 
 /**
- * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
- * less than five minutes after its instant, else contradicted. Without any known arrival nothing is proved: the provider
- * tells no `computed_at`, and no top-up has caught a point being late.
+ * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred
+ * came less than five minutes after its instant, else contradicted. Without any known arrival nothing is proved: the
+ * provider tells no `computed_at`, and no top-up has caught a point being late.
  */
 export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditedRule {
   const rule = rules.at(-1)
@@ -389,7 +415,10 @@ export interface RuleChange {
 function changeOf(
   { metric, interval, proposed_lag: lag }: AuditedRule,
   rules: readonly Rule[],
-  /** Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived at. */
+  /**
+   * Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived
+   * at.
+   */
   redated: number,
   at: Today,
 ): RuleChange[] {
@@ -426,7 +455,9 @@ function roundLag(seconds: number): number {
 
 const lagText = (seconds: number): string => (seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`)
 
-/** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval. */
+/**
+ * Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval.
+ */
 export function proposalOf(rows: readonly AuditedRule[], overrides: RuleOverrides): string | null {
   const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
   if (proposed.length === 0) return null

@@ -62,7 +62,9 @@ function insert(index: Index, into: string, cells: Readonly<Record<string, Index
   index.statement(sql).run(...Object.values(cells))
 }
 
-/** The state that says that a clock far ahead was mended: by which version, when, and when the last one before it was. */
+/**
+ * The state that says that a clock far ahead was mended: by which version, when, and when the last one before it was.
+ */
 interface ClockMended {
   readonly version: number
   readonly at: Micros
@@ -95,7 +97,10 @@ function applyMendedClock(index: Index, { version = 0, at = Infinity, before = 0
   index.statement('UPDATE soft SET at = ? WHERE at > ?').run(before, at)
 }
 
-/** The latest instant that numbers hold to the microsecond, in the year 2255: a later one of a run's file is read as this. */
+/**
+ * The latest instant that numbers hold to the microsecond, in the year 2255: a later one of a run's file is read as
+ * this.
+ */
 export function within(at: Micros): Micros {
   return Math.min(at, Number.MAX_SAFE_INTEGER)
 }
@@ -191,7 +196,8 @@ const fileCells = cellsOf(fileColumns)
 /** Windows of which nothing is known any more, because what was said of them was wrong. */
 function applyUncovered(index: Index, entry: Entry): void {
   const end = index.statement(
-    'UPDATE coverage SET removed_version = ? WHERE series = ? AND since >= ? AND until <= ? AND removed_version IS NULL',
+    'UPDATE coverage SET removed_version = ? WHERE series = ? AND since >= ? AND until <= ? AND ' +
+      'removed_version IS NULL',
   )
   for (const { series, since, until } of entry.uncovered ?? [])
     end.run(entry.version, named(index, entry, series), since, until)

@@ -25,8 +25,8 @@ const stateKey = 'archived'
 const month = 30 * 86_400_000_000
 
 /**
- * The rows of a table that go, as a condition. What a live window or a violation names stays at hand, as do windows that
- * hold.
+ * The rows of a table that go, as a condition. What a live window or a violation names stays at hand, as do windows
+ * that hold.
  */
 export function archivable(table: Archived, before: Micros): string {
   switch (table) {

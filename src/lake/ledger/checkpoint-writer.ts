@@ -28,8 +28,8 @@ const runsStay: Micros = 7 * 86_400_000_000
 
 /**
  * Takes away the files of old runs that have ended: every opening would look at each of them. Two checkpoints hold all
- * of their lines, so that nothing goes that anybody is told, even where one of them is damaged later. Their logs go into
- * one for each day.
+ * of their lines, so that nothing goes that anybody is told, even where one of them is damaged later. Their logs go
+ * into one for each day.
  */
 async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
   const { root } = ledger

@@ -22,7 +22,10 @@ export interface LedgerColumn<T = unknown> {
   readonly stored?: 'TEXT' | 'INTEGER' | 'REAL'
   /** Type in the exported file, from which the view reads; left out if the file does not have the column. */
   readonly shown?: 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'BOOLEAN' | 'TIMESTAMPTZ'
-  /** SQL of its value in the exported file (timestamps in microseconds), from that in the index; left out if it is the same. */
+  /**
+   * SQL of its value in the exported file (timestamps in microseconds), from that in the index; left out if it is the
+   * same.
+   */
   readonly value?: (stored: string) => string
   /** SQL of its value in the view, with the placeholders of the view's file; left out if it is the exported value. */
   readonly viewed?: string
@@ -99,7 +102,8 @@ export const windowColumns = {
     value: seconds,
     viewed: 'CASE WHEN {{by_then asked_at}} THEN asked_at END',
     about:
-      'time of the last request. If state is not requested: time at which that state was first recorded. NULL if later than observed_as_of',
+      'time of the last request. If state is not requested: time at which that state was first recorded. NULL ' +
+      'if later than observed_as_of',
   },
   request: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR' },
 } as const satisfies LedgerColumns
@@ -157,7 +161,9 @@ export const violationColumns = {
   },
 } as const satisfies LedgerColumns
 
-/** Violations with what became of them: one row per series, t, kind and offered value, and the same in each incident. */
+/**
+ * Violations with what became of them: one row per series, t, kind and offered value, and the same in each incident.
+ */
 const allViolationColumns = {
   ...seriesNumber,
   ...seriesColumns,
@@ -180,7 +186,8 @@ const allViolationColumns = {
   reverted_at: {
     shown: 'TIMESTAMPTZ',
     about:
-      "time from which the provider's answers agree with the stored value again; NULL while the latest answer still differs",
+      "time from which the provider's answers agree with the stored value again; NULL while the latest answer " +
+      'still differs',
   },
   status: {
     viewed: `CASE WHEN acknowledged_at IS NOT NULL AND ({{by_then acknowledged_at}}) THEN 'acknowledged'
@@ -207,9 +214,9 @@ const allViolationColumns = {
 } as const satisfies LedgerColumns
 
 /**
- * Kinds of clock findings: `before_end` and `before_stated` (computed before the end of the interval, or before the time of
- * a stated rule), `convention` (`t` seems to be the other edge of the interval), `vanished` (an answer lacks stored points
- * of a revisable series), `clock_ahead` (stored while a clock was ahead).
+ * Kinds of clock findings: `before_end` and `before_stated` (computed before the end of the interval, or before the
+ * time of a stated rule), `convention` (`t` seems to be the other edge of the interval), `vanished` (an answer lacks
+ * stored points of a revisable series), `clock_ahead` (stored while a clock was ahead).
  */
 export const clockFindingKinds = ['before_end', 'before_stated', 'convention', 'vanished', 'clock_ahead'] as const
 export type ClockFindingKind = (typeof clockFindingKinds)[number]
@@ -228,7 +235,10 @@ export const clockFindingColumns = {
     stored: 'TEXT',
     shown: 'VARCHAR',
     about:
-      'before_end: computed before the end of its interval. before_stated: computed before the time that a stated rule gives. convention: t seems to be the end of the interval instead of its start. vanished: an answer lacks stored points of a revisable series. clock_ahead: stored while a clock was ahead, and given a new date by doctor --repair',
+      'before_end: computed before the end of its interval. before_stated: computed before the time that a ' +
+      'stated rule gives. convention: t seems to be the end of the interval instead of its start. vanished: an ' +
+      'answer lacks stored points of a revisable series. clock_ahead: stored while a clock was ahead, and given ' +
+      'a new date by doctor --repair',
   },
   detail: {
     check: json,
@@ -280,7 +290,9 @@ const allValueTypeColumns = {
   ...removedAt,
 } as const satisfies LedgerColumns
 
-/** A run from its beginning to its end, in microseconds; what is not known yet is left out and added by a later line. */
+/**
+ * A run from its beginning to its end, in microseconds; what is not known yet is left out and added by a later line.
+ */
 export const runColumns = {
   id: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'id of the run' },
   job: { check: maybe(text), stored: 'TEXT', shown: 'VARCHAR', about: 'what it did: fetch, registry …' },
@@ -335,7 +347,8 @@ export const versionColumns = {
     stored: 'INTEGER',
     shown: 'TIMESTAMPTZ',
     about:
-      'time of the commit, equal to the observed_at of the points that it added. Times increase from version to version, except after doctor --repair of a wrong clock',
+      'time of the commit, equal to the observed_at of the points that it added. Times increase from version ' +
+      'to version, except after doctor --repair of a wrong clock',
   },
   job: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'what made it' },
   run: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR', about: 'run that made it' },
@@ -460,5 +473,8 @@ export function createTableSql(name: string, { columns, key, unique }: LedgerTab
     const constraint = `${isNullable ? '' : ' NOT NULL'}${column === unique ? ' UNIQUE' : ''}`
     return [`${column} ${stored}${constraint}`]
   })
-  return `CREATE TABLE IF NOT EXISTS ${name} (${[...lines, `PRIMARY KEY (${key.join(', ')})`].join(', ')}) WITHOUT ROWID;`
+  return (
+    `CREATE TABLE IF NOT EXISTS ${name} (${[...lines, `PRIMARY KEY (${key.join(', ')})`].join(', ')}) ` +
+    'WITHOUT ROWID;'
+  )
 }

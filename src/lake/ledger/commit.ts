@@ -86,8 +86,8 @@ function nothingNew(head: Head): Version {
 }
 
 /**
- * Moves the files in, writes the entry, lets the index follow: an entry that cannot be read back, or that the index does
- * not take, is never made visible. What fails before the entry leaves no file behind.
+ * Moves the files in, writes the entry, lets the index follow: an entry that cannot be read back, or that the index
+ * does not take, is never made visible. What fails before the entry leaves no file behind.
  */
 async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): Promise<Version> {
   const moved: string[] = []
@@ -202,7 +202,9 @@ async function noteRun(ledger: Ledger, disk: Disk, head: Head, ticket: Ticket, d
   return nothingNew(head)
 }
 
-/** What of a draft goes to the run's file: beside a version (`inEntry`: its coverage) only what the entry does not tell. */
+/**
+ * What of a draft goes to the run's file: beside a version (`inEntry`: its coverage) only what the entry does not tell.
+ */
 async function noteLines(
   ledger: Ledger,
   disk: Disk,

@@ -2,7 +2,8 @@ import type { CoverageRow } from './entry.ts'
 
 /**
  * Lays `row` over the live rows of its series that overlap or touch it (disjoint, sorted): what it overlaps is cut, the
- * rest keeps its facts. Neighbours that say the same become one row; `covered` ones then carry the later time of asking.
+ * rest keeps its facts. Neighbours that say the same become one row; `covered` ones then carry the later time of
+ * asking.
  */
 export function layOver(touched: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   if (row.since >= row.until) return { remove: [], add: [] }

@@ -32,8 +32,8 @@ export interface Lag {
 }
 
 /**
- * Compares a derived thing with the journal: null where it is of the newest version and of this program. A thing that is
- * ahead of the journal is damage, which `doctor` judges, and no lag.
+ * Compares a derived thing with the journal: null where it is of the newest version and of this program. A thing that
+ * is ahead of the journal is damage, which `doctor` judges, and no lag.
  */
 export function lagOf(thing: DerivedThing, lake: LakeState): Lag | null {
   if ((thing.version ?? 0) < lake.newest) return { thing, lake, because: 'version' }
@@ -55,7 +55,10 @@ export function lagWords({ thing, lake, because }: Lag): string {
     : `${name} were made by ${program}, this is ${lake.program}`
 }
 
-/** How far the copies of a lake that it remembers are behind it: published tables and backups; of a mirror, how far it is behind itself. */
+/**
+ * How far the copies of a lake that it remembers are behind it: published tables and backups; of a mirror, how far it
+ * is behind itself.
+ */
 export async function lagsOfCopies(ledger: Ledger): Promise<readonly Lag[]> {
   // A mirror has the runs of its lake; its copies are the business of that lake.
   if ((await mirrorOf(ledger.root)) !== null) return [await lagOfMirror(ledger.root)].filter((lag) => lag !== null)
@@ -69,8 +72,8 @@ export async function lagsOfCopies(ledger: Ledger): Promise<readonly Lag[]> {
 }
 
 /**
- * How far a mirror is behind its lake; null for a lake of its own, and where the source is no folder of that lake on this
- * machine. Costs a listing of both journals.
+ * How far a mirror is behind its lake; null for a lake of its own, and where the source is no folder of that lake on
+ * this machine. Costs a listing of both journals.
  */
 export async function lagOfMirror(root: string): Promise<Lag | null> {
   const source = await mirrorOf(root)

@@ -47,7 +47,9 @@ export function applyDifferences(index: Index, entry: Entry, numberOf: (id: stri
 }
 
 function applyPassed(index: Index, { passed = [], version }: Entry, numberOf: (id: string) => number): void {
-  const insertPassed = `INSERT OR IGNORE INTO passed (${columns.join(', ')}, added_version) SELECT ${columns.join(', ')}, ? FROM violations v`
+  const insertPassed =
+    `INSERT OR IGNORE INTO passed (${columns.join(', ')}, added_version) SELECT ${columns.join(', ')}, ? FROM ` +
+    'violations v'
   const insertDifference = index.statement(`${insertPassed} WHERE ${ofKey}`)
   const all = index.statement(
     `${insertPassed} WHERE series = ? AND incident = ? AND NOT EXISTS (SELECT 1 FROM passed p WHERE ${passedToo})`,
@@ -147,7 +149,8 @@ export function storedAcceptances(index: Index): Accepted[] {
 export function isAccepted(index: Index, { series, t, kind, offered }: Violation): boolean {
   const row = index
     .statement(
-      `SELECT 1 FROM accepted a JOIN series s ON s.n = a.series WHERE s.id = ? AND a.t = ? AND a.kind = ? AND a.offered_key = ?`,
+      'SELECT 1 FROM accepted a JOIN series s ON s.n = a.series WHERE s.id = ? AND a.t = ? AND a.kind = ? AND ' +
+        'a.offered_key = ?',
     )
     .get(series, t, kind, offered ?? '')
   return row !== undefined
@@ -158,8 +161,8 @@ const ofOutage = `v.kind = 'vanished' AND v.request IN (SELECT request FROM viol
   WHERE kind = 'vanished' AND incident = '' GROUP BY request HAVING count(*) > 1)`
 
 /**
- * Windows to request again, by series: the hull of open differences that may end by themselves, which are those of incidents
- * and of outages. What a person acknowledged is none of them.
+ * Windows to request again, by series: the hull of open differences that may end by themselves, which are those of
+ * incidents and of outages. What a person acknowledged is none of them.
  */
 export function openDifferences(index: Index): Map<string, { readonly since: number; readonly until: number }> {
   const rows = index.statement(

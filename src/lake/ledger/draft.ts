@@ -82,8 +82,8 @@ export const withoutPoints = { metric: null, interval: null, min_t: null, max_t:
 type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
 
 /**
- * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
- * left out of the entry.
+ * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones
+ * are left out of the entry.
  */
 export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violations' | 'incidents'>> {
   /** Differences of one incident go together into the entry. */

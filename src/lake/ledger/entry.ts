@@ -34,8 +34,9 @@ export { clockFindingKinds, providerFields }
 export type { ClockFindingKind }
 
 /**
- * Number of the lake's layout: what entries, checkpoints and footers of data files carry. A program reads and writes one
- * layout only. The number rises with every change that a program before it would misread; it is not the program's version.
+ * Number of the lake's layout: what entries, checkpoints and footers of data files carry. A program reads and writes
+ * one layout only. The number rises with every change that a program before it would misread; it is not the program's
+ * version.
  */
 export const layoutNumber = 7
 
@@ -82,9 +83,9 @@ const monthSum: ValueCheck<string> = (value) =>
   typeof value === 'string' && /^-?\d{1,15} [0-9a-f]{16}$/.test(value) ? undefined : 'no count and digest'
 
 /**
- * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. `digests`:
- * what it adds to the count and the digest of each month, see `MonthDigest`; left out if no month changes. `vintages`: how
- * many of the points are further vintages of points that had a value; left out if there are none.
+ * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen.
+ * `digests`: what it adds to the count and the digest of each month, see `MonthDigest`; left out if no month changes.
+ * `vintages`: how many of the points are further vintages of points that had a value; left out if there are none.
  */
 const progressFields = {
   series: text,
@@ -96,8 +97,8 @@ const progressFields = {
 }
 
 /**
- * Points of a month (`2024-06`) that went with a file, in the hull `[since, until)` of their windows: how many, and their
- * digest; null if the ledger does not know the digests of all points of the series.
+ * Points of a month (`2024-06`) that went with a file, in the hull `[since, until)` of their windows: how many, and
+ * their digest; null if the ledger does not know the digests of all points of the series.
  */
 export const forgottenFields = {
   series: text,
@@ -111,7 +112,10 @@ export const forgottenFields = {
 /** How many of them came again; `proven`: as they were, by their digest; else they are known from this commit on. */
 const regainedFields = { series: text, month: text, points: count, proven: flag }
 
-/** A coverage range: what is known about a half-open window (seconds) of a series. It replaces earlier ranges of that window. */
+/**
+ * A coverage range: what is known about a half-open window (seconds) of a series. It replaces earlier ranges of that
+ * window.
+ */
 export const windowFields = checksOf(windowColumns)
 
 /** What tells a contradiction upstream apart from every other: `t` in seconds, the offered value as JSON text. */
@@ -121,8 +125,8 @@ const contradiction = { series: text, t: real, kind: text, offered: orNull(text)
 export const violationFields = { series: text, ...checksOf(violationColumns) }
 
 /**
- * Of an incident (many differences of one day) what is of one series, kind and request: windows in which all held points
- * were missing, or values that were offered for others.
+ * Of an incident (many differences of one day) what is of one series, kind and request: windows in which all held
+ * points were missing, or values that were offered for others.
  */
 const incidentFields = {
   incident: text,
@@ -136,8 +140,8 @@ const incidentFields = {
 }
 
 /**
- * Violations of a series that a later answer no longer shows: the named ones, by themselves or of an incident, or all that
- * are open of the incident.
+ * Violations of a series that a later answer no longer shows: the named ones, by themselves or of an incident, or all
+ * that are open of the incident.
  */
 const passedFields = {
   series: text,
@@ -153,8 +157,8 @@ const findingFields = { series: text, ...checksOf(clockFindingColumns) }
 
 /**
  * A type that values of a metric have at a place, first shown by points that could be known from `available_at` on, or
- * from `ruled_at` on where the rule stands in for backfilled ones (microseconds). `after` names the type behind which it came
- * again, and then either may be null: it did not by that clock. Null: it is the first sight.
+ * from `ruled_at` on where the rule stands in for backfilled ones (microseconds). `after` names the type behind which
+ * it came again, and then either may be null: it did not by that clock. Null: it is the first sight.
  */
 export const valueTypeFields = { ...checksOf(valueTypeColumns), after: orNull(text) }
 
@@ -195,7 +199,9 @@ const entryFields = {
   job: text,
   run: orNull(text),
   provider: shape(providerFields),
-  /** `remove`: paths that leave the view, whose bytes stay until vacuum; `drop`: paths whose bytes vacuum takes away. */
+  /**
+   * `remove`: paths that leave the view, whose bytes stay until vacuum; `drop`: paths whose bytes vacuum takes away.
+   */
   files: shape({ add: listOf(shape(fileFields)), remove: listOf(text), drop: listOf(text) }),
   series: listOf(shape(seriesFields)),
   progress: listOf(shape(progressFields)),
@@ -209,7 +215,9 @@ const entryFields = {
   violations: listOf(shape(violationFields)),
   /** Incidents; left out if there are none. */
   incidents: maybe(listOf(shape(incidentFields))),
-  /** Violations that were reverted upstream, applied before `violations` and `incidents`; left out if there are none. */
+  /**
+   * Violations that were reverted upstream, applied before `violations` and `incidents`; left out if there are none.
+   */
   passed: maybe(listOf(shape(passedFields))),
   /** Violations that a person acknowledged; left out if there are none. */
   accepted: maybe(listOf(shape(acceptedFields))),
@@ -289,7 +297,10 @@ export function openSealed(text: string, name: string): { body: string; digest: 
   return { body, digest }
 }
 
-/** The text of an entry; half surrogates, which JSON writes as escapes, become the replacement sign that the index makes of them. */
+/**
+ * The text of an entry; half surrogates, which JSON writes as escapes, become the replacement sign that the index makes
+ * of them.
+ */
 export function encodeEntry(entry: Entry): { text: string; digest: string } {
   const body = JSON.stringify(entry)
   const halves = body.includes(String.raw`\ud`)

@@ -138,7 +138,9 @@ interface StoredAnswers {
   readonly answers: WindowAnswer[]
 }
 
-/** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
+/**
+ * The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it.
+ */
 export function storedAnswers(index: Index): Map<string, StoredAnswers> {
   const byNumber = new Map<IndexCell | undefined, StoredAnswers>()
   const bySeries = new Map<string, StoredAnswers>()
@@ -239,7 +241,9 @@ export function storedState(index: Index, key: string): Json | undefined {
   return row === undefined ? undefined : parseCell(row['value'], key)
 }
 
-/** Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it. */
+/**
+ * Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it.
+ */
 export function storedStates<T>(
   index: Index,
   prefix: string,
@@ -247,7 +251,8 @@ export function storedStates<T>(
 ): { key: string; value: T; at: Micros }[] {
   const rows = index
     .statement(
-      `SELECT key, value, committed_at FROM state JOIN versions USING (version) WHERE substr(key, 1, ?) = ? ORDER BY key`,
+      'SELECT key, value, committed_at FROM state JOIN versions USING (version) WHERE substr(key, 1, ?) = ? ' +
+        'ORDER BY key',
     )
     .all(prefix.length, prefix)
   return rows.map(({ key, value, committed_at }) => ({

@@ -20,7 +20,10 @@ export interface Index {
   statement(sql: string): Statement
 }
 
-/** What the work reads of the index is of one instant, whatever other processes bring it up to meanwhile; it writes nothing. */
+/**
+ * What the work reads of the index is of one instant, whatever other processes bring it up to meanwhile; it writes
+ * nothing.
+ */
 export async function atOneInstant<T>(index: Index, work: () => Promise<T>): Promise<T> {
   index.exec('BEGIN')
   try {
@@ -67,7 +70,10 @@ export function rowOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
   }
 }
 
-/** Asks DuckDB and gives its rows as records of these columns, if they are what they should be: 64-bit integers as numbers. */
+/**
+ * Asks DuckDB and gives its rows as records of these columns, if they are what they should be: 64-bit integers as
+ * numbers.
+ */
 export async function rowsAs<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
   engine: Engine,
   columns: S,
@@ -95,7 +101,9 @@ function plain(value: unknown): unknown {
   return members
 }
 
-/** The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text, what is left out is NULL. */
+/**
+ * The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text, what is left out is NULL.
+ */
 export function cellsOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(columns: S) {
   const checks = Object.entries(columns)
   return (record: Shaped<S>): Record<string, IndexCell> => {

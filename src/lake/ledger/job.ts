@@ -48,8 +48,8 @@ export interface Run {
   readonly job: string
   readonly ledger: Ledger
   /**
-   * Writes down that the run begins, and its plan. From then on its end is written down, too, whatever happens, with what
-   * it has come to; a run that never begins leaves nothing.
+   * Writes down that the run begins, and its plan. From then on its end is written down, too, whatever happens, with
+   * what it has come to; a run that never begins leaves nothing.
    */
   readonly begin: (plan: Json, actual: () => Actual) => Promise<void>
 }
@@ -122,7 +122,9 @@ async function carriedOut<T>(
   }
 }
 
-/** The id of a run: when it began, by which process, and for which job where it is not a fetch, whose requests are many. */
+/**
+ * The id of a run: when it began, by which process, and for which job where it is not a fetch, whose requests are many.
+ */
 export function runName(deps: Pick<CommitDeps, 'nowMicros' | 'holder'>, job: string): string {
   return [instantName(deps.nowMicros()), deps.holder.pid, ...(job === 'fetch' ? [] : job.split(' '))].join('-')
 }

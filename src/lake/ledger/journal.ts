@@ -22,7 +22,9 @@ export async function isFoldedSince(root: string, listed: Listing): Promise<bool
   return isFolded(listed, await listJournal(root))
 }
 
-/** Whether a checkpoint came between two looks, or what one stands in for was taken away: by a vacuum, a copy or a pull. */
+/**
+ * Whether a checkpoint came between two looks, or what one stands in for was taken away: by a vacuum, a copy or a pull.
+ */
 export function isFolded({ entries, checkpoints, folded }: Listing, now: Listing): boolean {
   const [left, checkpointsNow] = [new Set(now.entries), new Set(now.checkpoints)]
   const isAnyGone =
@@ -126,7 +128,9 @@ export async function appendEntry(
   return digest
 }
 
-/** The digest of the entry of this number that was set aside; of several the last in the order of names, null for none. */
+/**
+ * The digest of the entry of this number that was set aside; of several the last in the order of names, null for none.
+ */
 export async function asideDigest(root: string, version: number): Promise<string | null> {
   const digests = (await namesIn(inLake(root, places.aside))).flatMap((name) => {
     const [, number, digest] = /^(\d{10,15})-([0-9a-f]{64})\.json\.gz$/.exec(name) ?? []

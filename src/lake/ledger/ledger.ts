@@ -145,9 +145,9 @@ export class Ledger implements Index {
   }
 
   /**
-   * Makes the index anew from the journal and puts it in place of the old one. Whoever opens a lake of another shape does
-   * so too, several at once perhaps: each makes its own, and one that finds the new shape in place leaves it (`unless`).
-   * Without `unless` hold the commit lock.
+   * Makes the index anew from the journal and puts it in place of the old one. Whoever opens a lake of another shape
+   * does so too, several at once perhaps: each makes its own, and one that finds the new shape in place leaves it
+   * (`unless`). Without `unless` hold the commit lock.
    */
   static async rebuild(root: string, unless?: (path: string) => boolean): Promise<Ledger> {
     const path = inLake(root, places.ledger)

@@ -44,7 +44,10 @@ export function listsAll(index: Index): boolean {
   return readLiveDigest(index) === withRows('0', liveRows(index))
 }
 
-/** Refuses an index that lists other files than the journal: views over it would answer short, and a sweep would take them. */
+/**
+ * Refuses an index that lists other files than the journal: views over it would answer short, and a sweep would take
+ * them.
+ */
 export function proveLive(index: Index): void {
   if (listsAll(index)) return
   throw new LakeError('integrity', {

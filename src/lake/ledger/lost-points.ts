@@ -165,7 +165,9 @@ export interface ObservedAgain {
   readonly until: number
   /** Points that were lost, or received again if they were; null if unknown. */
   readonly points: number | null
-  /** When they were observed again, from which on they are known, microseconds; null if they were not received again. */
+  /**
+   * When they were observed again, from which on they are known, microseconds; null if they were not received again.
+   */
   readonly at: Micros | null
 }
 

@@ -7,7 +7,9 @@ import { damagedDocument, putItBack } from './entry.ts'
 // Entries stand in the journal as gzip. The digest that an entry is named by is that of its text: it does not depend on
 // who compressed it, and `zcat` shows what was hashed.
 
-/** Bytes of the largest entry, its text and its file: what decompresses to more is refused before it takes the memory. */
+/**
+ * Bytes of the largest entry, its text and its file: what decompresses to more is refused before it takes the memory.
+ */
 export const longestEntry = 256_000_000
 
 /** What each file of an entry begins with: gzip, without a name, a time, or the system that wrote it. */

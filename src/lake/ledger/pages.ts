@@ -35,7 +35,8 @@ export async function rememberPage(root: string, page: WrittenPage): Promise<voi
     await realDisk.write(part, text)
     await realDisk.move(part, file)
   } catch {
-    // The page is written; that a full disk or a second writer of the same page keeps it from being remembered ends nothing.
+    // The page is written; that a full disk or a second writer of the same page keeps it from being remembered ends
+    // nothing.
   }
 }
 
@@ -57,7 +58,10 @@ function versionIn(text: string): number | null {
   return version === undefined ? (ofExport.safeParse(jsonOf(text)).data?.lake.version ?? null) : Number(version)
 }
 
-/** How far the pages that commands wrote are behind the lake, but for that in `except`. A page that is gone is behind nothing. */
+/**
+ * How far the pages that commands wrote are behind the lake, but for that in `except`. A page that is gone is behind
+ * nothing.
+ */
 export async function lagsOfPages(ledger: Ledger, except?: string): Promise<readonly Lag[]> {
   const { version: newest } = ledger.head()
   const lags: Lag[] = []

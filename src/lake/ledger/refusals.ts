@@ -77,7 +77,10 @@ export function isOfHeld(reason: string | null): boolean {
 export const refusedOfHeld = `state IN ('failed', 'unsupported')
   AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
 
-/** An alarm is asked with each run for so long, then, as any path, daily: with room for a cron that comes a little early. */
+/**
+ * An alarm is asked with each run for so long, then, as any path, daily: with room for a cron that comes a little
+ * early.
+ */
 const eagerPatience = day
 const dailyPatience = 22 * 3600
 /** A refusal of a series or range that is no alarm is tried again after so long. */

@@ -23,7 +23,8 @@ import { constants, createGzip, gunzipSync, gzipSync } from 'node:zlib'
 import { redact } from '../../base/secrets.ts'
 import type { Shaped } from '../../base/value-checks.ts'
 
-// `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log beside it is for people only.
+// `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log beside it is for people
+// only.
 
 /** A run from its beginning to its end: its columns in `columns.ts`. */
 export type RunFacts = Shaped<ColumnChecks<typeof runColumns>>
@@ -116,15 +117,18 @@ interface Logging {
   readonly secrets: readonly string[]
 }
 
-/** The log of one run, `runs/<run>.log`, for people. Disposing of it waits until all lines are written; a long one is compressed. */
+/**
+ * The log of one run, `runs/<run>.log`, for people. Disposing of it waits until all lines are written; a long one is
+ * compressed.
+ */
 export interface RunLog extends AsyncDisposable {
   /** Adds a line: the event and its facts, as one JSON object. */
   readonly note: (event: string, facts: object) => void
 }
 
 /**
- * Opens `runs/<run>.log`: a JSON object a line, `at` and `event` first. The log is for people: what cannot be written is dropped, because the commit that meets the
- * same disk says so with an error. No secret reaches it.
+ * Opens `runs/<run>.log`: a JSON object a line, `at` and `event` first. The log is for people: what cannot be written
+ * is dropped, because the commit that meets the same disk says so with an error. No secret reaches it.
  */
 export function openRunLog(root: string, run: string, { now, secrets }: Logging): RunLog {
   const path = inLake(root, runLog(run))
@@ -169,7 +173,9 @@ async function compressLog(root: string, run: string): Promise<void> {
   await realDisk.remove(path)
 }
 
-/** The logs of an open folder of runs, relative to the lake, with the instant that each begins with, the oldest first. */
+/**
+ * The logs of an open folder of runs, relative to the lake, with the instant that each begins with, the oldest first.
+ */
 export async function readLogs(root: string): Promise<{ readonly path: string; readonly began: Micros }[]> {
   const logs: { path: string; began: Micros }[] = []
   for (const name of await namesIn(inLake(root, places.runs))) {

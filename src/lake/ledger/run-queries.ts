@@ -46,7 +46,8 @@ const instantsOf = rowOf({ about: orNull(text), at: real })
 /** When fetches began, the oldest first (microseconds). */
 export function fetchStarts(index: Index): Micros[] {
   const rows = index.statement(
-    "SELECT NULL AS about, started_at AS at FROM runs WHERE job = 'fetch' AND started_at IS NOT NULL ORDER BY started_at",
+    "SELECT NULL AS about, started_at AS at FROM runs WHERE job = 'fetch' AND started_at IS NOT NULL ORDER BY " +
+      'started_at',
   )
   return rows.all().map((row) => instantsOf(row).at)
 }
@@ -104,8 +105,8 @@ export function lastFetchEnd(index: Index): StoredRunEnd | null {
 export const heldBackEnd = 'held_back'
 
 /**
- * The last snapshot of the registry that was held back; null where none was, or where a snapshot, or a run of the same job,
- * was applied since. A run that failed applied nothing.
+ * The last snapshot of the registry that was held back; null where none was, or where a snapshot, or a run of the same
+ * job, was applied since. A run that failed applied nothing.
  */
 export function heldBackSnapshot(index: Index): StoredRunEnd | null {
   const row = index
@@ -186,8 +187,8 @@ export interface RequestTotals {
   /** Credits of the last 24 hours. */
   readonly day_credits: number
   /**
-   * Requests for points in the busiest minute of the last 24 hours, repeats included. Their pace is what the configuration
-   * sets; metadata and listings have their own.
+   * Requests for points in the busiest minute of the last 24 hours, repeats included. Their pace is what the
+   * configuration sets; metadata and listings have their own.
    */
   readonly busiest_minute: number
 }
@@ -360,8 +361,9 @@ export function selectionMarks(selections: readonly Selection[]) {
 }
 
 /**
- * The selections of fetches that were killed, or ended before anybody had answered, since the last one that put on record
- * what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than `now`. `since`: when the first of them began, microseconds.
+ * The selections of fetches that were killed, or ended before anybody had answered, since the last one that put on
+ * record what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than
+ * `now`. `since`: when the first of them began, microseconds.
  */
 export function pendingSelections(index: Index, now: Instant, but: string | null = null) {
   const rows = index.statement(

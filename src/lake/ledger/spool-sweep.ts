@@ -98,8 +98,8 @@ export function isLater(path: string, version: number): boolean {
 }
 
 /**
- * The same by the word of the journal: an index may have lost a row, and then the file would go for it. Where the journal
- * cannot be followed nothing is known to be unnamed.
+ * The same by the word of the journal: an index may have lost a row, and then the file would go for it. Where the
+ * journal cannot be followed nothing is known to be unnamed.
  */
 async function unknownToJournal(ledger: Ledger): Promise<string[]> {
   const unlisted: string[] = []

@@ -38,7 +38,9 @@ export function* inTurns<T>(queues: readonly (readonly T[])[]): Generator<T[]> {
     yield queues.flatMap((queue) => queue.slice(turn, turn + 1))
 }
 
-/** What a budget (null: any) has room for, in their order; `stops`: nothing behind the first that it has no room for. */
+/**
+ * What a budget (null: any) has room for, in their order; `stops`: nothing behind the first that it has no room for.
+ */
 export function affordable<T>(
   all: Iterable<T>,
   costOf: (item: T) => number,
@@ -74,4 +76,5 @@ export function unansweredError(
 }
 
 const refusedNext =
-  'the provider refuses them: a few are requested again each day; pitlake violations list shows which, and violations acknowledge settles them'
+  'the provider refuses them: a few are requested again each day; pitlake violations list shows which, and ' +
+  'violations acknowledge settles them'

@@ -52,7 +52,10 @@ export type IncidentFacts = {
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** Which violations to list; null for all. An incident matches if one of its series does, with `whole` if all of them do. */
+/**
+ * Which violations to list; null for all. An incident matches if one of its series does, with `whole` if all of them
+ * do.
+ */
 interface ListedFilter {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null

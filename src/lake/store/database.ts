@@ -29,7 +29,10 @@ export interface FileHold {
   readonly release: () => void
 }
 
-/** Takes the file for this process alone; undefined while another holds it, for as long as is waited (nothing else goes on then). */
+/**
+ * Takes the file for this process alone; undefined while another holds it, for as long as is waited (nothing else goes
+ * on then).
+ */
 export function holdFile(path: string, timeout = 0): FileHold | undefined {
   let database: DatabaseSync | undefined
   try {
@@ -66,7 +69,10 @@ export function beginDatabase(path: string): void {
   if (!existsSync(path)) openDatabase(path).close()
 }
 
-/** The version that an index of ours has seen, or its shape, 0 while another process makes it; undefined where none stands. */
+/**
+ * The version that an index of ours has seen, or its shape, 0 while another process makes it; undefined where none
+ * stands.
+ */
 export function metaLeft(path: string, key: 'version' | 'schema'): number | undefined {
   if (!existsSync(path)) return undefined
   let database: DatabaseSync | undefined

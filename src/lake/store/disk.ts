@@ -80,8 +80,8 @@ function ignoreUnsupported(error: unknown): undefined {
 const anchored = new WeakMap<Disk, Set<string>>()
 
 /**
- * Makes the folder and its missing parents and forces the name of each to the disk, up to the mount point. A folder that
- * is there already may be what a killed run left: its name is forced too, once a process.
+ * Makes the folder and its missing parents and forces the name of each to the disk, up to the mount point. A folder
+ * that is there already may be what a killed run left: its name is forced too, once a process.
  */
 export async function makeFolder(disk: Disk, path: string, mode = 0o777): Promise<void> {
   const first = await fs.mkdir(path, { recursive: true, mode })

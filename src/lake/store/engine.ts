@@ -34,14 +34,23 @@ interface EngineOptions {
   readonly threads?: number
   /** As DuckDB spells it: `512MB`; else all that the process may give its engines. */
   readonly memoryLimit?: string | undefined
-  /** Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it is closed. */
+  /**
+   * Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it
+   * is closed.
+   */
   readonly tempDirectory?: string
-  /** A private folder that it takes over, and removes when it is closed; else it makes one of its own where it needs one. */
+  /**
+   * A private folder that it takes over, and removes when it is closed; else it makes one of its own where it needs
+   * one.
+   */
   readonly takes?: string | undefined
   /** How many bytes it may spill; else a part of what the disk has. */
   readonly spillLimit?: number | undefined
   readonly readOnly?: boolean
-  /** Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in memory. */
+  /**
+   * Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in
+   * memory.
+   */
   readonly keepFiles?: boolean
 }
 
@@ -79,7 +88,10 @@ export interface VectorStream {
   readonly chunks: AsyncGenerator<DuckDBDataChunk>
 }
 
-/** What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where its parameters decide. */
+/**
+ * What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where
+ * its parameters decide.
+ */
 export interface Prepared {
   readonly kind: string
   readonly columns: readonly Column[]
@@ -96,7 +108,10 @@ export class Engine {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #owner: boolean
-  /** The private folder of what does not fit into memory, if it has one; it goes with the engine that opened the database. */
+  /**
+   * The private folder of what does not fit into memory, if it has one; it goes with the engine that opened the
+   * database.
+   */
   spill: string | undefined
   #closed = false
   #interrupted = false
@@ -140,7 +155,9 @@ export class Engine {
     }
   }
 
-  /** A further connection to the same database: temporary tables and variables of its own. Close it before its origin. */
+  /**
+   * A further connection to the same database: temporary tables and variables of its own. Close it before its origin.
+   */
   async session(): Promise<Engine> {
     const session = await Engine.#connect(this.#instance, false)
     session.spill = this.spill
@@ -166,8 +183,8 @@ export class Engine {
   }
 
   /**
-   * Runs exactly one SELECT and returns its rows. A further statement behind it and a statement of another kind are errors,
-   * and its transaction can write to no database, unless one that the session opened is under way.
+   * Runs exactly one SELECT and returns its rows. A further statement behind it and a statement of another kind are
+   * errors, and its transaction can write to no database, unless one that the session opened is under way.
    */
   async ask<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
     const statements = await this.#connection.extractStatements(sql)
@@ -189,7 +206,9 @@ export class Engine {
     }
   }
 
-  /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat; `types` as DuckDB names them. */
+  /**
+   * Runs one statement and hands its result on chunk by chunk, so that memory stays flat; `types` as DuckDB names them.
+   */
   async stream(sql: string, parameters?: Parameters) {
     const { result, chunks } = await this.#streamed(sql, parameters)
     async function* columns(): AsyncGenerator<Chunk> {
@@ -318,7 +337,9 @@ export class Engine {
     return rows
   }
 
-  /** Stops what is running on this connection and on the sessions opened from it; it fails with DuckDB's own message. */
+  /**
+   * Stops what is running on this connection and on the sessions opened from it; it fails with DuckDB's own message.
+   */
   interrupt(): void {
     this.#interrupted = true
     this.#connection.interrupt()

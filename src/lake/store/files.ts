@@ -135,7 +135,10 @@ export function openBlocks(path: string): BlockWriter {
   }
 }
 
-/** How many bytes a file has now, 0 where there is none; at once, because a turn of waiting costs more than the look does. */
+/**
+ * How many bytes a file has now, 0 where there is none; at once, because a turn of waiting costs more than the look
+ * does.
+ */
 export function sizeNow(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
@@ -182,7 +185,10 @@ export function spillRoom(place: string): number {
 
 const spills = new Set<string>()
 
-/** A folder that nobody else may enter, for what does not fit into memory: on a disk, where the system's own lies in memory. */
+/**
+ * A folder that nobody else may enter, for what does not fit into memory: on a disk, where the system's own lies in
+ * memory.
+ */
 export function makeSpill(): string {
   const home = tmpdir()
   const isMemory = home === '/tmp' && statfsSync(home).type === memoryFiles

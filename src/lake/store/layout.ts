@@ -85,7 +85,10 @@ export function checkpointFile(version: number): string {
   return `${places.journal}/${pad(version)}.checkpoint.jsonl`
 }
 
-/** `journal/aside/0000000012-<sha256>.json.gz`: an entry that could not be applied, and the digest that its successor names. */
+/**
+ * `journal/aside/0000000012-<sha256>.json.gz`: an entry that could not be applied, and the digest that its successor
+ * names.
+ */
 export function asideFile(version: number, digest: string): string {
   return `${places.aside}/${versionedName(version, digest)}.json.gz`
 }

@@ -17,8 +17,8 @@ const plainSize = 0x7f_ff_ff_ff
 const mostRatio = 255
 
 /**
- * Unpacks an LZ4 frame (github.com/lz4/lz4, doc/lz4_Frame_format.md) to as many bytes as it must hold; anything else is an
- * error. Checksums are not compared.
+ * Unpacks an LZ4 frame (github.com/lz4/lz4, doc/lz4_Frame_format.md) to as many bytes as it must hold; anything else is
+ * an error. Checksums are not compared.
  */
 export function unpackLz4(frame: Uint8Array, size: number): Uint8Array {
   if (!(size >= 0 && size <= frame.length * mostRatio)) throw new RangeError(`LZ4: a frame of ${size} bytes`)

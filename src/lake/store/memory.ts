@@ -34,7 +34,10 @@ export function keptMemory(): number {
   return keptBytes ?? usualMemory(totalmem())
 }
 
-/** What the process has to keep to so that an engine that may count so many bytes may count as many as it needs, rounded up. */
+/**
+ * What the process has to keep to so that an engine that may count so many bytes may count as many as it needs, rounded
+ * up.
+ */
 export function memoryWith(has: number, needs: number): number {
   return Math.ceil((beside + ((keptMemory() - beside) * needs) / has) / 64 / mega) * 64 * mega
 }
@@ -75,7 +78,10 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (how: { readonly type: 'minor' | 'major' }) => void
 /** Has V8 collect what was made lately. */
 export const collectYoung = (): void => collect({ type: 'minor' })
-/** Has V8 collect all that nobody holds: what outlived two small collections, as handles do where many texts are made, too. */
+/**
+ * Has V8 collect all that nobody holds: what outlived two small collections, as handles do where many texts are made,
+ * too.
+ */
 export const collectAll = (): void => collect({ type: 'major' })
 
 /** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */

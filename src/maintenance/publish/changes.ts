@@ -24,7 +24,9 @@ import {
 } from './write.ts'
 import type { PublishedTable, TableGrowth } from './tables.ts'
 
-/** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
+/**
+ * What a publish changes in one table: files that it has brought to the destination, and files that leave the table.
+ */
 export interface TableChange {
   readonly add: readonly Add[]
   readonly leave: readonly Add[]
@@ -109,7 +111,10 @@ async function grown(
   return add.length + gone.size === 0 ? undefined : { add, leave: [...gone] }
 }
 
-/** Rows that changed without a word are made again from the beginning; where that does not help, the lake is at odds with itself. */
+/**
+ * Rows that changed without a word are made again from the beginning; where that does not help, the lake is at odds
+ * with itself.
+ */
 async function refused({ to }: Writing, { table }: Target, { add }: TableChange, last: Mark): Promise<null> {
   for (const { path } of add) await to.remove(`${table.name}/${path}`)
   if (last.version > 0) return null
@@ -155,7 +160,8 @@ function portionOf(
     `${instant} <= ${microsSql(until.at)}`,
     ...(group === null ? [] : [groupSql(group)]),
   ]
-  // A large portion stays as the lake's files have it, partition by partition: sorting it would cost more than all else.
+  // A large portion stays as the lake's files have it, partition by partition: sorting it would cost more than all
+  // else.
   const order = groups.length > 0 && rows > large ? [] : table.order
   return { rows: table.rows(since), columns, where, order }
 }

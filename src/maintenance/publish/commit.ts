@@ -13,8 +13,8 @@ import type { PublishedTable } from './tables.ts'
 import { schemaString } from './write.ts'
 
 /**
- * Compares names and sizes of files with what is there, and the bytes, too, where they may pass through a `local` path. A
- * digest may be its beginning only; nothing is read where none is known.
+ * Compares names and sizes of files with what is there, and the bytes, too, where they may pass through a `local` path.
+ * A digest may be its beginning only; nothing is read where none is known.
  */
 export async function comparedAt(
   to: Destination,
@@ -114,7 +114,9 @@ export async function requireFit(
     if (!last || digests.get(last.version) === state.txns.get(digestId)) continue
     throw usage(`table ${uri}/${name}`, {
       expected: `a version of this lake, which is at ${at.version}`,
-      got: `version ${last.version} ${last.version > at.version ? 'of a lake that is ahead of it' : 'of another course of its history'}`,
+      got:
+        `version ${last.version} ` +
+        `${last.version > at.version ? 'of a lake that is ahead of it' : 'of another course of its history'}`,
       next: 'nothing was written; publish to another folder, or from the lake that these tables are of',
     })
   }

@@ -26,7 +26,9 @@ export interface Destination {
   list(folder: string): Promise<readonly Published[]>
   /** Makes a file with these bytes, whole and durable, or leaves the one that bears the name as it is. */
   create(path: string, body: Buffer | string): Promise<'created' | 'exists'>
-  /** Brings a local file there, whole and durable, under a name that nobody else uses; the local one may be gone then. */
+  /**
+   * Brings a local file there, whole and durable, under a name that nobody else uses; the local one may be gone then.
+   */
   put(path: string, file: string): Promise<void>
   /** Writes a file that is only a hint to readers over whatever bears its name, whole. */
   replace(path: string, body: Buffer | string): Promise<void>
@@ -85,7 +87,9 @@ export function stopAt(signal: AbortSignal, subject: string): void {
   throw new LakeError('stopped', { subject, got: 'an interrupt', next })
 }
 
-/** What the names of files on the way begin with: readers pass over them, `--vacuum` takes those away that a kill left. */
+/**
+ * What the names of files on the way begin with: readers pass over them, `--vacuum` takes those away that a kill left.
+ */
 export const onTheWay = '.tmp-'
 
 /** A folder of this machine, or of whatever is mounted there. */

@@ -285,7 +285,9 @@ async function bringEntry(to: Destination, root: string, path: string): Promise<
   })
 }
 
-/** What a lake needs to be whole elsewhere: the live files of the staged version, and all that its stamped results need. */
+/**
+ * What a lake needs to be whole elsewhere: the live files of the staged version, and all that its stamped results need.
+ */
 async function neededBy({ root, index }: StagedJournal, from: Destination, near?: Destination) {
   const files = new Map<string, StampedFile>()
   const take = ({ path, bytes, sha256 }: StampedFile): void => {

@@ -84,8 +84,8 @@ async function leftOnTheWay(to: Destination): Promise<readonly Published[]> {
 }
 
 /**
- * The files under `lake/` that its newest version does not name, nor a version that was the newest after an instant, nor
- * a stamped one.
+ * The files under `lake/` that its newest version does not name, nor a version that was the newest after an instant,
+ * nor a stamped one.
  */
 export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros): Promise<readonly Published[]> {
   const { newest } = await journalAt(below(to, lakeFolder))

@@ -315,6 +315,8 @@ export function actionsOf(state: TableState, now: number): readonly Action[] {
 
 async function readCheckpoint(engine: Engine, file: string): Promise<readonly Action[]> {
   const names = Object.keys(columns).map((name) => `"${name}"`)
-  const sql = `SELECT CAST(to_json({${names.map((name) => `${name}: ${name}`).join(', ')}}) AS VARCHAR) AS line FROM ${fileSql(file)}`
+  const sql =
+    `SELECT CAST(to_json({${names.map((name) => `${name}: ${name}`).join(', ')}}) AS VARCHAR) AS line FROM ` +
+    `${fileSql(file)}`
   return (await engine.rows<{ line: string }>(sql)).map(({ line }) => parseAction(line))
 }

@@ -233,7 +233,9 @@ async function publishVersions(
   const paths = stateFiles.flatMap(({ path }) => (lost.has(path) ? [] : [path]))
   const before = await bring(writing, paths)
   const versionRows = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
-  const newest = `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version DESC) = 1)`
+  const newest =
+    `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version ` +
+    'DESC) = 1)'
   const current = `(SELECT * FROM (VALUES ${versionRows}) AS current (table_name, delta_version))`
   const [row] = await writing.engine.rows<{ differ: bigint }>(
     `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,

@@ -74,8 +74,9 @@ export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
 
 /**
  * The files that `fresh` rows between two marks make necessary. Small files of before are written anew with them while
- * each holds at most twice as many rows as all that are newer: so a table has few files, and a row is written few times.
- * What is stale is made again from the lake as it is now: pieces are written, with about so many rows, and files leave.
+ * each holds at most twice as many rows as all that are newer: so a table has few files, and a row is written few
+ * times. What is stale is made again from the lake as it is now: pieces are written, with about so many rows, and files
+ * leave.
  */
 export function rewriting(
   pieces: readonly StoredPiece[],

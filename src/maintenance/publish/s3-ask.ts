@@ -90,7 +90,10 @@ export interface S3Settings {
   readonly credentials: Credentials
 }
 
-/** Bucket and prefix of an `s3://` text, which ends with `/` where it is not empty; what may be a key in it is not shown. */
+/**
+ * Bucket and prefix of an `s3://` text, which ends with `/` where it is not empty; what may be a key in it is not
+ * shown.
+ */
 export function parseS3(text: string): { readonly bucket: string; readonly prefix: string } {
   const [, bucket = '', path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s.exec(text) ?? []
   const parts = path.split('/').filter((part) => part !== '')
@@ -154,7 +157,10 @@ async function readProfile(env: Environment): Promise<AwsProfile> {
   return { name, values: Object.assign({}, ...found) as Readonly<Record<string, string>> }
 }
 
-/** The sections of an AWS profile file by name: `key = value` a line, `#` and `;` begin comments, indented lines are nested. */
+/**
+ * The sections of an AWS profile file by name: `key = value` a line, `#` and `;` begin comments, indented lines are
+ * nested.
+ */
 function sectionsOf(text: string): Map<string, Record<string, string>> {
   const sections = new Map<string, Record<string, string>>()
   let section: Record<string, string> | undefined

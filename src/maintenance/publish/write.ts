@@ -15,7 +15,10 @@ export interface Writing extends Logs {
   readonly portions: Portions
 }
 
-/** Parquet that every reader takes: Spark before 4.3 reads no page of v2. A dictionary would take -0.0 and 0.0 for one value. */
+/**
+ * Parquet that every reader takes: Spark before 4.3 reads no page of v2. A dictionary would take -0.0 and 0.0 for one
+ * value.
+ */
 const format = 'FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, RETURN_STATS'
 
 /** The columns of a SELECT as they are published. */
@@ -134,8 +137,8 @@ function publishedColumns(columns: Columns): readonly PublishedColumn[] {
 }
 
 /**
- * The instant rounded up to a whole millisecond: readers that know no finer ones see nothing earlier than the lake does.
- * What lies at infinity has no name in other engines and is NULL.
+ * The instant rounded up to a whole millisecond: readers that know no finer ones see nothing earlier than the lake
+ * does. What lies at infinity has no name in other engines and is NULL.
  */
 function upToMillis(instant: string): string {
   const micros = `epoch_us(${instant})`

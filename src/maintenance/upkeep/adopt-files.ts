@@ -134,7 +134,9 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
   const ids = new Map<string, string>()
   for (const partition of partitionsOf(files).values()) {
     const { metric, interval } = partition
-    const named = `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(root, partition)})`
+    const named =
+      `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ` +
+      `${partitionSql(root, partition)})`
     for (const { points, first, last, ...counted } of await countSeries(engine, named)) {
       const { asset, currency, exchange, network } = counted
       const params = counted.params === null ? {} : (JSON.parse(counted.params) as SeriesRow['params'])

@@ -101,7 +101,8 @@ async function partitionsIn({ engine, root }: LostFolder, files: readonly FoundF
   const recent = files.filter(({ metric }) => metric === null)
   if (recent.length > 0)
     for (const one of await engine.rows<{ metric: string; interval: Interval }>(
-      `SELECT DISTINCT metric, "interval" FROM read_parquet(${pathsOf(root, recent)}, union_by_name = true, hive_partitioning = false)`,
+      `SELECT DISTINCT metric, "interval" FROM read_parquet(${pathsOf(root, recent)}, union_by_name = true, ` +
+        'hive_partitioning = false)',
     ))
       named.set(`${one.metric} ${one.interval}`, one)
   return [...named.values()]
@@ -143,7 +144,9 @@ function inside(root: string, paths: readonly string[]): string[] {
   return paths.map((path) => path.slice(start).replaceAll('\\', '/'))
 }
 
-/** Rows that the same files hold: how many of these files may stay is one. Files are numbers, the preferred ones low. */
+/**
+ * Rows that the same files hold: how many of these files may stay is one. Files are numbers, the preferred ones low.
+ */
 type Shared = readonly number[]
 
 /** So many steps are tried for files that overlap with one another. */

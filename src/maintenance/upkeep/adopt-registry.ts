@@ -12,8 +12,8 @@ import { countRecords } from '../../sources/registry/status.ts'
 import { rowsAs } from '../../lake/ledger/index-rows.ts'
 
 /**
- * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what
- * that shows changed some time before.
+ * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and
+ * what that shows changed some time before.
  */
 const lostCursor = '\uFFFD'
 

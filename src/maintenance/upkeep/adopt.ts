@@ -61,7 +61,10 @@ const planFile = 'adopting.json'
 const planDone = 'adopted.json'
 const entryKept = 'entry.json'
 
-/** What speaks of versions that no journal explains any more; the ledger goes first, so that nobody takes the rest for a beginning. */
+/**
+ * What speaks of versions that no journal explains any more; the ledger goes first, so that nobody takes the rest for a
+ * beginning.
+ */
 const aside = [
   places.ledger,
   `${places.ledger}-wal`,
@@ -250,7 +253,9 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
   for (const place of touched) await disk.syncFolder(inLake(root, place))
 }
 
-/** What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series. */
+/**
+ * What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series.
+ */
 async function recordIn(folder: string, lake: string, series: readonly SeriesRow[]) {
   const { entries, checkpoints } = await listJournal(folder)
   using stack = new DisposableStack()
@@ -310,7 +315,8 @@ function inWords(
   const reasons = Map.groupBy(moves, ({ why }) => why)
   const hasState = Object.keys(state).length > 0
   return [
-    `a journal was made anew: version ${version} lists ${paths.size} files with ${formatCount(points)} points of ${series.length} series`,
+    `a journal was made anew: version ${version} lists ${paths.size} files with ${formatCount(points)} points ` +
+      `of ${series.length} series`,
     ...(unproved === 0
       ? []
       : [`${unproved} of these files were read whole, but their footers tell no digest to prove their rows by`]),
@@ -318,7 +324,8 @@ function inWords(
       ? ['the history of the registry was taken up; its cursor is lost, the next sync begins with a snapshot']
       : []),
     ...(registry === null ? [] : [`the registry was moved to ${folder}/registry/: ${registry}`]),
-    'lost with the journal: coverage (the next fetch asks again), requests, versions, earlier datings, and violations but for those of entries that can be read',
+    'lost with the journal: coverage (the next fetch asks again), requests, versions, earlier datings, and ' +
+      'violations but for those of entries that can be read',
     ...[...reasons].map(
       ([why, files]) =>
         `${files.length} moved to ${folder}/: ${why} (${files

@@ -48,7 +48,10 @@ function latestAhead(ledger: Ledger, now: Micros): Micros | null {
   return at > now + tolerated ? at : null
 }
 
-/** What doctor says of a clock that was far ahead. Of a synthetic lake a simulated clock may be meant; a run alone dates nothing. */
+/**
+ * What doctor says of a clock that was far ahead. Of a synthetic lake a simulated clock may be meant; a run alone dates
+ * nothing.
+ */
 export function checkClock(ledger: Ledger, now: Micros): Damage[] {
   const [first] = versionsAhead(ledger, now).wrong
   const latest = first?.committed_at ?? latestAhead(ledger, now)
@@ -89,7 +92,9 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const registry = await mendRegistry(rewriting, mending, polls)
         const archive = await mendArchive(rewriting, mending)
         const datings = datingsBack(ledger, mending)
-        lastSeen = `${points.rows} points${registry.rows === 0 ? '' : ` and ${registry.rows} rows of the registry and of assets`}`
+        lastSeen =
+          `${points.rows} ` +
+          `points${registry.rows === 0 ? '' : ` and ${registry.rows} rows of the registry and of assets`}`
         const { uncovered, coverage } = coverageBack(ledger, Math.floor(instant / 1_000_000))
         const clock_mended = { version: ticket.version, at: ticket.committed_at, before: good?.committed_at ?? 0 }
         return {
@@ -140,7 +145,9 @@ function datingsBack(ledger: Ledger, { now, ticket: { version, committed_at } }:
   return wrong.map((file) => asEarlier(file, committed_at - (version - file.added_version)))
 }
 
-/** Runs of the wrong clock that made no version: the index sets their instants back, by a version that brings nothing. */
+/**
+ * Runs of the wrong clock that made no version: the index sets their instants back, by a version that brings nothing.
+ */
 async function mendRuns(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const { version, committed_at } = ledger.head()
   if (version === 0) return []

@@ -59,15 +59,18 @@ export function trueInstantSql(name: string, { now, known, otherwise }: TrueInst
   const column = quoteName(name)
   const list = (values: Iterable<Micros>): string => `CAST([${[...values].join(', ')}] AS BIGINT[])`
   const found = `list_extract(${list(known.values())}, list_position(${list(known.keys())}, epoch_us(${column})))`
-  return `CASE WHEN epoch_us(${column}) > ${now} THEN make_timestamptz(coalesce(${found}, ${otherwise}::BIGINT)) ELSE ${column} END`
+  return (
+    `CASE WHEN epoch_us(${column}) > ${now} THEN make_timestamptz(coalesce(${found}, ${otherwise}::BIGINT)) ELSE ` +
+    `${column} END`
+  )
 }
 
 /** The columns that say when something was seen; no other instant of a file can be that of a wrong clock by itself. */
 const seenColumns: ReadonlySet<string> = new Set(['at', 'observed_at', supersededColumn])
 
 /**
- * Writes a file as the nth of the spool with true instants, `mended` by column; null where none of it lies in the future.
- * Nothing but these columns may change.
+ * Writes a file as the nth of the spool with true instants, `mended` by column; null where none of it lies in the
+ * future. Nothing but these columns may change.
  */
 export async function mendInstants(
   rewriting: Rewriting,
@@ -111,9 +114,9 @@ export interface MendedArchive {
 }
 
 /**
- * Rows of the ledger that a clock far ahead put into files of the lake get true instants there. What the index still has
- * of them leaves the files, and what is in files is what was before the wrong clock: else nothing that comes before its
- * instant would ever be told again.
+ * Rows of the ledger that a clock far ahead put into files of the lake get true instants there. What the index still
+ * has of them leaves the files, and what is in files is what was before the wrong clock: else nothing that comes before
+ * its instant would ever be told again.
  */
 export async function mendArchive(rewriting: Rewriting, mending: Mending): Promise<MendedArchive> {
   const { ledger } = rewriting

@@ -228,7 +228,9 @@ function soundDigest(text: string, version: number): string | undefined {
   }
 }
 
-/** Moves an unfit entry out of the journal; its successor takes its number and names its digest. Hold the commit lock. */
+/**
+ * Moves an unfit entry out of the journal; its successor takes its number and names its digest. Hold the commit lock.
+ */
 export async function setAside(disk: Disk, root: string, { version, digest }: UnfitEntry): Promise<string> {
   await makeFolder(disk, inLake(root, places.aside))
   await disk.move(inLake(root, entryFile(version)), inLake(root, asideFile(version, digest)))

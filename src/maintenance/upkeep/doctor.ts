@@ -199,7 +199,9 @@ async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
   return { done, forgotten, beyond }
 }
 
-/** Makes the views anew where they are not those of this version: whatever was mended, they say the same as the ledger. */
+/**
+ * Makes the views anew where they are not those of this version: whatever was mended, they say the same as the ledger.
+ */
 async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, deps: DoctorDeps): Promise<string[]> {
   if (!deps.views) return []
   const done = await clearViews(root)
@@ -309,7 +311,10 @@ async function checkStrays(root: string): Promise<Damage[]> {
   return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
 }
 
-/** The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was left. */
+/**
+ * The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was
+ * left.
+ */
 async function openAnyhow(root: string, { way, journal }: LakeJudgement): Promise<Ledger | undefined> {
   if (way === 'newer' || way === 'adopt') return undefined
   if (way === 'unfit' || way === 'fold' || way === 'copy') return Ledger.asLeft(root)

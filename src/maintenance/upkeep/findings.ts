@@ -33,22 +33,26 @@ const rebuild = 'run pitlake doctor --rebuild-ledger'
 const orCopy = `${rebuild}; if it stays, put the file back from a copy of the lake`
 const entry = `${copy}, or run pitlake doctor: it says what can be done without it`
 const stamp =
-  'put it back from a copy; without one pitlake doctor --forget-lost goes on: no point is lost, and its result cannot be replayed'
+  'put it back from a copy; without one pitlake doctor --forget-lost goes on: no point is lost, and its result ' +
+  'cannot be replayed'
 const head =
-  'put it back from a copy of the lake, or from where you keep heads outside of it; without one run pitlake doctor --forget-lost, then pitlake head, which signs a new one: the log itself is whole'
+  'put it back from a copy of the lake, or from where you keep heads outside of it; without one run pitlake ' +
+  'doctor --forget-lost, then pitlake head, which signs a new one: the log itself is whole'
 const views = 'run pitlake views'
 
 /**
- * What can be wrong with a lake, how grave it is and what to do about it, where the finding says nothing else (`instead`); in
- * the order in which it is to be done: what a journal or an index does not know cannot be mended by it, and views are made
- * of all the others.
+ * What can be wrong with a lake, how grave it is and what to do about it, where the finding says nothing else
+ * (`instead`); in the order in which it is to be done: what a journal or an index does not know cannot be mended by it,
+ * and views are made of all the others.
  */
 const kinds = {
   place_taken: damage('run pitlake doctor --repair: it moves the file aside, and nothing of it is removed'),
   newer_version: damage('this lake was written by a newer pitlake: update the program'),
   unreleased_version: damage(remakeHint),
   journal_lost: damage(
-    'put journal/ back from a copy of the lake; without one pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others, and pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun; neither removes anything',
+    'put journal/ back from a copy of the lake; without one pitlake doctor --adopt makes a journal anew for ' +
+      'the files that hold together and moves the others, and pitlake doctor --repair moves all of it to a folder ' +
+      'found-<instant>, so that a new lake can be begun; neither removes anything',
   ),
   entry_unfit: damage(
     'run pitlake doctor --repair: it moves this one entry to journal/aside/, and what it brought is asked for again',
@@ -60,7 +64,8 @@ const kinds = {
   ledger_torn: damage(rebuild),
   ledger_differs: damage(rebuild),
   marker_differs: damage(
-    'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are of the lake that the journal names, pitlake doctor --repair writes lake.json anew',
+    'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are of ' +
+      'the lake that the journal names, pitlake doctor --repair writes lake.json anew',
   ),
   file_linked: damage(
     'put the folder or file itself in place of the link, or mount it there: what a link leads to is not read',
@@ -74,7 +79,8 @@ const kinds = {
   series_differs: damage(orCopy),
   calendar_differs: damage('run pitlake fetch --gaps, then pitlake verify again'),
   runs_lost: damage(
-    'put them back from a copy; while the ledger is sound, pitlake doctor --repair keeps what it knows. No point is lost',
+    'put them back from a copy; while the ledger is sound, pitlake doctor --repair keeps what it knows. No ' +
+      'point is lost',
   ),
   clock_ahead: damage('see that the clock of this machine is right, then run pitlake doctor --repair'),
   stamp_lost: damage(stamp),
@@ -104,15 +110,20 @@ export const instead = {
     `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
   fold: `${copy}; without one run pitlake doctor --repair: the ledger knows what the journal lost`,
   backTo: (version: number) =>
-    `${copy}; without one run pitlake doctor --repair: version ${version} stands again, and fetch asks for what was lost after it`,
-  adopt: `${copy}; without one run pitlake doctor --adopt: a journal is made anew for the data files, which stay; coverage, requests and versions are lost, and violations of entries that cannot be read`,
+    `${copy}; without one run pitlake doctor --repair: version ${version} stands again, and fetch asks for ` +
+    'what was lost after it',
+  adopt:
+    `${copy}; without one run pitlake doctor --adopt: a journal is made anew for the data files, which stay; ` +
+    'coverage, requests and versions are lost, and violations of entries that cannot be read',
   laterData:
-    'put the entries back from a copy of the lake; without one pitlake doctor --repair moves these files to swept/, and fetch asks again',
+    'put the entries back from a copy of the lake; without one pitlake doctor --repair moves these files to ' +
+    'swept/, and fetch asks again',
   superseded:
     'it has left the view and only results stamped before may need it: put it back from a copy if you have one',
   asked: (again: string) => `${copy}, or run pitlake doctor --repair --forget-lost and ${again}`,
   refolded:
-    'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back from a copy',
+    'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back ' +
+    'from a copy',
   beyond: (why: string) => `${copy}: registry/raw cannot make it (${why})`,
   folder: 'run pitlake doctor --repair: it moves the folder aside and makes the views anew',
 }
@@ -150,7 +161,9 @@ export function inOrder(findings: readonly Damage[]): Damage[] {
   return findings.toSorted((a, b) => weight(a) - weight(b))
 }
 
-/** The error of whoever finds these: the first with its remedy, and how many more there are; null where nothing is lost. */
+/**
+ * The error of whoever finds these: the first with its remedy, and how many more there are; null where nothing is lost.
+ */
 export function damageVerdict(damages: readonly Damage[]): LakeError | null {
   const [first] = damages
   if (!first) return null
@@ -237,7 +250,10 @@ export function bringAgain(metrics: readonly string[]): string {
 const bodiesGone =
   'the bodies that made it are not there any more: without a copy what it held is lost; points and all other files stay'
 
-/** Whether bodies of which a file of the registry was made are here, its own or those of the files that it was merged from. */
+/**
+ * Whether bodies of which a file of the registry was made are here, its own or those of the files that it was merged
+ * from.
+ */
 async function hasBodies(ledger: Ledger, file: StoredFile): Promise<boolean> {
   for (const input of mergedFrom(ledger, file))
     if ((await bytesProblem(ledger.root, input)) && !(await hasBodies(ledger, input))) return false
@@ -422,8 +438,8 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
 }
 
 /**
- * Looks at the notes of stamped results and at what was copied for them; `thorough` reads all bytes. The data files that
- * they name are the journal's, and looked at with it.
+ * Looks at the notes of stamped results and at what was copied for them; `thorough` reads all bytes. The data files
+ * that they name are the journal's, and looked at with it.
  */
 export async function stampsHealth(ledger: Ledger, thorough: boolean) {
   const { root } = ledger

@@ -10,8 +10,8 @@ interface FinishDeps {
 }
 
 /**
- * Merges small files, on one thread, which takes the least memory, and leaves views of the newest version. The points are
- * committed already, so a failure to merge is a note, and the next run mends it.
+ * Merges small files, on one thread, which takes the least memory, and leaves views of the newest version. The points
+ * are committed already, so a failure to merge is a note, and the next run mends it.
  */
 export async function finishRun(end: RunEnd, { catalogue, deps, note }: FinishDeps): Promise<void> {
   if (end.ledger.head().version === 0) return

@@ -104,7 +104,9 @@ export async function forgetLost(
   return { version: version.version, files: paths, points, series: parts.map(({ months: _months, ...part }) => part) }
 }
 
-/** What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about. */
+/**
+ * What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about.
+ */
 async function lostOf(
   ledger: Ledger,
   engine: Engine,
@@ -122,7 +124,8 @@ async function lostOf(
   )
   const source =
     keptPartition &&
-    `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(ledger.root, keptPartition)})`
+    `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ` +
+      `${partitionSql(ledger.root, keptPartition)})`
   const sums = new Map(
     (source === undefined ? [] : await monthSums(engine, source)).map((one) => [keyOf(one), one.months]),
   )

@@ -21,9 +21,10 @@ import type { Micros } from '../../base/time.ts'
  */
 
 /**
- * What is right where they do not agree: `rebuild` the index from the journal, which is whole; `copy`: the same, but the
- * index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the journal lost
- * it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither explains them.
+ * What is right where they do not agree: `rebuild` the index from the journal, which is whole; `copy`: the same, but
+ * the index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the
+ * journal lost it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither
+ * explains them.
  */
 export type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
 
@@ -116,7 +117,9 @@ async function judgeIndex(root: string, journal: JournalHealth) {
   return begins || shape ? { ledger, found: null } : wrong('ledger_torn', 'it cannot be read')
 }
 
-/** Where no journal tells whose the folder is: the lake that all footers name; null where they name none, or several. */
+/**
+ * Where no journal tells whose the folder is: the lake that all footers name; null where they name none, or several.
+ */
 async function lakeOfData(root: string): Promise<string | null> {
   const lakes = new Set((await dataFooters(root)).flatMap(({ lake }) => lake ?? []))
   const [only = null] = lakes
@@ -140,7 +143,9 @@ interface IndexAhead {
   readonly elsewhere: boolean
 }
 
-/** The versions that only the index knows: entries are lost, or the folder is a copy into which the index came later. */
+/**
+ * The versions that only the index knows: entries are lost, or the folder is a copy into which the index came later.
+ */
 async function beyond(ledger: Ledger, journal: JournalHealth): Promise<IndexAhead | null> {
   const { version } = ledger.head()
   // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.

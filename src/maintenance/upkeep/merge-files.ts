@@ -51,7 +51,9 @@ export async function refuseUnsound(engine: Engine, root: string, files: readonl
   )
 }
 
-/** Files of one partition that are to be rewritten, for FROM, with their columns, and the file that takes their place. */
+/**
+ * Files of one partition that are to be rewritten, for FROM, with their columns, and the file that takes their place.
+ */
 interface PartitionRows {
   readonly session: Engine
   readonly source: string
@@ -60,7 +62,9 @@ interface PartitionRows {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** Writes the nth file of a rewriting in place of others, by `write`, which may find (null) that nothing is to change. */
+/**
+ * Writes the nth file of a rewriting in place of others, by `write`, which may find (null) that nothing is to change.
+ */
 export async function rewriteFiles(
   rewriting: Rewriting,
   n: number,
@@ -117,8 +121,8 @@ interface ReadBack extends Omit<MergedFile, 'meta' | 'digest'> {
 }
 
 /**
- * Reads a file back that takes the place of others. The smallest lag of points is also the smallest of the files that it
- * replaces: the joins rely on it for earlier dates too.
+ * Reads a file back that takes the place of others. The smallest lag of points is also the smallest of the files that
+ * it replaces: the joins rely on it for earlier dates too.
  */
 export async function readBack(session: Engine, out: string, columns: Columns, replaced: readonly FileEntry[]) {
   const [{ table, metric, interval }] = replaced as [FileEntry, ...FileEntry[]]
@@ -144,8 +148,8 @@ export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encod
 export const rowsOf = (files: readonly FileEntry[]): number => files.reduce((sum, { rows }) => sum + rows, 0)
 
 /**
- * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. Whole
- * records are none either: they would be in memory twice, and what names a step stands beside them.
+ * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key.
+ * Whole records are none either: they would be in memory twice, and what names a step stands beside them.
  */
 export function orderOf(table: string, columns: Columns): string {
   if (holdsPoints(table)) return 'ORDER BY asset, currency, exchange, network, params, t'

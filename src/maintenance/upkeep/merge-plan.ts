@@ -4,7 +4,10 @@ interface Mergeable {
   readonly bytes: number
 }
 
-/** How often a row is written again before one file more is kept instead: of a year's top-ups five are, of eight years' seven. */
+/**
+ * How often a row is written again before one file more is kept instead: of a year's top-ups five are, of eight years'
+ * seven.
+ */
 const again = 6
 /** The fewest and the most files that are kept before the choice becomes less patient. */
 const fewest = 5
@@ -15,9 +18,9 @@ const impatience = 1.25
 const fullBytes = 1 << 30
 
 /**
- * The files of a partition to be merged into one, smallest first; empty when they may stay as they are. Every file
- * that stays holds more rows than all smaller ones together, so that their number is logarithmic in the rows, and a
- * row that is rewritten finds itself in a file of at least twice the size, so that it is rewritten logarithmically often.
+ * The files of a partition to be merged into one, smallest first; empty when they may stay as they are. Every file that
+ * stays holds more rows than all smaller ones together, so that their number is logarithmic in the rows, and a row that
+ * is rewritten finds itself in a file of at least twice the size, so that it is rewritten logarithmically often.
  */
 export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
   const sorted = mergeable(files)
@@ -29,8 +32,8 @@ export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly 
 }
 
 /**
- * How many files are kept of rows that came in portions like the smallest: k files, with each row written again r times,
- * take in (k + r) over k portions and no more, however cleverly they are merged.
+ * How many files are kept of rows that came in portions like the smallest: k files, with each row written again r
+ * times, take in (k + r) over k portions and no more, however cleverly they are merged.
  */
 function keepable(sorted: readonly Mergeable[]): number {
   const portions = sorted.reduce((sum, { rows }) => sum + rows, 0) / Math.max(1, sorted[0]?.rows ?? 0)

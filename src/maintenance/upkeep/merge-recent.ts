@@ -22,8 +22,8 @@ interface PlacedFile {
 }
 
 /**
- * Writes the rows of recent files into one, and those of partitions that have become large, from `portion` rows on, into
- * files of their own, and proves that these hold exactly them, partition by partition.
+ * Writes the rows of recent files into one, and those of partitions that have become large, from `portion` rows on,
+ * into files of their own, and proves that these hold exactly them, partition by partition.
  */
 export async function mergeRecentFiles(
   { engine, ledger, spool, name }: Rewriting,

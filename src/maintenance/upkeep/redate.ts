@@ -36,7 +36,9 @@ export async function redate(root: string, catalogue: Catalogue, deps: RewriteDe
   })
 }
 
-/** A fetch may bring recent points while partitions are dated: those move to their partitions too, then all begins anew. */
+/**
+ * A fetch may bring recent points while partitions are dated: those move to their partitions too, then all begins anew.
+ */
 const attempts = 5
 
 /** A partition that was dated anew. */

@@ -120,7 +120,10 @@ async function anySound(root: string, files: readonly StoredFile[]): Promise<boo
   return false
 }
 
-/** Does without notes of stamps that are damaged, or lack what was kept for them: they are set aside, and the ledger forgets them. */
+/**
+ * Does without notes of stamps that are damaged, or lack what was kept for them: they are set aside, and the ledger
+ * forgets them.
+ */
 export async function forgetStamps(ledger: Ledger, thorough: boolean, deps: CommitDeps): Promise<string[]> {
   const { root } = ledger
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
@@ -216,7 +219,9 @@ function relisted(file: StoredFile, label: string, version: number, n: number): 
   return { ...listed, temporary: file.path, path }
 }
 
-/** Takes out of the journal's way what no version can be made past: a last entry that cannot be applied, and folders. */
+/**
+ * Takes out of the journal's way what no version can be made past: a last entry that cannot be applied, and folders.
+ */
 export async function clearJournal(root: string, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
@@ -236,9 +241,10 @@ async function moveStray(disk: Disk, root: string, name: string, mark: number): 
 }
 
 /**
- * Makes lost files of the registry again from the bodies of the polls that made them: each poll is folded once more upon
- * what the lake held before it, and a file is taken only if its bytes are those that the journal names. What stands in
- * its place is set aside. Older files that the fold needs are made first; those that a merge took are left for its repair.
+ * Makes lost files of the registry again from the bodies of the polls that made them: each poll is folded once more
+ * upon what the lake held before it, and a file is taken only if its bytes are those that the journal names. What
+ * stands in its place is set aside. Older files that the fold needs are made first; those that a merge took are left
+ * for its repair.
  */
 export async function rebuildRegistry(
   ledger: Ledger,
@@ -320,7 +326,9 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
 
 class Unfoldable extends Error {}
 
-/** The sound files that hold what a file held: itself, made first where it is lost, or those that it was merged from. */
+/**
+ * The sound files that hold what a file held: itself, made first where it is lost, or those that it was merged from.
+ */
 async function supply(rebuilding: Rebuilding, index: Ledger, file: StoredFile): Promise<readonly StoredFile[]> {
   if (await isSound(rebuilding, file)) return [file]
   const inputs = mergedFrom(index, file)

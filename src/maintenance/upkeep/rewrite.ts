@@ -62,7 +62,9 @@ export function replacement({ name, spool }: Rewriting, n: number, files: readon
 
 /** How the columns of a file are written. */
 interface Encoding {
-  /** The most distinct values of a column that get a dictionary; above a few, time columns lose their delta encoding. */
+  /**
+   * The most distinct values of a column that get a dictionary; above a few, time columns lose their delta encoding.
+   */
   readonly dictionary: number
   /** How hard zstd works. */
   readonly level: number
@@ -117,7 +119,10 @@ export async function writeEncoded(
   )
 }
 
-/** Writes a file for good: as usual, and again as hard as zstd can where most of it turns out to be texts. Gives its mark. */
+/**
+ * Writes a file for good: as usual, and again as hard as zstd can where most of it turns out to be texts. Gives its
+ * mark.
+ */
 export async function writeForGood(
   session: Engine,
   rows: OrderedRows,
@@ -143,8 +148,9 @@ async function mostlyText(session: Engine, path: string): Promise<boolean> {
 }
 
 /**
- * How a file is written on the way that takes the place of others, and the mark that it keeps: that of the largest of them,
- * if that was written for good. One that is less dense than it could be is written anew by the next compact, unless `hard`.
+ * How a file is written on the way that takes the place of others, and the mark that it keeps: that of the largest of
+ * them, if that was written for good. One that is less dense than it could be is written anew by the next compact,
+ * unless `hard`.
  */
 export function encodingLike(
   files: readonly FileEntry[],

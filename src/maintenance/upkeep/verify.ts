@@ -78,7 +78,9 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
   readonly observed_again: readonly ObservedAgain[]
   /** Number of windows in which points are known to be missing. */
   readonly gaps: number
-  /** Coverage ranges that the answers resolved, by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`. */
+  /**
+   * Coverage ranges that the answers resolved, by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`.
+   */
   readonly windows: WindowCounts
   /** Compared windows by result: `identical`, `appended`, `revised`, or the kind of difference. */
   readonly results: ReturnType<Findings['results']>
@@ -180,7 +182,9 @@ export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<Veri
   )
 }
 
-/** Kinds of damage on which no comparison depends: data files, which are left out, and what is kept beside the history. */
+/**
+ * Kinds of damage on which no comparison depends: data files, which are left out, and what is kept beside the history.
+ */
 const besideHistory: readonly string[] = ['file_', 'head_', 'stamp_']
 
 /** Whether journal or ledger are damaged: then nothing can be compared. */

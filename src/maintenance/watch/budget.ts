@@ -9,9 +9,9 @@ interface CreditBudget {
 
 /**
  * The points with their polls put off as far as the credits reach; pure. What is dearest to miss comes first: of the
- * coarser interval, because a single later request brings all that was missed of a finer one. Where they do not reach for
- * every poll of an interval, its polls are spread evenly over the time that is left; where they do not reach for one poll
- * of each series, those that were due first are asked, the others when the budget is renewed.
+ * coarser interval, because a single later request brings all that was missed of a finer one. Where they do not reach
+ * for every poll of an interval, its polls are spread evenly over the time that is left; where they do not reach for
+ * one poll of each series, those that were due first are asked, the others when the budget is renewed.
  */
 export function paceToBudget(
   points: readonly NextPoint[],

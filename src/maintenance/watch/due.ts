@@ -155,7 +155,9 @@ function expected(learnt: Learnt): { readonly usual: number; readonly late: numb
   return isLearnt(learnt) ? learnt.lag : (learnt.reportedLags ?? null)
 }
 
-/** No answer before this instant can hold the point: the end of its interval, and where a rule is stated, what it says. */
+/**
+ * No answer before this instant can hold the point: the end of its interval, and where a rule is stated, what it says.
+ */
 function earliest({ endpoint, interval }: Line, t: Instant): Instant {
   const rules = endpoint.rules[interval]
   return ruleFor(rules, t).basis === 'stated' ? availableAt(rules, t, interval) : end(t, interval)
@@ -178,9 +180,9 @@ function indexOf(t: Instant, interval: Interval): number {
 }
 
 /**
- * When to ask for a point: once when it is due while its lag is known, and one interval in twenty also before, so that it
- * is on record that it was not there yet; before and when it is due while its lag is being learnt. `spread`: how long to
- * wait for one that is late.
+ * When to ask for a point: once when it is due while its lag is known, and one interval in twenty also before, so that
+ * it is on record that it was not there yet; before and when it is due while its lag is being learnt. `spread`: how
+ * long to wait for one that is late.
  */
 function pollsOf(line: Line, t: Instant): { readonly polls: readonly Instant[]; readonly spread: number } {
   const { learnt, interval } = line

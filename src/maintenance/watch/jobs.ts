@@ -43,8 +43,8 @@ interface LakeNow {
 }
 
 /**
- * The series of the selections, and what is held of them; a lake that is not there yet holds nothing. What an earlier look
- * with the same selections read of the same version is taken from it: a watch looks before each of its turns.
+ * The series of the selections, and what is held of them; a lake that is not there yet holds nothing. What an earlier
+ * look with the same selections read of the same version is taken from it: a watch looks before each of its turns.
  */
 export async function lakeNow(
   root: string,

@@ -11,7 +11,9 @@ export interface WatchState {
   readonly untidy: Instant | null
   /** Not before these instants: an API that failed, a job that found another at work. */
   readonly rests: Readonly<Record<WatchPart, Instant>>
-  /** When each series was asked in vain; while this is not null a single one finds out whether somebody answers again. */
+  /**
+   * When each series was asked in vain; while this is not null a single one finds out whether somebody answers again.
+   */
   readonly tried: ReadonlyMap<string, Instant> | null
   /** Nothing before this instant: a commit a minute is enough. */
   readonly free: Instant

@@ -9,7 +9,10 @@ import { type WatchPart, type WatchRequest, type WatchState, type WatchStep, nex
 interface WatchInput {
   readonly weekStart: Weekday
   readonly price: (point: NextPoint) => number
-  /** Credits a UTC day that it and all other jobs on the lake may spend together before it stops asking; null: any number. */
+  /**
+   * Credits a UTC day that it and all other jobs on the lake may spend together before it stops asking; null: any
+   * number.
+   */
   readonly creditsPerDay: number | null
 }
 
@@ -26,7 +29,10 @@ export interface WatchDeps {
   readonly log: (event: WatchEvent) => void
 }
 
-/** What came of asking, as it is told: `brought` counts points or events, `error` is what a command would have ended with. */
+/**
+ * What came of asking, as it is told: `brought` counts points or events, `error` is what a command would have ended
+ * with.
+ */
 interface PollReport {
   readonly at: Instant
   readonly brought: number

@@ -6,7 +6,8 @@
  * - `/v1/metadata/metrics`: `["/addresses/accumulation_balance", "/addresses/accumulation_balance_pit", …]`;
  * - `/v1/metadata/metric?path=/…[&a=BTC]`: what one path takes, its defaults, tier and range;
  * - `/v1/metadata/metric/stats?path=/…&a=BTC`: `{lag: [{unit, window, resolution: {"24h": {p50, p90, p95, p99}}}]}`;
- * - `/v1/metadata/assets`: `{data: [{id, symbol, name, asset_type, blockchains, categories, semantic_tags, default_network}]}`.
+ * - `/v1/metadata/assets`: `{data: [{id, symbol, name, asset_type, blockchains, categories, semantic_tags,
+ * default_network}]}`.
  *
  * An error is `{"error": text}`. No answer shows that the provider is a sandbox.
  */
@@ -52,7 +53,9 @@ interface ProviderPath {
   readonly isPit: boolean
 }
 
-/** The path of this name; every point-in-time path stands alongside one without the ending, whose points are not dated. */
+/**
+ * The path of this name; every point-in-time path stands alongside one without the ending, whose points are not dated.
+ */
 function pathAt(name: string, { catalogue }: MetricsEnv): ProviderPath {
   const pit = catalogue.endpoints.get(name)
   if (pit !== undefined) return { name, endpoint: pit, isPit: true }

@@ -118,7 +118,9 @@ type ContractRow = [id: string, blockchain: string, address: string, decimals: n
 
 const registryChains = new Map(Object.entries(tables.registryChains))
 
-/** Contracts of an asset on chains other than its first; those on chains that the registry does not know are left out. */
+/**
+ * Contracts of an asset on chains other than its first; those on chains that the registry does not know are left out.
+ */
 export function furtherContracts({ id }: Pick<WorldAsset, 'id'>): readonly FurtherContract[] {
   return (tables.contracts as ContractRow[]).flatMap(([asset, blockchain, address]) => {
     const chain = registryChains.get(blockchain)

@@ -24,7 +24,10 @@ export const { chains } = tables
 /** Home countries of issuers, with the ISIN prefixes of their papers. */
 export const { jurisdictions } = tables
 
-/** The three fields of an issuer that tell null, `not disclosed`, `None (…)` and a name apart: the names and the reasons. */
+/**
+ * The three fields of an issuer that tell null, `not disclosed`, `None (…)` and a name apart: the names and the
+ * reasons.
+ */
 export const disclosures: Readonly<Record<string, Readonly<Record<'named' | 'none', readonly string[]>>>> =
   tables.disclosures
 

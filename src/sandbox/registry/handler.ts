@@ -11,7 +11,10 @@ import { hashText } from '../world/noise.ts'
 /** A table of the registry; derived, because `tables` lists them once. */
 type EntityTable = keyof typeof tables
 
-/** How a filter compares a field, that of its name unless it says another: exactly, without regard to case, or as addresses do. */
+/**
+ * How a filter compares a field, that of its name unless it says another: exactly, without regard to case, or as
+ * addresses do.
+ */
 interface Filter {
   readonly field?: string
   readonly compare?: 'any-case' | 'address'

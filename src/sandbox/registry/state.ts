@@ -100,7 +100,9 @@ export function shownRow({ store, seq, edit }: RegistryView, type: EntityType, i
   return row && edit ? edit(type, id, row) : row
 }
 
-/** The full record of an entity, deployments embedded in products unless told otherwise; undefined when it is not there. */
+/**
+ * The full record of an entity, deployments embedded in products unless told otherwise; undefined when it is not there.
+ */
 export function recordOf(view: RegistryView, type: EntityType, id: string, embed = true): EntityRow | undefined {
   const row = shownRow(view, type, id)
   if (!row) return undefined
@@ -183,7 +185,9 @@ function populate(draft: RegistryDraft, scale: RegistryScale, seed: number, link
   repeat(30 * f, () => listIssuer(draft))
 }
 
-/** Writes what the ingestion finds on the morning of the world's next day, between 06:00 and 09:00; nothing on weekends. */
+/**
+ * Writes what the ingestion finds on the morning of the world's next day, between 06:00 and 09:00; nothing on weekends.
+ */
 function ingest({ draft, linked, nextMidnight: midnight }: RegistryWorld, scale: RegistryScale, seed: number): void {
   if (!isWeekday(midnight)) return
   const source = chance('registry', seed, scale, midnight)
@@ -241,7 +245,9 @@ function linkProducts(draft: RegistryDraft, asset: WorldAsset): void {
   if (way === 2) newProduct(draft, { asset: row, symbol, notIssuer: issuer })
 }
 
-/** Ticker and usual product symbol of an asset: the registry writes `AAPLx` for what the metrics API calls `AAPL.XS`. */
+/**
+ * Ticker and usual product symbol of an asset: the registry writes `AAPLx` for what the metrics API calls `AAPL.XS`.
+ */
 function registrySymbols({ symbol }: WorldAsset): { readonly ticker: string; readonly usual: string } {
   const ticker = symbol.replace(/\.XS$/, '')
   return { ticker, usual: ticker === symbol ? symbol : `${ticker}x` }

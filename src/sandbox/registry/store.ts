@@ -121,7 +121,10 @@ export function seqAt(store: Store, at: number): number {
   return firstFrom(store.audit.length, (n) => (store.audit[n] as LogEntry).at > at)
 }
 
-/** The first of so many numbers for which it holds, once it holds it does for all that follow; their count where it never does. */
+/**
+ * The first of so many numbers for which it holds, once it holds it does for all that follow; their count where it
+ * never does.
+ */
 export function firstFrom(count: number, holds: (n: number) => boolean): number {
   let low = 0
   let high = count

@@ -23,8 +23,9 @@ export interface WorldAsset {
 }
 
 /**
- * Of each asset: id, name, family, born, first and recent price, supply; then a contract, on Ethereum unless a chain stands
- * before it, and a symbol that differs from the id: two of them are shared with another asset, as real listings have it.
+ * Of each asset: id, name, family, born, first and recent price, supply; then a contract, on Ethereum unless a chain
+ * stands before it, and a symbol that differs from the id: two of them are shared with another asset, as real listings
+ * have it.
  */
 type Row = [string, string, AssetFamily, string, number, number, number, string?, string?]
 
@@ -38,7 +39,10 @@ function readRow(row: Row): WorldAsset {
 /** Every asset that the sandbox's metrics API knows, in the order of its listing. */
 export const worldAssets: readonly WorldAsset[] = (world.assets as Row[]).map(readRow)
 
-/** Every asset that the sandbox knows under real names: those of the default sandbox, then tokenized stocks and the like. */
+/**
+ * Every asset that the sandbox knows under real names: those of the default sandbox, then tokenized stocks and the
+ * like.
+ */
 export const providerAssets: readonly WorldAsset[] = [...worldAssets, ...(provider.assets as Row[]).map(readRow)]
 
 /** The first second of a day, `YYYY-MM-DD`. */

@@ -54,9 +54,10 @@ function fillLists(more: object): object {
 }
 
 /**
- * By the pattern of paths, in the order of asking: the first match holds, the last one matches everything. Rows of paths that
- * begin alike stand together, by the pattern of what follows, with what holds for all that say nothing else; what a path that
- * no row names looks like, by its words, says the last group. Holders of at least so much come with how many addresses they have.
+ * By the pattern of paths, in the order of asking: the first match holds, the last one matches everything. Rows of
+ * paths that begin alike stand together, by the pattern of what follows, with what holds for all that say nothing else;
+ * what a path that no row names looks like, by its words, says the last group. Holders of at least so much come with
+ * how many addresses they have.
  */
 const families = tables.families.flatMap(({ below, all, rows }) =>
   (rows as Row[]).map(([rest, kind, level, more = {}]): readonly [RegExp, Family] => {

@@ -47,7 +47,9 @@ function trend(at: number): number {
   return -39.144 + 5.82 * Math.log(days)
 }
 
-/** The logarithm of the leading price before noise: between turning points, four-year waves around the trend after them. */
+/**
+ * The logarithm of the leading price before noise: between turning points, four-year waves around the trend after them.
+ */
 function turningCurve(): Curve {
   let k = 0
   return (at) => {

@@ -1,4 +1,6 @@
-/** A smooth function of time (Unix seconds) with values between about -1 and 1; the same answer in any order of asking. */
+/**
+ * A smooth function of time (Unix seconds) with values between about -1 and 1; the same answer in any order of asking.
+ */
 export type Curve = (at: number) => number
 
 /** A 32-bit hash of the text, as an unsigned integer. */

@@ -91,7 +91,9 @@ function pointAt(source: SeriesSource, t: number, close: number, now: number): W
     : { ...shown, body }
 }
 
-/** When an estimate is revised, in days after it was first told, and how far it may then still be from the last value. */
+/**
+ * When an estimate is revised, in days after it was first told, and how far it may then still be from the last value.
+ */
 const estimates = [
   { from: 0, to: 0, off: 0.9 },
   { from: 25, to: 35, off: 0.3 },
@@ -196,7 +198,9 @@ function placeStart({ endpoint, exchange, network }: WorldSeries): number {
   return Math.max(opened, Date.UTC(2019, 4 * rank, 1) / 1000)
 }
 
-/** When a metric's points are computed: some seconds after the interval's end, or at a clock time some days after `t`. */
+/**
+ * When a metric's points are computed: some seconds after the interval's end, or at a clock time some days after `t`.
+ */
 interface Timing {
   readonly match: RegExp
   /** Seconds of the day, for clock times; else counted from the end of the interval. */
@@ -245,7 +249,9 @@ type Publication = (t: number, close: number, hash: number) => number
 
 const lateShare = 0.01
 
-/** The publication of a series; never before the interval's end nor before a clock time, about 1 % hours to days late. */
+/**
+ * The publication of a series; never before the interval's end nor before a clock time, about 1 % hours to days late.
+ */
 export function publicationOf(path: string, interval: Interval, series: number): Publication {
   const timing = timings.find((row) => row.match.test(path)) ?? {
     ...(interval === '10m' ? usualShort : usual),

@@ -91,7 +91,10 @@ function leading(text: string | null): number | null {
   return match ? Number(match[0]) : null
 }
 
-/** A step of a request that changes what the governor knows. `at` is in milliseconds since 1970; `ticket` is the number of the request, as `sent` was after it. */
+/**
+ * A step of a request that changes what the governor knows. `at` is in milliseconds since 1970; `ticket` is the number
+ * of the request, as `sent` was after it.
+ */
 export type GovernorEvent =
   | { readonly kind: 'request-sent'; readonly at: number }
   | {
@@ -127,7 +130,9 @@ export interface ConfiguredRate {
   readonly perMinute: number
 }
 
-/** What is known about the pace of one API: a plain value, changed only by `governor`. Times in milliseconds since 1970. */
+/**
+ * What is known about the pace of one API: a plain value, changed only by `governor`. Times in milliseconds since 1970.
+ */
 export interface Governor extends ConfiguredRate {
   /** Requests a `windowMs`, as headers report; null while none did. */
   readonly limit: number | null
@@ -222,8 +227,8 @@ export function nextSlot(state: Governor, now: number): number {
 }
 
 /**
- * Until when the API is parked, in milliseconds since 1970; null when it is not. A slot that is further away than anyone
- * sits out is as good as that, whichever answer told of it.
+ * Until when the API is parked, in milliseconds since 1970; null when it is not. A slot that is further away than
+ * anyone sits out is as good as that, whichever answer told of it.
  */
 export function parkedUntil(state: Governor, now: number): number | null {
   if (state.parkedUntil !== null && state.parkedUntil > now) return state.parkedUntil
@@ -236,8 +241,8 @@ export const currentRate = (state: Governor, now: number): number => minuteMs / 
 
 function afterSending(state: Governor, at: number): Governor {
   const gap = spacing(state, at)
-  // A timer that fires late must not lower the rate: the grid stands still, up to a small debt. It begins with that debt,
-  // so that a few questions need not wait for each other.
+  // A timer that fires late must not lower the rate: the grid stands still, up to a small debt. It begins with that
+  // debt, so that a few questions need not wait for each other.
   const debt = Math.min(state.windowMs * 0.005, 3 * gap)
   const due = state.slot === null ? at - debt : Math.min(at, Math.max(state.slot + gap, at - debt))
   return {

@@ -42,7 +42,9 @@ interface HttpOptions {
   readonly connections: number
   /** Where it says nothing: 10 s to connect, 2 min to the first byte, 30 s without a byte, 30 min in all. */
   readonly timeouts?: Partial<Timeouts>
-  /** Bytes a second that a body brings at least, over 30 s; what drips more slowly is given up. Any pace unless said. */
+  /**
+   * Bytes a second that a body brings at least, over 30 s; what drips more slowly is given up. Any pace unless said.
+   */
   readonly smallestRate?: number | undefined
   /** The largest body that is kept, after decompression. */
   readonly maxBytes: number

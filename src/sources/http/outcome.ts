@@ -46,7 +46,10 @@ export type NoContentOutcome = { readonly kind: 'no_content' } & Answer
 /** 403 (`forbidden`), or 404 and 410 (`gone`). */
 export type DeniedOutcome = { readonly kind: 'forbidden' | 'gone' } & Answer & Words
 
-/** Why an answer is too large: its status (413, 414, 504), the byte ceiling, or a compressed body that would fill the disk. */
+/**
+ * Why an answer is too large: its status (413, 414, 504), the byte ceiling, or a compressed body that would fill the
+ * disk.
+ */
 export type TooLargeReason = 'status' | 'ceiling' | 'bomb'
 
 /** How one request ended. Closed: whoever handles it must handle each kind. */
@@ -78,7 +81,10 @@ export type Outcome =
     }
   /** A status that this program has no use for; a redirect shows where it points. */
   | ({ readonly kind: 'unexpected'; readonly location: string | null } & Answer & Words)
-  /** Not sent, or given up: by the caller's signal, because the run may send no more requests, or because nobody answers. */
+  /**
+   * Not sent, or given up: by the caller's signal, because the run may send no more requests, or because nobody
+   * answers.
+   */
   | { readonly kind: 'stopped'; readonly by: 'signal' | 'max_requests' }
   | { readonly kind: 'stopped'; readonly by: 'unreachable'; readonly words: string }
 
@@ -269,7 +275,11 @@ export function describeOutcome(outcome: Outcome): string {
       if (outcome.by === 'unreachable') return outcome.words
       return outcome.by === 'signal' ? 'interrupted' : 'the number of requests allowed to this run is used up'
     case 'unexpected':
-      return `unexpected status ${outcome.status}${outcome.location === null ? '' : ` (redirect to ${outcome.location})`}: ${outcome.words}`
+      return (
+        'unexpected status ' +
+        `${outcome.status}${outcome.location === null ? '' : ` (redirect to ${outcome.location})`}: ` +
+        `${outcome.words}`
+      )
     case 'too_large':
       return largeWords[outcome.by] ?? `${outcome.status}: ${outcome.words}`
     default:

@@ -67,7 +67,9 @@ export function newReach(): Reach {
   }
 }
 
-/** What no provider that works would say: a fault of transport or server, a page or nothing, a way to somewhere else. */
+/**
+ * What no provider that works would say: a fault of transport or server, a page or nothing, a way to somewhere else.
+ */
 function isFault(outcome: Outcome): boolean {
   if (outcome.kind === 'body') return outcome.vain !== undefined
   return (

@@ -23,7 +23,9 @@ const lastInstant = Date.UTC(9999, 11, 31) / 1000
 interface SkewWatch {
   /** Microseconds since 1970 by the wall clock, which is what commits are dated by. */
   readonly nowMicros: () => number
-  /** Milliseconds since 1970 by the clock that dates answers; it does not step back, nor go on while the machine sleeps. */
+  /**
+   * Milliseconds since 1970 by the clock that dates answers; it does not step back, nor go on while the machine sleeps.
+   */
   readonly now: () => number
   /** Whether the lake is synthetic by its ledger; undefined while that says nothing: then the answer tells. */
   readonly synthetic: () => boolean | undefined
@@ -78,6 +80,8 @@ function clocksApart(skew: Skew): LakeError {
   return new LakeError('incomplete', {
     subject: describeSkew(skew),
     expected: 'clocks less than an hour apart',
-    next: 'nothing of this answer was kept: set the clock of this machine (timedatectl), or see why the provider answers with an old Date, then run the same command again',
+    next:
+      'nothing of this answer was kept: set the clock of this machine (timedatectl), or see why the provider ' +
+      'answers with an old Date, then run the same command again',
   })
 }

@@ -52,7 +52,10 @@ export interface BatchResult {
   readonly again: readonly Retry[]
 }
 
-/** A window to request once more: its body could not be decoded, or its answer is in doubt. The first answer is used if no better one arrives. */
+/**
+ * A window to request once more: its body could not be decoded, or its answer is in doubt. The first answer is used if
+ * no better one arrives.
+ */
 export interface Retry {
   readonly ask: Ask
   readonly doubted: AnswerWithBody | null

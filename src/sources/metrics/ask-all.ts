@@ -25,7 +25,10 @@ const batchMs = 10_000
 const mostBodies = 2000
 /** While others let wait, what has come is committed once nothing more came for so long. */
 const quietMs = 10_000
-/** A batch is committed when it holds so many bytes: what is in memory at a time depends on that, not on how much is fetched. */
+/**
+ * A batch is committed when it holds so many bytes: what is in memory at a time depends on that, not on how much is
+ * fetched.
+ */
 export const batchBytes = 16_000_000
 /** So many batches may wait for their commit before those who ask wait, too. */
 const mostBatches = 2

@@ -192,8 +192,9 @@ interface Closing {
 }
 
 /**
- * What a 403 or 404 closes. A 403 closes the path, but of series with points only that one if others of the path are answered.
- * A 404 closes the series; it closes the path once enough different series answer it and none answers otherwise.
+ * What a 403 or 404 closes. A 403 closes the path, but of series with points only that one if others of the path are
+ * answered. A 404 closes the series; it closes the path once enough different series answer it and none answers
+ * otherwise.
  */
 function closing(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask, { kind, words }: DeniedOutcome): Closing {
   const { id } = ask.series

@@ -98,7 +98,10 @@ interface DescribedAssets {
   readonly row: RequestRow
 }
 
-/** Requests the description of assets if the listing has no contracts; null if there is nothing to request, or no answer. */
+/**
+ * Requests the description of assets if the listing has no contracts; null if there is nothing to request, or no
+ * answer.
+ */
 async function askDescribed(
   { run, input, connection, ask }: Pick<Listing, 'run' | 'input' | 'connection' | 'ask'>,
   listed: readonly ListedAsset[],
@@ -154,8 +157,8 @@ export async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
 }
 
 /**
- * Refuses an asset of which a lake has no point, and which its listing of the provider's assets lacks but names one that is
- * near: nobody is asked for a slip of the pen.
+ * Refuses an asset of which a lake has no point, and which its listing of the provider's assets lacks but names one
+ * that is near: nobody is asked for a slip of the pen.
  */
 export async function refuseSlips(root: string, assets: readonly string[]): Promise<void> {
   if (!isBegun(root)) return
@@ -233,8 +236,8 @@ interface ListedAsset {
 
 /**
  * Reads a listing of assets: an array of ids, of objects with `id` or `symbol`, or such an array under `data` or
- * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text. Contracts get the
- * registry's id of their chain where `chains` has it, else the name that the listing gives.
+ * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text. Contracts get
+ * the registry's id of their chain where `chains` has it, else the name that the listing gives.
  */
 export function readAssets(text: string, chains: Chains = new Map()): ListedAsset[] | null {
   const list = listIn(jsonOf(text))

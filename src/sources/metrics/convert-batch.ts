@@ -203,7 +203,9 @@ export interface ConversionDeps {
 /** A partition to convert, before its stored files and its output are known. */
 export type PartToConvert = Omit<ConvertPart, 'existing' | 'out'>
 
-/** Converts parts beside what the lake holds of those that have begun, and stages what is new as files of the commit. */
+/**
+ * Converts parts beside what the lake holds of those that have begun, and stages what is new as files of the commit.
+ */
 export async function convertBeside(
   { ledger, spool, engine, run, ticket }: ConversionDeps,
   parts: readonly PartToConvert[],
@@ -324,7 +326,9 @@ async function withWeekday(
   )
 }
 
-/** Up to when points count as finished: by the provider's clock, unless a real one runs far ahead in a single answer. */
+/**
+ * Up to when points count as finished: by the provider's clock, unless a real one runs far ahead in a single answer.
+ */
 function horizonBy(date: Instant | null, local: Instant, synthetic: boolean): Instant {
   if (date === null) return local
   return synthetic ? date : Math.min(date, local + endingSeconds)

@@ -49,7 +49,9 @@ export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Pr
   }
 }
 
-/** A listed path with the parameters that its metadata name and the listing does not: what the listing says is newer. */
+/**
+ * A listed path with the parameters that its metadata name and the listing does not: what the listing says is newer.
+ */
 function describe(
   row: ListedEndpoint,
   parameters: PathMetadata['parameters'] | undefined,

@@ -25,8 +25,8 @@ export async function execute(metricsRun: MetricsRun, plan: Plan, marks: { reado
 }
 
 /**
- * Asks what the plan says. Names that are placeholders are asked last, and only once an answer has shown that the sandbox
- * is there; the listing of assets comes after the points, and nothing depends on it.
+ * Asks what the plan says. Names that are placeholders are asked last, and only once an answer has shown that the
+ * sandbox is there; the listing of assets comes after the points, and nothing depends on it.
  */
 async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Plan): Promise<void> {
   const { run, purpose, input, deps, tally } = metricsRun
@@ -60,7 +60,8 @@ async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Pl
     if (words !== null) state.stopped ??= { by: 'unreachable', until: null, words }
     await account(metricsRun, connection, plan, state, committing)
   } catch (error) {
-    // A slip of the call planned nothing, by a wrong clock nothing is put on record; and the first error is the one to tell.
+    // A slip of the call planned nothing, by a wrong clock nothing is put on record; and the first error is the one to
+    // tell.
     if (!(error instanceof LakeError && (error.kind === 'usage' || error.kind === 'incomplete')))
       await account(metricsRun, connection, plan, state, committing).catch(() => undefined)
     throw error
@@ -91,8 +92,8 @@ async function account(
 
 /**
  * What may be refused, or failed before, comes last, lest a part that is out of order keeps a run from all others. Of a
- * refused path a series that has points comes first, whose refusal is one of all. Each day begins with a different series,
- * because one may be refused alone.
+ * refused path a series that has points comes first, whose refusal is one of all. Each day begins with a different
+ * series, because one may be refused alone.
  */
 function inOrder(ledger: Ledger, asks: readonly Ask[], now: Instant): readonly Ask[] {
   const rows = ledger.statement(
@@ -138,7 +139,9 @@ interface Committer {
   readonly holdsBack: () => boolean
 }
 
-/** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
+/**
+ * Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one.
+ */
 function committer(
   { run, purpose, input, deps, tally }: MetricsRun,
   { connection, engine, tell }: Pick<MetricsConnection, 'connection' | 'engine' | 'tell'>,

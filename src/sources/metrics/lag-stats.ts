@@ -8,7 +8,9 @@ import { day, type Interval, isInterval } from '../../base/time.ts'
 import { metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import { metadataPerMinute, metadataRetries } from './metadata.ts'
 
-/** How late the points of a series usually come, by the provider's own statistics: a hint for when to ask, never a rule. */
+/**
+ * How late the points of a series usually come, by the provider's own statistics: a hint for when to ask, never a rule.
+ */
 export interface LagHint {
   /** Median lag, seconds. */
   readonly usual: number
@@ -47,7 +49,10 @@ const secondsIn: Readonly<Record<string, number>> = {
   hours: 3600,
 }
 
-/** Reads percentiles of a lag, wherever in the body they stand under names such as `p50` and `p95`; null if there are none. */
+/**
+ * Reads percentiles of a lag, wherever in the body they stand under names such as `p50` and `p95`; null if there are
+ * none.
+ */
 export function readLagStats(text: string): LagStatistics | null {
   const found: FoundHint[] = []
   collectHints(jsonOf(text), { interval: null, scale: 1, depth: maxDepth }, found)
@@ -88,7 +93,9 @@ function collectHints(value: unknown, { interval, scale, depth }: Place, hints: 
     collectHints(inner, { interval: isInterval(key) ? key : interval, scale: here, depth: depth - 1 }, hints)
 }
 
-/** Requests the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none. */
+/**
+ * Requests the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none.
+ */
 export async function askLagStats(
   provider: MetricsProvider,
   wantedSeries: readonly Wanted[],

@@ -53,7 +53,10 @@ export interface ListedEndpoints {
   readonly stopped: { readonly reason: string; readonly next: string } | null
 }
 
-/** Asks the provider for its listing, and for the metadata of each path that the catalogue does not have; all of it is free. */
+/**
+ * Asks the provider for its listing, and for the metadata of each path that the catalogue does not have; all of it is
+ * free.
+ */
 export async function listNewEndpoints(input: ListedEndpointsInput, deps: BesideDeps): Promise<ListedEndpoints> {
   const { catalogue, all, mostPaths, settings } = input
   const saved = 'import a saved listing: pitlake catalog import FILE'

@@ -81,8 +81,8 @@ export interface SeriesMetadata {
 }
 
 /**
- * What metadata say of a series. An empty list says nothing; nor does one that names none of the values that the catalogue
- * knows, because then the two spell them differently.
+ * What metadata say of a series. An empty list says nothing; nor does one that names none of the values that the
+ * catalogue knows, because then the two spell them differently.
  */
 export function saidOf(
   { parameters, min, at }: DatedMetadata,
@@ -131,7 +131,9 @@ export interface MetadataStanding {
   readonly at: Instant
 }
 
-/** A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date. */
+/**
+ * A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date.
+ */
 export function standingOf(
   metadata: SeriesMetadata | null,
   answers: readonly RecordedAnswer[],

@@ -72,7 +72,9 @@ export function standingMetadata(ledger: Ledger): Metadata {
   return new Map([...loadMetadata(ledger)].filter(([path]) => counts(path)))
 }
 
-/** Whether these answers show a provider without metadata: no path has any, and of no other one were any read lately. */
+/**
+ * Whether these answers show a provider without metadata: no path has any, and of no other one were any read lately.
+ */
 export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswer[], nowMicros: number): boolean {
   const answered = answers.filter(isAnswer)
   if (answered.length < fewPaths || answered.some(({ read }) => read !== null)) return false
@@ -157,9 +159,9 @@ export interface Recognition {
 }
 
 /**
- * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks for
- * the others. For words that stand for real names the provider's listing is looked up: placeholders are sent to a sandbox
- * only, and only if that has no other names. No answer is a failure.
+ * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks
+ * for the others. For words that stand for real names the provider's listing is looked up: placeholders are sent to a
+ * sandbox only, and only if that has no other names. No answer is a failure.
  */
 export async function askMetadata(
   asking: MetadataAsking,
@@ -259,7 +261,10 @@ export function speaksPlaceholders(
   return lists.some((list) => list.some((name) => isOpenExchange(catalogue, name)))
 }
 
-/** What was read over what was known: what says the same keeps the instant at which it was first read, what is no more goes. */
+/**
+ * What was read over what was known: what says the same keeps the instant at which it was first read, what is no more
+ * goes.
+ */
 export function mergeMetadata(stored: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {
   const merged = new Map(stored)
   for (const answer of answers) {

@@ -151,7 +151,10 @@ function isOfCatalogue({ placeholderExchanges }: Catalogue, endpoint: Endpoint):
   return exchanges.length > 0 && !exchanges.some((name) => placeholderExchanges.has(name))
 }
 
-/** The default exchange of a path that the catalogue names, once the path is in use: recorded, lest a changed file change answers. */
+/**
+ * The default exchange of a path that the catalogue names, once the path is in use: recorded, lest a changed file
+ * change answers.
+ */
 function standardOf(
   { ask, defaults: { exchange } }: Endpoint,
   metadata: Metadata,
@@ -163,7 +166,10 @@ function standardOf(
   return { exchanges: [...new Set([standard, ...(stored ?? [])])].toSorted(), exchange: standard }
 }
 
-/** The exchanges that metadata list for an endpoint, with those that the lake has points of; null if they list no real one. */
+/**
+ * The exchanges that metadata list for an endpoint, with those that the lake has points of; null if they list no real
+ * one.
+ */
 function exchangesOf(
   catalogue: Catalogue,
   endpoint: Endpoint,
@@ -188,7 +194,9 @@ function exchangesOf(
   return chosen === undefined || chosen === null ? null : { exchanges: all, exchange: chosen }
 }
 
-/** Says if the provider, or the catalogue, has a different default exchange than the one that this lake has recorded. */
+/**
+ * Says if the provider, or the catalogue, has a different default exchange than the one that this lake has recorded.
+ */
 function newDefaults(catalogue: Catalogue, { metadata }: NameSources): string[] {
   const key = catalogue.wire.queryKeys.exchange
   return [...catalogue.endpoints.values()].flatMap((endpoint) => {
@@ -209,8 +217,8 @@ function newDefaults(catalogue: Catalogue, { metadata }: NameSources): string[] 
 }
 
 /**
- * The selections with the catalogue's placeholders for names that only the provider's metadata can show: before these are
- * known, a real name is no mistake.
+ * The selections with the catalogue's placeholders for names that only the provider's metadata can show: before these
+ * are known, a real name is no mistake.
  */
 export function unnamedSelections(catalogue: Catalogue, selections: readonly Selection[]): readonly Selection[] {
   const nameless = [...catalogue.endpoints.values()].filter(isNameless)

@@ -16,8 +16,9 @@ export function wasHeld(series: Known | undefined): boolean {
 }
 
 /**
- * So many different series of a path answer 404, and none answers otherwise, before the whole path counts as gone: a provider
- * may answer 404 for a path that it does not have, and for an asset, exchange or network that the path does not have.
+ * So many different series of a path answer 404, and none answers otherwise, before the whole path counts as gone: a
+ * provider may answer 404 for a path that it does not have, and for an asset, exchange or network that the path does
+ * not have.
  */
 export const seriesOfGonePath = 3
 
@@ -76,8 +77,8 @@ export interface SeriesRefusal {
 }
 
 /**
- * The refusal for which a series is left alone now: its own, or its path's while it never had a point. Of a path all series
- * are tried again at once, by when any of them was asked last.
+ * The refusal for which a series is left alone now: its own, or its path's while it never had a point. Of a path all
+ * series are tried again at once, by when any of them was asked last.
  */
 export function refusalOf(path: string, series: Known | undefined, paths: RefusedPaths, now: Instant): SeriesRefusal {
   const shared = wasHeld(series) ? undefined : paths.fresh.get(path)

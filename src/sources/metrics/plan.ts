@@ -66,7 +66,10 @@ export interface Ask {
   readonly settles: Window
   readonly points: number
   readonly credits: number
-  /** Whether its path is refused by what stands on record, to a series that has points or to others: one of them finds out. */
+  /**
+   * Whether its path is refused by what stands on record, to a series that has points or to others: one of them finds
+   * out.
+   */
   readonly refused?: 'held' | 'new'
 }
 
@@ -192,7 +195,10 @@ export function plan(
   return { asks, blocked, totals, notes: [...notesOf(wantedSeries), ...unmappedNotes] }
 }
 
-/** The ranges of open differences; a run of a watch, which comes back in minutes, looks again only where it `asks` anyway. */
+/**
+ * The ranges of open differences; a run of a watch, which comes back in minutes, looks again only where it `asks`
+ * anyway.
+ */
 function doubtfulOf({ want: { endpoint }, known, interval, limits }: Line, range: Window, asks: boolean): Window[] {
   const at = known?.doubtful
   if (!at || endpoint.overlap !== 'exact' || limits.gapsOnly || (limits.eager === true && !asks)) return []
@@ -361,7 +367,10 @@ function pieces({ since, until }: Window, interval: Interval): Window[] {
   return cuts.map((cut, i) => ({ since: cut, until: cuts[i + 1] ?? until }))
 }
 
-/** The window with the overlap of stored points before it (doubtful ones are their own), up to the newest ended interval where it reaches the settled horizon. */
+/**
+ * The window with the overlap of stored points before it (doubtful ones are their own), up to the newest ended interval
+ * where it reaches the settled horizon.
+ */
 function widen({ want, known, interval, horizon, limits }: Line, settles: Window): Window {
   const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
   const before = union(stored).find((covered) => covered.until >= settles.since)

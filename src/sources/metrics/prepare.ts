@@ -242,8 +242,8 @@ function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['s
 }
 
 /**
- * What of planned windows no answer was about, one range after the other of each series: what is due and of which nothing
- * else is on record. Where that was told before it keeps its date.
+ * What of planned windows no answer was about, one range after the other of each series: what is due and of which
+ * nothing else is on record. Where that was told before it keeps its date.
  */
 export function notAsked(
   ledger: Ledger,

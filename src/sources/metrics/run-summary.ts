@@ -37,8 +37,8 @@ export interface AskingState {
   /** Requests sent so far. */
   requestCount: number
   /**
-   * What is not requested any more: a path (403, 404) to series without points, a path to those with points, or one series
-   * (400, 404), with the refusal. A refusal of a series that never answered says nothing of those that did.
+   * What is not requested any more: a path (403, 404) to series without points, a path to those with points, or one
+   * series (400, 404), with the refusal. A refusal of a series that never answered says nothing of those that did.
    */
   readonly closed: Map<string, RefusedAsk>
   /** Ids of series that answered 404, by the key of their path in `closed`. */
@@ -98,7 +98,9 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly vintages_added: number
   /** New data files. */
   readonly files_added: number
-  /** Coverage ranges that the answers resolved, by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`. */
+  /**
+   * Coverage ranges that the answers resolved, by state: `covered`, `empty`, `unsupported`, `failed`, `not_requested`.
+   */
   readonly windows: WindowCounts
   /** Resolved ranges in which points are missing for good. */
   readonly gaps: number
@@ -228,7 +230,9 @@ export type BeginsLater = Pick<SeriesName, 'metric' | 'asset' | 'interval'> & {
 /** Who is asked from the beginning of all history begins later by nature. */
 const longest = 40 * day
 
-/** The series that begin later than somebody asked for them, by what answers said of the time before their first points. */
+/**
+ * The series that begin later than somebody asked for them, by what answers said of the time before their first points.
+ */
 export function beginsLater(rows: readonly CoverageRow[]): BeginsLater[] {
   return rows.flatMap(({ series, since, until, reason }) => {
     if (reason !== beforeFirst || since < historyStart + longest) return []
@@ -273,9 +277,12 @@ export function differingPoints(violations: number, where: string): LakeError | 
 /** What every job says of very many stored values that differ at once. */
 export function differingAtOnce(incidents: number): LakeError | null {
   if (incidents === 0) return null
-  const subject = `${incidents === 1 ? 'an incident' : `${incidents} incidents`}: very many stored values differ or are missing upstream at once`
+  const subject =
+    `${incidents === 1 ? 'an incident' : `${incidents} incidents`}: very many stored values differ or are ` +
+    'missing upstream at once'
   const next =
-    'nothing stored was changed: the next fetch asks again, and what it finds as it was is reverted upstream; pitlake violations list tells how many'
+    'nothing stored was changed: the next fetch asks again, and what it finds as it was is reverted upstream; ' +
+    'pitlake violations list tells how many'
   return new LakeError('integrity', { subject, next })
 }
 

@@ -70,7 +70,9 @@ export interface MetricsConnection {
   readonly tell: (event: IngestEvent) => void
   /** Asks for the listing of assets, by its own limit. */
   readonly list: () => Promise<ListingAnswer>
-  /** Asks for the metadata that are due, by the same limit; returns the provider's listing of paths if it was requested. */
+  /**
+   * Asks for the metadata that are due, by the same limit; returns the provider's listing of paths if it was requested.
+   */
   readonly describe: (due: MetadataDue) => Promise<readonly string[] | null>
 }
 

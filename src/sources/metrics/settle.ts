@@ -46,7 +46,8 @@ export function coverageFromBody(
   if (firstPoints.length === 0) return settleWhole(ask, 'empty', null, request)
   const beginning = Math.min(...firstPoints)
   const due = dueOf(ask, request)
-  // A stored point covers its interval, also where it ended by the provider's clock alone; what is missing there is pending.
+  // A stored point covers its interval, also where it ended by the provider's clock alone; what is missing there is
+  // pending.
   const reached = body.last === null ? due.until : Math.max(due.until, end(body.last, ask.interval))
   // A point that the overlap brought fills a gap that lies before what was to be final.
   const range = { since: Math.min(due.since, body.addedFirst ?? Infinity), until: reached }
@@ -78,8 +79,8 @@ export interface SeriesRecord {
 }
 
 /**
- * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
- * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
+ * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has
+ * points is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
  */
 export function settleRefusal(
   ask: Ask,

@@ -78,8 +78,9 @@ const fitting = (candidates: readonly string[] | null): string =>
   candidates === null ? '' : ` (${candidates.join(' and ')} fit)`
 
 /**
- * The placeholders that somebody selected and that this provider is never asked for: a path or an exchange that a selection
- * names, or all that a glob of it names. What a wide glob names among others, or the lake itself holds, is nobody's wish.
+ * The placeholders that somebody selected and that this provider is never asked for: a path or an exchange that a
+ * selection names, or all that a glob of it names. What a wide glob names among others, or the lake itself holds, is
+ * nobody's wish.
  */
 export async function selectedPlaceholders(
   { settings, catalogue, selections, only }: UnmappedInput,
@@ -124,8 +125,8 @@ function refuseAmbiguous(settings: Settings, name: string, candidates: readonly 
 }
 
 /**
- * Lists the selected placeholders for a lake that may not exist yet. A selection by a name that no catalogue has is left out:
- * it may be one of the provider's own, which the next fetch learns.
+ * Lists the selected placeholders for a lake that may not exist yet. A selection by a name that no catalogue has is
+ * left out: it may be one of the provider's own, which the next fetch learns.
  */
 export async function selectedPlaceholdersNow(input: UnmappedInput): Promise<readonly UnmappedName[]> {
   const { catalogue, settings } = input
@@ -145,7 +146,10 @@ export function unmappedInWords(names: readonly UnmappedName[]): string {
     return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
   })
   const more = series.length > mostShown ? ` and ${series.length - mostShown} more` : ''
-  return `${several(series.length, 'selected series is', 'selected series are')} never requested: ${listed.join(', ')}${more}`
+  return (
+    `${several(series.length, 'selected series is', 'selected series are')} never requested: ` +
+    `${listed.join(', ')}${more}`
+  )
 }
 
 /** What the configuration lacks; null where it lacks nothing. */
@@ -157,7 +161,10 @@ export function mappingRemedy(names: readonly UnmappedName[]): string | null {
   })
   const more = names.length > mostShown ? ` (and ${names.length - mostShown} more)` : ''
   const which = names.length === 1 ? `${names[0]?.name} is a placeholder` : 'these names are placeholders'
-  return `${which} of the catalogue: write into pitlake.yaml what the provider calls it, metrics: { ${maps.join(', ')} }${more}, or take it out of what is selected`
+  return (
+    `${which} of the catalogue: write into pitlake.yaml what the provider calls it, metrics: { ` +
+    `${maps.join(', ')} }${more}, or take it out of what is selected`
+  )
 }
 
 /** What every command that requests points ends with where somebody selected what is never requested; null else. */

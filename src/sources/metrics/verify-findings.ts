@@ -31,8 +31,8 @@ const verifyResults = [
 type VerifyResult = (typeof verifyResults)[number]
 
 /**
- * What is on record of a window that was requested again without a comparison: the provider refused it, or no answer could
- * be used. It keeps its place in the rotation by that, and counts as verified nowhere.
+ * What is on record of a window that was requested again without a comparison: the provider refused it, or no answer
+ * could be used. It keeps its place in the rotation by that, and counts as verified nowhere.
  */
 const uncomparedResults = ['refused', 'unanswered'] as const
 
@@ -77,7 +77,10 @@ export function verifiedRows(
   })
 }
 
-/** What answers say of windows that are not plainly covered: where points are held, their absence upstream changes nothing. */
+/**
+ * What answers say of windows that are not plainly covered: where points are held, their absence upstream changes
+ * nothing.
+ */
 export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage: readonly CoverageRow[]) {
   const withBody = new Set(
     batch.flatMap(({ body, request }) => (body === null || request === null ? [] : [request.id])),
@@ -209,7 +212,9 @@ export class Findings {
       if (needed.has(request.id)) this.#requests.set(request.id, { request, provider: body.requestId })
   }
 
-  /** Reads what stands in files of the lake of the requests of series that differ: `differences` is to name one of them. */
+  /**
+   * Reads what stands in files of the lake of the requests of series that differ: `differences` is to name one of them.
+   */
   async readArchive(ledger: Ledger): Promise<void> {
     const series = [...new Set([...this.#violations.values()].map((violation) => violation.series))]
     const files = liveFiles(ledger, { table: 'requests' })

@@ -87,14 +87,18 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const limit = budget === null ? 'no budget (--all)' : `a budget of ${formatCount(budget)} credits`
   const waiting = refusedCandidates.length - probes.length
   const notes = [
-    `asks ${formatCount(asks.length)} of ${formatCount(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
+    `asks ${formatCount(asks.length)} of ${formatCount(windows)} windows of ${endpoints} endpoints again ` +
+      `within ${limit}${before}`,
     ...(waiting > 0 ? [`${formatCount(waiting)} windows without a usable answer wait for their turn`] : []),
     ...[...left].map(([why, seriesCount]) => `${formatCount(seriesCount)} series are left out: ${why}`),
   ]
   return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }
 }
 
-/** What windows without a usable answer may cost of a budget: where not even one fits into their share, one now and then. */
+/**
+ * What windows without a usable answer may cost of a budget: where not even one fits into their share, one now and
+ * then.
+ */
 function probeBudget(refusedCandidates: readonly Candidate[], budget: number, begun: Micros): number {
   const cheapest = Math.min(...refusedCandidates.map(({ ask }) => ask.credits))
   const mayBeDear = Math.floor(begun / (day * 1_000_000)) % dearProbeDays === 0
@@ -234,7 +238,10 @@ function triedAt(window: Window, rows: readonly Verified[]): Micros | null {
   return null
 }
 
-/** Never requested or longest ago first, so that each comes within one round of all; of equals one of every endpoint in turn. */
+/**
+ * Never requested or longest ago first, so that each comes within one round of all; of equals one of every endpoint in
+ * turn.
+ */
 function rotation(candidates: readonly Candidate[]): Candidate[] {
   const age = ({ tried }: Candidate): number => tried ?? Number.NEGATIVE_INFINITY
   const queues = [...Map.groupBy(candidates, ({ ask }) => ask.endpoint.path).values()]

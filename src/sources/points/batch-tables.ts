@@ -4,14 +4,22 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 import { identityOf, type Ordered } from './conversion-types.ts'
 import { rowsSql } from './sql.ts'
 
-/** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */
+/**
+ * Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one.
+ */
 const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
-/** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
+/**
+ * The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are
+ * violations.
+ */
 const bodyColumns =
-  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked BOOLEAN'
+  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon ' +
+  'BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked ' +
+  'BOOLEAN'
 /** Series of the bodies, to find their points in stored files: dimensions match exactly, NULL only with NULL. */
 const seriesColumns =
-  'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
+  'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange ' +
+  'VARCHAR, network VARCHAR, params VARCHAR'
 /** The rules of their partitions, see `ruleRows`. */
 const ruleColumns =
   'part INTEGER, begins BIGINT, ends BIGINT, kind VARCHAR, seconds BIGINT, rule_basis VARCHAR, trusted BOOLEAN'

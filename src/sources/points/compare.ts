@@ -21,12 +21,14 @@ import type { Standing } from '../../lake/ledger/differences.ts'
 import type { RecordedValue } from '../../lake/ledger/lost-points.ts'
 
 /**
- * For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. `dated`: the
- * last import of the series, by which points that bring their instant are judged.
+ * For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. `dated`:
+ * the last import of the series, by which points that bring their instant are judged.
  */
 const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, dated BOOLEAN'
 
-/** The staged points of a batch against the stored ones and each other. New points are in the session's `new_points`. */
+/**
+ * The staged points of a batch against the stored ones and each other. New points are in the session's `new_points`.
+ */
 export interface Comparison {
   /** Whether the table `late_points` names points that came late. */
   readonly late: boolean
@@ -150,9 +152,13 @@ function areApart(good: readonly Good[]): boolean {
 }
 
 const noStoredPoints =
-  'CREATE TEMP TABLE stored_points (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, digits VARCHAR, computed BIGINT, stored_at BIGINT, available BIGINT)'
+  'CREATE TEMP TABLE stored_points (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, digits VARCHAR, computed ' +
+  'BIGINT, stored_at BIGINT, available BIGINT)'
 
-/** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
+/**
+ * The points that files of both levels hold between the earliest and the latest instant that any body was asked for or
+ * brought.
+ */
 function storedPointsSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
   const meets = ({ from, to }: PointRange, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
@@ -231,7 +237,9 @@ async function createLatePoints(
   return true
 }
 
-/** How many points are known only from now on because an earlier answer lacked them; further vintages are none of them. */
+/**
+ * How many points are known only from now on because an earlier answer lacked them; further vintages are none of them.
+ */
 async function countLate(session: Engine, revised: boolean): Promise<number> {
   const first = revised ? ' SEMI JOIN (FROM new_points WHERE NOT vintage) USING (body, t)' : ''
   const sql = `SELECT count(*) AS points FROM late_points${first} WHERE tardy AND stood IS NULL`
@@ -265,7 +273,10 @@ const sightingColumns = 'rank INTEGER, since BIGINT, until BIGINT, observed BIGI
 const answerColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, observed BIGINT'
 const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
 
-/** Tells the session what series of the bodies lost: the tables `lost_months`, `first_sightings`, `earlier_answers` and `recorded_values`, the view `restored_points`. */
+/**
+ * Tells the session what series of the bodies lost: the tables `lost_months`, `first_sightings`, `earlier_answers` and
+ * `recorded_values`, the view `restored_points`.
+ */
 async function createLostTables(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
   const lostMonths = [...byRank].flatMap(([rank, { months }]) =>
@@ -304,7 +315,10 @@ function recordRow({ t, value, computed, stored_at }: RecordedValue): object {
   }
 }
 
-/** What came again of which month, and whether it is what was lost: makes the table `regained_verdicts`, and adds it to `late_points`. */
+/**
+ * What came again of which month, and whether it is what was lost: makes the table `regained_verdicts`, and adds it to
+ * `late_points`.
+ */
 async function regain(
   session: Engine,
   ordered: readonly Ordered[],
@@ -343,7 +357,8 @@ async function regain(
   await session.run('INSERT INTO late_points SELECT body, t, tardy, stood, again FROM regained_verdicts')
   const rows = await rowsAsNumbers<{ body: number; month: string; points: number; proven: boolean }>(
     session,
-    'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained_verdicts GROUP BY rank, month ORDER BY 1, 2',
+    'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained_verdicts ' +
+      'GROUP BY rank, month ORDER BY 1, 2',
   )
   return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
 }

@@ -29,8 +29,8 @@ export interface Body {
   /** Earlier successful answers of this series. */
   readonly prior: readonly { readonly since: Instant; readonly until: Instant; readonly askedAt: Instant }[]
   /**
-   * Of rows that bring the instant from which they were known: when the series was last imported. What that import lacked
-   * although it was known by then is late.
+   * Of rows that bring the instant from which they were known: when the series was last imported. What that import
+   * lacked although it was known by then is late.
    */
   readonly lastImport?: Instant | undefined
   /** Differences of its series that are on record and that the last answer about them showed. */
@@ -56,8 +56,9 @@ export interface ConvertPart {
   /** `fixed_range` compares only with answers to the very same range, `off` never. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'
   /**
-   * That differing values are vintages: those of answers (`observed`) are known from their `computed_at` where that came later
-   * than what was held, else from when they were seen; `told`: the source dates each, and one t may come several times.
+   * That differing values are vintages: those of answers (`observed`) are known from their `computed_at` where that
+   * came later than what was held, else from when they were seen; `told`: the source dates each, and one t may come
+   * several times.
    */
   readonly revisable?: 'observed' | 'told' | undefined
   /** In the order of asking: where two bring the same point, the first wins. */
@@ -176,7 +177,9 @@ export interface BodyResult extends Omit<Tally, 'kept'> {
   readonly reason: string | null
   /** Elements of the array; 0 for poison. */
   readonly points: number
-  /** Finished intervals of the asked range without a point, half-open; from the first point on where `since` is null. */
+  /**
+   * Finished intervals of the asked range without a point, half-open; from the first point on where `since` is null.
+   */
   readonly missing: readonly Window[]
 }
 
@@ -253,7 +256,9 @@ export function bodyAt(ordered: readonly Ordered[], position: number): Ordered {
   return found
 }
 
-/** Sorts bodies as their points will be sorted: partition, asset, currency, exchange, network, params, then asked range. */
+/**
+ * Sorts bodies as their points will be sorted: partition, asset, currency, exchange, network, params, then asked range.
+ */
 export function order(parts: readonly PartJob[]): Ordered[] {
   const keyed = parts.flatMap((part, p) => part.bodies.map((body, ord) => ({ body, part, p, ord, key: sortKey(body) })))
   keyed.sort(

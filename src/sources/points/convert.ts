@@ -32,9 +32,9 @@ import { minus, type Window } from '../../base/windows.ts'
 /**
  * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
  * small portions and one for each partition that gets many, and tells everything else: which bodies are poison and why,
- * what contradicts the points that are held, what is missing. All bodies are read into tables and compared together, in as
- * many statements for one partition as for a hundred. No point becomes a JavaScript object but one that contradicts. Works
- * in a session of its own; commits nothing.
+ * what contradicts the points that are held, what is missing. All bodies are read into tables and compared together, in
+ * as many statements for one partition as for a hundred. No point becomes a JavaScript object but one that contradicts.
+ * Works in a session of its own; commits nothing.
  */
 export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertResult> {
   using session = await engine.session()
@@ -207,8 +207,9 @@ function goneFrom({ body: position, t, points, last }: VanishedPoints, ordered: 
 }
 
 /**
- * What the provider's `computed_at` contradicts, on the points in `new_points`: `before_end`, `before_stated`, and `convention`,
- * once a body, where all its instants fit the other meaning of `t`; it then stands for that body's `before_end` too.
+ * What the provider's `computed_at` contradicts, on the points in `new_points`: `before_end`, `before_stated`, and
+ * `convention`, once a body, where all its instants fit the other meaning of `t`; it then stands for that body's
+ * `before_end` too.
  */
 /** How the `computed_at` of a body lies to the end of the interval. */
 interface Clocks {
@@ -256,9 +257,9 @@ interface Early extends Readonly<Record<'body' | 't' | 'computed' | 'close' | 'f
 const minFindings = 3
 
 /**
- * Whether the clocks of a body fit the other meaning of `t` only. Interval starts are computed about one interval after `t`. If every one of at least three comes within half an
- * interval of `t`, then `t` was an end. Interval ends are computed soon after `t`; if every one comes one to two
- * intervals after it, `t` was a start.
+ * Whether the clocks of a body fit the other meaning of `t` only. Interval starts are computed about one interval after
+ * `t`. If every one of at least three comes within half an interval of `t`, then `t` was an end. Interval ends are
+ * computed soon after `t`; if every one comes one to two intervals after it, `t` was a start.
  */
 export function contradictsConvention({ told, low, high }: Clocks, { interval, timestamp }: PartJob): boolean {
   const size = longestSeconds(interval) * 1_000_000

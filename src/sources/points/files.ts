@@ -77,7 +77,8 @@ export function partitionsOf<T extends FileEntry>(files: readonly T[]): Map<stri
 }
 
 const columns =
-  'asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at, available_rule_at, params'
+  'asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at, ' +
+  'available_rule_at, params'
 
 /** The points of a partition, for FROM: the columns of its own files. There must be a file. */
 export function partitionSql(
@@ -137,7 +138,9 @@ export function namedSql(
  * `provider`, and `available_rule_at` is NULL where it is `available_at`: what is equal costs nothing on disk.
  */
 
-/** SQL of when the provider says that it computed a stored point; NULL where it does not say. `of` names the relation. */
+/**
+ * SQL of when the provider says that it computed a stored point; NULL where it does not say. `of` names the relation.
+ */
 export function computedSql(of = ''): string {
   const from = of === '' ? '' : `${of}.`
   return `coalesce(${from}computed_at, CASE WHEN ${from}basis = 'provider' THEN ${from}available_at END)`

@@ -44,9 +44,9 @@ const longestKey = 12
 const next = { start: 0, value: 1, valueOrEnd: 2, key: 3, keyOrEnd: 4, colon: 5, more: 6, done: 7 } as const
 
 /**
- * Reads a body byte by byte for what lenient parsers let pass: NaN and Infinity, numbers beyond a double, a key twice in
- * a nested object, trailing commas, nesting deeper than 64, a byte order mark, bytes that are not UTF-8. Numbers and escapes in detail are left
- * to DuckDB, which is strict about them.
+ * Reads a body byte by byte for what lenient parsers let pass: NaN and Infinity, numbers beyond a double, a key twice
+ * in a nested object, trailing commas, nesting deeper than 64, a byte order mark, bytes that are not UTF-8. Numbers and
+ * escapes in detail are left to DuckDB, which is strict about them.
  */
 export async function lexBody(file: string): Promise<Lexed> {
   const lexer = new Lexer()
@@ -82,7 +82,9 @@ for (const byte of '+-.') kindOf[byte.charCodeAt(0)] = kinds.token
 for (const [byte, kind] of Object.entries({ '"': 3, ',': 4, ':': 5, '[': 6, '{': 6, ']': 7, '}': 7 }))
   kindOf[byte.charCodeAt(0)] = kind
 
-/** Bytes that mean something inside a text: its end, an escape, a control character, the begin of a longer character. */
+/**
+ * Bytes that mean something inside a text: its end, an escape, a control character, the begin of a longer character.
+ */
 const inText = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte === 0x22 || byte === 0x5c || byte < 0x20 || byte >= 0x80 ? 1 : 0,
 )

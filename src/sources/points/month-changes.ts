@@ -20,7 +20,9 @@ interface FileChange {
   readonly remove: readonly string[]
 }
 
-/** Progress of series with the sums of their months as they are after a change of files: all of their points are read. */
+/**
+ * Progress of series with the sums of their months as they are after a change of files: all of their points are read.
+ */
 export async function withMonths(
   ledger: Ledger,
   engine: Engine,

@@ -74,7 +74,10 @@ export type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval
   readonly temporary?: string | null
 }
 
-/** What those of these files that hold points, of rows as `only` says, hold of each month of each series that `find` gives the id of. */
+/**
+ * What those of these files that hold points, of rows as `only` says, hold of each month of each series that `find`
+ * gives the id of.
+ */
 export async function monthsIn(
   engine: Engine,
   root: string,

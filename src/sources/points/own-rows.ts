@@ -36,7 +36,10 @@ export function withOwn(base: Catalogue, index: Index): Catalogue {
     : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...userEndpoints]) }
 }
 
-/** The catalogue with the provider's names and the user data of the lake in a folder, as its index stands; the catalogue itself if there is none that can be read. */
+/**
+ * The catalogue with the provider's names and the user data of the lake in a folder, as its index stands; the catalogue
+ * itself if there is none that can be read.
+ */
 export function withOwnOf(catalogue: Catalogue, root: string): Catalogue {
   if (!isBegun(root)) return catalogue
   using ledger = Ledger.glance(root)

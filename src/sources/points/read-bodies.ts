@@ -11,9 +11,9 @@ import { bodySql, forget, gridOf, statsOf, type Loading } from './stage.ts'
 const beyondDouble = 2 ** 53
 
 /**
- * Reads the spool files of the table `bodies` into the session as the view `staged_points` (body, t, v, o, extra, computed), each body by its
- * position in `files`; those that are poison leave both. All are lexed first, and then read with declared types where
- * their keys and kinds of values are known, else value by value.
+ * Reads the spool files of the table `bodies` into the session as the view `staged_points` (body, t, v, o, extra,
+ * computed), each body by its position in `files`; those that are poison leave both. All are lexed first, and then read
+ * with declared types where their keys and kinds of values are known, else value by value.
  */
 export async function readBodies(
   engine: Engine,
@@ -77,7 +77,10 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
   await pipeline(readStream(fileOf(loading.files, body)), spelled, writeStream(copy))
 }
 
-/** Stages bodies whose points hold nothing but t, computed_at and one kind of value, of how many shapes; the others are left. */
+/**
+ * Stages bodies whose points hold nothing but t, computed_at and one kind of value, of how many shapes; the others are
+ * left.
+ */
 async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
   const { engine, staged } = loading
   const flat = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'flat') ? [body] : []))
@@ -95,7 +98,9 @@ async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
   return { others: unstaged, shapes: [flat, nested].filter((bodies) => bodies.length > 0).length }
 }
 
-/** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */
+/**
+ * Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way.
+ */
 function hasKinds({ keys, elements }: Lexed, shape: 'flat' | 'nested'): boolean {
   const isSimple = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
   if (!isSimple || !isNumbers(keys.computed_at.kinds)) return false

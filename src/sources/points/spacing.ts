@@ -6,8 +6,8 @@ import { type Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 const minPoints = 3
 
 /**
- * The longest interval that fits between the two nearest points of each body; null with fewer than three, and for a body
- * that is no array of points, which its conversion refuses. In one statement, unless one of them cannot be read.
+ * The longest interval that fits between the two nearest points of each body; null with fewer than three, and for a
+ * body that is no array of points, which its conversion refuses. In one statement, unless one of them cannot be read.
  */
 export async function spacingsOf(engine: Engine, files: readonly string[]): Promise<(Interval | null)[]> {
   if (files.length === 0) return []
@@ -41,7 +41,9 @@ export async function weekdayOf(engine: Engine, file: string, weekly: Interval):
 }
 
 function timesOf(files: readonly string[]): string {
-  const read = `read_json(${quoteList(files)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', columns = {t: 'DOUBLE'})`
+  const read =
+    `read_json(${quoteList(files)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', ` +
+    `columns = {t: 'DOUBLE'})`
   return `(SELECT CAST(file_index AS INTEGER) AS body, t FROM ${read} WHERE t IS NOT NULL)`
 }
 

@@ -5,8 +5,9 @@ import { statementsIn } from '../../lake/store/sql.ts'
 export const statement = statementsIn(new URL('sql/', import.meta.url))
 
 /**
- * SQL of the text at the position that the column `body` names, less `from`; a constant where all texts are the same, else
- * an enum: to look up and to write a small number is several times faster than a text, and every reader of Parquet sees text.
+ * SQL of the text at the position that the column `body` names, less `from`; a constant where all texts are the same,
+ * else an enum: to look up and to write a small number is several times faster than a text, and every reader of Parquet
+ * sees text.
  */
 export function lookup(texts: readonly (string | null)[], from = 0): string {
   const first = texts[0] ?? null
@@ -30,7 +31,10 @@ export function firstOf(revised: boolean): string {
 /** The SELECT of these rows; `columns` with their types as SQL declares them. */
 export function rowsSql(columns: string, rows: readonly object[]): string {
   const types: unknown = Object.fromEntries(columns.split(', ').map((column) => column.split(' ')))
-  return `SELECT unnest(from_json(${quote(JSON.stringify(rows))}, ${quote(JSON.stringify([types]))}), recursive := true)`
+  return (
+    `SELECT unnest(from_json(${quote(JSON.stringify(rows))}, ${quote(JSON.stringify([types]))}), recursive ` +
+    ':= true)'
+  )
 }
 
 /** The rows of a statement with plain numbers: counts and instants lie far below 2^53. */

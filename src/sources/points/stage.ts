@@ -24,7 +24,9 @@ export interface Loading {
   readonly copies: Map<number, string>
 }
 
-/** SQL of the start of the interval that a row's `mark` names, and whether it lies on the grid of the row's `interval`. */
+/**
+ * SQL of the start of the interval that a row's `mark` names, and whether it lies on the grid of the row's `interval`.
+ */
 export function gridOf({ circumstances, interval }: Pick<Loading, 'circumstances' | 'interval'>): {
   start: string
   on_grid: string
@@ -55,7 +57,10 @@ export async function forget(engine: Engine, table: string, bodies: readonly num
   if (bodies.length > 0) await engine.run(`DELETE FROM ${table} WHERE body IN (${bodies.join(', ')})`)
 }
 
-/** SQL of the columns early, low and high over the points of one body, from SQL of `computed` (microseconds), `close` and `floor` (seconds). */
+/**
+ * SQL of the columns early, low and high over the points of one body, from SQL of `computed` (microseconds), `close`
+ * and `floor` (seconds).
+ */
 export function clocksSql(computed: string, close: string, floor: string): string {
   const lag = `${computed} - ${close} * 1000000`
   return `count(*) FILTER (WHERE ${computed} < ${floor} * 1000000) AS early, min(${lag}) AS low, max(${lag}) AS high`

@@ -35,9 +35,9 @@ const fragments = {
 }
 
 /**
- * What files that are about to be committed show of the types of values and the lake does not know: a type at a place, or
- * that it could be known earlier, or that it came again behind another. In one statement where no type changed. Of metrics
- * of which nothing is known yet all that is held is looked into.
+ * What files that are about to be committed show of the types of values and the lake does not know: a type at a place,
+ * or that it could be known earlier, or that it came again behind another. In one statement where no type changed. Of
+ * metrics of which nothing is known yet all that is held is looked into.
  */
 export async function freshValueTypes(
   ledger: Ledger,
@@ -72,7 +72,9 @@ function metricsOf(files: readonly Shown[]): string[] {
   return [...new Set(files.flatMap((file) => sharesOf(file).map(({ metric }) => metric)))]
 }
 
-/** Which types the values of some SELECTs (metric, v, o, available, ruled) have at which place, and when first and last. */
+/**
+ * Which types the values of some SELECTs (metric, v, o, available, ruled) have at which place, and when first and last.
+ */
 export async function sightsOf(engine: Engine, selects: readonly string[]): Promise<Omit<Sight, 'after'>[]> {
   if (selects.length === 0) return []
   const shown = selects.join(' UNION ALL ')

@@ -24,8 +24,8 @@ function identitySql(ordered: readonly Ordered[], from: number): Record<keyof Id
 }
 
 /**
- * SQL of metric and interval of each body's points, as leading columns. The metric is text: of an enum each row group would
- * be said to hold all of its values, and no question could skip one.
+ * SQL of metric and interval of each body's points, as leading columns. The metric is text: of an enum each row group
+ * would be said to hold all of its values, and no question could skip one.
  */
 function leadOf(ordered: readonly Ordered[], from: number): string {
   const perBody = (name: 'metric' | 'interval'): string =>
@@ -49,8 +49,8 @@ interface Fresh {
 }
 
 /**
- * SQL of the points of the table `new_points` with their dates, in the order of series and t. Where `several` files are made of
- * them they are written down first: what they are read from costs as much as the files.
+ * SQL of the points of the table `new_points` with their dates, in the order of series and t. Where `several` files are
+ * made of them they are written down first: what they are read from costs as much as the files.
  */
 export async function readyPoints(
   session: Engine,
@@ -125,7 +125,10 @@ export async function writePoints(
 export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at, observed_at, v,
   signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
 
-/** What some points come to: first and last t (seconds), `available_at` and its lag behind the interval's end (microseconds). */
+/**
+ * What some points come to: first and last t (seconds), `available_at` and its lag behind the interval's end
+ * (microseconds).
+ */
 interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
   readonly first: number
   readonly last: number

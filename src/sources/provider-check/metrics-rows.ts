@@ -222,7 +222,9 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
       return unknown('only polls show it: pitlake watch, then audit availability')
     const most = Math.max(...past)
     const rule = standardRule(endpoint)
-    const evidence = `${endpoint.path}: at most ${Math.ceil(most / 60)} min after the day's end; the rule is ${describeRule(rule)}`
+    const evidence =
+      `${endpoint.path}: at most ${Math.ceil(most / 60)} min after the day's end; the rule is ` +
+      `${describeRule(rule)}`
     const limit = lagOf(rule) ?? Infinity
     // A late one now and then is dated by its own computed_at.
     const late = past.filter((lag) => lag > limit).length

@@ -172,8 +172,8 @@ function windowsOf(now: Instant): ProbeWindows {
 }
 
 /**
- * Asks for days with these keys and then with other usual ones, until an answer shows no wrong one: the first answer, the
- * last with its keys, and whether those were taken and had effect.
+ * Asks for days with these keys and then with other usual ones, until an answer shows no wrong one: the first answer,
+ * the last with its keys, and whether those were taken and had effect.
  */
 async function keysOf(
   ask: (keys: QueryKeys) => Promise<HeardAnswer | null>,

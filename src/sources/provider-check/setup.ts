@@ -53,8 +53,8 @@ interface TierProbe {
 const mostProbes = 10
 
 /**
- * Asks a provider for its metadata (free), and with one request for each tier whether the key's plan includes it. `announce`
- * is told of requests that cost credits before they are sent.
+ * Asks a provider for its metadata (free), and with one request for each tier whether the key's plan includes it.
+ * `announce` is told of requests that cost credits before they are sent.
  */
 export async function exploreProvider(
   input: SetupInput,

@@ -22,7 +22,10 @@ export const isComputed = (value: unknown): value is number => typeof value === 
 
 const timeOf = ({ t }: Point): Instant => (typeof t === 'number' ? t : Number.NEGATIVE_INFINITY)
 
-/** Whether only a second look tells what daily points name: no `computed_at`, and the newest day is not over if `t` is its start. */
+/**
+ * Whether only a second look tells what daily points name: no `computed_at`, and the newest day is not over if `t` is
+ * its start.
+ */
 export function isUnfinished(points: readonly Point[], now: Instant): boolean {
   return points.length > 0 && !points.some((point) => isComputed(point['computed_at'])) && newest(points) + day > now
 }

@@ -278,7 +278,10 @@ export function readHead(bytes: Uint8Array, resources: Resources): BodyRead<stri
   })
 }
 
-/** Reads one page of the feed: its events are the only array of objects, under whatever name; an empty page may have none. */
+/**
+ * Reads one page of the feed: its events are the only array of objects, under whatever name; an empty page may have
+ * none.
+ */
 export function readPage(bytes: Uint8Array, resources: Resources): BodyRead<FeedPage> {
   return guarded(() => {
     const value = usualFields(parse(bytes), resources)

@@ -8,9 +8,9 @@ const [quote, backslash, openArray, closeArray, openObject, closeObject, comma] 
 const standIn = '\u0000'
 
 /**
- * Cuts a large body, whose records are parsed one by one, where objects stand in an array that is a member of the body or
- * of a member of it. Frame and records together are exactly as valid as the body: a `SyntaxError` of either is one of the
- * body.
+ * Cuts a large body, whose records are parsed one by one, where objects stand in an array that is a member of the body
+ * or of a member of it. Frame and records together are exactly as valid as the body: a `SyntaxError` of either is one
+ * of the body.
  */
 export function cutBody(bytes: Buffer) {
   const { frame, bounds } = cut(bytes)

@@ -4,7 +4,10 @@ import { quoteList } from '../../lake/store/engine.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
 import type { Resources } from './bodies.ts'
 
-/** Where the state keeps of which findings a person took note; here, because who makes views asks for nothing else of a verify. */
+/**
+ * Where the state keeps of which findings a person took note; here, because who makes views asks for nothing else of a
+ * verify.
+ */
 export const acceptedPrefix = 'registry.accepted.'
 
 /** A column of a registry table: its name, its DuckDB type and, for a field of records, what it says. */
@@ -18,7 +21,9 @@ const plain = (name: string): RegistryColumn => [
   `${name.replaceAll('_', ' ')}, as the record says; NULL if not established`,
 ]
 
-/** The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`. */
+/**
+ * The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`.
+ */
 const answer = (name: string): readonly RegistryColumn[] => [
   plain(name),
   [
@@ -51,7 +56,9 @@ export function embeddedTables(resources: Resources): readonly string[] {
   return [...new Set([...resources.values()].flatMap(({ embeds }) => Object.values(embeds)))]
 }
 
-/** The tables that have a history, dated snapshots and a view, with their typed fields: resources, then what they embed. */
+/**
+ * The tables that have a history, dated snapshots and a view, with their typed fields: resources, then what they embed.
+ */
 export function recordTables(resources: Resources): ReadonlyMap<string, readonly RegistryColumn[]> {
   const resourceTables = [...resources.values()].map(
     ({ name, fields }) => [name, Object.entries(fields).flatMap(([field, spec]) => fieldColumns(field, spec))] as const,
@@ -105,13 +112,16 @@ const otherTables: Readonly<Record<string, readonly RegistryColumn[]>> = {
     ...text('entity_type', 'resource', 'entity_id', 'op', 'hash', 'event'),
   ],
   /**
-   * Keys of records, values that no document lists and members that changed their type (`kind`: NULL and key, value, type),
-   * by the poll that first showed them; those of the first snapshot are `initial`.
+   * Keys of records, values that no document lists and members that changed their type (`kind`: NULL and key, value,
+   * type), by the poll that first showed them; those of the first snapshot are `initial`.
    */
   schema_changes: [...text('resource', 'path'), instant('at'), ['initial', 'BOOLEAN'], ...text('kind', 'value')],
   /** Records as they are since additive keys came to them without a new version. */
   absorbed: [...text('resource', 'id'), instant('at'), ...text('hash', 'record')],
-  /** What the registry did against its own rules, and where two of its answers disagree; both records where they are at hand. */
+  /**
+   * What the registry did against its own rules, and where two of its answers disagree; both records where they are at
+   * hand.
+   */
   registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail', 'held', 'offered')],
 }
 
@@ -136,7 +146,10 @@ export function tableColumns(table: string, resources?: Resources): readonly Reg
   return name === table ? dated(fields) : steps(fields)
 }
 
-/** Names that no resource, embedded table or field may have: those of the registry's other tables, and of all columns beside the fields. */
+/**
+ * Names that no resource, embedded table or field may have: those of the registry's other tables, and of all columns
+ * beside the fields.
+ */
 export const ownNames = {
   tables: [...growingTables, 'raw', 'history'],
   columns: [...dated([]), ...steps([])].map(([name]) => name),
@@ -146,8 +159,8 @@ export const ownNames = {
 export const registryStatement = statementsIn(new URL('sql/', import.meta.url))
 
 /**
- * The files of a registry table as a relation for FROM; an empty one, without typed fields, where there are none. Those of
- * several of one kind (`of`: each file's) say in `of table` whose rows they are.
+ * The files of a registry table as a relation for FROM; an empty one, without typed fields, where there are none. Those
+ * of several of one kind (`of`: each file's) say in `of table` whose rows they are.
  */
 export function relation(table: string, files: readonly string[], of?: readonly string[]): string {
   const columns = tableColumns(table).map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`)
@@ -156,5 +169,8 @@ export function relation(table: string, files: readonly string[], of?: readonly 
   const withTableName =
     of === undefined ? '' : `SELECT *, (${quoteList(of)})[CAST(file_index AS INTEGER) + 1] AS "of table" `
   // Files of an earlier time may lack a column.
-  return `(FROM ${empty} UNION ALL BY NAME ${withTableName}FROM read_parquet(${quoteList(files)}, union_by_name = true, hive_partitioning = false))`
+  return (
+    `(FROM ${empty} UNION ALL BY NAME ${withTableName}FROM read_parquet(${quoteList(files)}, union_by_name = ` +
+    'true, hive_partitioning = false))'
+  )
 }

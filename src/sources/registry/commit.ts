@@ -112,7 +112,10 @@ async function newFindings(
   return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !knownFindings.has(findingLine(finding)))
 }
 
-/** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
+/**
+ * Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes
+ * none.
+ */
 async function draftPoll(
   { job, run, provider, providerMoved, ledger, spool, resources, withEngine, rawDays }: Omit<PollContext, 'deps'>,
   finished: FinishedPoll,

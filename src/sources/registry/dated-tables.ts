@@ -55,7 +55,9 @@ interface Dated {
   readonly ids: (parent: Resource) => readonly string[]
 }
 
-/** Decides for each table of a snapshot what must be written; what history's lines do not say becomes lines of its own. */
+/**
+ * Decides for each table of a snapshot what must be written; what history's lines do not say becomes lines of its own.
+ */
 export function writeDated(lines: Lines, input: DatedInput): LayerPlan[] {
   const view = currentView(input)
   const tables = tablesOf(input, view)

@@ -56,8 +56,8 @@ function numberText(value: number): string {
 export const sortedText = (value: Value): string => exactText(value, (fields) => Object.keys(fields).toSorted())
 
 /**
- * An object around records under the usual names, where the configuration says that this provider has others; of what is
- * there under the usual name that holds.
+ * An object around records under the usual names, where the configuration says that this provider has others; of what
+ * is there under the usual name that holds.
  */
 export function usualFields(object: Fields, of: Resource | ReadonlyMap<string, Resource>): Fields {
   const [first] = of instanceof Map ? (of as ReadonlyMap<string, Resource>).values() : [of as Resource]

@@ -61,8 +61,8 @@ export class Lines {
   }
 
   /**
-   * Turns the file of this name into Parquet with these columns, of which SQL makes some of others (`made`); what no line
-   * names is NULL. False when nothing was added.
+   * Turns the file of this name into Parquet with these columns, of which SQL makes some of others (`made`); what no
+   * line names is NULL. False when nothing was added.
    */
   async toParquet(
     engine: Engine,
@@ -182,7 +182,9 @@ function stepRow(step: HistoryStep): object {
   return { ...head, parent_type, parent_id, ordinal, content_hash }
 }
 
-/** What takes events into a poll: those that repeat the last one of their entity (`last`) leave no line and are no news. */
+/**
+ * What takes events into a poll: those that repeat the last one of their entity (`last`) leave no line and are no news.
+ */
 export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>): (event: RegistryChange) => boolean {
   let position = 0
   return (event) => {

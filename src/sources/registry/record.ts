@@ -3,8 +3,8 @@ import type { RegistryField, Resource } from '../../catalog/catalogue.ts'
 import { BadBody, type Fields, isFields, recordJson, sortedText, type Value } from './json.ts'
 
 /**
- * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the brackets
- * of `None (…)`. Null and absent are `not_established`; anything unknown is a name.
+ * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the
+ * brackets of `None (…)`. Null and absent are `not_established`; anything unknown is a name.
  */
 function readAnswer(value: string | null): readonly [answer: string, reason: string | null] {
   if (value === null) return ['not_established', null]

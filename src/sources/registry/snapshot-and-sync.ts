@@ -139,8 +139,8 @@ async function readEvents(
 }
 
 /**
- * Whether a held cursor can be sent back; if not, only a snapshot helps. No address may show a key, which may have been set
- * after the cursor came. A registry whose journal was made anew has the replacement sign for a cursor.
+ * Whether a held cursor can be sent back; if not, only a snapshot helps. No address may show a key, which may have been
+ * set after the cursor came. A registry whose journal was made anew has the replacement sign for a cursor.
  */
 export function isUsable({ input }: RegistryRun, cursor: string): boolean {
   return canBeAsked(redact(cursor, input.settings.secrets)) && !cursor.includes('\uFFFD')

@@ -56,7 +56,9 @@ export interface SnapshotMark {
 
 /** The committed state of the registry. */
 export interface RegistryState {
-  /** Where the feed goes on: from the last commit, or from a later poll without news; null before the first snapshot. */
+  /**
+   * Where the feed goes on: from the last commit, or from a later poll without news; null before the first snapshot.
+   */
   readonly cursor: string | null
   /** Counts the epochs of the feed that this lake has seen, from 1; 0 before the first snapshot. */
   readonly epoch: number
@@ -232,7 +234,9 @@ export async function stageLines(
   return staged
 }
 
-/** Writes lines of any name as a file; without resources the table must have the same columns whatever the resources. */
+/**
+ * Writes lines of any name as a file; without resources the table must have the same columns whatever the resources.
+ */
 export async function stageTableFile(
   engine: Engine,
   from: Pick<StagedVersion, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },

@@ -40,7 +40,10 @@ async function eachRow(engine: Engine, sql: string, take: (...values: readonly u
     for (let n = 0; n < rows; n++) take(...columns.map((column) => column[n] ?? null))
 }
 
-/** The newest state of every entity of the named resources; of those that are `filtered`, with what their filters look at. */
+/**
+ * The newest state of every entity of the named resources; of those that are `filtered`, with what their filters look
+ * at.
+ */
 export async function readHeld(
   ledger: Ledger,
   engine: Engine,
@@ -318,7 +321,10 @@ export interface RegistryStatus extends RegistryFacts {
   readonly not_modified: number
 }
 
-/** Reads the state of the registry; `behind`: whether the feed has gone on since the stored cursor. `now` in Unix milliseconds. */
+/**
+ * Reads the state of the registry; `behind`: whether the feed has gone on since the stored cursor. `now` in Unix
+ * milliseconds.
+ */
 export async function registryStatus(
   ledger: Ledger,
   catalogue: Catalogue,
@@ -367,7 +373,10 @@ export async function schemaChanges(ledger: Ledger): Promise<number | null> {
 
 const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
-/** Asks once whether the feed has anything after a cursor; the lake is not touched. Cursors are opaque: none is compared. */
+/**
+ * Asks once whether the feed has anything after a cursor; the lake is not touched. Cursors are opaque: none is
+ * compared.
+ */
 export async function readFeedAhead(
   input: RegistryInput,
   deps: BesideDeps,

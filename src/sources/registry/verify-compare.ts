@@ -40,7 +40,10 @@ interface SaidNow<T> {
 /** What a record's own address says; null: nothing is there. */
 type OwnNow = SaidNow<Incoming | null> | Stopped
 
-/** What a list shows, by id; `refused` where the provider does not take that filter or its value, `ignored` where it heeds none. */
+/**
+ * What a list shows, by id; `refused` where the provider does not take that filter or its value, `ignored` where it
+ * heeds none.
+ */
 type ListNow =
   | SaidNow<ReadonlyMap<string, Incoming>>
   | { readonly kind: 'refused' }
@@ -54,8 +57,8 @@ interface Known {
 }
 
 /**
- * The asking with the entity tag of what was found as held before, while the lake still holds the same; else without any:
- * the body is wanted.
+ * The asking with the entity tag of what was found as held before, while the lake still holds the same; else without
+ * any: the body is wanted.
  */
 function tagged(asking: RegistryAsking, storedAnswer?: Known): RegistryAsking {
   const before = storedAnswer?.seen.get(storedAnswer.check.address)
@@ -80,7 +83,10 @@ export async function askOwn(
   return { kind: 'said', value, etag: raw.etag }
 }
 
-/** One record that a filter should have kept out is a contradiction; more of them on the first page, and it keeps nothing out. */
+/**
+ * One record that a filter should have kept out is a contradiction; more of them on the first page, and it keeps
+ * nothing out.
+ */
 const fewStrangers = 2
 
 /** Whether a record says of itself what the filters ask for; `verified`: and may be in a list at all. */
@@ -264,7 +270,10 @@ function fits(resource: Resource, filters: Filters, incoming: Incoming): boolean
   return meets(resource, filters, incoming, incoming.verified)
 }
 
-/** What is behind a list's odd word on a record: its own address says who is right, or the whole list where there is none. */
+/**
+ * What is behind a list's odd word on a record: its own address says who is right, or the whole list where there is
+ * none.
+ */
 async function explain(comparing: Comparing, check: ListCheck, shownRecord: Shown): Promise<Suspect | Stopped | null> {
   const { resource, id } = shownRecord
   const ownAnswer = await ownWord(comparing, check, shownRecord)

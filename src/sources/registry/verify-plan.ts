@@ -45,7 +45,9 @@ export interface Holding {
   readonly resources: readonly Resource[]
   readonly storedEntities: StoredEntities
   readonly seenLists: ReadonlyMap<string, Seen>
-  /** When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting. */
+  /**
+   * When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting.
+   */
   readonly tried: ReadonlyMap<string, Micros>
   readonly pageLimit: number
 }
@@ -64,8 +66,9 @@ export function filterFields({ fields, filters }: Resource): readonly (readonly 
 }
 
 /**
- * Whether a list with these filters shows a record: that of deployments publishes verified ones only, and filters compare
- * some fields without regard to case; which, no list says. `valueOf`: what the field of a filter says, by its place too.
+ * Whether a list with these filters shows a record: that of deployments publishes verified ones only, and filters
+ * compare some fields without regard to case; which, no list says. `valueOf`: what the field of a filter says, by its
+ * place too.
  */
 export function isShown(
   resource: Resource,

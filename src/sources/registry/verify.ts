@@ -124,7 +124,8 @@ export interface RegistryVerified extends Ended {
 export function registryVerdict(summary: RegistryVerified): LakeError | null {
   const { findings, failures } = summary
   const next =
-    'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations acknowledge takes note'
+    'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake ' +
+    'violations acknowledge takes note'
   return gravestOf([
     contradictionError(findings.length, `${several(findings.length, 'contradiction')} of the registry`, next),
     verdictOf(summary),
@@ -417,7 +418,9 @@ async function keep(
   }
 }
 
-/** Suspects whose stored records are still those that were compared: a job that ran meanwhile may have changed others. */
+/**
+ * Suspects whose stored records are still those that were compared: a job that ran meanwhile may have changed others.
+ */
 async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Suspect[]): Promise<readonly Suspect[]> {
   if (found.length === 0) return found
   const names = [...new Set(found.map(({ resource }) => resource))]

@@ -2,7 +2,9 @@ import type { SourceMapping } from '../../catalog/sources.ts'
 import type { Sql } from '../../base/intervals-sql.ts'
 import { quote, quoteName } from '../../lake/store/engine.ts'
 
-/** One thing that a mapping takes from each row: the column that it becomes, and when a row has none that can be used. */
+/**
+ * One thing that a mapping takes from each row: the column that it becomes, and when a row has none that can be used.
+ */
 export interface ColumnReading {
   readonly name: string
   /** The flag that names the column. */
@@ -85,8 +87,8 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false, ambiguou
 const dayMicros = 86_400_000_000
 
 /**
- * SQL of a local time in microseconds; NULL if the zone's clock never shows it, or shows it twice and `ambiguous` does not say
- * which is meant. The offsets of the zone a day and a half before and after give the two candidates.
+ * SQL of a local time in microseconds; NULL if the zone's clock never shows it, or shows it twice and `ambiguous` does
+ * not say which is meant. The offsets of the zone a day and a half before and after give the two candidates.
  */
 function localTimeSql(stamp: Sql, zone: string, ambiguous: SourceMapping['ambiguous']): Sql {
   const offset = (at: Sql): Sql => `(epoch_us(timezone(${quote(zone)}, make_timestamptz(${at}))) - (${at}))`
@@ -115,9 +117,9 @@ const firstMicros = Date.UTC(years.first, 0, 1) * 1000
 const endMicros = Date.UTC(years.last + 1, 0, 1) * 1000
 
 /**
- * The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. A bare date names a whole day:
- * as the start of an interval it counts from the day's beginning, everywhere else from the day's end. Otherwise the close of a
- * day would be known before the day began.
+ * The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. A bare date names a
+ * whole day: as the start of an interval it counts from the day's beginning, everywhere else from the day's end.
+ * Otherwise the close of a day would be known before the day began.
  */
 export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
   const isMark = name === 'mark'
@@ -127,7 +129,9 @@ export function readInstant(name: string, flag: string, source: Source, clock: C
   const once = ambiguous === undefined ? 'exactly once (else --ambiguous earlier or later)' : 'at all'
   const local =
     zone === 'UTC' ? '' : `, of the years ${years.first} to ${years.last}, which the clocks of ${zone} show ${once}`
-  const such = `a date such as 2024-03-01 or an instant${isMark ? ' of whole seconds' : ''}${local || `, of the years ${years.first} to ${years.last}`}`
+  const such =
+    'a date such as 2024-03-01 or an ' +
+    `instant${isMark ? ' of whole seconds' : ''}${local || `, of the years ${years.first} to ${years.last}`}`
   const inside = `(${us}) >= ${firstMicros} AND (${us}) < ${endMicros}`
   return {
     name,
@@ -177,7 +181,10 @@ const textsInJson = String.raw`"(?:\\.|[^"\\])*"`
 /** SQL of a JSON text, NULL if another reader than DuckDB would refuse it. */
 function strictJsonSql(text: Sql): Sql {
   const bare = `regexp_replace(${text}, ${quote(textsInJson)}, '""', 'g')`
-  return `CASE WHEN NOT regexp_matches(${text}, ${quote(looseJson)}) OR NOT regexp_matches(${bare}, ${quote(looseJson)}) THEN ${text} END`
+  return (
+    `CASE WHEN NOT regexp_matches(${text}, ${quote(looseJson)}) OR NOT regexp_matches(${bare}, ` +
+    `${quote(looseJson)}) THEN ${text} END`
+  )
 }
 
 /** A value that is an object or a list, as JSON text; NULL where it is none. */

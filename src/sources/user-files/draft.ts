@@ -82,8 +82,8 @@ interface ImportOutcome {
 }
 
 /**
- * Has rows read in an engine of their own, compares them with what is held and commits what is new: of a verify nothing but
- * differences. What has nothing new makes no version.
+ * Has rows read in an engine of their own, compares them with what is held and commits what is new: of a verify nothing
+ * but differences. What has nothing new makes no version.
  */
 export async function takeRows(taking: Taking, read: (engine: Engine) => Promise<Given>): Promise<ImportOutcome> {
   const { run, deps, root, of } = taking

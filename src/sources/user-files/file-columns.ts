@@ -25,8 +25,8 @@ const instants = new Set([...micros, 'TIMESTAMP_NS', 'TIMESTAMP WITH TIME ZONE',
 const isDecimal = (type: string): boolean => type.startsWith('DECIMAL')
 
 /**
- * The type that holds each value of all these types exactly: one of them or a wider one, else texts, which are read as those
- * of CSV are. Undefined if there is none.
+ * The type that holds each value of all these types exactly: one of them or a wider one, else texts, which are read as
+ * those of CSV are. Undefined if there is none.
  */
 export function exactType(types: readonly string[]): string | undefined {
   const [first, ...others] = new Set(types)

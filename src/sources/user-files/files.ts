@@ -57,7 +57,10 @@ const mostFiles = 10_000
 /** Whether a text is a query and no file. */
 export const isQuery = (text: string): boolean => /^\s*(?:SELECT|WITH|FROM|\()\s/i.test(text)
 
-/** Finds the files that names, globs and folders mean, and how they and their mapping are read; nothing is read but their heads. */
+/**
+ * Finds the files that names, globs and folders mean, and how they and their mapping are read; nothing is read but
+ * their heads.
+ */
 export async function givenBy(engine: Engine, names: readonly string[], reach: Reach, mapping: SourceMapping) {
   const [first = ''] = names
   const query = isQuery(first) ? `(${first.trim().replace(/;$/, '')})` : undefined
@@ -165,7 +168,8 @@ async function relationOf(engine: Engine, format: Format, paths: readonly string
   const named = `filename = '${fileColumn}'`
   if (format === 'json') return `read_json_objects(${list}, format = 'auto', ${named}, maximum_object_size = 16777216)`
   const csv = (more: string): string =>
-    `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}, hive_partitioning = false${more})`
+    `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}, ` +
+    `hive_partitioning = false${more})`
   const columns = await columnsOf(engine, csv(''))
   // Where a row is torn the engine takes the whole line for one column.
   const [only] = columns.filter(({ name }) => name !== fileColumn)
@@ -178,7 +182,8 @@ async function relationOf(engine: Engine, format: Format, paths: readonly string
 /** The keys of the first objects. */
 async function keysOf(engine: Engine, relation: string): Promise<FileColumn[]> {
   const rows = await engine.rows<{ name: string }>(
-    `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) = 'OBJECT'`,
+    `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) ` +
+      `= 'OBJECT'`,
   )
   return rows.map(({ name }) => ({ name, type: 'JSON' })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
@@ -187,8 +192,8 @@ async function keysOf(engine: Engine, relation: string): Promise<FileColumn[]> {
 const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
 
 /**
- * Files with their mapping, what statistics offices publish as it is read: where no column is the value, and columns are
- * the days of vintages, each cell is a value of that vintage, and an empty one is none.
+ * Files with their mapping, what statistics offices publish as it is read: where no column is the value, and columns
+ * are the days of vintages, each cell is a value of that vintage, and an empty one is none.
  */
 function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
   const { value = 'value', vintage = 'vintage', components } = mapping

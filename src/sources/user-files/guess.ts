@@ -79,7 +79,8 @@ function questions(
       ? `# is \`${knownColumn}\` the instant at which somebody could first know the value?`
       : '# are columns that are days its vintages, each cell a value known from the end of that day on?'
   return [
-    `# is \`${guesses['t'] ?? 't'}\` the start or the end of the interval?        timestamp: interval_start | interval_end`,
+    `# is \`${guesses['t'] ?? 't'}\` the start or the end of the interval?        timestamp: interval_start | ` +
+      'interval_end',
     '# how long is the interval? (left out: the distance of the rows)   interval: 24h',
     '# in which zone are times that name none, and days?     zone: UTC',
     ...(knownColumn === undefined ? unknown : [explanation]),
@@ -96,7 +97,8 @@ async function unitOf(engine: Engine, { relation, format, load }: OwnFiles, t: s
       ? `json_extract_string(json, ${quote(`$.${JSON.stringify(t)}`)})`
       : `CAST(${quoteName(t)} AS VARCHAR)`
   const [row] = await engine.rows<{ digits: bigint | null }>(
-    `SELECT CAST(length(split_part(x, '.', 1)) AS BIGINT) AS digits FROM (SELECT ${raw} AS x FROM ${relation} LIMIT 1) WHERE regexp_full_match(x, '[0-9]+(\\.0*)?')`,
+    `SELECT CAST(length(split_part(x, '.', 1)) AS BIGINT) AS digits FROM (SELECT ${raw} AS x FROM ${relation} ` +
+      `LIMIT 1) WHERE regexp_full_match(x, '[0-9]+(\\.0*)?')`,
   )
   // Nine or ten digits are seconds of our time, three more each are those of the next unit.
   const digits = Number(row?.digits ?? 0)

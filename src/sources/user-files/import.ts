@@ -64,8 +64,8 @@ interface Source {
 }
 
 /**
- * Takes files of the user's into the lake as series `own/NAME`, or what the catalogues map, all of it or what is named: one
- * after the other, each whole, or not where a row cannot be used.
+ * Takes files of the user's into the lake as series `own/NAME`, or what the catalogues map, all of it or what is named:
+ * one after the other, each whole, or not where a row cannot be used.
  */
 export async function importOwn(input: ImportInput, deps: JobDeps): Promise<ImportResult[]> {
   const ended: ImportResult[] = []
@@ -135,7 +135,9 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
     const { storable, doubled, lacking, late, violations, incidents } = done
     const { points_added: pointsAdded, vintages_added } = version
     const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
-    const tardy = `${several(late, 'row is late', 'rows are late')}: an earlier import lacked what is late, so it is known from this import on; to load history, give all of its files in the first import`
+    const tardy =
+      `${several(late, 'row is late', 'rows are late')}: an earlier import lacked what is late, so it is known ` +
+      'from this import on; to load history, give all of its files in the first import'
     const summary = {
       name,
       rows: rows.rows,
@@ -173,7 +175,10 @@ const clocks = ['available', 'available_at', 'vintage'] as const
 /** Keys that exclude one another: a new one counts instead of those that the lake holds. */
 const rivals = [clocks, ['value', 'components']] as const
 
-/** The mapping that holds for these files: what is said now, over how the lake holds it already; what there is to say of it is noted. */
+/**
+ * The mapping that holds for these files: what is said now, over how the lake holds it already; what there is to say of
+ * it is noted.
+ */
 function mapped(
   { name, whole }: Source,
   source: OwnFiles & { mapping: SourceMapping },

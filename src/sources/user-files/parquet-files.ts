@@ -19,8 +19,9 @@ interface ParquetRelation {
 }
 
 /**
- * Reads Parquet files by the names of their columns. DuckDB casts each file to the types of the first; here files of other types
- * are read as what they are, and a column becomes the type that holds the values of all of them exactly, or is refused.
+ * Reads Parquet files by the names of their columns. DuckDB casts each file to the types of the first; here files of
+ * other types are read as what they are, and a column becomes the type that holds the values of all of them exactly, or
+ * is refused.
  */
 export async function readParquetFiles(
   engine: Engine,

@@ -62,8 +62,8 @@ export interface ImportedRows extends Reading {
 }
 
 /**
- * Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. Where one
- * row a series tells no interval it is that of what is held, if there is but one.
+ * Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error.
+ * Where one row a series tells no interval it is that of what is held, if there is but one.
  */
 export async function readRows(
   engine: Engine,
@@ -123,7 +123,8 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
     const word = mappedWords.find((mapped) => mapped === name)
     if (word === undefined) continue
     await engine.run(
-      `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
+      `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ` +
+        `${mostNames + 1}`,
     )
     // A type takes no name with a NUL; who checks the rows tells it.
     const few = 'SELECT CASE WHEN bool_or(contains(name, chr(0))) THEN 0 ELSE count(name) END AS n FROM names'
@@ -138,8 +139,9 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
 }
 
 /**
- * What a mapping takes of each row: `keys` are the dimensions that a column tells, and `day` where each file is an export of
- * one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken; `used` the columns.
+ * What a mapping takes of each row: `keys` are the dimensions that a column tells, and `day` where each file is an
+ * export of one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken;
+ * `used` the columns.
  */
 function readingsOf({ given, mapping }: Reading) {
   const names = given.columns.map(({ name }) => name)
@@ -224,7 +226,10 @@ function dayOf({ files }: OwnFiles): string {
   return `CAST(CASE ${fileColumn} ${days.join(' ')} END AS BIGINT)`
 }
 
-/** Something that is wrong with a row: the condition over the columns of the files and what is read of them, `own_mark` …. */
+/**
+ * Something that is wrong with a row: the condition over the columns of the files and what is read of them, `own_mark`
+ * ….
+ */
 interface Wrong {
   readonly flag: string
   readonly wanted: string
@@ -238,8 +243,8 @@ interface Fault extends Omit<Wrong, 'bad'> {
 }
 
 /**
- * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of one
- * line; undefined where there is none.
+ * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of
+ * one line; undefined where there is none.
  */
 async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth = 1) {
   const { given } = reading
@@ -252,7 +257,8 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
     given.format === 'json' && value !== 'NULL' ? `(${value} ->> '$')` : `CAST(${value} AS VARCHAR)`
   const branches = wrong.map(
     (reading) =>
-      `WHEN ${reading.bad} THEN {'flag': ${quote(reading.flag)}, 'wanted': ${reading.wanted}, 'raw': ${textSql(reading.raw)}}`,
+      `WHEN ${reading.bad} THEN {'flag': ${quote(reading.flag)}, 'wanted': ${reading.wanted}, 'raw': ` +
+      `${textSql(reading.raw)}}`,
   )
   const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
   const sql = statement('unusable_row', {

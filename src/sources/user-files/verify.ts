@@ -12,7 +12,9 @@ import { type DraftedImport, takeRows } from './draft.ts'
 import { givenBy, isQuery } from './files.ts'
 import { readRows } from './rows.ts'
 
-/** How a file compares with the lake; `gone`: it no longer exists; `unreadable`: it exists and cannot be used any more. */
+/**
+ * How a file compares with the lake; `gone`: it no longer exists; `unreadable`: it exists and cannot be used any more.
+ */
 export type FileState = 'held' | 'differs' | 'gone' | 'unreadable'
 
 /** A file of user data, compared with the lake. */

@@ -182,7 +182,10 @@ interface SignedCertificate {
   readonly text: string
 }
 
-/** Collects everything that a stamped result depends on, with the proofs that lead from it to the head of the log, and signs it. */
+/**
+ * Collects everything that a stamped result depends on, with the proofs that lead from it to the head of the log, and
+ * signs it.
+ */
 export async function certify({
   root,
   result,
@@ -280,8 +283,8 @@ export async function certify({
 }
 
 /**
- * A certificate as a file: one JSON object, a key a line, whose last key is its signature: a signed note over the SHA-256
- * of all bytes before that key. No byte of it is free.
+ * A certificate as a file: one JSON object, a key a line, whose last key is its signature: a signed note over the
+ * SHA-256 of all bytes before that key. No byte of it is free.
  */
 function signCertificate(certificate: object, key: NoteKey): string {
   const lines = Object.entries(certificate).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
@@ -321,7 +324,9 @@ async function verdictOf(
 
 /** How many points of the metrics that it reads are known by which basis. */
 async function basisOf(session: Engine, { metrics }: QueryReads): Promise<Readonly<Record<string, number>>> {
-  const rows = `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList([...metrics])})) GROUP BY ALL ORDER BY ALL`
+  const rows =
+    `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList([...metrics])})) GROUP ` +
+    'BY ALL ORDER BY ALL'
   const found = metrics.size === 0 ? [] : await session.rows<{ basis: string; n: bigint }>(rows)
   return Object.fromEntries(found.map(({ basis, n }) => [basis, Number(n)]))
 }
@@ -345,7 +350,9 @@ async function resultOf(
   throw usage('--figure', { expected: 'a query with one row over the table result', got: `${more.length} rows` })
 }
 
-/** Why a statistic does not read the table `result` and nothing else; undefined if it does. Both checkers judge alike. */
+/**
+ * Why a statistic does not read the table `result` and nothing else; undefined if it does. Both checkers judge alike.
+ */
 async function otherRead(engine: Engine, sql: string): Promise<string | undefined> {
   const trees = await treeOf(engine, sql)
   if (trees.length !== 1) return 'no single SELECT'

@@ -7,7 +7,9 @@ const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
 pre{overflow:auto;padding:.75rem;border:1px solid #8884;border-radius:.4rem}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0}
 td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40rem){th,td{display:block;padding:.1rem 0}}`
 
-/** A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches. */
+/**
+ * A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches.
+ */
 export function certificatePage(told: Certificate): string {
   const { query, knowledge, views, result, verdict, leaf, live, figure, preregistered, made_by, head } = told
   const rows = {

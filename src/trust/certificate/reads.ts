@@ -21,8 +21,8 @@ export interface QueryReads {
 type Node = Readonly<Record<string, unknown>>
 
 /**
- * Asks the engine for the plan of a SELECT: a filter that reached a scan holds of every row that it reads. `files` are the
- * live files of the version that it reads.
+ * Asks the engine for the plan of a SELECT: a filter that reached a scan holds of every row that it reads. `files` are
+ * the live files of the version that it reads.
  */
 export async function readsOf(
   engine: Engine,
@@ -70,7 +70,9 @@ function metricsOf(file: StoredFile): readonly string[] {
   return file.table === 'points' || file.table === 'redated' ? sharesOf(file).map(({ metric }) => metric) : []
 }
 
-/** Names of the live lists that may hold points of a metric: recent files hold several metrics, `redated` earlier dates. */
+/**
+ * Names of the live lists that may hold points of a metric: recent files hold several metrics, `redated` earlier dates.
+ */
 function listsOfMetric(metric: string): readonly string[] {
   return ['points', 'redated'].flatMap((table) => [listName({ table, metric }), listName({ table, metric: null })])
 }

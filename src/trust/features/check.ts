@@ -29,7 +29,9 @@ export interface FeatureChecked extends FeatureComparison {
   readonly version: number
 }
 
-/** Computes what is stored of features again, each with what the lake held when it first was, and compares bit for bit. */
+/**
+ * Computes what is stored of features again, each with what the lake held when it first was, and compares bit for bit.
+ */
 export async function checkFeatures(
   root: string,
   names: readonly string[],

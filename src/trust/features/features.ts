@@ -85,7 +85,9 @@ interface KnownFeature {
   readonly missed: Unrequested | null
 }
 
-/** Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone. */
+/**
+ * Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone.
+ */
 export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
     const all = chooseFeatures(input.catalogue, input.names)
@@ -133,7 +135,10 @@ function refuseRingOrTakenName({ features, endpoints }: Catalogue, { name, path 
   if (taken && !isOwn(taken)) throw usage(path, { expected: 'a name of its own', got: taken.source })
 }
 
-/** Names of the features of which something is to be computed, or that were not accepted yet. A lake is not opened without features. */
+/**
+ * Names of the features of which something is to be computed, or that were not accepted yet. A lake is not opened
+ * without features.
+ */
 export async function dueFeatures(
   { root, catalogue }: Pick<FeaturesInput, 'root' | 'catalogue'>,
   now: Instant,
@@ -183,7 +188,9 @@ function chooseFeatures(
   return wanted.toSorted(([a], [b]) => others(a) - others(b))
 }
 
-/** Features that a feature reads, directly or not, each with the way there. It is among them if a ring leads back to it. */
+/**
+ * Features that a feature reads, directly or not, each with the way there. It is among them if a ring leads back to it.
+ */
 function dependenciesOf(
   features: ReadonlyMap<string, Placed<DeclaredFeature>>,
   name: string,
@@ -217,7 +224,9 @@ function loadFeature(ledger: Ledger, name: string, feature: DeclaredFeature): Kn
   return { feature, name, path, kept: keptRow, at, held: place >= 0, current, missed }
 }
 
-/** Series that a version lacked because they were not requested, and that have points by now; null if there are none. */
+/**
+ * Series that a version lacked because they were not requested, and that have points by now; null if there are none.
+ */
 function findMissedSeries(ledger: Ledger, version: FeatureVersion | undefined): Unrequested | null {
   const { through = null, without = [] } = version ?? {}
   if (through === null || without.length === 0) return null
@@ -308,7 +317,9 @@ function dueOf({ current, path }: KnownFeature, now: Instant, ledger: Ledger): D
   return { feature: current, from, to: floor(now - latency, grid, weekStart), weekStart }
 }
 
-/** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
+/**
+ * Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run.
+ */
 async function judge(session: Engine, feature: KnownFeature, due: Due, run: RunDeps): Promise<FeatureTold> {
   const { current } = feature
   const { sql } = current

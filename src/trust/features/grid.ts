@@ -15,8 +15,9 @@ import { instantSql } from '../../query/views/template.ts'
 const name = 'grid'
 
 /**
- * Lets a session read the grid of a feature, up to an instant. No row is there before its own: how far it goes tells of the
- * future, too. Of the features the session sees those alone that the query names: what is computed tells nothing of when others were.
+ * Lets a session read the grid of a feature, up to an instant. No row is there before its own: how far it goes tells of
+ * the future, too. Of the features the session sees those alone that the query names: what is computed tells nothing of
+ * when others were.
  */
 export async function bringGrid(session: Engine, feature: FeatureVersion, last: Instant): Promise<void> {
   const { sql, grid, first, assets } = feature

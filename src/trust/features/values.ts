@@ -31,7 +31,10 @@ export interface Due {
 
 /** Instants that are due, and how they are computed. */
 export interface DueValues extends Due {
-  /** Whether the plan proves that no row looks ahead: one run then computes all instants, otherwise each has its own run. */
+  /**
+   * Whether the plan proves that no row looks ahead: one run then computes all instants, otherwise each has its own
+   * run.
+   */
   readonly proved: boolean
 }
 
@@ -54,9 +57,9 @@ function keyOfColumn(column: string): string | undefined {
 }
 
 /**
- * Puts the values that are due into a table of the session, which may stand in an earlier state of knowledge. Each is what
- * the query gives when nothing after its own instant is known. Where the plan proves that nothing later matters one run
- * tells them all; else there is one for each instant.
+ * Puts the values that are due into a table of the session, which may stand in an earlier state of knowledge. Each is
+ * what the query gives when nothing after its own instant is known. Where the plan proves that nothing later matters
+ * one run tells them all; else there is one for each instant.
  */
 export async function valuesOf(
   session: Engine,
@@ -176,7 +179,10 @@ async function findSeriesRead(
   return { named, isRead, isNamed: `contains(${text}, concat(chr(39), asset, chr(39)))` }
 }
 
-/** The first instant of the grid at which something that a feature reads has not been requested and resolved; null for none. */
+/**
+ * The first instant of the grid at which something that a feature reads has not been requested and resolved; null for
+ * none.
+ */
 export async function waitsFor(
   session: Engine,
   due: Due,

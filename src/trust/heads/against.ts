@@ -42,8 +42,8 @@ const supersededColumn = 'superseded_at'
 const datingColumns: readonly string[] = ['available_at', 'basis', 'available_rule_at', 'computed_at']
 
 /**
- * Compares the contents of a lake with a copy of an earlier version. Merging replaces files: the rows of the replaced ones
- * must stand in the files that came instead. The log of the copy must be the beginning of the lake's.
+ * Compares the contents of a lake with a copy of an earlier version. Merging replaces files: the rows of the replaced
+ * ones must stand in the files that came instead. The log of the copy must be the beginning of the lake's.
  */
 export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<CopyComparison> {
   using copy = await Ledger.inMemory(copyRoot)
@@ -77,7 +77,9 @@ const nameOf = ({ table, path, sha256, label }: StoredFile): string => JSON.stri
 /** A table, or the points of a metric. */
 type Part = Pick<ComparedRows, 'table' | 'metric'>
 
-/** Tables and metrics of files whose rows can be compared: points and the registry; other files have no rows of time. */
+/**
+ * Tables and metrics of files whose rows can be compared: points and the registry; other files have no rows of time.
+ */
 function partsOf(files: readonly StoredFile[]): Part[] {
   const parts = files.flatMap((file): Part[] => {
     if (file.table === 'points') return sharesOf(file).map(({ metric }) => ({ table: 'points', metric }))

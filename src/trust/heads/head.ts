@@ -127,8 +127,8 @@ export interface AttachedFile {
 }
 
 /**
- * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of its
- * text or of its file as it was printed; `check` is the command that proves that one.
+ * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of
+ * its text or of its file as it was printed; `check` is the command that proves that one.
  */
 export async function attach(ledger: Ledger, file: string, deps: HeadDeps): Promise<AttachedFile> {
   const { root } = ledger
@@ -159,7 +159,8 @@ export async function attach(ledger: Ledger, file: string, deps: HeadDeps): Prom
 
 /** Advice for a lost key file: only a copy of the same key goes on with the line of trust. */
 export const lostKeyAdvice =
-  'put the file back from a backup; a new key (pitlake keygen) begins a new line of trust, and everyone who checks heads of this lake needs its public half'
+  'put the file back from a backup; a new key (pitlake keygen) begins a new line of trust, and everyone who ' +
+  'checks heads of this lake needs its public half'
 
 /** A key from its text, or from the file of that name. */
 export async function keyFrom(given: string, file: string): Promise<NoteKey> {

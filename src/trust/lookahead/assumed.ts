@@ -7,8 +7,8 @@ import { formatCount } from '../../base/figures.ts'
 const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
 
 /**
- * Assumptions of the rows of a SELECT, which stand in a table of the session: it runs again without each setting in force.
- * Rows that are no SELECT's, so that nothing can run again, rest on it as a whole.
+ * Assumptions of the rows of a SELECT, which stand in a table of the session: it runs again without each setting in
+ * force. Rows that are no SELECT's, so that nothing can run again, rest on it as a whole.
  */
 export async function assumedBy(session: Engine, sql: string | undefined, table: string): Promise<readonly Assumed[]> {
   const found: Assumed[] = []
@@ -67,11 +67,15 @@ const words: Readonly<Record<Assumption, string>> = {
   registry_backfill: 'the first snapshot of the registry held before it was taken (registry_backfill)',
 }
 
-/** Assumptions of `rows` rows as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty if there are none. */
+/**
+ * Assumptions of `rows` rows as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty if there are
+ * none.
+ */
 export function givenThat(assumes: readonly Assumed[], rows: number): string {
   const said = assumes.map(
     ({ what, rows: own, absent }) =>
-      `${words[what]}: ${formatCount(own)} of ${formatCount(rows)} rows are assumed${absent === 0 ? '' : `, ${formatCount(absent)} more would be there`}`,
+      `${words[what]}: ${formatCount(own)} of ${formatCount(rows)} rows are ` +
+      `assumed${absent === 0 ? '' : `, ${formatCount(absent)} more would be there`}`,
   )
   return said.length === 0 ? '' : `given that ${said.join('; and that ')}`
 }

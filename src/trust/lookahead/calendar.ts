@@ -26,7 +26,9 @@ const seriesFunctions = ['range', 'generate_series'] as const
 const elementInstant = `TRY_CAST(CASE WHEN starts_with(typeof(proof_element), 'TIMESTAMP') OR typeof(proof_element) = 'DATE'
   THEN CAST(proof_element AS VARCHAR) END AS TIMESTAMPTZ)`
 
-/** Makes the series of instants of a session end where its world says that decisions end; series of numbers stay whole. */
+/**
+ * Makes the series of instants of a session end where its world says that decisions end; series of numbers stay whole.
+ */
 async function endSeries(session: Engine): Promise<void> {
   const signatures = ['a', 'a, b', 'a, b, c']
   for (const name of seriesFunctions) {
@@ -61,8 +63,9 @@ async function withCalendarEnds<T>(sessions: readonly Engine[], work: () => Prom
 const fewestEnds = 4
 
 /**
- * Runs a query or function with decisions that end at instants of its rows, and notes what differs up to there. Returns a note
- * if the rows of a function go on to the end all the same: then it makes instants of its own, and this tells nothing of them.
+ * Runs a query or function with decisions that end at instants of its rows, and notes what differs up to there. Returns
+ * a note if the rows of a function go on to the end all the same: then it makes instants of its own, and this tells
+ * nothing of them.
  */
 export async function tryCalendarEnds(trial: Trial): Promise<readonly string[]> {
   const { subject, at, input } = trial
@@ -86,7 +89,9 @@ async function makesInstants({ session, text, preparation }: Subject): Promise<b
   )
 }
 
-/** Runs a query whose decisions end at these instants, and the points stay: a difference comes from the decisions alone. */
+/**
+ * Runs a query whose decisions end at these instants, and the points stay: a difference comes from the decisions alone.
+ */
 async function tryQueryEnds(trial: Trial, cutoffs: readonly string[]): Promise<void> {
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: { proof_calendar: cutoff } }))
   for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
@@ -111,11 +116,12 @@ async function tryFunctionEnds(trial: Trial, cutoffs: readonly string[]): Promis
 }
 
 const ownInstants =
-  'it makes instants of its own: its rows go on where calendar ends, so what depends on how many of them come later was not tried (take them from calendar)'
+  'it makes instants of its own: its rows go on where calendar ends, so what depends on how many of them come ' +
+  'later was not tried (take them from calendar)'
 
 /**
- * Places of instants at which to end, the last left out. Evenly spread ones could all be the last of their hour or week, so
- * each stands one place further behind its even place than the one before.
+ * Places of instants at which to end, the last left out. Evenly spread ones could all be the last of their hour or
+ * week, so each stands one place further behind its even place than the one before.
  */
 export function chooseEnds(count: number, most: number): readonly number[] {
   const places = Array.from({ length: most }, (_, n) => Math.floor((n * (count - 1)) / most) + (n * (n + 1)) / 2)

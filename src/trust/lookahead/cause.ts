@@ -55,7 +55,9 @@ const ofRegistry: ReadonlySet<string> = words(
   'universe metric_assets links proof_versions registry_start registry_events registry_findings schema_changes',
 )
 
-/** Whether one of these texts reads the registry, as its plan shows it; without a plan its parsed text, apart from CTEs. */
+/**
+ * Whether one of these texts reads the registry, as its plan shows it; without a plan its parsed text, apart from CTEs.
+ */
 export async function registryIsRead(session: Engine, texts: readonly string[]): Promise<boolean> {
   const resources = new Set(await historyTables(session))
   for (const sql of texts) {
@@ -101,7 +103,8 @@ const causes: readonly Cause[] = [
   ],
   [
     (_, { stories }) => stories.every((story) => story.extra > 0 && story.extra === story.differing),
-    'rows are left out because of what came later: keep what is not known yet out of the join or subquery (available_at <= ts in ON), not out of its rows',
+    'rows are left out because of what came later: keep what is not known yet out of the join or subquery ' +
+      '(available_at <= ts in ON), not out of its rows',
   ],
   [
     ({ nodes }) => windowsIn(nodes).some(reachesAhead),
@@ -109,7 +112,8 @@ const causes: readonly Cause[] = [
   ],
   [
     ({ nodes, scanned }) => !scanned.isDisjointFrom(ofPoints) && nodes.some(choosesAssets),
-    'survivors only: assets chosen by what became of them later, applied to earlier dates (choose them as of each decision)',
+    'survivors only: assets chosen by what became of them later, applied to earlier dates (choose them as of ' +
+      'each decision)',
   ],
   [
     ({ nodes }, { ts, stories }) =>
@@ -134,7 +138,8 @@ const causes: readonly Cause[] = [
 ]
 
 const calendarParts: ReadonlySet<string> = words(
-  'date_trunc datetrunc time_bucket date_part datepart month week year quarter last_day monthname yearweek weekofyear strftime',
+  'date_trunc datetrunc time_bucket date_part datepart month week year quarter last_day monthname yearweek ' +
+    'weekofyear strftime',
 )
 
 /** The rows that differ reach back over most of a long sample. */
@@ -153,7 +158,9 @@ function reachesAhead(window: Node): boolean {
   return word(window, 'type') === 'WINDOW_LEAD' || /^(?:EXPR|UNBOUNDED)_FOLLOWING/.test(word(window, 'end'))
 }
 
-/** Whether a window looks at rows of all times: neither ordered by the instant of a row nor among those of one instant. */
+/**
+ * Whether a window looks at rows of all times: neither ordered by the instant of a row nor among those of one instant.
+ */
 function isOfAllTimes(window: Node, ts: string): boolean {
   const keys = [...nodesOf([window['partitions'], window['orders']])].map(columnOf)
   return !keys.some((name) => name === ts.toLowerCase() || name === 't' || name === 'available_at')

@@ -63,9 +63,9 @@ function edgeAt(cutoff: string): string {
 }
 
 /**
- * Finds the data on which a leak depends, at the first and the last cut-off at which it showed, step by step from the whole lake to the
- * cut one: other values of later points, or none; then later points away; then rows of the user's; what differs between that
- * and the cut is the registry, where it is read.
+ * Finds the data on which a leak depends, at the first and the last cut-off at which it showed, step by step from the
+ * whole lake to the cut one: other values of later points, or none; then later points away; then rows of the user's;
+ * what differs between that and the cut is the registry, where it is read.
  */
 export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
   const stories = trial.stories.filter(({ rounding }) => !rounding)

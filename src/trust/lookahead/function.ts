@@ -50,8 +50,8 @@ export interface FunctionQuestions {
 type Answer = (table: string, world: World) => Promise<FunctionQuestions>
 
 /**
- * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
- * A function has no plan. One that raises, or whose rows are no result, is undecided, with the reason.
+ * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other
+ * futures. A function has no plan. One that raises, or whose rows are no result, is undecided, with the reason.
  */
 export async function proveFunction(
   session: Engine,
@@ -100,7 +100,10 @@ export async function proveFunction(
 
 /** Options of `lookahead` for a function. */
 export interface FunctionOptions extends Partial<TrialInput> {
-  /** Your own data, rows or files, by the names under which queries read them. Rows with `available_at` are known from then on. */
+  /**
+   * Your own data, rows or files, by the names under which queries read them. Rows with `available_at` are known from
+   * then on.
+   */
   readonly own?: Readonly<Record<string, string | GivenRows>> | undefined
   /** Cancels the call, which then fails with a LakeError of kind `stopped`. */
   readonly signal?: AbortSignal | undefined
@@ -161,8 +164,8 @@ export type Given = Readonly<Record<string, unknown>>
 export type GivenRows = Table | readonly Given[]
 
 /**
- * Puts rows into a temporary table: numbers are DOUBLE, bigints HUGEINT, Dates, Arrow's timestamps and the texts of `ts`
- * instants; lists and objects are compared as JSON.
+ * Puts rows into a temporary table: numbers are DOUBLE, bigints HUGEINT, Dates, Arrow's timestamps and the texts of
+ * `ts` instants; lists and objects are compared as JSON.
  */
 async function bringRows(session: Engine, table: string, givenRows: GivenRows, ts: string): Promise<void> {
   const fields = 'schema' in givenRows ? givenRows.schema.fields : undefined

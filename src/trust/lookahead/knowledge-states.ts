@@ -6,8 +6,8 @@ import { priced } from '../../query/points.ts'
 import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../../query/parse-tree.ts'
 
 /**
- * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right before
- * something of what the query reads arrives. A row that this takes away would stand up to there.
+ * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right
+ * before something of what the query reads arrives. A row that this takes away would stand up to there.
  */
 const states = 'proof_state'
 /**
@@ -25,15 +25,19 @@ const manyArrivals = 4_000_000
 export interface States {
   /** Number of states. */
   readonly count: number
-  /** SELECT of the instants of the registry's polls, empty if each instant counts; null if points alone tell the states apart. */
+  /**
+   * SELECT of the instants of the registry's polls, empty if each instant counts; null if points alone tell the states
+   * apart.
+   */
   readonly polls: string | null
   /** FROM and WHERE of the points that the query reads. */
   readonly knownSql: string
 }
 
 /**
- * Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant; `polls` of the registry's, which
- * then count too, null where points alone tell the states apart; `known` are FROM and WHERE of the points that it reads.
+ * Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant; `polls` of the
+ * registry's, which then count too, null where points alone tell the states apart; `known` are FROM and WHERE of the
+ * points that it reads.
  */
 export async function numberStates(subject: Subject, at: string, most: number = manyArrivals): Promise<States> {
   const { session } = subject
@@ -55,7 +59,9 @@ export async function numberStates(subject: Subject, at: string, most: number = 
   return { count: Number(row?.n ?? 0), polls, knownSql: reads }
 }
 
-/** Makes the table of moments: what arrives before and after each instant of the result is told the same by few of them. */
+/**
+ * Makes the table of moments: what arrives before and after each instant of the result is told the same by few of them.
+ */
 async function keepMoments(
   session: Engine,
   { known, further, own, most }: Record<'known' | 'further' | 'own', string> & { readonly most: number },
@@ -90,8 +96,9 @@ export async function chooseStates(
   order: 'even' | 'days',
 ): Promise<number[]> {
   if (all <= count) return upTo(all)
-  // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get. Where points
-  // without a value arrive; late ones; the middle of weeks and of months, and their last days; the registry's polls.
+  // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get. Where
+  // points without a value arrive; late ones; the middle of weeks and of months, and their last days; the registry's
+  // polls.
   const sources = [
     [`SELECT available_at AS moment ${knownSql} AND v IS NULL AND o IS NULL`, 0.1],
     [lateArrivals(knownSql), 0.06],
@@ -101,7 +108,8 @@ export async function chooseStates(
   const chosen = new Set<number>([all - 1])
   for (const [sql, share] of sources.filter(([sql]) => sql !== '')) {
     const found = await session.rows<{ n: bigint }>(
-      `SELECT DISTINCT unnest([n - 1, n]) AS n FROM (${sql}) ASOF JOIN ${states} ON moment >= instant WHERE n > 0 ORDER BY n`,
+      `SELECT DISTINCT unnest([n - 1, n]) AS n FROM (${sql}) ASOF JOIN ${states} ON moment >= instant WHERE n ` +
+        '> 0 ORDER BY n',
     )
     const near = found.map((row) => Number(row.n))
     for (const n of spread(near, Math.max(1, Math.round(share * count)))) chosen.add(n)
@@ -128,9 +136,9 @@ interface RowlessCutoffs {
 }
 
 /**
- * Up to `most` instants right before an arrival, ISO text, at whose knowledge the result has no row, although half the time
- * went by that lies between two arrivals: a row that would be there, had nothing come, is met there alone. `all` are how
- * many there are.
+ * Up to `most` instants right before an arrival, ISO text, at whose knowledge the result has no row, although half the
+ * time went by that lies between two arrivals: a row that would be there, had nothing come, is met there alone. `all`
+ * are how many there are.
  */
 export async function rowlessInstants(session: Engine, most: number): Promise<RowlessCutoffs> {
   const lasts = `SELECT until - INTERVAL 1 MICROSECOND AS last, row_number() OVER (ORDER BY until) - 1 AS place, count(*) OVER () AS n FROM (
@@ -170,8 +178,8 @@ export function spread<T>(all: readonly T[], most: number): readonly T[] {
 const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series', 'price_usd', 'endpoints'])
 
 /**
- * The polls that changed what is read of the registry, as SQL: of the tables that the query names, else all; null where it
- * reads none. Of a function its words are all that is known.
+ * The polls that changed what is read of the registry, as SQL: of the tables that the query names, else all; null where
+ * it reads none. Of a function its words are all that is known.
  */
 async function pollsOf({ session, text, kind }: Subject): Promise<string | null> {
   const tables = await historyTables(session)

@@ -60,8 +60,8 @@ const ledgerViews = words('coverage gaps violations clock_findings requests runs
 
 /**
  * Runs the query on the whole lake and again at many instants T with `as_of = T`, and compares the rows up to T both
- * ways: what differs used the future. Beside that the plan is asked whether anything can differ at all; where it does not
- * say so, the query also runs with another future in the place of that which came.
+ * ways: what differs used the future. Beside that the plan is asked whether anything can differ at all; where it does
+ * not say so, the query also runs with another future in the place of that which came.
  */
 export async function proveNoLookahead(
   open: (threads: number | undefined) => Promise<Engine>,

@@ -27,7 +27,8 @@ interface Comb {
 export async function prepareHoles({ subject: { session }, columns, at }: Probe): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
   await session.run(
-    'CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT); CREATE OR REPLACE TEMP TABLE proof_stray (instant TIMESTAMPTZ)',
+    'CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT); CREATE OR REPLACE TEMP TABLE ' +
+      'proof_stray (instant TIMESTAMPTZ)',
   )
 }
 
@@ -49,8 +50,8 @@ export async function measureMemory(probe: Probe, count: number, world: EdgeWorl
 }
 
 /**
- * With how many combs each state is tried right before a hole: `usual` ones, at most `most`; 0 where holes say nothing, and
- * where the query remembers for too long.
+ * With how many combs each state is tried right before a hole: `usual` ones, at most `most`; 0 where holes say nothing,
+ * and where the query remembers for too long.
  */
 export async function combsFor(
   trial: Trial,
@@ -70,7 +71,9 @@ export async function combsFor(
   return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, usual))
 }
 
-/** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
+/**
+ * Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand.
+ */
 export async function runHoles(
   { subject, columns, at }: Probe,
   { every, run, label = run, world }: Comb,
@@ -93,15 +96,18 @@ export async function runHoles(
   )
 }
 
-/** Instants of rows that are there only when something is hidden, ISO text, in the order of time: that may have been later, or earlier. */
+/**
+ * Instants of rows that are there only when something is hidden, ISO text, in the order of time: that may have been
+ * later, or earlier.
+ */
 export async function strayInstants(session: Engine): Promise<readonly string[]> {
   const rows = await session.rows<{ instant: string }>('SELECT DISTINCT instant FROM proof_stray ORDER BY instant')
   return rows.map(({ instant }) => instant)
 }
 
 /**
- * The states that moved although most others as far from a hole stayed, the likeliest first: those right before one, then
- * the rarest. Those that moved together with the state before them remember it.
+ * The states that moved although most others as far from a hole stayed, the likeliest first: those right before one,
+ * then the rarest. Those that moved together with the state before them remember it.
  */
 export async function suspectStates(session: Engine, count: number, most: number): Promise<number[]> {
   const rows = await session.rows<{ n: bigint }>(
@@ -171,8 +177,8 @@ export async function workerSessions(session: Engine): Promise<WorkerSessions> {
 }
 
 /**
- * The runs that may give other rows up to their cut-offs than `proof_full` has: those of which a digest does not say that
- * they are the same. One that fails is among them, and of a function all are.
+ * The runs that may give other rows up to their cut-offs than `proof_full` has: those of which a digest does not say
+ * that they are the same. One that fails is among them, and of a function all are.
  */
 export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () => void): Promise<readonly Run[]> {
   const { subject } = probe

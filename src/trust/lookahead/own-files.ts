@@ -13,9 +13,9 @@ const clock = 'available_at'
 export type OwnFile = readonly [name: string, file: string]
 
 /**
- * Lets a session of proofs read files of the user's. What has a clock is cut by it as points are; what has none is given:
- * decisions and labels, which stand in every world; decisions end where a world ends its calendars. Their names were found free
- * (`refuseTakenNames`).
+ * Lets a session of proofs read files of the user's. What has a clock is cut by it as points are; what has none is
+ * given: decisions and labels, which stand in every world; decisions end where a world ends its calendars. Their names
+ * were found free (`refuseTakenNames`).
  */
 export async function bringUserFiles(session: Engine, files: readonly OwnFile[]): Promise<void> {
   for (const [name, file] of files) {
@@ -38,8 +38,8 @@ export function isKeptByProof(name: string): boolean {
 
 /**
  * Refuses names of user data under which the lake has a view or macro, or a proof a table: the query, the lake's macros
- * and the reader of its plan could each mean another of the two. Asked once, where a lake is opened for a proof: reading
- * the list of functions takes longer than most queries.
+ * and the reader of its plan could each mean another of the two. Asked once, where a lake is opened for a proof:
+ * reading the list of functions takes longer than most queries.
  */
 export async function refuseTakenNames(session: Engine, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
@@ -54,14 +54,21 @@ export async function refuseTakenNames(session: Engine, names: readonly string[]
   throw usage('--own', { expected: 'a name that the lake does not use', got, next: 'choose another NAME=FILE' })
 }
 
-/** Makes the view of that name over the rows in its table, without what is not known in the world that the session sees. */
+/**
+ * Makes the view of that name over the rows in its table, without what is not known in the world that the session sees.
+ */
 export async function cutUserRows(session: Engine, name: string): Promise<void> {
   const table = quoteName(ownTable(name))
   const columns = await columnsOf(session, table)
   const has = (name: string): boolean => columns.some((column) => isSameName(column.name, name))
   const at = utcSql(quoteName(clock))
-  const isCut = `getvariable('proof_change') = ${quote(ownChange(name))} AND len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < epoch_us(${at}))) % 2 = 1`
-  const known = `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ${clockWords['proved']?.(at) ?? 'true'}`
+  const isCut =
+    `getvariable('proof_change') = ${quote(ownChange(name))} AND ` +
+    `len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < ` +
+    `epoch_us(${at}))) % 2 = 1`
+  const known =
+    `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ` +
+    `${clockWords['proved']?.(at) ?? 'true'}`
   const decision = decisionColumn(columns)
   const decided = decision === undefined ? '' : ` WHERE ${decidedSql(utcSql(quoteName(decision)))}`
   const where = has(clock) ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : decided

@@ -14,8 +14,8 @@ export const maker = new RegExp(
 )
 
 /**
- * Runs the statements before a query in the world that a session sees. Their variables begin each time as the first time, and
- * stay behind the run: what they let count as known is asked after it.
+ * Runs the statements before a query in the world that a session sees. Their variables begin each time as the first
+ * time, and stay behind the run: what they let count as known is asked after it.
  */
 export async function runPreparation(session: Engine, preparation: readonly string[]): Promise<void> {
   if (preparation.length === 0) return

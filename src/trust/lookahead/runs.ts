@@ -131,7 +131,10 @@ export function rowsDigestSql(columns: readonly ColumnSpec[]): string {
 
 /** The query for one text, the digest of the rows of a relation up to an instant. */
 export function digestUpTo({ columns, at }: Probe, from: string, cutoff: string): string {
-  return `SELECT concat_ws(' ', rows, digest) AS told FROM (SELECT ${rowsDigestSql(columns)} FROM ${from} WHERE ${upToSql(at, cutoff)})`
+  return (
+    `SELECT concat_ws(' ', rows, digest) AS told FROM (SELECT ${rowsDigestSql(columns)} FROM ${from} WHERE ` +
+    `${upToSql(at, cutoff)})`
+  )
 }
 
 function upToSql(at: string, cutoff: string): string {
@@ -189,8 +192,8 @@ interface RowBag {
 type Mismatch = Pick<LookaheadDifference, 'row' | 'column' | 'full' | 'truncated'>
 
 /**
- * The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, each as often as one has it more:
- * the latest `most` of them, how many there are, the earliest instant.
+ * The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, each as often as one
+ * has it more: the latest `most` of them, how many there are, the earliest instant.
  */
 export async function bagDifference(
   session: Engine,

@@ -13,7 +13,10 @@ export interface PreparedQuery {
   readonly preparation: readonly string[]
   /** The query: the last statement. */
   readonly sql: string
-  /** One SELECT that amounts to the script, each word at its place, for readers of its text and plan; null where there is none. */
+  /**
+   * One SELECT that amounts to the script, each word at its place, for readers of its text and plan; null where there
+   * is none.
+   */
   readonly single: string | null
 }
 
@@ -23,7 +26,10 @@ const named = new RegExp(
   'iu',
 )
 
-/** Reads a script whose last statement is the query; all of it was judged, and ran once on the session, which is as before. */
+/**
+ * Reads a script whose last statement is the query; all of it was judged, and ran once on the session, which is as
+ * before.
+ */
 export async function prepareScript(engine: Engine, script: string, run: RunDeps): Promise<PreparedQuery> {
   const all = statementsOf(script).map(({ text }) => text.slice(opening(text) ?? 0))
   const statements = all.slice(0, -1)

@@ -1,7 +1,9 @@
 import type { FutureKind, LookaheadDifference } from './runs.ts'
 import { number } from '../../base/figures.ts'
 
-/** A row that differs as somebody would tell it: when, about what, what the query gives, and what it would have given. */
+/**
+ * A row that differs as somebody would tell it: when, about what, what the query gives, and what it would have given.
+ */
 export function leakSentence({ as_of, row, column, full, truncated, future }: LookaheadDifference): string {
   const [[, ts] = [], ...others] = Object.entries(row)
   const about = others.map(([name, value]) => `${name} ${quoteValue(value)}`).join(', ')

@@ -37,7 +37,10 @@ export interface TrialOutcome {
   readonly differences: readonly LookaheadDifference[]
   /** Number of rows that differ in any run. */
   readonly differing: number
-  /** Data on which a leak depends: values or existence of later points, registry, later decisions, or a user file (`own NAME`). */
+  /**
+   * Data on which a leak depends: values or existence of later points, registry, later decisions, or a user file (`own
+   * NAME`).
+   */
   readonly depends_on: readonly Dependence[]
   /** Notes as sentences. */
   readonly notes: readonly string[]
@@ -47,8 +50,8 @@ const roundingReason =
   'only the last digits of doubles differ: sums in another order; aggregate with ORDER BY, or allow --tolerance 1e-12'
 
 /**
- * Runs and compares: on the whole lake, twice, and without a part of the future; then with another one, unless `isProved`
- * says that no future matters. `unsteady` where two runs on the same lake differ.
+ * Runs and compares: on the whole lake, twice, and without a part of the future; then with another one, unless
+ * `isProved` says that no future matters. `unsteady` where two runs on the same lake differ.
  */
 export async function tryFutures(
   subject: Subject,
@@ -190,7 +193,9 @@ async function judge(trial: Trial, { rows, notes, chance }: JudgedBy): Promise<T
     return { verdict: 'leak', reason, ...ran, changed: trial.changed, depends_on: turns, notes }
   }
   const [complaint] = trial.complaints
-  const failed = `${trial.complaints.length} runs on hidden or altered data ended in an error and therefore show nothing: ${complaint}`
+  const failed =
+    `${trial.complaints.length} runs on hidden or altered data ended in an error and therefore show nothing: ` +
+    `${complaint}`
   const said = [...notes, ...(complaint === undefined ? [] : [failed]), ...chance]
   return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
 }

@@ -18,8 +18,8 @@ export const wholeLake: World = {}
 
 /**
  * Change of the points behind a cut-off. Of values: `up` and `down` make all of them larger or smaller, by factors of
- * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value. `own` and a
- * name leaves them as they are, and takes away rows of the user's.
+ * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value. `own`
+ * and a name leaves them as they are, and takes away rows of the user's.
  */
 export type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone' | `own ${string}`
 
@@ -63,7 +63,9 @@ export function decidedSql(at: string): string {
   return `coalesce(${at} <= ${instantSql('proof_calendar')}, true)`
 }
 
-/** Opens a lake so that its session can see all worlds; where its views are of another program, only those that are cut. */
+/**
+ * Opens a lake so that its session can see all worlds; where its views are of another program, only those that are cut.
+ */
 export async function openWorlds(folder: string, options: QueryOptions = {}): Promise<Engine> {
   return (await isAlterable(folder))
     ? await openAltered(folder, changedPoints, options)

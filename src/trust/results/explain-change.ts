@@ -55,7 +55,10 @@ interface GuiltyCommit
 
 /** Document of `explainChange`: why two results differ. */
 export interface Explained extends RowCauses {
-  /** `other query`: of two queries nothing is compared; `unexplained`: they differ, and nothing that the lake holds says why. */
+  /**
+   * `other query`: of two queries nothing is compared; `unexplained`: they differ, and nothing that the lake holds says
+   * why.
+   */
   readonly verdict: 'same' | 'explained' | 'unexplained' | 'other query'
   readonly reason: string | null
   readonly from: Side
@@ -80,9 +83,9 @@ interface Result extends Side {
 }
 
 /**
- * Finds out why two results of one query differ. The later one's views answer for every version in between, so a bisection
- * finds a commit before which the query gives the earlier rows and after which it does not; what that commit changed is
- * then narrowed down to what makes the first row.
+ * Finds out why two results of one query differ. The later one's views answer for every version in between, so a
+ * bisection finds a commit before which the query gives the earlier rows and after which it does not; what that commit
+ * changed is then narrowed down to what makes the first row.
  */
 export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'folder'>): Promise<Explained> {
   using ledger = await Ledger.openToRead(input.root)
@@ -240,8 +243,8 @@ interface TextFinding {
 }
 
 /**
- * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked: what of
- * their text makes the difference, or that it does not come again at all.
+ * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked:
+ * what of their text makes the difference, or that it does not come again at all.
  */
 async function differingText(search: Search, start: KeptRun): Promise<TextFinding> {
   const { from, to, input, run, ledger } = search

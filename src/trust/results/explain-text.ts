@@ -98,10 +98,10 @@ interface SmallestPart<T> {
 }
 
 /**
- * Finds a part of a list for which `does` holds as it does for the whole, and of which nothing can be left out: halves are
- * tried, then smaller shares and what is left without them. So few of many are found in a number of tries that grows with
- * the logarithm of the many. After `most` tries the smallest part so far is given, of which more could perhaps be left out: it
- * is not `minimal`.
+ * Finds a part of a list for which `does` holds as it does for the whole, and of which nothing can be left out: halves
+ * are tried, then smaller shares and what is left without them. So few of many are found in a number of tries that
+ * grows with the logarithm of the many. After `most` tries the smallest part so far is given, of which more could
+ * perhaps be left out: it is not `minimal`.
  */
 export async function smallestPart<T>(
   all: readonly T[],

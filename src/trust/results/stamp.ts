@@ -356,8 +356,8 @@ function forgottenFile(ledger: Ledger, version: number): StoredFile | undefined 
 }
 
 /**
- * Does something with a stamped result. If that fails and the lake goes on without a file of the result's version, it fails
- * for that: a result that does not read the file does not need it.
+ * Does something with a stamped result. If that fails and the lake goes on without a file of the result's version, it
+ * fails for that: a result that does not read the file does not need it.
  */
 export async function unlessForgotten<T>(
   ledger: Ledger,
@@ -381,7 +381,9 @@ export async function unlessForgotten<T>(
   }
 }
 
-/** Refuses a stamped result that reads a file which the lake goes on without; it is run again where one is gone at all. */
+/**
+ * Refuses a stamped result that reads a file which the lake goes on without; it is run again where one is gone at all.
+ */
 export async function refuseForgotten(ledger: Ledger, { note, source }: ProvedStamp, path: string): Promise<void> {
   if (!source.filesGone) return
   await unlessForgotten(ledger, note.version, path, async () => {

@@ -44,8 +44,8 @@ const footerKey = 'pitlake_stamp'
 export const keptRows = { own: 'stamped_result', brought: 'stamped_before' } as const
 
 /**
- * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
- * where the query asks for none, so then the rows are put into one: by all columns, as text.
+ * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no
+ * order where the query asks for none, so then the rows are put into one: by all columns, as text.
  */
 export async function runStamped(session: Engine, query: string, run: RunDeps): Promise<ResultDigest> {
   const ready = await runScript(session, query, run)
@@ -72,7 +72,10 @@ export async function engineVersion(session: Engine): Promise<string> {
   return row?.version ?? ''
 }
 
-/** Writes the kept rows with their note: equal rows and notes give equal bytes. A dictionary would lose the sign of -0.0. */
+/**
+ * Writes the kept rows with their note: equal rows and notes give equal bytes. A dictionary would lose the sign of
+ * -0.0.
+ */
 export async function writeStamped(session: Engine, path: string, note: StampNote): Promise<void> {
   using writer = await Engine.open(':memory:', { threads: 1 })
   await carry(session, `FROM ${keptRows.own}`, writer, keptRows.own)
@@ -91,7 +94,8 @@ export async function bringKept(from: Engine, to: Engine): Promise<void> {
 export async function readNote(path: string): Promise<StampNote | undefined> {
   using reader = await Engine.open(':memory:', { threads: 1 })
   const rows = await reader.rows(
-    `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ${quote(footerKey)}`,
+    `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ` +
+      `${quote(footerKey)}`,
   )
   const note = rows[0]?.['note']
   return typeof note === 'string' ? noteShape.loose().parse(JSON.parse(note)) : undefined
@@ -116,7 +120,10 @@ export interface FirstRow extends ChangedRow {
   readonly lines: { readonly before: Line | null; readonly after: Line | null }
 }
 
-/** The first row that the kept rows hold more often than those brought along, or less often; undefined where there is none. */
+/**
+ * The first row that the kept rows hold more often than those brought along, or less often; undefined where there is
+ * none.
+ */
 export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
   const names = await columnNames(session, keptRows.own)
   const others = await columnNames(session, keptRows.brought)

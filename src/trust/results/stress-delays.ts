@@ -9,7 +9,10 @@ export const quantiles = ['p50', 'p95', 'p99', 'max'] as const
 /** One of these quantiles; derived, so that `quantiles` is the one list of them. */
 export type Quantile = (typeof quantiles)[number]
 
-/** How late the points of an endpoint and interval were seen to come: seconds after the end; null where nobody saw one come. */
+/**
+ * How late the points of an endpoint and interval were seen to come: seconds after the end; null where nobody saw one
+ * come.
+ */
 export interface SeenLags extends Readonly<Record<Quantile, number | null>> {
   readonly metric: string
   readonly interval: Interval
@@ -106,7 +109,10 @@ function added(at: string, seconds: number): string {
 function floorSql(at: string, floors: readonly Floor[]): string {
   const branches = floors.map(({ metric, interval, seconds }) => {
     const from = `${endSql('epoch_us(told.t)', interval, micros)} + ${Math.ceil(seconds * micros)}`
-    return `WHEN told.metric = ${quote(metric)} AND told."interval" = ${quote(interval)} THEN make_timestamptz(greatest(epoch_us(${at}), ${from}))`
+    return (
+      `WHEN told.metric = ${quote(metric)} AND told."interval" = ${quote(interval)} THEN ` +
+      `make_timestamptz(greatest(epoch_us(${at}), ${from}))`
+    )
   })
   return `CASE WHEN ${at} IS NULL THEN NULL ${branches.join(' ')} ELSE ${at} END`
 }

@@ -11,8 +11,8 @@ import type { DecidedColumns } from './stress-delays.ts'
 const often = { cutoffs: 20, control: 5 }
 
 /**
- * Whether the rows of a pinned query look ahead. A query that does is no strategy: it is judged before any delay is tried.
- * Its own `as_of` gives way to those of the cut-offs.
+ * Whether the rows of a pinned query look ahead. A query that does is no strategy: it is judged before any delay is
+ * tried. Its own `as_of` gives way to those of the cut-offs.
  */
 export async function judgeLookahead(
   source: PinnedQuery,

@@ -86,8 +86,8 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
 }
 
 /**
- * A pinned query with so many earlier versions to try: of those before this one, and before what the query sees at most, that
- * brought something (merges and redatings take files away), evenly among them, the last with them.
+ * A pinned query with so many earlier versions to try: of those before this one, and before what the query sees at
+ * most, that brought something (merges and redatings take files away), evenly among them, the last with them.
  */
 export function withVintages(ledger: Ledger, source: PinnedQuery, vintageCount: number): StressSource {
   const { observed_as_of: observedAsOf } = source.variables

@@ -102,8 +102,8 @@ export function briefFigure(value: number): string {
 }
 
 /**
- * Longest added lag, in seconds, under which a statistic holds that falls under a longer one, to within a minute or 5 %. Null
- * if no lag that was tried made it fall.
+ * Longest added lag, in seconds, under which a statistic holds that falls under a longer one, to within a minute or 5
+ * %. Null if no lag that was tried made it fall.
  */
 export async function longestSafeLag(
   runs: readonly StressRun[],

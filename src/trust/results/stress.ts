@@ -59,7 +59,10 @@ export interface Stressed extends StressVerdict {
   readonly delay: Pick<Delay, 'kind' | 'name'> | null
   /** Effect of that delay on each metric alone. */
   readonly metrics: readonly MetricShare[]
-  /** Longest added lag at which the statistic holds, to one minute or 5 %; null if it held under each lag that was tried. */
+  /**
+   * Longest added lag at which the statistic holds, to one minute or 5 %; null if it held under each lag that was
+   * tried.
+   */
   readonly bears_seconds: number | null
   /** Notes as sentences. */
   readonly notes: readonly string[]
@@ -90,8 +93,8 @@ const mostMetrics = 24
 
 /**
  * Runs a query again as it would have come out had points been known later, by all of them and by one metric at a time,
- * and as it came out at earlier versions, and tells how far a figure over its rows moves. Everything runs on one thread,
- * so that nothing else can move it; the first run but one changes nothing, and must give the same.
+ * and as it came out at earlier versions, and tells how far a figure over its rows moves. Everything runs on one
+ * thread, so that nothing else can move it; the first run but one changes nothing, and must give the same.
  */
 export async function stress(source: StressSource, input: StressInput, run: RunDeps): Promise<Stressed> {
   const trial: Trial = { source, input, run, done: 0 }
@@ -140,7 +143,8 @@ function leakReason({ reason, differences: [difference] }: LookaheadProof): stri
 }
 
 const unmoved =
-  'no delay changes a row: the query decides later than these after its points are known, or does not ask when they were (pitlake lookahead tells)'
+  'no delay changes a row: the query decides later than these after its points are known, or does not ask when ' +
+  'they were (pitlake lookahead tells)'
 
 /** State that the runs share. */
 interface Trial {
@@ -150,7 +154,10 @@ interface Trial {
   done: number
 }
 
-/** The delays, shortest first; quantiles only where an arrival is known, for otherwise they would promise what nobody saw. */
+/**
+ * The delays, shortest first; quantiles only where an arrival is known, for otherwise they would promise what nobody
+ * saw.
+ */
 async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonly string[]) {
   const quantiles = lags.filter((lag) => typeof lag !== 'number')
   const seenLags = quantiles.length === 0 ? [] : await seen(metrics)
@@ -173,7 +180,10 @@ async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonl
 function unseenLagsNote(silent: readonly SeenLags[], heard: boolean, wanted: readonly Quantile[]): string {
   const names = silent.map(({ metric, interval }) => `${metric} ${interval}`)
   const some = names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
-  return `no arrival is known of ${some}: ${heard ? 'they stay' : 'all stays'} as the rule says under ${wanted.join(', ')}`
+  return (
+    `no arrival is known of ${some}: ${heard ? 'they stay' : 'all stays'} as the rule says under ` +
+    `${wanted.join(', ')}`
+  )
 }
 
 async function allMetrics(session: Engine): Promise<string[]> {
@@ -181,7 +191,9 @@ async function allMetrics(session: Engine): Promise<string[]> {
   return rows.map(({ metric }) => metric)
 }
 
-/** Runs the query and its figure under conditions; what its script makes lives and ends with the session, which is open. */
+/**
+ * Runs the query and its figure under conditions; what its script makes lives and ends with the session, which is open.
+ */
 async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<FigureRun> {
   const { source, input, run } = trial
   const clocks = {
@@ -247,7 +259,10 @@ async function runVersion(trial: Trial, version: number, at: string): Promise<St
   return await runAndCompare(trial, now, conditions, { kind: 'version', name: String(version), seconds: null, at })
 }
 
-/** The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none does. */
+/**
+ * The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none
+ * does.
+ */
 function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | undefined {
   const far = ({ figure, before }: StressRun): number => Math.abs((figure ?? 0) - (before ?? 0))
   const moving = delays
@@ -295,7 +310,9 @@ async function keepRows(session: Engine, script: string, run: RunDeps): Promise<
   return Number(row?.n)
 }
 
-/** The figure over the kept rows: a SELECT of one number, or an expression over them. Null where it is no finite number. */
+/**
+ * The figure over the kept rows: a SELECT of one number, or an expression over them. Null where it is no finite number.
+ */
 async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
   const tree = await parsedSql(session, figure)
   const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${resultTable}` : figure

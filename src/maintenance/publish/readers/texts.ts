@@ -6,8 +6,8 @@ import { type ObjectText, readObjects, fillIn, utcSql } from '../../../query/vie
 
 /**
  * The texts by which other engines ask the published tables as our views ask the lake. The SQL ones are made of the
- * very text of the view `points` and of two queries that every dialect understands. Of points of `revisable` metrics, which
- * may have several vintages, `points` gives the last.
+ * very text of the view `points` and of two queries that every dialect understands. Of points of `revisable` metrics,
+ * which may have several vintages, `points` gives the last.
  */
 export function readerTexts(uri: string, revisable: readonly string[] = []) {
   const textsFor = (name: string, dialect?: Dialect) => ({
@@ -74,7 +74,8 @@ function words(dialect: Dialect, revisable: readonly string[]): (word: string, a
     newest: (keys = '') => arrivalsSql(keys).newest,
     following: (keys = '') => arrivalsSql(keys).following,
     fresh: (x = '') =>
-      `CASE WHEN ${dialect.number('max_age')} IS NULL OR ${dialect.micros('d.ts')} - f.end_us <= ${seconds('max_age')} THEN ${x} END`,
+      `CASE WHEN ${dialect.number('max_age')} IS NULL OR ${dialect.micros('d.ts')} - f.end_us <= ` +
+      `${seconds('max_age')} THEN ${x} END`,
     refuse: (condition = '', message = '') => dialect.refuse(condition, message),
     lacks: (parts = '') => lacksSql(dialect, parts),
     known: (resource = '') => versionsSql(dialect, resource),
@@ -144,12 +145,16 @@ function versionsSql(dialect: Dialect, resource: string): string {
   WHERE ${cut('as_of')} AND ${cut('observed_as_of')} AND (h.valid_to IS NULL OR ${open.join(' OR ')})`
 }
 
-/** The end of the option `interval` that starts at an instant, both in microseconds, free of any calendar of the session. */
+/**
+ * The end of the option `interval` that starts at an instant, both in microseconds, free of any calendar of the
+ * session.
+ */
 function endSql(dialect: Dialect, t: string): string {
   const branches = intervals.map((interval) => {
     const { seconds, months } = measureOf(interval)
     if (months === 0) return `WHEN '${interval}' THEN ${t} + ${seconds * 1_000_000}`
-    // Months and quarters begin at midnight of their first day: their longest length later is one of the first days of the next.
+    // Months and quarters begin at midnight of their first day: their longest length later is one of the first days of
+    // the next.
     const later = `(${dialect.quotient(t, day * 1_000_000)} + ${longestSeconds(interval) / day})`
     return `WHEN '${interval}' THEN (${later} - ${dialect.monthDay(later)} + 1) * ${day * 1_000_000}`
   })
@@ -243,7 +248,10 @@ function clickhouse(uri: string): Dialect {
     `JSONExtract({options:String}, ${literal(option)}, 'Nullable(${type})')`
   const unread = (option: string): Sql => {
     const wanted = option === 'skip_nulls' ? "'Bool'" : "'Int64', 'UInt64', 'Double'"
-    return `JSONHas({options:String}, ${literal(option)}) AND toString(JSONType({options:String}, ${literal(option)})) NOT IN (${wanted}, 'Null')`
+    return (
+      `JSONHas({options:String}, ${literal(option)}) AND toString(JSONType({options:String}, ` +
+      `${literal(option)})) NOT IN (${wanted}, 'Null')`
+    )
   }
   const source = /^s3:/i.test(uri) ? 'deltaLake' : 'deltaLakeLocal'
   return {
@@ -265,7 +273,10 @@ function clickhouse(uri: string): Dialect {
   }
 }
 
-/** Views over session variables `pit_<option>`, or with `marked` a query over parameters `:<option>` and frames `{name}`. */
+/**
+ * Views over session variables `pit_<option>`, or with `marked` a query over parameters `:<option>` and frames
+ * `{name}`.
+ */
 function spark(uri: string, marked: boolean): Dialect {
   const value = (option: string): Sql => (marked ? `:${option}` : `pit_${option}`)
   return {

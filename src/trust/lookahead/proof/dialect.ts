@@ -4,9 +4,9 @@ import { nodesOf } from '../../../query/parse-tree.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
 
 /**
- * A plan of DuckDB 2 as DuckDB 1.5 tells it, whose words the rules are written in: a comparison and a cast are functions
- * there, names are ends of paths, how far `lag` goes is an argument of it, and further filters stand beside those of a scan.
- * A plan of 1.5 stays as it is.
+ * A plan of DuckDB 2 as DuckDB 1.5 tells it, whose words the rules are written in: a comparison and a cast are
+ * functions there, names are ends of paths, how far `lag` goes is an argument of it, and further filters stand beside
+ * those of a scan. A plan of 1.5 stays as it is.
  */
 export function inOneDialect(plan: Node): Node {
   const fields = Object.fromEntries(Object.entries(plan).map(([name, held]) => [name, inside(held)]))

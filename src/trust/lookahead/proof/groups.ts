@@ -105,7 +105,9 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
   const order = orders.map((one) => value(part(one, 'expression')))
   const inner = parts(node, 'arg_orders').map((one) => value(part(one, 'expression')))
   const name = word(node, 'name') || word(node, 'type').replace('WINDOW_', '').toLowerCase()
-  const text = `${name}(${argumentIds.map((id) => nameOf(reading, id)).join(', ')}) OVER (${frameWords(reading, node, partition, order)})`
+  const text =
+    `${name}(${argumentIds.map((id) => nameOf(reading, id)).join(', ')}) OVER ` +
+    `(${frameWords(reading, node, partition, order)})`
   if (word(node, 'type') === 'WINDOW_AGGREGATE' && !pureAggregates.has(name))
     return { text, bound: { what: text, why: `${name}() is not known to follow from its rows alone` } }
   const all = [...partition, ...order, ...argumentIds, ...single, ...inner]
@@ -120,7 +122,8 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
   const found = coveringInstants(reading, scope.facts, needed, candidates, (uncovered) => ({
     what: text,
     why: back
-      ? `rows before it by ${nameOf(reading, first)} may come later than it: the order does not bound ${nameOf(reading, uncovered)}`
+      ? `rows before it by ${nameOf(reading, first)} may come later than it: the order does not bound ` +
+        `${nameOf(reading, uncovered)}`
       : 'it looks at rows that are known after its own',
   }))
   if (!isObstacle(found))

@@ -107,7 +107,9 @@ function floorOf(node: Node): { readonly of: Node; readonly unit: string } | und
   return { of, unit: text.toLowerCase() }
 }
 
-/** Whether a distance is one or more of these units: what was rounded down to the unit and moved by it is not earlier. */
+/**
+ * Whether a distance is one or more of these units: what was rounded down to the unit and moved by it is not earlier.
+ */
 function isUnit(node: Node, unit: string): boolean {
   const text = boundText(node)
   if (text !== undefined) return new RegExp(`^[1-9]\\d* ${unit}s?$`, 'i').test(text.trim())

@@ -150,7 +150,9 @@ function readLimit(reading: Reading, node: Node, child: Relation): Relation {
   const candidates = order?.forward === true && fixed ? order.ids.slice(0, 1) : []
   const rows = coveringInstants(reading, child.facts, bound, candidates, (uncovered) => ({
     what: 'LIMIT',
-    why: `rows that become known later may take the place of others: the order does not bound ${nameOf(reading, uncovered)}`,
+    why:
+      'rows that become known later may take the place of others: the order does not bound ' +
+      `${nameOf(reading, uncovered)}`,
   }))
   return isObstacle(rows) ? neverKnown(rows, columns) : { ...child, rows, guard: undefined }
 }

@@ -81,7 +81,9 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
   }
 }
 
-/** The tables and views of the lake that the plan of a query scans, macros resolved; undefined where there is no plan. */
+/**
+ * The tables and views of the lake that the plan of a query scans, macros resolved; undefined where there is no plan.
+ */
 export async function scannedTables(session: Engine, sql: string): Promise<readonly string[] | undefined> {
   try {
     using shadow = await openShadow(session, new Set(), await ownRelations(session))
@@ -136,11 +138,16 @@ export function argue(
   const assumed = [...reading.choices].map(
     (one) => `assumed: ${one} takes one of equal values, or its rows in one order`,
   )
-  const last = `the result: each row and value is known at ${ts}${isObstacle(all.rows) ? '' : ` (${boundNames(reading, all.rows)})`}`
+  const last =
+    'the result: each row and value is known at ' +
+    `${ts}${isObstacle(all.rows) ? '' : ` (${boundNames(reading, all.rows)})`}`
   return { proved: true, chain: [...reading.reasons, last, ...assumed], unproved: null }
 }
 
-/** Reads a plan until no more rows of the text turn out to be a calendar: what stands below them was read before that was known. */
+/**
+ * Reads a plan until no more rows of the text turn out to be a calendar: what stands below them was read before that
+ * was known.
+ */
 function readPlan(
   plan: Node,
   lake: Pick<Reading, 'settings' | 'revised' | 'ownTables'>,

@@ -24,8 +24,8 @@ interface Order {
 }
 
 /**
- * Rows of an operator and when they are known. For every lake and every instant T: its rows of which all instants in `rows`,
- * and in the bounds of the columns that one looks at, are not later than T, are the same on the lake cut at T.
+ * Rows of an operator and when they are known. For every lake and every instant T: its rows of which all instants in
+ * `rows`, and in the bounds of the columns that one looks at, are not later than T, are the same on the lake cut at T.
  */
 export interface Relation {
   readonly rows: Bound
@@ -55,7 +55,9 @@ export function neverKnown(obstacle: Obstacle, columns: readonly Id[]): Relation
   return { ...alwaysKnown(columns), rows: obstacle }
 }
 
-/** Rows that stand in the text of a query: VALUES, a series, a list of constants. They have no column with an instant. */
+/**
+ * Rows that stand in the text of a query: VALUES, a series, a list of constants. They have no column with an instant.
+ */
 export interface TextRows {
   /** The node of the plan that makes them. */
   readonly node: Node
@@ -77,7 +79,10 @@ export interface Reading {
   readonly reasons: Set<string>
   /** Choices that are left to the engine, such as `LIMIT` without a full order. */
   readonly choices: Set<string>
-  /** The rows of the text from which a value is computed with constants alone; empty for a constant, missing for any other. */
+  /**
+   * The rows of the text from which a value is computed with constants alone; empty for a constant, missing for any
+   * other.
+   */
   readonly origins: Map<Id, ReadonlySet<TextRows>>
   /** Nodes whose rows of the text are a calendar, because an instant is computed from them. */
   readonly calendars: Set<Node>
@@ -87,8 +92,8 @@ export interface Reading {
 }
 
 /**
- * Rows that stand in the text. If they have an instant, or one is computed from them, they are a calendar, whose rows are known
- * at their instant: how many come later tells of the future.
+ * Rows that stand in the text. If they have an instant, or one is computed from them, they are a calendar, whose rows
+ * are known at their instant: how many come later tells of the future.
  */
 export function textRows(reading: Reading, node: Node, columns: readonly Id[]): Relation {
   const instants = columns.filter((id) => isInstant(valueOf(reading.values, id).type))
@@ -99,7 +104,9 @@ export function textRows(reading: Reading, node: Node, columns: readonly Id[]): 
   return { ...alwaysKnown(columns), rows: reading.calendars.has(node) ? new Set([clock]) : always }
 }
 
-/** Rows of the text from which all of these values are computed with constants alone; undefined if one of them is not. */
+/**
+ * Rows of the text from which all of these values are computed with constants alone; undefined if one of them is not.
+ */
 export function originOf({ origins }: Reading, ids: readonly Id[]): ReadonlySet<TextRows> | undefined {
   const all = new Set<TextRows>()
   for (const id of ids) {

@@ -59,8 +59,8 @@ export function labelOf(schema: string, table: string): TableLabel | undefined {
 const ownSchema = 'own_files'
 
 /**
- * Label of user data: dated by their clock, or decisions dated by `ts`, or given. Undefined if the type of the clock is no
- * instant.
+ * Label of user data: dated by their clock, or decisions dated by `ts`, or given. Undefined if the type of the clock is
+ * no instant.
  */
 function labelOfOwn({ columns, clock }: OwnRelation): TableLabel | undefined {
   const typeOf = (column: string | null | undefined): string | undefined =>
@@ -127,7 +127,8 @@ export function readScan(reading: Reading, node: Node): Relation {
   const where = guard === undefined ? '' : ` where ${guard}`
   if (clock !== null)
     reading.reasons.add(
-      `${shownTable(table)}: a row is known at its ${shownClock(clock)}${where}${assumptionText(reading, table, clock, ownTable !== undefined)}`,
+      `${shownTable(table)}: a row is known at its ` +
+        `${shownClock(clock)}${where}${assumptionText(reading, table, clock, ownTable !== undefined)}`,
     )
   if (guard === undefined) return { ...known, rows }
   const why = `a row that lacks parts changes when they come; keep those that are ${guard}`
@@ -138,7 +139,8 @@ const rowid: Obstacle = { what: 'rowid', why: 'the place of a row depends on wha
 
 function revisedObstacle(table: string): Obstacle {
   const why =
-    'in this lake a point may be revised, and its row gives way to the next vintage; pit_join and vintages tell what was known when'
+    'in this lake a point may be revised, and its row gives way to the next vintage; pit_join and vintages ' +
+    'tell what was known when'
   return { what: shownTable(table), why }
 }
 
@@ -187,8 +189,13 @@ function shownTable(table: string): string {
  */
 
 /** The options of the joins, as the lake's macros name them. */
-const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last', follow_renames := false`
-const questionText = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(unresolved AS VARCHAR), CAST(vintage AS VARCHAR), CAST(follow_renames AS VARCHAR))`
+const options =
+  'currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, ' +
+  `skip_nulls := false, unresolved := 'value', vintage := 'last', follow_renames := false`
+const questionText =
+  'concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS ' +
+  'VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(unresolved AS VARCHAR), CAST(vintage AS VARCHAR), ' +
+  'CAST(follow_renames AS VARCHAR))'
 const clocks = 't TIMESTAMPTZ, available_at TIMESTAMPTZ'
 const foundColumns = 'p.t, p.available_at, p.v, p.o, p.age'
 const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
@@ -214,7 +221,8 @@ function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
 
 const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE TABLE proof_calendar (ts TIMESTAMPTZ, step VARCHAR)`,
-  `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, age INTERVAL, nth BIGINT)`,
+  `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, ` +
+    'age INTERVAL, nth BIGINT)',
   `CREATE TABLE proof_coarse (${series}, ${clocks}, parts BIGINT, complete BOOLEAN, v DOUBLE, asked VARCHAR)`,
   `CREATE TABLE proof_versions (${state.split(', ').join(' VARCHAR, ')} VARCHAR, deployments STRUCT(${contract})[], chains VARCHAR[],
     valid_from TIMESTAMPTZ, first_seen TIMESTAMPTZ, _pit_since TIMESTAMPTZ, _pit_ended TIMESTAMPTZ)`,

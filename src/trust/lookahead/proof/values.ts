@@ -9,7 +9,9 @@ export interface Obstacle {
   readonly why: string
 }
 
-/** From when on something of a row is known: the latest of these instants of the row (none: always); or nobody can say. */
+/**
+ * From when on something of a row is known: the latest of these instants of the row (none: always); or nobody can say.
+ */
 export type Bound = ReadonlySet<Id> | Obstacle
 
 /** Bound of data that are always known. */
@@ -122,8 +124,8 @@ function constantsOf(values: PlanValues): readonly Id[] {
 type Coverage = { readonly by: ReadonlySet<Id> } | { readonly uncovered: Id }
 
 /**
- * Instants among the candidates, or constants, of which each instant of a bound is never later than one. Where there are
- * several the earliest is taken. An instant that none covers is what the answer names instead.
+ * Instants among the candidates, or constants, of which each instant of a bound is never later than one. Where there
+ * are several the earliest is taken. An instant that none covers is what the answer names instead.
  */
 export function coveredBy(
   values: PlanValues,
