@@ -222,8 +222,10 @@ function expectation(issue: z.core.$ZodIssue): string {
       return article(issue.expected)
     case 'invalid_value':
       return `one of ${issue.values.map(String).join(', ')}`
-    case 'too_small':
-      return `at least ${String(issue.minimum)}${issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' values' : ''}`
+    case 'too_small': {
+      const unit = issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' values' : ''
+      return `at least ${String(issue.minimum)}${unit}`
+    }
     case 'too_big':
       return `at most ${String(issue.maximum)}`
     case 'invalid_key':

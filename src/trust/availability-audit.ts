@@ -144,12 +144,16 @@ export async function arrivalsOf(engine: Engine, points: string, interval: Inter
     engine,
     { metric: text, ...arrivalsFields },
     `${countedSql(points, interval, rules)}
-    SELECT * EXCLUDE (quantiles, histogram), quantiles[1] / 1e6 AS p05, quantiles[2] / 1e6 AS p50, quantiles[3] / 1e6 AS p95,
+    SELECT * EXCLUDE (quantiles, histogram), quantiles[1] / 1e6 AS p05, quantiles[2] / 1e6 AS p50,
+      quantiles[3] / 1e6 AS p95,
       quantiles[4] / 1e6 AS p99,
       coalesce(list_transform(map_entries(histogram), lambda one: {'bar': one.key, 'points': one.value}), []) AS bars
-    FROM (SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS computed, count(*) FILTER (seen_late) AS "seenLate",
-      count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
-      quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles, max(arrived - close) FILTER (counts) / 1e6 AS max,
+    FROM (SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS computed,
+      count(*) FILTER (seen_late) AS "seenLate",
+      count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched,
+        count(*) FILTER (arrived IS NULL) AS ruled,
+      quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles,
+        max(arrived - close) FILTER (counts) / 1e6 AS max,
       nullif(quantile_disc(lag, 0.99) FILTER (counts OR watched), ${unknownLag}) / 1e6 AS supported,
       count(*) FILTER (counts AND arrived > rule) AS late,
       count(*) FILTER (counts AND arrived > rule AND arrived < rule + ${soonSeconds * 1_000_000}) AS soon,
@@ -193,8 +197,10 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
     ), with_history AS (
       SELECT DISTINCT series_id FROM old WHERE history
     ), judged AS (
-      SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began AND bool_or(next_close < began) OVER whole, false)
-          OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before AND max(computed) FILTER (history) OVER before, false)) AS backfilled
+      SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began
+        AND bool_or(next_close < began) OVER whole, false)
+          OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before
+            AND max(computed) FILTER (history) OVER before, false)) AS backfilled
       FROM old SEMI JOIN with_history USING (series_id)
       WINDOW whole AS (PARTITION BY series_id), before AS (whole ORDER BY t ROWS BETWEEN 30 PRECEDING AND CURRENT ROW)
       -- Most series have no history: their points need no order, and none is backfilled.

@@ -2,7 +2,8 @@ import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify }
 
 /*
  * Signed notes and checkpoints of C2SP (signed-note, tlog-checkpoint): a text, an empty line, and a line for each
- * signature: a dash, the name of the key, and in base64 four bytes that tell the key before the signature. Keys are Ed25519.
+ * signature: a dash, the name of the key, and in base64 four bytes that tell the key before the signature. Keys are
+ * Ed25519.
  */
 
 /** A note as it stands in a file: `text` ends with a line feed; `bytes` are a key's four and its signature, base64. */

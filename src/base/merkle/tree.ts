@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 
 /*
- * Merkle trees in the form of RFC 6962: a leaf is hashed behind 0x00, a node is the hash of 0x01 and both hashes below it,
- * and of n leaves the largest power of two below n stands on the left. Hashes are hex.
+ * Merkle trees in the form of RFC 6962: a leaf is hashed behind 0x00, a node is the hash of 0x01 and both hashes below
+ * it, and of n leaves the largest power of two below n stands on the left. Hashes are hex.
  */
 
 type Hashes = readonly string[]

@@ -32,7 +32,8 @@ export function applyDifferences(index: Index, entry: Entry, numberOf: (id: stri
     `UPDATE passed SET reopened_version = ? WHERE ${ofKey} AND added_version < ? AND reopened_version IS NULL`,
   )
   const put = index.statement(
-    `INSERT OR IGNORE INTO violations (series, ${observed.join(', ')}, offered_key, incident, until, points, added_version)
+    `INSERT OR IGNORE INTO violations (series, ${observed.join(', ')}, offered_key, incident, until, points,
+       added_version)
      VALUES (?, ${observed.map(() => '?').join(', ')}, ?, ?, ?, ?, ?)`,
   )
   const alone: readonly Violation[] = entry.violations
@@ -166,7 +167,8 @@ const ofOutage = `v.kind = 'vanished' AND v.request IN (SELECT request FROM viol
  */
 export function openDifferences(index: Index): Map<string, { readonly since: number; readonly until: number }> {
   const rows = index.statement(
-    `SELECT s.id, min(v.t) AS since, max(max(v.until, v.t + 1)) AS until FROM violations v JOIN series s ON s.n = v.series
+    `SELECT s.id, min(v.t) AS since, max(max(v.until, v.t + 1)) AS until FROM violations v JOIN series s
+       ON s.n = v.series
      LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON ${acceptedToo}
      WHERE (v.incident <> '' OR ${ofOutage}) AND p.series IS NULL AND a.id IS NULL GROUP BY s.id`,
   )

@@ -265,7 +265,8 @@ export function storedStates<T>(
 /** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
 export function storedWeekStart(index: Index): Weekday {
   const names = weeklyIntervals.map(() => '?').join(', ')
-  const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) IN (${names}) AND first_t IS NOT NULL LIMIT 1`
+  const weekly =
+    `SELECT first_t FROM series WHERE coalesce(settled, interval) IN (${names}) ` + 'AND first_t IS NOT NULL LIMIT 1'
   const row = index.statement(weekly).get(...weeklyIntervals)
   return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
 }
@@ -389,8 +390,10 @@ export function summary(index: Index): LakeSummary {
      FROM (SELECT count(*) AS series, coalesce(sum(points), 0) AS points, max(last_t) AS newest FROM series) series,
        (SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM
          (SELECT max(bytes) AS bytes FROM files WHERE removed_version IS NULL GROUP BY path)) files,
-       (SELECT json_object('covered', count(*) FILTER (WHERE state = 'covered'), 'empty', count(*) FILTER (WHERE state = 'empty'),
-           'unsupported', count(*) FILTER (WHERE state = 'unsupported'), 'failed', count(*) FILTER (WHERE state = 'failed'),
+       (SELECT json_object('covered', count(*) FILTER (WHERE state = 'covered'),
+           'empty', count(*) FILTER (WHERE state = 'empty'),
+           'unsupported', count(*) FILTER (WHERE state = 'unsupported'),
+           'failed', count(*) FILTER (WHERE state = 'failed'),
            'not_requested', count(*) FILTER (WHERE state = 'not requested')) AS windows,
          count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps,
          count(*) FILTER (WHERE reason = 'pending') AS pending FROM coverage WHERE removed_version IS NULL) windows,
@@ -423,12 +426,14 @@ export function countValueChanges(index: Index): number {
       `WITH seen AS (
          SELECT metric, path, parent, type, after_type, min(available_at) AS at FROM value_types
          WHERE removed_version IS NULL GROUP BY metric, path, parent, type, after_type
-       ), firsts AS (SELECT metric, path, parent, min(at) AS at FROM seen WHERE after_type = '' GROUP BY metric, path, parent)
+       ), firsts AS (SELECT metric, path, parent, min(at) AS at FROM seen WHERE after_type = ''
+         GROUP BY metric, path, parent)
        SELECT (SELECT count(*) FROM firsts f JOIN seen o ON o.metric = f.metric AND o.path = f.parent
            AND o.type = 'object' AND o.after_type = '' WHERE f.at > o.at)
          + (SELECT count(*) FROM (SELECT at, min(at) OVER (PARTITION BY metric, path) AS first FROM seen
            WHERE after_type = '' AND type <> 'null') WHERE at > first)
-         + (SELECT count(*) FROM seen again JOIN seen first USING (metric, path, type) JOIN seen other USING (metric, path)
+         + (SELECT count(*) FROM seen again JOIN seen first USING (metric, path, type) JOIN seen other
+           USING (metric, path)
            WHERE again.after_type = other.type AND first.after_type = '' AND other.after_type = ''
              AND first.at < other.at AND again.at IS NOT NULL) AS changes`,
     )

@@ -4,9 +4,9 @@ import { places } from '../store/layout.ts'
 import type { IndexCell, Index, IndexRow } from './index-rows.ts'
 
 /*
- * The index keeps beside its version a digest over the files that are live in it: a sum of hashes, so that an entry adds
- * what it lists and takes away what it removes. It comes from the entries, the rows are what the views are made of: where
- * a row went or came behind the back of the journal, the two no longer agree.
+ * The index keeps beside its version a digest over the files that are live in it: a sum of hashes, so that an entry
+ * adds what it lists and takes away what it removes. It comes from the entries, the rows are what the views are made
+ * of: where a row went or came behind the back of the journal, the two no longer agree.
  */
 
 const sumBits = 64

@@ -4,8 +4,8 @@ import type { Index } from './index-rows.ts'
 
 /*
  * A live list names the live files of one table and metric, sorted, a line for each: path, SHA-256, rows, and the label
- * if there is one. The index stores a digest for each list, so that a commit reads only the lists that it touches. The log
- * of versions (log.ts) commits to the digests of all lists.
+ * if there is one. The index stores a digest for each list, so that a commit reads only the lists that it touches. The
+ * log of versions (log.ts) commits to the digests of all lists.
  */
 
 /** Table and metric of a live list. */

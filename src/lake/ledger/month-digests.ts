@@ -1,8 +1,8 @@
 import type { Index } from './index-rows.ts'
 
 /*
- * A digest of points is the sum of their hashes modulo 2^64: independent of their order and of the files that they stand
- * in, and what is added or lost is added or taken away. One is kept for each series and month.
+ * A digest of points is the sum of their hashes modulo 2^64: independent of their order and of the files that they
+ * stand in, and what is added or lost is added or taken away. One is kept for each series and month.
  */
 
 /** So many points of a month, and their digest: 16 hex signs. */

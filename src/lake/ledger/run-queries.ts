@@ -29,7 +29,8 @@ export interface StoredRun extends RecordedRun {
 export function storedRuns(index: Index, most: number): StoredRun[] {
   const rows = index.statement(
     `SELECT runs.*, count(q.id) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
-     FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q ON q.run = runs.id
+     FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q
+       ON q.run = runs.id
      GROUP BY runs.id ORDER BY coalesce(started_at, 0) DESC, runs.id DESC`,
   )
   return rows.all(most).map((row) => ({ ...withNulls(runOf(row)), ...costOf(row) }))
@@ -196,10 +197,12 @@ export interface RequestTotals {
 /** Counts requests and credits in all and in the 24 hours before `now`. */
 export function requestTotals(index: Index, now: Micros): RequestTotals {
   const rows = index.statement(
-    `SELECT count(*) + ?1 AS total, coalesce(sum(credits), 0) + ?2 AS credits, count(*) FILTER (WHERE asked_at >= ?3) AS day,
+    `SELECT count(*) + ?1 AS total, coalesce(sum(credits), 0) + ?2 AS credits,
+       count(*) FILTER (WHERE asked_at >= ?3) AS day,
        coalesce(sum(credits) FILTER (WHERE asked_at >= ?3), 0) AS day_credits,
        (SELECT coalesce(max(n), 0) FROM (SELECT sum(attempts) AS n FROM requests
-         WHERE api = 'metrics' AND series IS NOT NULL AND asked_at >= ?3 GROUP BY asked_at / 60000000)) AS busiest_minute
+         WHERE api = 'metrics' AND series IS NOT NULL AND asked_at >= ?3
+           GROUP BY asked_at / 60000000)) AS busiest_minute
      FROM requests`,
   )
   const archivedTotals = archivedState(index)
@@ -252,7 +255,8 @@ export interface VerifiedTotals {
 export function verifiedTotals(index: Index): VerifiedTotals {
   const rows = index.statement(
     `SELECT count(*) AS windows, max(at) AS last_at,
-       (SELECT count(*) FROM (SELECT result, max(at) FROM verified GROUP BY series) WHERE result = 'refused') AS refused,
+       (SELECT count(*) FROM (SELECT result, max(at) FROM verified GROUP BY series)
+         WHERE result = 'refused') AS refused,
        count(DISTINCT series) FILTER (WHERE result NOT IN ('identical', 'appended', 'revised')) AS differing
      FROM verified WHERE result NOT IN ('refused', 'unanswered')`,
   )
@@ -309,7 +313,8 @@ export interface VersionChange {
 /** What every commit added, replaced and removed, oldest first. */
 export function versionChanges(index: Index): VersionChange[] {
   const changes = (of: string): string =>
-    `LEFT JOIN (SELECT ${of}_in AS version, json_object('files', count(*), 'rows', sum(rows), 'bytes', sum(bytes)) AS ${of}
+    `LEFT JOIN (SELECT ${of}_in AS version, json_object('files', count(*), 'rows', sum(rows), 'bytes',
+       sum(bytes)) AS ${of}
        FROM path GROUP BY 1) USING (version)`
   const counted = (table: string, column = 'added_version'): string =>
     `LEFT JOIN (SELECT ${column} AS version, count(*) AS ${table} FROM ${table} GROUP BY 1) USING (version)`
@@ -367,7 +372,8 @@ export function selectionMarks(selections: readonly Selection[]) {
  */
 export function pendingSelections(index: Index, now: Instant, but: string | null = null) {
   const rows = index.statement(
-    `SELECT plan, started_at FROM runs WHERE job = 'fetch' AND plan ->> '$.selections' IS NOT NULL AND id IS NOT ?1 AND started_at <= ?2
+    `SELECT plan, started_at FROM runs WHERE job = 'fetch' AND plan ->> '$.selections' IS NOT NULL
+       AND id IS NOT ?1 AND started_at <= ?2
      AND started_at > coalesce((SELECT max(started_at) FROM runs
        WHERE job = 'fetch' AND actual ->> '$.${notAskedKey}' IS NOT NULL AND started_at <= ?2), 0)
      ORDER BY started_at`,

@@ -57,7 +57,8 @@ export async function footersOf(engine: Engine, paths: readonly string[]): Promi
   const rows = await engine.rows<{ [K in keyof Footer]: Footer[K] } & { path: string }>(
     `WITH facts AS (SELECT file_name AS path, decode(key) AS name, decode(value) AS value
        FROM parquet_kv_metadata(${quoteList(paths)}) WHERE starts_with(decode(key), 'pitlake_'))
-     SELECT f.file_name AS path, f.num_rows::DOUBLE AS rows, ${['lake', 'version', 'digest', 'dated'].map(says).join(', ')}
+     SELECT f.file_name AS path, f.num_rows::DOUBLE AS rows,
+       ${['lake', 'version', 'digest', 'dated'].map(says).join(', ')}
      FROM parquet_file_metadata(${quoteList(paths)}) f LEFT JOIN facts k ON k.path = f.file_name GROUP BY ALL`,
   )
   return new Map(rows.map(({ path, ...footer }) => [path, footer]))

@@ -77,8 +77,8 @@ export interface LakeVersion extends Mark {
 }
 
 /*
- * Each commit of a table says which lake version it tells of, by the transactions of three applications: Delta keeps the
- * newest of each, also in checkpoints.
+ * Each commit of a table says which lake version it tells of, by the transactions of three applications: Delta keeps
+ * the newest of each, also in checkpoints.
  */
 const versionId = 'pitlake.version'
 const instantId = 'pitlake.committed_at'

@@ -7,8 +7,8 @@ import { fileSql } from '../../query/views/relations.ts'
 import type { Destination, Published } from './destination.ts'
 
 /*
- * What Delta's log is made of (PROTOCOL.md of delta-io/delta): each line of a commit is one action. Only what we write is
- * named here; what somebody else's table says beside it is passed over, for such a table is refused anyway.
+ * What Delta's log is made of (PROTOCOL.md of delta-io/delta): each line of a commit is one action. Only what we write
+ * is named here; what somebody else's table says beside it is passed over, for such a table is refused anyway.
  */
 
 const texts = z.record(z.string(), z.string().nullable()).readonly()

@@ -107,7 +107,8 @@ async function published(
     now,
   }
   const mended = await requireFit(engine, to, states, at)
-  const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
+  const chance = Math.floor(deps.random() * 36 ** 6).toString(36)
+  const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${chance}`
   const writing: Writing = { ...logs, mark, now: at.now, portions }
   const done: Record<string, PublishedChange> = {}
   const count = { missing: 0, changed: 0 }
@@ -242,7 +243,8 @@ async function publishVersions(
   )
   if (state.version >= 0 && lost.size === 0 && row?.differ === 0n) return undefined
   const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
-    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${microsSql(at.at)} AS lake_committed_at, table_name,
+    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version,
+      ${microsSql(at.at)} AS lake_committed_at, table_name,
       CAST(delta_version AS BIGINT) AS delta_version, ${microsSql(at.now() * 1000)} AS committed_at FROM ${current}`
   const columns = await columnsFor(writing.engine, empty)
   const order = ['lake_version', 'table_name']

@@ -116,9 +116,12 @@ async function overlapsOf(
   const partitionFiles = all.filter((file) => file.metric === metric && file.interval === interval)
   const recent = all.filter((file) => file.metric === null)
   const rows = (files: readonly FoundFile[], where: string): string =>
-    `SELECT filename, asset, currency, exchange, network, params, t, ${revisable?.has(metric) === true ? `(observed_at, ${computedSql()})` : 'NULL'} AS vintage,
-       hash(v, signbit(v), o, extra, observed_at, ${computedSql()}) AS content, hash(available_at, basis, available_rule_at) AS dates
-     FROM read_parquet(${pathsOf(root, files)}, union_by_name = true, hive_partitioning = false, filename = true)${where}`
+    `SELECT filename, asset, currency, exchange, network, params, t,
+       ${revisable?.has(metric) === true ? `(observed_at, ${computedSql()})` : 'NULL'} AS vintage,
+       hash(v, signbit(v), o, extra, observed_at, ${computedSql()}) AS content, hash(available_at, basis,
+         available_rule_at) AS dates
+     FROM read_parquet(${pathsOf(root, files)}, union_by_name = true, hive_partitioning = false,
+       filename = true)${where}`
   const levels = [
     ...(partitionFiles.length === 0 ? [] : [rows(partitionFiles, '')]),
     ...(recent.length === 0
@@ -126,7 +129,8 @@ async function overlapsOf(
       : [rows(recent, ` WHERE metric = ${quote(metric)} AND "interval" = ${quote(interval)}`)]),
   ]
   const found = await engine.rows<{ [K in keyof Overlap]: Overlap[K] }>(
-    `SELECT DISTINCT files, list_transform(dates, lambda each: list_position(dates, each)::INTEGER) AS dated, contradicts
+    `SELECT DISTINCT files, list_transform(dates, lambda each: list_position(dates, each)::INTEGER) AS dated,
+       contradicts
      FROM (SELECT list(filename ORDER BY filename) AS files, list(dates ORDER BY filename) AS dates,
          count(DISTINCT content) > 1 AS contradicts
        FROM (${levels.join(' UNION ALL ')}) GROUP BY asset, currency, exchange, network, params, t, vintage)`,

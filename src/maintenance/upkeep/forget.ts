@@ -171,7 +171,8 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
     engine,
     islandFields,
     `WITH point AS (
-       SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
+       SELECT asset, currency, exchange, network, params, t,
+         make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
        FROM ${source}
        WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
      ), island AS (

@@ -180,7 +180,8 @@ async function dateOne(
     redated = Number(row?.['rows'])
     if (redated === 0) return null
     const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)
-      REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at, new_computed AS computed_at)
+      REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at,
+        new_computed AS computed_at)
       FROM dated)`
     // An instant that is said once only, for it is the date, stays what the provider told.
     const kept = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`

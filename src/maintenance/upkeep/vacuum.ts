@@ -308,7 +308,8 @@ async function filesOf(archiving: ArchiveRun, table: Archived): Promise<StagedFi
   const instant = instants[table]
   const labelOf = instant === null ? `''` : `strftime('%Y-%m', ${instant} / 1000000, 'unixepoch')`
   const parts = ledger.statement(
-    `SELECT ${labelOf} AS label, count(*) AS rows, min(${instant}) / 1000000 AS min_t, max(${instant}) / 1000000 AS max_t
+    `SELECT ${labelOf} AS label, count(*) AS rows, min(${instant}) / 1000000 AS min_t,
+       max(${instant}) / 1000000 AS max_t
      FROM ${table} WHERE ${condition} GROUP BY 1 ORDER BY 1`,
   )
   const files: StagedFile[] = []

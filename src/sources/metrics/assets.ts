@@ -211,7 +211,8 @@ async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: st
     await engine.run(
       `COPY (
          SELECT id, symbol, addresses, record, make_timestamptz(${observedAt}) AS observed_at
-         FROM read_json(${quote(lines)}, format = 'newline_delimited', hive_partitioning = false, maximum_object_size = ${Math.max(usualObject, 4 * longest)},
+         FROM read_json(${quote(lines)}, format = 'newline_delimited', hive_partitioning = false,
+           maximum_object_size = ${Math.max(usualObject, 4 * longest)},
            columns = {id: 'VARCHAR', symbol: 'VARCHAR', addresses: 'VARCHAR', record: 'VARCHAR'})
          ORDER BY id
        ) TO ${quote(out)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)`,

@@ -5,9 +5,10 @@ import type { FileEntry, Json } from '../../lake/ledger/entry.ts'
 import { inLake } from '../../lake/store/layout.ts'
 
 /*
- * Points stand in two levels of files: a partition's own (metric and interval in their path), and recent ones, which hold
- * what commits brought in small portions, all metrics together (metric and interval as their first columns). A point
- * is in one file only. The journal lists recent files without metric and interval; their `meta.shares` tells what they hold.
+ * Points stand in two levels of files: a partition's own (metric and interval in their path), and recent ones, which
+ * hold what commits brought in small portions, all metrics together (metric and interval as their first columns). A
+ * point is in one file only. The journal lists recent files without metric and interval; their `meta.shares` tells what
+ * they hold.
  */
 
 /** From so many points on, a portion of a partition is worth a file of its own. */

@@ -2,8 +2,8 @@ import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { digestOfSum, type MonthDigest } from '../../lake/ledger/month-digests.ts'
 
 /*
- * A point as sums of months take it: numbers of eight bytes each, and a text if there is more to tell of it. Rows come in
- * vectors of the engine and are never made values of.
+ * A point as sums of months take it: numbers of eight bytes each, and a text if there is more to tell of it. Rows come
+ * in vectors of the engine and are never made values of.
  */
 
 const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'named'] as const

@@ -14,7 +14,8 @@ export async function spacingsOf(engine: Engine, files: readonly string[]): Prom
   const rows = await rowsOf(
     engine,
     `SELECT body, count(*) AS points, min(t - earlier) AS gap
-     FROM (SELECT body, t, lag(t) OVER (PARTITION BY body ORDER BY t) AS earlier FROM (SELECT DISTINCT body, t FROM ${timesOf(files)}))
+     FROM (SELECT body, t, lag(t) OVER (PARTITION BY body ORDER BY t) AS earlier FROM (SELECT DISTINCT body, t
+       FROM ${timesOf(files)}))
      GROUP BY body`,
   )
   if (rows === null && files.length > 1)

@@ -122,7 +122,8 @@ export async function writePoints(
 }
 
 /** SQL of the content digest over rows of points files; sums over several files add up. */
-export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at, observed_at, v,
+export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at,
+   observed_at, v,
   signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
 
 /**

@@ -238,7 +238,8 @@ function universeSql(paths: readonly string[]): string {
   return `
     WITH step AS (
       SELECT id, "at",
-        CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired' ELSE 'active' END AS state
+        CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired'
+          ELSE 'active' END AS state
       FROM ${parquet(paths)}
     ), move AS (
       SELECT "at", state, coalesce(lag(state) OVER (PARTITION BY id ORDER BY "at"), 'gone') AS before FROM step
@@ -251,7 +252,8 @@ function universeSql(paths: readonly string[]): string {
         count(*) FILTER (WHERE before <> 'gone' AND state = 'gone') AS removed
       FROM move WHERE state <> before GROUP BY "at"
     )
-    SELECT epoch("at")::DOUBLE AS "at", (sum(active) OVER w)::BIGINT AS active, (sum(retired) OVER w)::BIGINT AS retired,
+    SELECT epoch("at")::DOUBLE AS "at", (sum(active) OVER w)::BIGINT AS active,
+      (sum(retired) OVER w)::BIGINT AS retired,
       created, newly_retired AS "newlyRetired", removed
     FROM change WINDOW w AS (ORDER BY "at") ORDER BY "at"`
 }

@@ -86,7 +86,8 @@ async function groupBySchema(engine: Engine, paths: readonly string[]): Promise<
   const schemas = await engine.rows<{ file: string; schema: string }>(
     `SELECT file_name AS file, md5(string_agg(concat_ws(chr(1), name, coalesce(type, ''), coalesce(type_length, ''),
        coalesce(repetition_type, ''), coalesce(num_children, 0), coalesce(converted_type, ''), coalesce(scale, 0),
-       coalesce(precision, 0), coalesce(logical_type, ''), coalesce(duckdb_type, '')), chr(2) ORDER BY column_id)) AS schema
+       coalesce(precision, 0), coalesce(logical_type, ''), coalesce(duckdb_type, '')), chr(2)
+         ORDER BY column_id)) AS schema
      FROM parquet_schema(${literalPaths(paths)}) GROUP BY file_name`,
   )
   const bySchema = new Map(schemas.map(({ file, schema }) => [file, schema]))

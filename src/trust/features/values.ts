@@ -114,7 +114,8 @@ export async function readFeatureQuery(session: Engine, sql: string, run: RunDep
   )
   const [moving] = await session.rows<{ name: string }>(
     `SELECT function_name AS name FROM system.main.duckdb_functions()
-     WHERE stability <> 'CONSISTENT' AND function_name <> 'error' AND list_contains(${quoteList(readNames)}::VARCHAR[], function_name)`,
+     WHERE stability <> 'CONSISTENT' AND function_name <> 'error'
+       AND list_contains(${quoteList(readNames)}::VARCHAR[], function_name)`,
   )
   if (moving !== undefined)
     throw usage('sql', { expected: 'functions that give the same at any time', got: moving.name, next: 'name grid' })
@@ -220,7 +221,8 @@ export async function waitsFor(
     // Planned and not requested, or without a usable answer: that is no gap, however long it lasts.
     const unanswered = await session.rows<SeriesHole>(
       `SELECT epoch_us(since) // 1000000 AS since, epoch_us(until) // 1000000 AS until, metric, asset FROM coverage
-       WHERE list_contains(${quoteList(metrics)}, metric) AND "interval" = ${quote(interval)} AND state IN ('not requested', 'failed') AND ${chosen}`,
+       WHERE list_contains(${quoteList(metrics)}, metric) AND "interval" = ${quote(interval)}
+         AND state IN ('not requested', 'failed') AND ${chosen}`,
     )
     for (const { since, until, ...series } of unanswered) {
       const ends = [since, until ?? since].map((at) => step(Number(at), interval, 1))
@@ -246,7 +248,8 @@ export async function unrequestedBy(
   const { named, isRead, isNamed } = await findSeriesRead(session, feature, dated)
   const earlier = await session.rows<{ metric: string; interval: Interval; asset: string | null; before: bigint }>(
     `SELECT metric, "interval", CASE WHEN ${isNamed} THEN asset END AS asset, epoch_us(min(since)) // 1000000 AS before
-     FROM coverage WHERE ${isRead} AND NOT starts_with(metric, ${quote(featurePrefix)}) AND ${resolved} GROUP BY ALL ORDER BY ALL`,
+     FROM coverage WHERE ${isRead} AND NOT starts_with(metric, ${quote(featurePrefix)}) AND ${resolved}
+       GROUP BY ALL ORDER BY ALL`,
   )
   const answered = earlier.map((one) => ({ ...one, before: Number(one.before) }))
   const some = answered.some(({ asset }) => asset !== null)

@@ -5,8 +5,8 @@ import { runAt, type Trial, noteIfItFails } from './runs.ts'
 import { calendarWorld, decidedSql, type Subject } from './world.ts'
 
 /*
- * Decisions come from a calendar, a series of instants or a frame that goes on past every cut-off, so how many rows come later
- * stays the same in all of those runs. Here the decisions end at the cut-off, too.
+ * Decisions come from a calendar, a series of instants or a frame that goes on past every cut-off, so how many rows
+ * come later stays the same in all of those runs. Here the decisions end at the cut-off, too.
  */
 
 /** Makes `calendar` of a session end where its world says that decisions end. */
@@ -23,7 +23,8 @@ export async function endCalendar(session: Engine): Promise<void> {
 const seriesFunctions = ['range', 'generate_series'] as const
 
 /** SQL of an element of a series as an instant; NULL for a number. */
-const elementInstant = `TRY_CAST(CASE WHEN starts_with(typeof(proof_element), 'TIMESTAMP') OR typeof(proof_element) = 'DATE'
+const elementInstant = `TRY_CAST(CASE WHEN starts_with(typeof(proof_element), 'TIMESTAMP')
+   OR typeof(proof_element) = 'DATE'
   THEN CAST(proof_element AS VARCHAR) END AS TIMESTAMPTZ)`
 
 /**

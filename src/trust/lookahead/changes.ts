@@ -8,8 +8,8 @@ import { changedWorld, type FutureChange, seesWorlds, type World } from './world
 
 /*
  * The future changed instead of cut. A cut takes later points away with all that follows from it, and does not tell two
- * leaks apart; and it misses a query that falls back, where nothing comes, on what it would have said anyway, such as the
- * smaller of a value and the next one while values rise.
+ * leaks apart; and it misses a query that falls back, where nothing comes, on what it would have said anyway, such as
+ * the smaller of a value and the next one while values rise.
  */
 
 /** Tries futures in which later points have larger values, then smaller ones, then every other one is missing. */

@@ -49,7 +49,8 @@ export async function numberStates(subject: Subject, at: string, most: number = 
   // The registry has more clocks than its polls: there each instant is a state of its own.
   await session.run(
     `CREATE OR REPLACE TEMP TABLE ${states} AS
-     SELECT instant, n, max(coalesce(least(following, next.moment) - INTERVAL 1 MICROSECOND, instant)) OVER (PARTITION BY n) AS last
+     SELECT instant, n, max(coalesce(least(following, next.moment) - INTERVAL 1 MICROSECOND,
+       instant)) OVER (PARTITION BY n) AS last
      FROM (SELECT own.instant, lead(own.instant) OVER (ORDER BY own.instant) AS following,
          dense_rank() OVER (ORDER BY ${polls === null ? 'news.moment NULLS FIRST' : 'own.instant'}) - 1 AS n
        FROM ${instantsSql} ASOF LEFT JOIN ${moments} AS news ON own.instant >= news.moment) AS numbered
@@ -141,7 +142,8 @@ interface RowlessCutoffs {
  * are how many there are.
  */
 export async function rowlessInstants(session: Engine, most: number): Promise<RowlessCutoffs> {
-  const lasts = `SELECT until - INTERVAL 1 MICROSECOND AS last, row_number() OVER (ORDER BY until) - 1 AS place, count(*) OVER () AS n FROM (
+  const lasts = `SELECT until - INTERVAL 1 MICROSECOND AS last, row_number() OVER (ORDER BY until) - 1 AS place,
+     count(*) OVER () AS n FROM (
        SELECT moment AS until, lag(moment) OVER (ORDER BY moment) AS since,
          (max(moment) OVER () - min(moment) OVER ()) / greatest(1, 2 * count(*) OVER ()) AS least
        FROM (SELECT DISTINCT moment FROM ${moments}))
@@ -158,7 +160,8 @@ export async function rowlessInstants(session: Engine, most: number): Promise<Ro
 async function byDay(session: Engine): Promise<number[]> {
   const rows = await session.rows<{ n: bigint }>(
     `SELECT n FROM (SELECT DISTINCT n, last FROM ${states})
-     ORDER BY row_number() OVER (PARTITION BY CASE WHEN CAST(last AS DATE) = last_day(last) THEN 0 ELSE dayofmonth(last) END
+     ORDER BY row_number() OVER (PARTITION BY CASE WHEN CAST(last AS DATE) = last_day(last) THEN 0
+       ELSE dayofmonth(last) END
        ORDER BY hash(last)), hash(last)`,
   )
   return rows.map((row) => Number(row.n))

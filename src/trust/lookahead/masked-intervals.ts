@@ -6,9 +6,9 @@ import type { World } from './world.ts'
 
 /*
  * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.
- * Holes find where to cut: the query runs without what arrived between each m-th state and the next. Honest decisions change
- * only behind a hole, as far as the query remembers; one that changes before it, or alone, is suspected and then cut at.
- * With m runs each state has stood right before a hole once.
+ * Holes find where to cut: the query runs without what arrived between each m-th state and the next. Honest decisions
+ * change only behind a hole, as far as the query remembers; one that changes before it, or alone, is suspected and then
+ * cut at. With m runs each state has stood right before a hole once.
  */
 
 /** Returns the world in which the data between these edges are hidden or changed. */
@@ -81,14 +81,16 @@ export async function runHoles(
   const { session } = subject
   const [row] = await session.rows<{ edges: string }>(
     `SELECT CAST(list(edge ORDER BY edge) AS VARCHAR) AS edges FROM (
-       SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n), 9223372036854775807)]) AS edge, n
+       SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n),
+         9223372036854775807)]) AS edge, n
        FROM (SELECT n, min(instant) AS first, any_value(last) AS last FROM proof_state GROUP BY n))
      WHERE n % ${every} = ${run}`,
   )
   await subject.fill('proof_cut', world(row?.edges ?? '[]'))
   await session.run(
     `INSERT INTO proof_moved SELECT DISTINCT ${label}, n, (n - ${run} + ${every}) % ${every}
-     FROM proof_sums AS whole LEFT JOIN (${sumsSql('proof_cut', columns, at)}) AS holed USING (instant) JOIN proof_state USING (instant)
+     FROM proof_sums AS whole LEFT JOIN (${sumsSql('proof_cut', columns, at)}) AS holed USING (instant)
+       JOIN proof_state USING (instant)
      WHERE (whole.rows, whole.digest) IS DISTINCT FROM (holed.rows, holed.digest)`,
   )
   await session.run(
@@ -129,8 +131,8 @@ export async function unmovedStates(session: Engine, count: number): Promise<Set
 }
 
 /*
- * Most runs of a proof only confirm, and most of their time goes into planning, which one session does on one processor. So
- * several sessions run at once, and a digest of the rows tells which runs have to be looked at.
+ * Most runs of a proof only confirm, and most of their time goes into planning, which one session does on one
+ * processor. So several sessions run at once, and a digest of the rows tells which runs have to be looked at.
  */
 
 /** A run in a world that is the whole lake up to a cut-off. */

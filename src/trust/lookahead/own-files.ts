@@ -44,9 +44,12 @@ export function isKeptByProof(name: string): boolean {
 export async function refuseTakenNames(session: Engine, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
   const namesOfLake = await session.rows<{ name: string }>(
-    `SELECT lower(t.table_name) AS name FROM system.main.duckdb_tables() AS t WHERE NOT t.internal AND t.database_name = current_database()
-     UNION ALL SELECT lower(v.view_name) FROM system.main.duckdb_views() AS v WHERE NOT v.internal AND v.database_name = current_database()
-     UNION ALL SELECT lower(f.function_name) FROM system.main.duckdb_functions() AS f WHERE f.function_type LIKE '%macro'`,
+    `SELECT lower(t.table_name) AS name FROM system.main.duckdb_tables() AS t WHERE NOT t.internal
+       AND t.database_name = current_database()
+     UNION ALL SELECT lower(v.view_name) FROM system.main.duckdb_views() AS v WHERE NOT v.internal
+       AND v.database_name = current_database()
+     UNION ALL SELECT lower(f.function_name) FROM system.main.duckdb_functions() AS f
+       WHERE f.function_type LIKE '%macro'`,
   )
   const ofLake = new Set(namesOfLake.map(({ name }) => name))
   const got = names.find((name) => ofLake.has(lowerName(name)) || isKeptByProof(name))
@@ -95,7 +98,8 @@ export interface OwnRelation {
 export async function ownRelations(session: Engine): Promise<OwnRelation[]> {
   const rows = await session.rows<{ name: string; column: string; type: string }>(
     `SELECT c.table_name AS name, c.column_name AS column, c.data_type AS type FROM system.main.duckdb_columns() AS c
-     WHERE starts_with(c.table_name, ${quote(prefix)}) AND c.database_name = 'temp' ORDER BY c.table_name, c.column_index`,
+     WHERE starts_with(c.table_name, ${quote(prefix)}) AND c.database_name = 'temp'
+       ORDER BY c.table_name, c.column_index`,
   )
   return [...Map.groupBy(rows, ({ name }) => name)].map(([table, columns]) => ({
     name: table.slice(prefix.length),

@@ -1,8 +1,8 @@
 import { type Engine, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
 
 /*
- * Statements before a query are a part of it: a variable, a temporary table, a view or a macro that reads the lake may hold
- * what came later. So the whole script runs again in each world, and nothing that it makes outlives a run.
+ * Statements before a query are a part of it: a variable, a temporary table, a view or a macro that reads the lake may
+ * hold what came later. So the whole script runs again in each world, and nothing that it makes outlives a run.
  */
 
 /** An identifier in SQL, with or without quotes. */

@@ -6,8 +6,9 @@ import { dropMade, runPreparation } from './preparation.ts'
 import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/views/template.ts'
 
 /*
- * A world is the part of the lake that a run of a look-ahead proof sees: all of it, the data known at a timestamp, or a lake
- * whose later data are altered: other values, or other points. Session variables tell, so that one session sees them all.
+ * A world is the part of the lake that a run of a look-ahead proof sees: all of it, the data known at a timestamp, or a
+ * lake whose later data are altered: other values, or other points. Session variables tell, so that one session sees
+ * them all.
  */
 
 /** Session variables by name, with a text that the views read; the whole lake where there are none. */
@@ -36,7 +37,8 @@ export const changedWorld = (edges: string, change: FutureChange): World => ({
 export const calendarWorld = (at: string): World => ({ as_of: at, proof_calendar: at })
 
 const availableSql = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
-const later = `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ${betweenEdges('proof_changed', availableSql)} END`
+const later =
+  `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ` + `${betweenEdges('proof_changed', availableSql)} END`
 const seriesHash = 'hash(real.metric, real.asset, real."interval", real.currency, real.exchange, real.network, real.t)'
 const factor = `CASE ${seriesHash} % 4 WHEN 0 THEN 1.25 WHEN 1 THEN 2 WHEN 2 THEN 7 ELSE 1000 END`
 const isChange = (...changes: FutureChange[]): string =>

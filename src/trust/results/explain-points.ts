@@ -195,7 +195,8 @@ function mixedScript(script: string, tables: readonly Table[]): string | undefin
 /** The rows of a relation that did not differ, and of those that did the ones that are chosen. */
 function mixedSql(table: Table, relation: string): string {
   const same = table.keys.map((key) => `own.${quoteName(key)} IS NOT DISTINCT FROM real.${quoteName(key)}`)
-  return `SELECT real.* FROM ${relation} AS real ANTI JOIN ${tableName(table, 'differing')} AS own ON ${same.join(' AND ')}
+  return `SELECT real.* FROM ${relation} AS real ANTI JOIN ${tableName(table, 'differing')} AS own
+     ON ${same.join(' AND ')}
     UNION ALL BY NAME SELECT * EXCLUDE (n) FROM ${tableName(table, 'chosen')}`
 }
 

@@ -80,7 +80,8 @@ export async function writeStamped(session: Engine, path: string, note: StampNot
   using writer = await Engine.open(':memory:', { threads: 1 })
   await carry(session, `FROM ${keptRows.own}`, writer, keptRows.own)
   await writer.run(
-    `COPY (FROM ${keptRows.own}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
+    `COPY (FROM ${keptRows.own}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd,
+       DICTIONARY_SIZE_LIMIT 0,
       KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
   )
 }
@@ -133,7 +134,8 @@ export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
   }
   const [difference] = await session.rows<{ place: bigint; was: Line | null; now: Line | null }>(
     `WITH own AS (${linesOf(keptRows.own, names)}), other AS (${linesOf(keptRows.brought, names)}),
-     more AS (SELECT line FROM (SELECT line, 1 AS n FROM own UNION ALL SELECT line, -1 FROM other) GROUP BY line HAVING sum(n) <> 0)
+     more AS (SELECT line FROM (SELECT line, 1 AS n FROM own UNION ALL SELECT line, -1 FROM other) GROUP BY line
+       HAVING sum(n) <> 0)
      SELECT place, was.line AS was, now.line AS now
      FROM (SELECT own.place, own.line FROM own SEMI JOIN more USING (line)) AS now
      FULL JOIN (SELECT other.place, other.line FROM other SEMI JOIN more USING (line)) AS was USING (place)

@@ -98,7 +98,8 @@ export function delayedPoints(delay: Delay, metrics?: readonly string[]): string
       : `CASE WHEN list_contains(${quoteList(metrics)}, told.metric) THEN ${whole} ELSE ${at} END`
   }
   return `SELECT told.* REPLACE (${later('told.available_at')} AS available_at,
-    ${later('told.available_rule_at')} AS available_rule_at, ${computedSql('told')} AS computed_at) FROM ${realPoints} AS told`
+    ${later('told.available_rule_at')} AS available_rule_at, ${computedSql('told')} AS computed_at)
+      FROM ${realPoints} AS told`
 }
 
 function added(at: string, seconds: number): string {

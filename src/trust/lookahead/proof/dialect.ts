@@ -51,7 +51,8 @@ const understood: ReadonlySet<string> = words(`
   comparison condition conditions constant_integer constant_percentage cte_index ctename days default_expr delim_flipped
   depth direction distinct_targets distinct_type distinct_validity duplicate_eliminated_columns else_expr end end_expr
   exclude_clause expr_types expression expression_class expressions extra_info filter filtered_files filters first
-  function_data function_name group_index grouping_functions grouping_sets groupings_index groups has_index has_serialize
+  function_data function_name group_index grouping_functions grouping_sets groupings_index groups has_index
+    has_serialize
   id index index_type input input_table_names input_table_types internal_types is_default_cast is_null is_operator
   is_percentage is_recurring join_type lambda_expr left left_projection_map limit_val lower lower_inclusive mark_index
   mark_types materialize method micros months multi_column_filters name names null_order offset_expr offset_type

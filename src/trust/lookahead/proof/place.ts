@@ -6,8 +6,8 @@ import type { Obstacle } from './values.ts'
 import { endOf } from './groups.ts'
 
 /*
- * The plan tells of hardly any of its parts where it stood in the text. What stands in the way is looked for in the parsed
- * text by its name and arguments; where more than one part of the text could be meant no place is told.
+ * The plan tells of hardly any of its parts where it stood in the text. What stands in the way is looked for in the
+ * parsed text by its name and arguments; where more than one part of the text could be meant no place is told.
  */
 
 /**

@@ -184,8 +184,9 @@ function shownTable(table: string): string {
 }
 
 /*
- * The catalogue against which a plan is made for a proof: empty tables of the names and columns of the lake's views, and
- * the lake's macros as what they promise, in one line each. The laws of time hold the real macros to the same promise.
+ * The catalogue against which a plan is made for a proof: empty tables of the names and columns of the lake's views,
+ * and the lake's macros as what they promise, in one line each. The laws of time hold the real macros to the same
+ * promise.
  */
 
 /** The options of the joins, as the lake's macros name them. */
@@ -216,7 +217,8 @@ function joinOf(metric: string): string {
 function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
   const known = settings.has('registry_backfill') ? '' : 'p.valid_from <= yours.ts AND '
   return `SELECT yours.*, ${product.replaceAll(/\w+/g, 'p.$&')}, p.valid_from, false AS assumed
-    FROM query_table(decisions) AS yours JOIN ${from} AS p ON ${known}p._pit_since <= yours.ts AND yours.ts < p._pit_ended`
+    FROM query_table(decisions) AS yours JOIN ${from} AS p ON ${known}p._pit_since <= yours.ts
+      AND yours.ts < p._pit_ended`
 }
 
 const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
@@ -237,11 +239,14 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
     CROSS JOIN (SELECT DISTINCT unnest(CAST(metrics AS VARCHAR[])) AS name) AS one ${joinOf('one.name')}`,
   `CREATE MACRO pit_universe(decisions) AS TABLE (${membersOf('proof_versions', settings)}),
     (decisions, members) AS TABLE (${membersOf('(FROM proof_versions WHERE members)', settings)})`,
-  `CREATE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
+  `CREATE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL,
+     network := NULL,
     component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL,
     follow_renames := false) AS TABLE
-    SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t, p.available_at, p.parts, p.complete, p.v
-    FROM proof_coarse AS p WHERE p.metric = CAST(metric AS VARCHAR) AND p.asked = concat(from_interval, to_interval, agg,
+    SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t, p.available_at, p.parts,
+      p.complete, p.v
+    FROM proof_coarse AS p WHERE p.metric = CAST(metric AS VARCHAR) AND p.asked = concat(from_interval,
+      to_interval, agg,
       currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR), since, until,
       follow_renames)`,
   `CREATE MACRO lake_version() AS (SELECT version FROM lake_info)`,
