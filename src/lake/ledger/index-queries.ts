@@ -265,8 +265,8 @@ export function storedStates<T>(
 /** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
 export function storedWeekStart(index: Index): Weekday {
   const names = weeklyIntervals.map(() => '?').join(', ')
-  const weekly =
-    `SELECT first_t FROM series WHERE coalesce(settled, interval) IN (${names}) ` + 'AND first_t IS NOT NULL LIMIT 1'
+  const weekly = `SELECT first_t FROM series
+    WHERE coalesce(settled, interval) IN (${names}) AND first_t IS NOT NULL LIMIT 1`
   const row = index.statement(weekly).get(...weeklyIntervals)
   return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
 }

@@ -116,7 +116,7 @@ export async function requireFit(
       expected: `a version of this lake, which is at ${at.version}`,
       got:
         `version ${last.version} ` +
-        `${last.version > at.version ? 'of a lake that is ahead of it' : 'of another course of its history'}`,
+        (last.version > at.version ? 'of a lake that is ahead of it' : 'of another course of its history'),
       next: 'nothing was written; publish to another folder, or from the lake that these tables are of',
     })
   }

@@ -317,6 +317,6 @@ async function readCheckpoint(engine: Engine, file: string): Promise<readonly Ac
   const names = Object.keys(columns).map((name) => `"${name}"`)
   const sql =
     `SELECT CAST(to_json({${names.map((name) => `${name}: ${name}`).join(', ')}}) AS VARCHAR) AS line FROM ` +
-    `${fileSql(file)}`
+    fileSql(file)
   return (await engine.rows<{ line: string }>(sql)).map(({ line }) => parseAction(line))
 }

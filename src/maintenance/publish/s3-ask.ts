@@ -71,8 +71,8 @@ export function signHeaders(
   const text = ['AWS4-HMAC-SHA256', instant, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
   const key = [day, region, 's3', 'aws4_request'].reduce<Buffer | string>(hmac, `AWS4${secret}`)
   const signature = hmac(key, text).toString('hex')
-  const authorization =
-    `AWS4-HMAC-SHA256 Credential=${id}/${scope}, ` + `SignedHeaders=${names.join(';')}, Signature=${signature}`
+  const signed = `SignedHeaders=${names.join(';')}, Signature=${signature}`
+  const authorization = `AWS4-HMAC-SHA256 Credential=${id}/${scope}, ${signed}`
   return { ...all, authorization }
 }
 

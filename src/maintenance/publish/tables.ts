@@ -178,8 +178,7 @@ function snapshotTable(resource: string): PublishedTable {
         by: 'snapshot_date',
         values: async (engine, { at }) => {
           const dates =
-            `SELECT DISTINCT CAST(snapshot_date AS VARCHAR) AS date FROM ${view} WHERE observed_at > ` +
-            `${microsSql(at)}`
+            `SELECT DISTINCT CAST(snapshot_date AS VARCHAR) AS date FROM ${view} WHERE observed_at > ` + microsSql(at)
           return (await engine.rows<{ date: string }>(dates)).map(({ date }) => date)
         },
       },

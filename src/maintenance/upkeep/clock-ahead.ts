@@ -123,8 +123,8 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
 async function mendPoints(rewriting: Rewriting, mending: Mending) {
   const { now, wrong, ticket } = mending
   const observed = { now, known: new Map(), otherwise: ticket.committed_at }
-  const available =
-    `CASE WHEN basis = 'observed' THEN ` + `${trueInstantSql('available_at', observed)} ELSE available_at END`
+  const trueAvailable = trueInstantSql('available_at', observed)
+  const available = `CASE WHEN basis = 'observed' THEN ${trueAvailable} ELSE available_at END`
   const mended = new Map([
     ['observed_at', trueInstantSql('observed_at', observed)],
     ['available_at', available],

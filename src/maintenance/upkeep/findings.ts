@@ -304,8 +304,8 @@ function leftOver([first, ...others]: readonly string[]): Damage[] {
 function lostLater(paths: readonly string[], version: number): Damage[] {
   if (paths.length === 0) return []
   const newest = Math.max(...paths.map((path) => dataVersion(path) ?? 0))
-  const found =
-    `it ends at version ${version}, and data of versions up to ${newest} stand ` + 'here: what came in between is lost'
+  const dataEnd = `data of versions up to ${newest} stand here`
+  const found = `it ends at version ${version}, and ${dataEnd}: what came in between is lost`
   return [finding('entry_lost', places.journal, found, { remedy: instead.laterData })]
 }
 

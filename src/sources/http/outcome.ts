@@ -278,7 +278,7 @@ export function describeOutcome(outcome: Outcome): string {
       return (
         'unexpected status ' +
         `${outcome.status}${outcome.location === null ? '' : ` (redirect to ${outcome.location})`}: ` +
-        `${outcome.words}`
+        outcome.words
       )
     case 'too_large':
       return largeWords[outcome.by] ?? `${outcome.status}: ${outcome.words}`

@@ -288,8 +288,8 @@ export function differingAtOnce(incidents: number): LakeError | null {
 
 function unresolved({ windows, refused }: IngestSummary): LakeError | null {
   if (refused > 0) {
-    const subject =
-      `${refused} series that ${refused === 1 ? 'has' : 'have'} points ` + `${refused === 1 ? 'is' : 'are'} refused`
+    const [has, is] = refused === 1 ? ['has', 'is'] : ['have', 'are']
+    const subject = `${refused} series that ${has} points ${is} refused`
     const next =
       'pitlake requests them again each day; see pitlake violations list, then pitlake violations acknowledge'
     return new LakeError('incomplete', { subject, next })

@@ -223,8 +223,7 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
     const most = Math.max(...past)
     const rule = standardRule(endpoint)
     const evidence =
-      `${endpoint.path}: at most ${Math.ceil(most / 60)} min after the day's end; the rule is ` +
-      `${describeRule(rule)}`
+      `${endpoint.path}: at most ${Math.ceil(most / 60)} min after the day's end; the rule is ` + describeRule(rule)
     const limit = lagOf(rule) ?? Infinity
     // A late one now and then is dated by its own computed_at.
     const late = past.filter((lag) => lag > limit).length

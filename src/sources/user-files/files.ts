@@ -215,8 +215,8 @@ function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { read
     return `${cell} AS ${quote(dayColumn.name.replace(day, '$1-$2-$3'))}`
   })
   const rows = `SELECT row_number() OVER () AS own_row, * FROM ${ownFiles.relation}`
-  const relation =
-    `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO NAME ` + `${quoteName(vintage)} VALUE ${quoteName(value)})`
+  const names = `NAME ${quoteName(vintage)} VALUE ${quoteName(value)}`
+  const relation = `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO ${names})`
   const rest = ownFiles.columns.filter((column) => !days.includes(column))
   const cell = { name: value, type: type ?? 'VARCHAR', ...(unreadable && { unreadable }) }
   const columns = [...rest, { name: vintage, type: 'VARCHAR' }, cell]

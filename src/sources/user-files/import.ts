@@ -134,8 +134,8 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
     if (!done) throw new RangeError('an import that nobody drafted')
     const { storable, doubled, lacking, late, violations, incidents } = done
     const { points_added: pointsAdded, vintages_added } = version
-    const shrunk =
-      `${lacking} points that the lake holds between the first and the last row ` + 'are not in the files: they stay'
+    const span = 'between the first and the last row'
+    const shrunk = `${lacking} points that the lake holds ${span} are not in the files: they stay`
     const tardy =
       `${several(late, 'row is late', 'rows are late')}: an earlier import lacked what is late, so it is known ` +
       'from this import on; to load history, give all of its files in the first import'

@@ -206,8 +206,8 @@ function valueSource(source: Source, { null_text: nullText }: SourceMapping): So
 /** Instants of one column are spelt in one way. */
 function likeFirst(t: Source, spelt: Sql, relation: Sql): ColumnReading {
   const first = `(SELECT ${spelt} FROM ${relation} LIMIT 1)`
-  const wanted =
-    `CASE ${first} WHEN 0 THEN 'a time without a zone' WHEN 1 THEN 'a time ` + `with its zone' ELSE 'a number' END`
+  const wanted = `CASE ${first} WHEN 0 THEN 'a time without a zone'
+    WHEN 1 THEN 'a time with its zone' ELSE 'a number' END`
   const bad = `(${spelt}) <> ${first}`
   return { name: '', flag: 't', sql: '', raw: rawOf(t), bad, wanted: `${wanted} || ', as in the first row'` }
 }
@@ -348,8 +348,8 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
   const months = measureOf(interval).months === 3 ? ', in January, April, July or October' : ''
   const named = ends ? 'end of an interval of' : 'start of an interval of'
   const dates = ends ? ' (a date counts as the end of its day)' : ''
-  const wanted =
-    `the ${named} ${interval}, which begins by the UTC ` + `calendar${months}${dates}${zone === 'UTC' ? '' : next}`
+  const zoned = zone === 'UTC' ? '' : next
+  const wanted = `the ${named} ${interval}, which begins by the UTC calendar${months}${dates}${zoned}`
   await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 

@@ -28,14 +28,14 @@ export async function bringGrid(session: Engine, feature: FeatureVersion, last: 
   const knownSql = `${instantSql('as_of')} IS NULL OR ts <= ${instantSql('as_of')}`
   await session.run(`CREATE OR REPLACE TEMP TABLE own_grid AS SELECT ${all} FROM ${instants} ORDER BY ALL`)
   await session.run(`CREATE OR REPLACE TEMP VIEW ${name} AS FROM own_grid WHERE ${knownSql}`)
-  const listing =
-    `FROM system.main.duckdb_columns() WHERE schema_name = 'main' AND NOT ` + `internal AND column_name = 'metric'`
+  const listing = `FROM system.main.duckdb_columns()
+    WHERE schema_name = 'main' AND NOT internal AND column_name = 'metric'`
   const views = await session.rows<{ name: string; db: string }>(
     `SELECT DISTINCT table_name AS name, database_name AS db ${listing} AND database_name <> 'temp'`,
   )
   const named = [...namedFeatures(sql)].map((one) => `${featurePrefix}${one}`)
-  const others =
-    `NOT starts_with(metric, ${quote(featurePrefix)}) OR metric IN ` + `(${['NULL', ...named.map(quote)].join(', ')})`
+  const names = ['NULL', ...named.map(quote)].join(', ')
+  const others = `NOT starts_with(metric, ${quote(featurePrefix)}) OR metric IN (${names})`
   for (const view of views) {
     if (!new RegExp(`\\b${view.name}\\b|\\bquery(?:_table)?\\b`, 'i').test(sql)) continue
     if (new RegExp(`\\b(?:main|${view.db})"?\\s*\\.\\s*"?${view.name}\\b`, 'i').test(sql))

@@ -70,8 +70,7 @@ export async function cutUserRows(session: Engine, name: string): Promise<void> 
     `len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < ` +
     `epoch_us(${at}))) % 2 = 1`
   const known =
-    `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ` +
-    `${clockWords['proved']?.(at) ?? 'true'}`
+    `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ` + (clockWords['proved']?.(at) ?? 'true')
   const decision = decisionColumn(columns)
   const decided = decision === undefined ? '' : ` WHERE ${decidedSql(utcSql(quoteName(decision)))}`
   const where = has(clock) ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : decided

@@ -37,8 +37,8 @@ export const changedWorld = (edges: string, change: FutureChange): World => ({
 export const calendarWorld = (at: string): World => ({ as_of: at, proof_calendar: at })
 
 const availableSql = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
-const later =
-  `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ` + `${betweenEdges('proof_changed', availableSql)} END`
+const isChanged = betweenEdges('proof_changed', availableSql)
+const later = `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ${isChanged} END`
 const seriesHash = 'hash(real.metric, real.asset, real."interval", real.currency, real.exchange, real.network, real.t)'
 const factor = `CASE ${seriesHash} % 4 WHEN 0 THEN 1.25 WHEN 1 THEN 2 WHEN 2 THEN 7 ELSE 1000 END`
 const isChange = (...changes: FutureChange[]): string =>

@@ -96,7 +96,7 @@ export async function readNote(path: string): Promise<StampNote | undefined> {
   using reader = await Engine.open(':memory:', { threads: 1 })
   const rows = await reader.rows(
     `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ` +
-      `${quote(footerKey)}`,
+      quote(footerKey),
   )
   const note = rows[0]?.['note']
   return typeof note === 'string' ? noteShape.loose().parse(JSON.parse(note)) : undefined

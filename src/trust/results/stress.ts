@@ -181,8 +181,7 @@ function unseenLagsNote(silent: readonly SeenLags[], heard: boolean, wanted: rea
   const names = silent.map(({ metric, interval }) => `${metric} ${interval}`)
   const some = names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
   return (
-    `no arrival is known of ${some}: ${heard ? 'they stay' : 'all stays'} as the rule says under ` +
-    `${wanted.join(', ')}`
+    `no arrival is known of ${some}: ${heard ? 'they stay' : 'all stays'} as the rule says under ` + wanted.join(', ')
   )
 }
 

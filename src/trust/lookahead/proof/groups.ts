@@ -123,7 +123,7 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
     what: text,
     why: back
       ? `rows before it by ${nameOf(reading, first)} may come later than it: the order does not bound ` +
-        `${nameOf(reading, uncovered)}`
+        nameOf(reading, uncovered)
       : 'it looks at rows that are known after its own',
   }))
   if (!isObstacle(found))

@@ -152,7 +152,7 @@ function readLimit(reading: Reading, node: Node, child: Relation): Relation {
     what: 'LIMIT',
     why:
       'rows that become known later may take the place of others: the order does not bound ' +
-      `${nameOf(reading, uncovered)}`,
+      nameOf(reading, uncovered),
   }))
   return isObstacle(rows) ? neverKnown(rows, columns) : { ...child, rows, guard: undefined }
 }
