@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { fetchKey, fetchOnce } from '../helpers/fetching.ts'
 import { mounts } from '../helpers/mounts.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 import { ask, noon, withSandbox } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -87,7 +87,7 @@ describe.each(mounts.filter(({ name }) => name === 'port'))('the sandbox over th
 })
 
 test('the program asks with these keys and reads these names', async () => {
-  using folder = ownFolder('wire')
+  using folder = temporaryFolder('wire')
   const root = folder.path
   const seen: { url: string; key: unknown }[] = []
   const bodies: Readonly<Record<string, string>> = {

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
 import { pitlake } from '../helpers/command.ts'
 import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 const supply = 'supply/current_pit'
-let folder = ''
-let remove = async (): Promise<void> => undefined
-beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
-})
-afterAll(async () => remove())
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 
 const one = `WITH d AS (SELECT 'BTC' AS asset, '2024-02-01' AS ts)`
 

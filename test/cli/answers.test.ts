@@ -6,10 +6,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { compiled } from '../helpers/command.ts'
 import { alive, until } from '../helpers/processes.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { sample } from '../helpers/tiers.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -106,10 +107,7 @@ class Server implements AsyncDisposable {
   }
 }
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
-beforeAll(async () => void ({ folder, remove } = await makeQueryLake()))
-afterAll(async () => await remove())
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 
 /** Questions of others, and what is right. */
 async function others(server: Server, count: number, init: RequestInit = {}): Promise<void> {

@@ -2,28 +2,23 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { commandTable } from '../../src/interfaces/commands/table.ts'
 import { pitlake } from '../helpers/command.ts'
 import { need } from '../helpers/needs.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const home = scratch('completion')
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   writeFileSync(join(home, 'pitlake'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
   chmodSync(join(home, 'pitlake'), 0o755)
   writeFileSync(join(home, 'query.sql'), 'SELECT 1')
   mkdirSync(join(home, 'empty'))
 })
-afterAll(async () => {
-  await remove()
-})
-
 /** What the program says that a command line, its last word open, may become. */
 async function words(...typed: readonly string[]): Promise<readonly string[]> {
   const { code, out } = await pitlake(home, ['completion', 'bash', '--', ...typed])

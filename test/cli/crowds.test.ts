@@ -8,21 +8,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Agent } from '../helpers/agent.ts'
 import { listening } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let server: Awaited<ReturnType<typeof listening>>
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   // Far beyond what a test may take: a place is not free because the time of a query is over.
   server = await listening(folder, ['serve', '--timeout', '1h'])
 })
 afterAll(async () => {
   await server.stop()
-  await remove()
 })
 
 /** The answer to a query that is sent from an address of this machine. */

@@ -2,9 +2,10 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { leaks, makeLeakLake } from '../helpers/leaks.ts'
+import { leaks, noiseAndRisingSupply } from '../helpers/leaks.ts'
 import { sample } from '../helpers/tiers.ts'
 
 interface Told {
@@ -74,27 +75,23 @@ const step = `SELECT ts, asset, v - lag(v) OVER (PARTITION BY asset ORDER BY ts)
 const ofBtc = 'assets: [BTC]'
 
 test('every known leak is refused as a feature, with the row', async () => {
-  const lake = await makeLeakLake()
-  try {
-    const chosen = sample(leaks, 2, Math.ceil(leaks.length / 24))
-    const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
-    writeFileSync(join(lake.root, '..', 'f.yaml'), yamlOf(features))
-    const config = join(lake.root, '..', 'c.yaml')
-    writeFileSync(config, `catalogs: [${join(lake.root, '..', 'f.yaml')}]\n`)
-    const argv = ['features', '--config', config, '--data', lake.root, '--json']
-    const { code, out, message } = await pitlake(lake.root, argv, {}, { now: () => Date.UTC(2024, 11, 2) })
-    expect([code, message.split('\n').length]).toEqual([4, chosen.length])
-    const { features: told } = JSON.parse(out) as { features: readonly Told[] }
-    for (const [n, [what]] of chosen.entries()) {
-      expect(told[n], what).toMatchObject({ name: `feature/leak_${n}`, status: 'refused', rows_added: 0, until: null })
-      expect(told[n]?.difference, what).toMatchObject({
-        as_of: expect.any(String),
-        row: expect.objectContaining({ ts: expect.any(String) }),
-      })
-      expect(told[n]?.reason, what).toMatch(/(?:on|at) \d{4}-/)
-    }
-  } finally {
-    lake.remove()
+  using lake = await openTestLake(noiseAndRisingSupply)
+  const chosen = sample(leaks, 2, Math.ceil(leaks.length / 24))
+  const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
+  writeFileSync(join(lake.home, 'f.yaml'), yamlOf(features))
+  const config = join(lake.home, 'c.yaml')
+  writeFileSync(config, `catalogs: [${join(lake.home, 'f.yaml')}]\n`)
+  const argv = ['features', '--config', config, '--data', lake.root, '--json']
+  const { code, out, message } = await pitlake(lake.root, argv, {}, { now: () => Date.UTC(2024, 11, 2) })
+  expect([code, message.split('\n').length]).toEqual([4, chosen.length])
+  const { features: told } = JSON.parse(out) as { features: readonly Told[] }
+  for (const [n, [what]] of chosen.entries()) {
+    expect(told[n], what).toMatchObject({ name: `feature/leak_${n}`, status: 'refused', rows_added: 0, until: null })
+    expect(told[n]?.difference, what).toMatchObject({
+      as_of: expect.any(String),
+      row: expect.objectContaining({ ts: expect.any(String) }),
+    })
+    expect(told[n]?.reason, what).toMatch(/(?:on|at) \d{4}-/)
   }
 })
 

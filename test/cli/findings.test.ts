@@ -7,7 +7,7 @@ import { parseFault } from '../../src/sandbox/faults.ts'
 import { createSandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
 
@@ -31,7 +31,7 @@ interface Desk {
 }
 
 async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
-  using folder = ownFolder('findings')
+  using folder = temporaryFolder('findings')
   const cwd = folder.path
   writeFileSync(join(cwd, 'asked.sql'), asked)
   const clock = { now: wednesday }

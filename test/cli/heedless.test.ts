@@ -4,10 +4,11 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { compiled } from '../helpers/command.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
 
 test('sql: a call that heeds neither cancel nor memory ends with the process, and leaves nothing', async () => {
-  const { folder, remove } = await makeQueryLake()
+  const { root: folder, remove } = await openTestLake(hundredFetchedDays)
   const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
   const temporary = join(folder, '..', 'tmp')
   mkdirSync(temporary)
@@ -28,6 +29,6 @@ test('sql: a call that heeds neither cancel nor memory ends with the process, an
     expect(readdirSync(temporary).filter((name) => name.startsWith('pitlake-'))).toEqual([])
     expect(readdirSync(join(folder, '..')).toSorted()).toEqual(['lake', 'tmp'])
   } finally {
-    await remove()
+    remove()
   }
 })

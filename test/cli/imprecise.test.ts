@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { auditAvailability } from '../../src/trust/availability-audit.ts'
-import { type Line, withTimedLake } from '../helpers/timed-lake.ts'
+import { type Line, withTimedLake } from '../helpers/lakes/timed-lake.ts'
 import { endOf, startAfter } from '../helpers/time-twin.ts'
 import { withViews } from '../helpers/views.ts'
 

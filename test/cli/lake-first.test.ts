@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { type Otherwise, providerKeys, withForeign } from '../helpers/preflight.ts'
 
 const scripts = fileURLToPath(new URL('../../scripts/', import.meta.url))

@@ -2,22 +2,20 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { compiled } from '../helpers/command.ts'
 import { need } from '../helpers/needs.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 import { until } from '../helpers/processes.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'
 /** Loaded before the program: an error that nobody catches, when the test wants it. */
 const failing = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('nobody catches this') })`
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
-beforeAll(async () => void ({ folder, remove } = await makeQueryLake()))
-afterAll(async () => await remove())
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 beforeEach((context) => void need(context, 'linux'))
 
 const message = (id: number | null, method: string, params: object = {}): string =>
@@ -62,7 +60,7 @@ const endings: readonly (readonly [string, (child: ChildProcess) => void, ...(ke
 const cases = endings.flatMap(([how, end, ...commands]) => commands.map((command) => [command, how, end] as const))
 
 test.each(cases)('%s leaves no temporary file after %s', async (command, _, end) => {
-  using home = ownFolder('leftovers')
+  using home = temporaryFolder('leftovers')
   const line = { mcp: ['mcp'], serve: ['serve', '--listen', '127.0.0.1:0'] }[command]
   const child = spawn(process.execPath, ['--import', failing, main, ...line, '--data', folder], {
     env: { ...process.env, ...compiled, TMPDIR: home.path },

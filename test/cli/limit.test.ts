@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Agent } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening, sleep } from '../helpers/listening.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 /*
  * A server started with --as-of: whoever asks gets nothing that was known or done later, whatever a question names. The
@@ -13,11 +14,9 @@ import { makeQueryLake } from '../helpers/query-lake.ts'
 const limit = '2024-01-20T00:00:00Z'
 const doors = new Map<string, Awaited<ReturnType<typeof listening>>>()
 const agents = new Map<string, Agent>()
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   for (const [name, day] of [
     ['early', '2024-01-05'],
     ['late', '2024-02-05'],
@@ -50,7 +49,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const door of doors.values()) await door.stop()
   for (const agent of agents.values()) await agent[Symbol.asyncDispose]()
-  await remove()
 })
 
 /** Status and text of an answer over HTTP. */

@@ -5,7 +5,8 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { alarmReason, refusalWords, withdrawnReason } from '../../src/lake/ledger/refusals.ts'
 import { lockJob } from '../../src/lake/store/lock.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { commitDeps, coverageRow, draftOf, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 
 const day = 86_400
 

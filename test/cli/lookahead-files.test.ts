@@ -3,17 +3,16 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { ResearchReport } from '../../src/trust/research/judged-item.ts'
 import { pitlake } from '../helpers/command.ts'
-import { makeLeakLake } from '../helpers/leaks.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { noiseAndRisingSupply } from '../helpers/leaks.ts'
 import { need } from '../helpers/needs.ts'
 import { program } from '../helpers/program.ts'
 
-let lake: Awaited<ReturnType<typeof makeLeakLake>>
+const lake = lakeOfFile(noiseAndRisingSupply)
 let home = ''
-beforeAll(async () => (lake = await makeLeakLake()))
-afterAll(() => lake.remove())
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'pitlake-research-'))
   return () => rmSync(home, { recursive: true, force: true })

@@ -1,13 +1,12 @@
 // @module-tag full
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => (lake = await makeTrustLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 const grid = `WITH d AS (SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY), (VALUES ('BTC'), ('ETH')) a(asset))`
 
@@ -27,7 +26,7 @@ test('columns of whole numbers differ as numbers, as text beyond 2^53', async ()
   }
   const columns = Object.entries(forms).map(([name, [sql]]) => `${sql} AS ${name}`)
   const sql = `${grid} SELECT ts, ${columns.join(', ')}
-    FROM (SELECT *, ntile(5) OVER (ORDER BY v) AS q FROM pit_join('d', '${trustMetric}', '24h')) WHERE asset = 'BTC'`
+    FROM (SELECT *, ntile(5) OVER (ORDER BY v) AS q FROM pit_join('d', '${lateMetric}', '24h')) WHERE asset = 'BTC'`
   const ended = await proved(sql, '--json')
   expect([ended.code, ended.message]).toEqual([4, expect.stringMatching(/looks ahead/)])
   const proof = JSON.parse(ended.out) as {
@@ -41,7 +40,7 @@ test('columns of whole numbers differ as numbers, as text beyond 2^53', async ()
 })
 
 test('the obstacle to a proof is reported with its line and column in the file', async () => {
-  const select = `${grid}\nSELECT ts, v,\n  lead(t) OVER (PARTITION BY asset ORDER BY ts) IS NULL AS last FROM pit_join('d', '${trustMetric}', '24h') WHERE ts < '2024-02-02'`
+  const select = `${grid}\nSELECT ts, v,\n  lead(t) OVER (PARTITION BY asset ORDER BY ts) IS NULL AS last FROM pit_join('d', '${lateMetric}', '24h') WHERE ts < '2024-02-02'`
   const sql = `-- a note\nSET VARIABLE mine = 1; ${select};`
   const ended = JSON.parse((await proved(sql, '--json')).out) as { readonly unproved: object | null }
   expect(ended.unproved).toMatchObject({ what: expect.stringMatching(/^lead\(t\)/), line: 4, column: 3 })
@@ -50,13 +49,13 @@ test('the obstacle to a proof is reported with its line and column in the file',
     (await proved('SELECT ts,\n n FROM (SELECT now() AS ts, count(*) AS n\nFROM coverage)', '--json')).out,
   ) as typeof ended
   expect(own.unproved).toMatchObject({ what: 'coverage', line: 3, column: 6 })
-  const chance = `${grid} SELECT ts,\n v + 0 * random() AS v FROM pit_join('d', '${trustMetric}', '24h')`
+  const chance = `${grid} SELECT ts,\n v + 0 * random() AS v FROM pit_join('d', '${lateMetric}', '24h')`
 
   expect((await proved(chance)).out).toMatch(/tested, not proved: line 2 column 10, random\(\): /)
 })
 
 test('a panel is proved as panel --explain prints it, and as it was stamped', async () => {
-  const asked = ['--calendar', '2024-02-01,2024-03-01,1d', '--assets', 'BTC,ETH', '--metrics', trustMetric]
+  const asked = ['--calendar', '2024-02-01,2024-03-01,1d', '--assets', 'BTC,ETH', '--metrics', lateMetric]
   const { out: sql } = await pitlake(lake.root, ['panel', '--data', lake.root, ...asked, '--explain'])
   const clean = await proved(sql, '--json')
   expect(JSON.parse(clean.out)).toMatchObject({ verdict: 'clean', proved: true, rows: 58 })
@@ -70,7 +69,7 @@ test('a panel is proved as panel --explain prints it, and as it was stamped', as
 })
 
 test('a proved query runs five times or --cutoffs times, an unproved one at every cut-off', async () => {
-  const honest = `${grid} SELECT ts, asset, v FROM pit_join('d', '${trustMetric}', '24h')`
+  const honest = `${grid} SELECT ts, asset, v FROM pit_join('d', '${lateMetric}', '24h')`
   const file = join(lake.root, '..', 'runs.sql')
   const told = async (sql: string, ...options: readonly string[]): Promise<Record<string, unknown>> => {
     writeFileSync(file, sql)
@@ -89,7 +88,7 @@ test('a proved query runs five times or --cutoffs times, an unproved one at ever
 })
 
 test('variables that a script sets hold in every run; other statements are refused', async () => {
-  const set = `SET VARIABLE mine = 3; ${grid} SELECT ts, v * getvariable('mine') AS v FROM pit_join('d', '${trustMetric}', '24h')`
+  const set = `SET VARIABLE mine = 3; ${grid} SELECT ts, v * getvariable('mine') AS v FROM pit_join('d', '${lateMetric}', '24h')`
   const whole = JSON.parse((await proved(`${set} WHERE getvariable('mine') = 3`, '--json')).out) as {
     readonly rows: number
   }

@@ -4,23 +4,23 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type AgentAnswer } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { alive } from '../helpers/processes.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const asOf = '2024-03-01'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let agent: Agent
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   // Far beyond what a test may take: what is not cancelled is not mistaken for what ended in time.
   agent = await Agent.at(folder, '--timeout', '1h')
 })
 afterAll(async () => {
   await agent[Symbol.asyncDispose]()
-  await remove()
 })
 
 /** The rows of the command line's own answer. */
@@ -217,7 +217,7 @@ describe('pages', () => {
 })
 
 test('a lake that goes on meanwhile: a page to come is of its own version, a new question of the new one', async () => {
-  using rootFolder = ownFolder('mcp')
+  using rootFolder = temporaryFolder('mcp')
   const root = rootFolder.path
   const day = (n: number): string => new Date(Date.UTC(2024, 0, n)).toISOString()
   const points = (from: number, count: number): PointRow[] =>

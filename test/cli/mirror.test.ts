@@ -7,7 +7,7 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
 import { grow } from '../helpers/mirrors.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const folder = scratch('mirror')

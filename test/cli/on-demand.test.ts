@@ -5,7 +5,7 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { withRig } from '../helpers/fetching.ts'
-import { commitDeps, draftOf } from '../helpers/lakes.ts'
+import { commitDeps, draftOf } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 
 const now = Date.UTC(2026, 2, 10, 12)

@@ -5,13 +5,13 @@ import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { refuseClashes } from '../../src/query/views/column-clashes.ts'
 import { pitlake } from '../helpers/command.ts'
 import { funds } from '../helpers/funds.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, temporaryFolder } from '../helpers/folders.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { makeLake, makeViews } from '../helpers/views.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
 
 test('a resource that cannot work is refused with its file and line, by every command', async () => {
-  using kept = ownFolder('refused')
+  using kept = temporaryFolder('refused')
   const folder = kept.path
   const check = async (text: string): Promise<string> => {
     writeFileSync(join(folder, 'mine.yaml'), text)

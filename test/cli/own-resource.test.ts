@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Ended } from '../helpers/command.ts'
-import type * as command from '../helpers/command.ts'
 import { funds } from '../helpers/funds.ts'
 import { registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
+import type * as command from '../helpers/command.ts'
 
 const timeout = 300_000
 const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -23,7 +23,7 @@ interface Desk {
 
 /** A copy of the program in which nothing but `catalog/` is another: one resource more, and two fields by other names. */
 async function withCatalogue(work: (desk: Desk) => Promise<void>): Promise<void> {
-  using copyFolder = ownFolder('catalogue')
+  using copyFolder = temporaryFolder('catalogue')
   const copy = copyFolder.path
   for (const part of ['src', 'catalog', 'test/helpers/command.ts', 'test/helpers/leaping.ts', 'package.json'])
     cpSync(join(project, part), join(copy, part), { recursive: true })

@@ -6,7 +6,7 @@ import { exitCode } from '../../src/base/errors.ts'
 import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 import { pitlake } from '../helpers/command.ts'
 import { onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
-import { makeLake } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const home = scratch('publish')

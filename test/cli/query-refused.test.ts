@@ -5,23 +5,21 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Agent } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening } from '../helpers/listening.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 /* Queries at which DuckDB, its parser or Node gives up: each refusal is one line of ours, with the status of its kind. */
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let server: Awaited<ReturnType<typeof listening>>
 let agent: Agent
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   server = await listening(folder, ['serve', '--memory', '768MB'])
   agent = await Agent.at(folder, '--memory', '768MB')
 })
 afterAll(async () => {
   await agent[Symbol.asyncDispose]()
   await server.stop()
-  await remove()
 })
 
 const asOf = '2024-03-01'

@@ -6,8 +6,8 @@ import { expect, test, vi } from 'vitest'
 import { lockJob } from '../../src/lake/store/lock.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Rig, apisAt, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { apisAt, fetchKey, otherKey, type Rig, withRig } from '../helpers/fetching.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { need } from '../helpers/needs.ts'
 
 /** Orchestrators take their time to start, and each is started more than once. */

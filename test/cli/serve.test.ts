@@ -9,9 +9,10 @@ import type { Deps } from '../../src/interfaces/cli/spec.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening, statusWith } from '../helpers/listening.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 import { until } from '../helpers/processes.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 const token = 'a-token-of-the-server'
 const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'
@@ -22,16 +23,13 @@ const long = "SELECT repeat('x', 100000) FROM range(200)"
 const serve = async (env: Deps['env'] = {}, flags: readonly string[] = []) =>
   await listening(folder, ['serve', ...flags], env)
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let door: Awaited<ReturnType<typeof serve>>
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   door = await serve()
 })
 afterAll(async () => {
   await door.stop()
-  await remove()
 })
 
 async function query(sql: string, params: Record<string, string> = {}, init: RequestInit = {}): Promise<Response> {
@@ -259,7 +257,7 @@ describe('many at once', () => {
   })
 
   test('who goes away takes his query along, also one that waits; a stop ends what is under way; nothing is left', async () => {
-    using home = ownFolder('serve')
+    using home = temporaryFolder('serve')
     const parts = (): number =>
       readdirSync(home.path, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.part')).length
     vi.stubEnv('TMPDIR', home.path)

@@ -13,8 +13,8 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { fetchKey, otherKey, type Rig, withRig } from '../helpers/fetching.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { need } from '../helpers/needs.ts'
 import { until } from '../helpers/processes.ts'
 

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { test } from '../helpers/lake-test.ts'
-import { makeLake } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
 
 test('a Parquet file with an unreadable stamp note is reported as damaged', async ({ root }) => {
   await makeLake(root, [{ at: '2024-01-01' }])

@@ -3,18 +3,18 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stress } from '../../src/index.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import type { Stressed } from '../../src/trust/results/stress.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { makeLake, makeViews } from '../helpers/views.ts'
-import { fastStrategy, makeStressLake, slowStrategy, stressMetrics } from '../helpers/stress-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
+import { fastStrategy, signalAndReturns, signalMetrics, slowStrategy } from '../helpers/lakes/signal-and-returns.ts'
 import { sample } from '../helpers/tiers.ts'
 
-let lake: Awaited<ReturnType<typeof makeStressLake>>
-beforeAll(async () => (lake = await makeStressLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(signalAndReturns)
 
 const sharpe = 'avg(r) / stddev(r)'
 /** Said where all columns but the instant may look ahead. */
@@ -91,16 +91,16 @@ test('a strategy that lives on twenty minutes is named, with its metric and besi
   const done = await told(fastStrategy, '--figure', sharpe, '--lag', '16m,24m', '--latency', '15m,45m')
   expect([done.code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])
   expect(done.reason).toBe(
-    `the figure goes from 3.581 to -0.007677 with points 24m later; it lives on 20m of ${stressMetrics.signal}`,
+    `the figure goes from 3.581 to -0.007677 with points 24m later; it lives on 20m of ${signalMetrics.signal}`,
   )
   expect(done.figure).toBe(await figure(fastStrategy))
   const fates = done.runs.map(({ kind, name, falls }) => `${kind} ${name} ${falls}`)
   expect(fates).toEqual(['lag 16m false', 'lag 24m true', 'latency 15m false', 'latency 45m true', 'version 1 false'])
   expect(done.delay).toEqual({ kind: 'lag', name: '24m' })
   expect(done.metrics.map(({ metric, share }) => [metric, share])).toEqual([
-    [stressMetrics.signal, 1],
-    [stressMetrics.hourly, 0],
-    [stressMetrics.wave, 0],
+    [signalMetrics.signal, 1],
+    [signalMetrics.hourly, 0],
+    [signalMetrics.wave, 0],
   ])
   const then = '2025-03-01T00:00:00Z'
   const version = done.runs.find(({ kind }) => kind === 'version')
@@ -120,7 +120,7 @@ test('an honest slow one is not named by the package, though a day moves it; wha
     ['lag', '1h', false],
     ['lag', '1d', true],
   ])
-  expect(done.metrics[0]).toMatchObject({ metric: stressMetrics.wave, share: 1 })
+  expect(done.metrics[0]).toMatchObject({ metric: signalMetrics.wave, share: 1 })
   const asked = {
     figure: 'count(*)',
     labels: ['r'],
@@ -153,7 +153,7 @@ test('a quantile of lags without a known arrival is noted and not tried', async 
 })
 
 const grid = `calendar('2024-01-03', '2024-01-12', '1 day') AS c`
-const daily = `(FROM points WHERE metric = '${stressMetrics.daily}') AS p`
+const daily = `(FROM points WHERE metric = '${signalMetrics.daily}') AS p`
 
 test.for([
   ['a value of its own day', `SELECT c.ts, p.v AS v FROM ${grid} JOIN ${daily} ON p.t = c.ts`, 'leak', /joined on t/],
@@ -172,7 +172,7 @@ test.for([
   [
     'the same with a label that looks ahead',
     `SELECT c.ts, p.v AS v, n.v AS r FROM ${grid} ASOF JOIN ${daily} ON p.available_at <= c.ts
-      LEFT JOIN (FROM points WHERE metric = '${stressMetrics.daily}') AS n ON n.t = c.ts`,
+      LEFT JOIN (FROM points WHERE metric = '${signalMetrics.daily}') AS n ON n.t = c.ts`,
     'holds',
     null,
   ],
@@ -186,7 +186,7 @@ test.for([
 })
 
 test('the leak of the notebooks ends stress with 4, its stamp is a leak that replay repeats', async () => {
-  const leak = readFileSync('notebooks/leak.sql', 'utf8').replace('addresses/active_count_pit', stressMetrics.daily)
+  const leak = readFileSync('notebooks/leak.sql', 'utf8').replace('addresses/active_count_pit', signalMetrics.daily)
   writeFileSync(join(home(), 'leak.sql'), leak)
   const run = ['stress', 'leak.sql', '--data', lake.root, '--figure', 'avg(v)', '--lag', '1h', '--out', 'leak.parquet']
   const { code, out, message } = await pitlake(home(), run)
@@ -349,7 +349,7 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
     const query = ['stamp', 'old.sql', '--data', lake.root, '--out', 'old.parquet', '--as-of', '2025-02-01']
     const stamped = await pitlake(home(), query)
     expect([stamped.code, stamped.message]).toEqual([0, ''])
-    const { metric, asset } = { metric: stressMetrics.signal, asset: 'BTC' }
+    const { metric, asset } = { metric: signalMetrics.signal, asset: 'BTC' }
     const late = { metric, asset, interval: '1h' as const, currency: null, exchange: null, network: null, v: 9 }
     const when = '2025-01-05T00:00:00Z'
     await makeLake(lake.root, [{ at: '2026-01-01T00:00:00Z', points: [{ ...late, t: when, available_at: when }] }])

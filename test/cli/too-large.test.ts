@@ -8,7 +8,9 @@ import { openQuery } from '../../src/query/lake.ts'
 import { Agent } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening } from '../helpers/listening.ts'
-import { makeQueryLake, Screen } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
+import { Screen } from '../helpers/screen.ts'
 
 /*
  * Queries for which memory, or the disk for what does not fit into it, does not suffice. Each interface refuses them in one
@@ -20,19 +22,16 @@ const spilling = 'SELECT count(DISTINCT hash(i)) AS x FROM range(9000000) AS r (
 const asOf = '2024-03-01'
 const tight = ['--memory', '512MB', '--spill', '1MB', '--threads', '1']
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let server: Awaited<ReturnType<typeof listening>>
 let agent: Agent
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   server = await listening(folder, ['serve', ...tight])
   agent = await Agent.at(folder, ...tight)
 })
 afterAll(async () => {
   await agent[Symbol.asyncDispose]()
   await server.stop()
-  await remove()
 })
 
 /** What an interface answers to a query: the line of its refusal with its status, and its answer to the next one. */

@@ -5,23 +5,21 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { Agent } from '../helpers/agent.ts'
 import { listening } from '../helpers/listening.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 /* Views that are damaged or lost while servers run over them: whoever asks is refused in one line that names no path. */
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let server: Awaited<ReturnType<typeof listening>>
 let agent: Agent
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   server = await listening(folder, ['serve'])
   agent = await Agent.at(folder)
 })
 afterAll(async () => {
   await agent[Symbol.asyncDispose]()
   await server.stop()
-  await remove()
 })
 
 const asOf = '2024-03-01'

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -32,7 +32,7 @@ interface Desk {
 
 async function atDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
   await withRig(now, async (rig) => {
-    using cwdFolder = ownFolder('words')
+    using cwdFolder = temporaryFolder('words')
     const cwd = cwdFolder.path
     const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: rig.root }
     const linesOf = (text: string): readonly string[] =>

@@ -6,7 +6,7 @@ import { openQuery } from '../../src/query/lake.ts'
 import { runSession } from '../../src/interfaces/server/session.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
-import { Screen } from '../helpers/query-lake.ts'
+import { Screen } from '../helpers/screen.ts'
 import type { Ask, Door, Given, Place, Question, Said, Value } from './question.ts'
 import { linesOf, rowOf } from './values.ts'
 

@@ -1,18 +1,17 @@
 // @module-tag slow
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { need } from '../helpers/needs.ts'
 import { sample } from '../helpers/tiers.ts'
 import { commandLine, lookahead, session, stamp } from './command-line.ts'
-import { makeAskedLake } from './lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { fiveDays } from '../helpers/lakes/five-days.ts'
 import { library, mcp, python, serve } from './programs.ts'
 import { type Door, type DoorName, type Owed, owedAt, type Place, type Question, saidOf } from './question.ts'
 import { asked, exceptions, questions } from './questions.ts'
 
 /* One question, one answer: each is asked at every door that has a word for it, and rows, notes and refusals are the same. */
 
-let place: Awaited<ReturnType<typeof makeAskedLake>>
-beforeAll(async () => (place = await makeAskedLake()))
-afterAll(() => place.remove())
+const place = lakeOfFile(fiveDays)
 
 /** What is owed at a door; undefined where it cannot be asked there. */
 function owedOf(door: DoorName, name: string, question: Question): Owed | undefined {

@@ -10,8 +10,9 @@ import { noted, openLake } from '../../src/index.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { need } from '../helpers/needs.ts'
-import { trustTables } from '../helpers/trust-lake.ts'
-import { makeLake, makeViews } from '../helpers/views.ts'
+import { thirtyProducts } from '../helpers/lakes/late-days-and-products.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
 import { session } from './command-line.ts'
 import { library, mcp, serve } from './programs.ts'
 import type { Ask, Door, Place } from './question.ts'
@@ -47,7 +48,9 @@ beforeAll(async () => {
   const point = { metric: supply, asset: 'BTC', interval: '24h', currency: 'native', v: 1 } as const
   const at = { t: '2024-03-01T00:00:00Z', available_at: '2024-03-02T00:30:00Z' }
   for (const [name, { root }] of Object.entries(lakes)) {
-    await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points: [{ ...point, ...at }], tables: trustTables(['BTC']) }])
+    await makeLake(root, [
+      { at: '2024-04-01T12:00:00Z', points: [{ ...point, ...at }], tables: thirtyProducts(['BTC']) },
+    ])
     await makeViews(root)
     const macro = `CREATE OR REPLACE MACRO ${greedy[name as Greedy]}`
     appendFileSync(inLake(root, places.script), `\n${macro};\n`)

@@ -1,10 +1,8 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { need } from '../helpers/needs.ts'
-import { trustTables } from '../helpers/trust-lake.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { thirtyProducts } from '../helpers/lakes/late-days-and-products.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 import { commandLine, session } from './command-line.ts'
 import { library, mcp, python, serve } from './programs.ts'
 import { type Ask, type Door, type Given, owedAt, type Place, saidOf } from './question.ts'
@@ -33,17 +31,12 @@ const series: readonly Partial<PointRow>[] = [
   { metric: nested, asset: 'PARTONLY', o: '{"b":2}' },
 ]
 
-let place: Place
-beforeAll(async () => {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), 'pitlake-notes-')))
-  const root = join(home, 'lake')
-  const at = { interval: '24h', t: '2024-03-01T00:00:00Z', available_at: '2024-03-02T00:30:00Z' } as const
-  const points = series.map((one) => ({ v: one.o === undefined ? 1 : null, ...at, ...one }) as PointRow)
-  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points, tables: trustTables(['BTC']) }])
-  await makeViews(root)
-  place = { home, root }
+const at = { interval: '24h', t: '2024-03-01T00:00:00Z', available_at: '2024-03-02T00:30:00Z' } as const
+const points = series.map((one) => ({ v: one.o === undefined ? 1 : null, ...at, ...one }) as PointRow)
+const place = lakeOfFile({
+  name: 'notes',
+  commits: [{ at: '2024-04-01T12:00:00Z', points, tables: thirtyProducts(['BTC']) }],
 })
-afterAll(() => rmSync(place.home, { recursive: true, force: true }))
 
 /** What is asked of which metric and asset, and what is noted. */
 const table: readonly (readonly [metric: string, asset: string, note: string, given?: Given])[] = [

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import { beforeAll } from 'vitest'
 import { readKey, signedNote, signedText } from '../../src/base/merkle/note.ts'
 import { pitlake } from './command.ts'
-import { copyPreset } from './preset-lakes.ts'
+import { copyPreset } from './lakes/written-by-jobs.ts'
 import { scratch } from './scratch.ts'
 
 const proofs = new URL('../../docs/proof/', import.meta.url).pathname

@@ -2,7 +2,7 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { lockJob } from '../../src/lake/store/lock.ts'
 import { openSpool, sweep } from '../../src/lake/ledger/spool-sweep.ts'
-import { commitDeps, draftOf } from './lakes.ts'
+import { commitDeps, draftOf } from './lakes/drafts.ts'
 
 // Commits step after step until the goal: `node committer.ts FOLDER NAME GOAL [metrics|registry]`.
 const [root = '', name = 'r', goal = '0', api = 'metrics'] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { rewriteDeps } from './merging.ts'
+import { rewriteDeps } from './lakes/top-ups.ts'
 
 // Merges, compacts and vacuums a lake: `node compactor.ts FOLDER`; made to be killed.
 const [root = ''] = process.argv.slice(2)

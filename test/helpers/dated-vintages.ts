@@ -1,6 +1,6 @@
-import { randomOf } from './full-lake.ts'
-import { expect } from 'vitest'
+import { randomOf } from './random.ts'
 import type { Desk } from './importing.ts'
+import { expect } from 'vitest'
 
 /* Dated vintages of user data, late, backdated and withdrawn ones among them. */
 

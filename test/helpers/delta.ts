@@ -1,8 +1,6 @@
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { relation } from '../../src/sources/registry/columns.ts'
 import { tableFiles } from '../../src/sources/registry/status.ts'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { publish } from '../../src/maintenance/publish/publish.ts'
 import type { Destination } from '../../src/maintenance/publish/destination.ts'
@@ -10,9 +8,13 @@ import { type Portions, usualPortions } from '../../src/maintenance/publish/rang
 import { destinationOf } from '../../src/maintenance/publish/s3.ts'
 import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 import { Engine, quoteList, type Row } from '../../src/lake/store/engine.ts'
-import { commitDeps } from './lakes.ts'
+import { commitDeps } from './lakes/drafts.ts'
 import { catalogue as usual } from './sandbox-client.ts'
-import { makeViews, micros, multiset, type PointRow, withViews } from './views.ts'
+import { makeViews, multiset, withViews } from './views.ts'
+import { micros } from './instants.ts'
+import type { PointRow } from './lakes/lake-recipe.ts'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** One line of a Delta log, as this reader needs it. */
 interface Line {

@@ -4,8 +4,8 @@ import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
-import { dump } from './lakes.ts'
-import { answers } from './merging.ts'
+import { dump } from './lakes/drafts.ts'
+import { answers } from './points-at.ts'
 
 /** Every live file is there byte for byte, the index is the source's, and the views give its answers. */
 export async function expectMirror(mirror: string, source: string): Promise<void> {

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { publishTo } from './delta.ts'
-import { goldenStages, writeGolden } from './golden-lake.ts'
-import { makeLake } from './views.ts'
+import { joinEdgeStages, writeJoinEdgeFacts } from './lakes/join-edges.ts'
+import { makeLake } from './lakes/make-lake.ts'
 
 const project = join(import.meta.dirname, '../..')
 
@@ -20,8 +20,8 @@ export const tablesIn = (home: string): string => join(home, 'out')
 
 /** Makes the golden lake in a folder and publishes it after each of its stages. */
 export async function publishGolden(home: string): Promise<void> {
-  writeGolden(join(home, 'golden.json'), 6300)
-  for (const steps of goldenStages) {
+  writeJoinEdgeFacts(join(home, 'golden.json'), 6300)
+  for (const steps of joinEdgeStages) {
     await makeLake(join(home, 'lake'), steps)
     await publishTo(join(home, 'lake'), tablesIn(home))
   }

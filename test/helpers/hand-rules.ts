@@ -1,4 +1,4 @@
-import type { Line } from './timed-lake.ts'
+import type { Line } from './lakes/timed-lake.ts'
 import type { HandRule, Spell } from './time-twin.ts'
 
 const minute = 60

@@ -1,24 +1,15 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { Engine, quote } from '../../src/lake/store/engine.ts'
+import { join } from 'node:path'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
+import type { Weekday } from '../../src/base/time.ts'
 import type { StoredFile } from '../../src/lake/ledger/index-queries.ts'
-import { inLake, pointsFile } from '../../src/lake/store/layout.ts'
+import type { Head } from '../../src/lake/ledger/ledger.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
+import { inLake } from '../../src/lake/store/layout.ts'
 import { compile, type Compiled } from '../../src/query/views/compile.ts'
 import { exportedTables } from '../../src/query/views/ledger-tables.ts'
-import { end, type Weekday } from '../../src/base/time.ts'
+import { temporaryFolder } from './folders.ts'
+import { pointsFileFacts, type StoredPoint, writePoints, writeRows } from './lakes/points-file.ts'
 import { catalogue } from './sandbox-client.ts'
-import { micros, type PointRow } from './views.ts'
-import { ownFolder } from './own-folder.ts'
-
-/** A point with the instant at which the lake first held it. */
-export interface HeldPoint extends PointRow {
-  readonly observed_at: string
-}
-
-const columns = `asset: 'VARCHAR', currency: 'VARCHAR', exchange: 'VARCHAR', network: 'VARCHAR', t: 'TIMESTAMPTZ',
-  available_at: 'TIMESTAMPTZ', observed_at: 'TIMESTAMPTZ', v: 'DOUBLE', o: 'VARCHAR', basis: 'VARCHAR', extra: 'VARCHAR',
-  computed_at: 'TIMESTAMPTZ', available_rule_at: 'TIMESTAMPTZ', params: 'VARCHAR'`
 
 /** A window that was asked for, as the ledger's export has it; instants as ISO text. */
 export type AskedWindow = Readonly<Record<string, string | null>>
@@ -36,11 +27,11 @@ interface Rest {
 
 /** An engine with the macros of the joins over these points, in their order, without journal and ledger. */
 export async function withJoins<T>(
-  points: readonly HeldPoint[],
+  points: readonly StoredPoint[],
   work: (engine: Engine) => Promise<T>,
   rest: Rest = {},
 ): Promise<T> {
-  using rootFolder = ownFolder(rest.folder ?? 'joins')
+  using rootFolder = temporaryFolder(rest.folder ?? 'joins')
   const root = rootFolder.path
   using engine = await Engine.open(':memory:', { threads: 2 })
   const files: StoredFile[] = []
@@ -57,11 +48,8 @@ const own = new Set(['calendar', 'resample', 'pit_join', 'pit_long', 'pit_window
 
 async function writeLedger(engine: Engine, root: string, table: string, rows: readonly AskedWindow[]): Promise<string> {
   const out = join(root, `${table}.parquet`)
-  writeFileSync(`${out}.jsonl`, rows.map((row) => JSON.stringify(row)).join('\n'))
   const types = exportedTables(catalogue)[table]?.columns.map(([name, type]) => `${quote(name)}: ${quote(type)}`) ?? []
-  await engine.run(
-    `COPY (FROM read_json(${quote(`${out}.jsonl`)}, format = 'newline_delimited', columns = {${types.join(', ')}})) TO ${quote(out)} (FORMAT parquet)`,
-  )
+  await writeRows(engine, out, rows, types.join(', '))
   return out
 }
 
@@ -77,33 +65,13 @@ export function joinObjects(
   }: Pick<Rest, 'catalogue' | 'revisable'> & { weekStart?: Weekday; exports?: ReadonlyMap<string, string> } = {},
 ): readonly Compiled[] {
   const exports = new Map(Object.keys(exportedTables(known)).map((table) => [table, told.get(table) ?? '/nothing']))
-  const head = { version: 1, committed_at: 0, lake: 'test', digest: null, provider: { synthetic: true } } as never
+  const head: Head = { version: 1, committed_at: 0, lake: 'test', digest: null, provider: { synthetic: true } }
   const all = compile({ root, head, catalogue: known, files, earlier: [], exports, weekStart, revisable })
   return all.objects.filter(({ name }) => own.has(name))
 }
 
-async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): Promise<StoredFile> {
-  const [{ metric, interval }] = rows as [HeldPoint]
-  const path = pointsFile(metric, interval, 'f')
-  const out = inLake(root, path)
-  mkdirSync(dirname(out), { recursive: true })
-  const lines = rows.map((row) => JSON.stringify({ basis: 'assumed', available_rule_at: row.available_at, ...row }))
-  writeFileSync(`${out}.jsonl`, lines.join('\n'))
-  await engine.run(
-    `COPY (FROM read_json(${quote(`${out}.jsonl`)}, format = 'newline_delimited', columns = {${columns}})) TO ${quote(out)} (FORMAT parquet)`,
-  )
-  const min_lag = Math.min(...rows.map((row) => micros(row.available_at) - end(micros(row.t) / 1e6, interval) * 1e6))
-  const starts = rows.map(({ t }) => micros(t) / 1e6)
-  const [min_t, max_t] = [Math.min(...starts), Math.max(...starts)]
-  return {
-    path,
-    table: 'points',
-    label: '',
-    metric,
-    interval,
-    rows: rows.length,
-    min_t,
-    max_t,
-    meta: { min_lag },
-  } as never
+async function write(engine: Engine, root: string, rows: readonly StoredPoint[]): Promise<StoredFile> {
+  const facts = pointsFileFacts(rows, 'f')
+  await writePoints(engine, inLake(root, facts.path), rows)
+  return { ...facts, bytes: 0, sha256: '', added_version: 1, removed_version: null, dropped_version: null }
 }

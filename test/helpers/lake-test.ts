@@ -1,6 +1,6 @@
 import { test as base } from 'vitest'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { inFolder } from './lakes.ts'
+import { inFolder } from './folders.ts'
 
 /** A test that may have a lake's folder of its own as `root`, and the lake in it open as `ledger`. */
 export const test = base.extend<{ root: string; ledger: Ledger }>({

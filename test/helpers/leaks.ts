@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { goldenQueries } from './golden-queries.ts'
 import { catalogue } from './sandbox-client.ts'
-import { trustTables } from './trust-lake.ts'
-import { makeLake, makeViews, type PointRow } from './views.ts'
+import { thirtyProducts } from './lakes/late-days-and-products.ts'
+import type { LakeRecipe, PointRow } from './lakes/lake-recipe.ts'
 
 /*
  * Queries with a planted leak, a kind each: most look no further ahead than the next point. What each of them leaks, in
@@ -44,13 +41,10 @@ function points(): PointRow[] {
   }).flat()
 }
 
-/** The lake of these queries: 75 days of 2024 and a registry; with its views. */
-export async function makeLeakLake(): Promise<{ readonly root: string; readonly remove: () => void }> {
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-leaks-'))
-  const root = join(home, 'lake')
-  await makeLake(root, [{ at: '2024-12-01T00:00:00', points: points(), tables: trustTables() }])
-  await makeViews(root)
-  return { root, remove: () => rmSync(home, { recursive: true, force: true }) }
+/** The lake of these queries: 75 days of 2024 and a registry. */
+export const noiseAndRisingSupply: LakeRecipe = {
+  name: 'leaks',
+  commits: [{ at: '2024-12-01T00:00:00', points: points(), tables: thirtyProducts() }],
 }
 
 /** What a leak turns on. */

@@ -2,7 +2,7 @@ import { type Diagnosis, examine } from '../../src/maintenance/upkeep/doctor.ts'
 import { verify, type VerifySummary } from '../../src/maintenance/upkeep/verify.ts'
 import { exitCode, type LakeError } from '../../src/base/errors.ts'
 import { depsAt, type Rig, settingsAt } from './fetching.ts'
-import { commitDeps } from './lakes.ts'
+import { commitDeps } from './lakes/drafts.ts'
 import { catalogue } from './sandbox-client.ts'
 
 type Doctor = Parameters<typeof examine>

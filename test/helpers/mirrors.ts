@@ -7,7 +7,7 @@ import { mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pull } from '../../src/maintenance/publish/lake.ts'
-import { metrics, rewriteDeps, topUp } from './merging.ts'
+import { metrics, rewriteDeps, topUp } from './lakes/top-ups.ts'
 import { catalogue } from './sandbox-client.ts'
 import { webTo } from './s3.ts'
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import type { Interval } from '../../src/base/time.ts'
 import { later, lengths } from './calendar.ts'
-import { micros, type PointRow } from './views.ts'
+import { micros } from './instants.ts'
+import type { PointRow } from './lakes/lake-recipe.ts'
 
 /** A point as the oracle sees it; instants in Unix microseconds. */
 export interface OraclePoint {

@@ -1,5 +1,5 @@
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { metrics } from './full-lake.ts'
+import { metrics } from './lakes/every-view.ts'
 
 /*
  * What the laws of knowledge ask of a lake: all of every view that its database has, and each macro with all its options.

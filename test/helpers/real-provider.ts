@@ -5,7 +5,7 @@ import { parseFault } from '../../src/sandbox/faults.ts'
 import { createSandbox, type RequestRecord, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { serve, type ServedSandbox } from '../../src/sandbox/server.ts'
 import { type Ended, pitlake } from './command.ts'
-import { inFolder } from './lakes.ts'
+import { inFolder } from './folders.ts'
 import { leaping } from './leaping.ts'
 import { catalogue } from './sandbox-client.ts'
 

@@ -7,7 +7,7 @@ import { inLake, parsePointsFile } from '../../src/lake/store/layout.ts'
 import { withOwn } from '../../src/sources/points/own-rows.ts'
 import { compile } from '../../src/query/views/compile.ts'
 import { exportsFolder } from '../../src/query/views/ledger-tables.ts'
-import { catalogue, type FullLake, metrics } from './full-lake.ts'
+import { catalogue, type EveryViewLake, metrics } from './lakes/every-view.ts'
 
 /*
  * A second lake that physically holds only what was knowable by an instant: its files are those of the first one without
@@ -43,7 +43,7 @@ interface Part {
 }
 
 /** Makes the lake that can be cut, in a folder of its own, with the database of views that the whole one has. */
-export async function truncationOf({ root }: FullLake, folder: string): Promise<Truncation> {
+export async function truncationOf({ root }: EveryViewLake, folder: string): Promise<Truncation> {
   const ledger = await Ledger.openToRead(root)
   const files = liveFiles(ledger).filter(({ path, table }) => path.endsWith('.parquet') && table !== 'redated')
   const head = ledger.head()

@@ -1,4 +1,4 @@
-import { randomOf } from './full-lake.ts'
+import { randomOf } from './random.ts'
 
 /*
  * A registry of a hundred records over sixty hourly polls: records change, go and come back at drawn polls. `knownRecords` tells

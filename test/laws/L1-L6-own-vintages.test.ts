@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { randomOf } from '../helpers/full-lake.ts'
+import { randomOf } from '../helpers/random.ts'
 import {
   assets,
   began,

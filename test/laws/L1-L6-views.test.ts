@@ -9,14 +9,17 @@ import type { Interval } from '../../src/base/time.ts'
 import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
-import { arrivals, catalogue, type FullLake, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'
+import { arrivals, catalogue, type EveryViewLake, metrics, withEveryView } from '../helpers/lakes/every-view.ts'
+import { randomOf } from '../helpers/random.ts'
 import { withLag } from '../helpers/lags.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { knowable, type OraclePoint, oraclePoint, type Question } from '../helpers/pit-oracle.ts'
 import { boundedOf, ledgerViews, type Probe, probesOf, tell, type Told } from '../helpers/probes.ts'
 import { rounds, sample } from '../helpers/tiers.ts'
 import { type Knowledge, truncationOf } from '../helpers/truncation.ts'
-import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
+import { isoOf } from '../helpers/instants.ts'
+import { makeViews, multiset } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /*
  * `PITLAKE_CUTS` is at how many instants lakes are cut, a lake for each five hundred; `PITLAKE_CUTS_SEED` draws others.
@@ -48,7 +51,7 @@ interface Cut extends Knowledge {
 }
 
 /** Instants at, just before and just after what arrives, polls above all, and anywhere between. */
-function cutsOf(lake: FullLake, count: number, random: () => number): Cut[] {
+function cutsOf(lake: EveryViewLake, count: number, random: () => number): Cut[] {
   const all = arrivals(lake)
   const [first = 0, last = 0] = [all[0], all.at(-1)]
   const [, poll = 0, , , , , middle = 0] = lake.commits
@@ -118,7 +121,7 @@ async function differences(
 }
 
 /** Cuts a lake at these instants: the whole one looking back answers as the one that holds no more. How many answers. */
-async function cutLake(lake: FullLake, cuts: readonly Cut[]): Promise<number> {
+async function cutLake(lake: EveryViewLake, cuts: readonly Cut[]): Promise<number> {
   using truncated = await truncationOf(lake, `${lake.root}-cut`)
   using whole = await Engine.open(inLake(lake.root, places.database), { readOnly: true, threads: 1 })
   const [cut, sides] = [truncated.engine, [whole, truncated.engine] as const]
@@ -171,7 +174,7 @@ const asked: readonly (readonly [string, Interval, Partial<PointRow>])[] = [
 const options: readonly Question[] = [{}, { maxAge: 86_400_000_000 }, { latency: 900_000_000 }, { skipNulls: true }]
 
 /** The points of a metric as the oracle sees them; a price is there when both of its parts are. */
-function seenOf(lake: FullLake, [metric, interval, of]: (typeof asked)[number], rule: boolean): OraclePoint[] {
+function seenOf(lake: EveryViewLake, [metric, interval, of]: (typeof asked)[number], rule: boolean): OraclePoint[] {
   const rows = (name: string, same: Partial<PointRow>): OraclePoint[] =>
     lake.points
       .filter((row) => row.metric === name && row.interval === interval)
@@ -188,7 +191,7 @@ function seenOf(lake: FullLake, [metric, interval, of]: (typeof asked)[number], 
 }
 
 /** A join and a window of the whole lake are what brute force finds among the points that the lake was made of. */
-async function expectByDefinition(whole: Engine, lake: FullLake, { at, rule, number }: Cut): Promise<void> {
+async function expectByDefinition(whole: Engine, lake: EveryViewLake, { at, rule, number }: Cut): Promise<void> {
   const one = asked[number % asked.length] as (typeof asked)[number]
   const question = { ...options[Math.floor(number / asked.length + number) % options.length], asOf: at }
   const points = seenOf(lake, one, rule)
@@ -241,7 +244,7 @@ function expectBothSides(probes: readonly Probe[], then: readonly Told[], now: r
 test('TIME 52: as_of = T answers like a lake that holds only what was knowable by T', async () => {
   let [answers, cuts] = [0, 0]
   for (let made = 0, number = 0; made < wanted; made += perLake, number++) {
-    await withFullLake(seed * 1000 + number, null, async (lake) => {
+    await withEveryView(seed * 1000 + number, null, async (lake) => {
       try {
         const drawn = cutsOf(lake, Math.min(perLake, wanted - made), randomOf(seed * 77 + number))
         answers += await cutLake(lake, drawn)
@@ -266,7 +269,7 @@ interface Kept {
   readonly told: ReadonlyMap<string, Told>
 }
 
-async function open<T>(lake: Pick<FullLake, 'root'>, work: (engine: Engine) => Promise<T>): Promise<T> {
+async function open<T>(lake: Pick<EveryViewLake, 'root'>, work: (engine: Engine) => Promise<T>): Promise<T> {
   using engine = await Engine.open(inLake(lake.root, places.database), { readOnly: true, threads: 1 })
   return await work(engine)
 }
@@ -283,7 +286,7 @@ const anywhere = ({ sql }: Probe): string => sql.replaceAll('{d}', 'd')
 const byOwnClock = ['"requests"', '"runs"']
 
 async function expectKept(
-  lake: FullLake,
+  lake: EveryViewLake,
   kept: readonly Kept[],
   [zone, after]: readonly [string, boolean],
   when: string,
@@ -322,7 +325,7 @@ test('TIME 53: observed_as_of = T answers what the newest version committed by T
     })
     kept.push({ at, told })
   }
-  await withFullLake(seed * 1000, keep, async (lake) => {
+  await withEveryView(seed * 1000, keep, async (lake) => {
     const held = (name: string): (Told | undefined)[] => kept.map(({ told }) => told.get(name))
     for (const name of kept.at(-1)?.told.keys() ?? [])
       if (!name.startsWith('pit_') && !name.startsWith('resample'))

@@ -1,16 +1,16 @@
 // @module-tag full
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { LookaheadProof } from '../../src/trust/lookahead/lookahead.ts'
 import { openLake } from '../../src/index.ts'
-import { bareLake } from '../helpers/bare-lake.ts'
+import { bareViews } from '../helpers/lakes/bare-views.ts'
 import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import { pitlake } from '../helpers/command.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { trustTables } from '../helpers/trust-lake.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
-import { scratch } from '../helpers/scratch.ts'
+import { thirtyProducts } from '../helpers/lakes/late-days-and-products.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /*
  * What a verdict rests on beside what was known. Forty days of points, of which the first ten were backfilled a year later;
@@ -19,8 +19,6 @@ import { scratch } from '../helpers/scratch.ts'
 
 const metric = 'addresses/active_count_pit'
 const { currency = null, exchange = null, network = null } = catalogue.endpoints.get(metric)?.defaults ?? {}
-const home = scratch('assumed')
-const root = join(home, 'lake')
 
 function points(): PointRow[] {
   return Array.from({ length: 40 }, (_, day): PointRow => {
@@ -39,9 +37,9 @@ function points(): PointRow[] {
   })
 }
 
-beforeAll(async () => {
-  await makeLake(root, [{ at: '2024-12-01T00:00:00', points: points(), tables: trustTables() }])
-  await makeViews(root)
+const { home, root } = lakeOfFile({
+  name: 'assumed',
+  commits: [{ at: '2024-12-01T00:00:00', points: points(), tables: thirtyProducts() }],
 })
 
 const days = `WITH d AS (SELECT ts, 'BTC' AS asset FROM calendar('2024-01-02', '2024-02-11', '1 day'))`
@@ -126,7 +124,7 @@ describe('a proof under registry_backfill', () => {
   const early = `${days}, u AS (SELECT ts AS decided, valid_from AS ts, 'BTC' AS asset FROM pit_universe(d)) SELECT decided AS ts, v FROM pit_join(u, 'm', '24h')`
 
   test('does not assume that a version was polled before its decision', async () => {
-    using lake = await bareLake()
+    using lake = await bareViews()
     const proved = async (sql: string): Promise<boolean> =>
       (await argueFromPlan(lake, { sql, ts: 'ts', labels: [] })).proved
     expect([await proved(early), await proved(members)]).toEqual([true, true])
@@ -135,7 +133,7 @@ describe('a proof under registry_backfill', () => {
   })
 
   test('reads the condition of a universe, and nothing that it cannot know', async () => {
-    using lake = await bareLake()
+    using lake = await bareViews()
     const proof = async (condition: string): ReturnType<typeof argueFromPlan> =>
       argueFromPlan(lake, {
         sql: `${days} SELECT ts, product_id, status FROM pit_universe(d, ${condition})`,

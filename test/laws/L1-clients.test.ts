@@ -3,10 +3,12 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/base/errors.ts'
 import { Desk } from '../../src/interfaces/server/session-manager.ts'
-import { Pages, pageBytes } from '../../src/interfaces/server/result-pages.ts'
+import { pageBytes, Pages } from '../../src/interfaces/server/result-pages.ts'
 import { pastedDeeds, pastedOptions, pastedQuestion } from '../helpers/pasted.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
-import { type Prey, seeded, statementFrom } from '../helpers/sql-grammar.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
+import { type Prey, statementFrom } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 import { rounds } from '../helpers/tiers.ts'
 
 /*
@@ -36,7 +38,7 @@ const honest = subjects.flatMap((sql) =>
 test(`${honest.length} honest questions have the same bytes after ${wanted} statements of other clients, seed ${seed}`, {
   timeout: 3_600_000,
 }, async () => {
-  const { folder, remove } = await makeQueryLake()
+  const { root: folder, remove } = await openTestLake(hundredFetchedDays)
   const never = new AbortController().signal
   let names = 0
   const desk = new Desk(
@@ -82,6 +84,6 @@ test(`${honest.length} honest questions have the same bytes after ${wanted} stat
     expect(answered).toBeGreaterThan(wanted / 20)
     expect(answered).toBeLessThan(wanted)
   } finally {
-    await remove()
+    remove()
   }
 })

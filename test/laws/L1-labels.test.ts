@@ -4,7 +4,7 @@ import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import { labelOf, openShadow, tableLabels } from '../../src/trust/lookahead/proof/tables.ts'
 import { type Engine, quoteName } from '../../src/lake/store/engine.ts'
 import { columnsOf } from '../../src/lake/store/parquet.ts'
-import { arrivals, type FullLake, metrics, withFullLake } from '../helpers/full-lake.ts'
+import { arrivals, type EveryViewLake, metrics, withEveryView } from '../helpers/lakes/every-view.ts'
 import { withViews } from '../helpers/views.ts'
 
 /*
@@ -78,14 +78,14 @@ async function differing(lake: Engine, at: string, sql: string): Promise<number>
   return Number(row?.['n'])
 }
 
-function instants(lake: FullLake): readonly string[] {
+function instants(lake: EveryViewLake): readonly string[] {
   const all = arrivals(lake)
   const polls = lake.commits.slice(2, 2 + cuts)
   const drawn = Array.from({ length: cuts }, (_, n) => all[Math.floor(((n + 0.5) / cuts) * all.length)] ?? 0)
   return [...polls, ...polls.map((at) => at - 1), ...drawn].map((at) => `make_timestamptz(${at}::BIGINT)`)
 }
 
-async function labelsHold(full: FullLake, lake: Engine): Promise<void> {
+async function labelsHold(full: EveryViewLake, lake: Engine): Promise<void> {
   const all = await assumed(lake)
   expect(all.length).toBeGreaterThan(12)
   for (const one of all) {
@@ -101,7 +101,7 @@ async function labelsHold(full: FullLake, lake: Engine): Promise<void> {
   }
 }
 
-async function joinsHold(full: FullLake, lake: Engine): Promise<void> {
+async function joinsHold(full: EveryViewLake, lake: Engine): Promise<void> {
   for (const [name, from] of Object.entries(joins)) {
     const [row] = await lake.rows(`SELECT count(v) AS n, count(*) FILTER (available_at > ts) AS early FROM ${from}`)
     expect([Number(row?.['n']) > 0, Number(row?.['early'])], name).toEqual([true, 0])
@@ -122,7 +122,7 @@ async function joinsHold(full: FullLake, lake: Engine): Promise<void> {
   }
 }
 
-async function macrosAgree(full: FullLake, lake: Engine): Promise<void> {
+async function macrosAgree(full: EveryViewLake, lake: Engine): Promise<void> {
   using shadow = await openShadow(lake)
   await shadow.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
   for (const from of [...Object.values(joins), ...universes, coarse, `calendar('2026-02-01', '2026-03-01', '1 day')`]) {
@@ -141,7 +141,7 @@ async function macrosAgree(full: FullLake, lake: Engine): Promise<void> {
   for (const at of instants(full)) expect(await differing(lake, at, days)).toBe(0)
 }
 
-async function revisedToldApart(full: FullLake, lake: Engine): Promise<void> {
+async function revisedToldApart(full: EveryViewLake, lake: Engine): Promise<void> {
   const proved = async (from: string): Promise<boolean> => {
     const sql = `SELECT ts, v FROM calendar('2026-02-01', '2026-03-20', '1 day') JOIN ${from} AS p ON p.available_at <= ts`
     return (await argueFromPlan(lake, { sql, ts: 'ts', labels: [] })).proved
@@ -154,7 +154,7 @@ async function revisedToldApart(full: FullLake, lake: Engine): Promise<void> {
 }
 
 test('what the proof assumes of views and macros is true of the real ones: labels, joins, columns', async () => {
-  await withFullLake(7, null, async (full) => {
+  await withEveryView(7, null, async (full) => {
     await withViews(full.root, async (lake) => {
       await lake.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
       expect(instants(full).length).toBeGreaterThanOrEqual(3 * cuts)

@@ -8,7 +8,8 @@ import { openQuery } from '../../src/query/lake.ts'
 import { Agent } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening, sleep } from '../helpers/listening.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 /*
  * A server with --as-of T names nothing that came after T, neither in an answer nor in what is sent with it: heads, notes,
@@ -25,14 +26,12 @@ interface Commit {
   readonly digest: string
 }
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let commits: readonly Commit[] = []
 const servers = new Map<string, Awaited<ReturnType<typeof listening>>>()
 const agents = new Map<string, Agent>()
 
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   using engine = await openQuery(folder)
   commits = await engine.rows<{ version: bigint; committed_at: string; digest: string }>(
     'SELECT version, committed_at, digest FROM versions ORDER BY version',
@@ -45,7 +44,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const server of servers.values()) await server.stop()
   for (const agent of agents.values()) await agent[Symbol.asyncDispose]()
-  await remove()
 })
 
 /** What a text names of the time after the limit: instants, and digests of later commits. */

@@ -1,18 +1,15 @@
 // @module-tag full
 // @module-tag slow
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
 import { sample } from '../helpers/tiers.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 import { goldenQueries } from '../helpers/golden-queries.ts'
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-
-beforeAll(async () => (lake = await makeTrustLake()), 300_000)
-
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 async function prove(sql: string, more: Partial<Parameters<typeof proveNoLookahead>[1]> = {}): Promise<LookaheadProof> {
   return await proveNoLookahead(
@@ -26,8 +23,8 @@ const grid = `(SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERV
 const onGrid = `WITH d AS (FROM ${grid})`
 /** A third of it, where what is asked costs much and more days would say no more. */
 const onFew = onGrid.replace('2024-10-01', '2024-04-21')
-const daily = `(SELECT * FROM points WHERE metric = '${trustMetric}' AND "interval" = '24h')`
-const fragments = { onGrid, daily, trustMetric }
+const daily = `(SELECT * FROM points WHERE metric = '${lateMetric}' AND "interval" = '24h')`
+const fragments = { onGrid, daily, lateMetric }
 
 /** Queries that look ahead, each in a way of its own, and the words that its report must hold. */
 const leaks = goldenQueries('lookahead/leaks', fragments).map(
@@ -60,7 +57,7 @@ describe('look-ahead', () => {
   })
 
   test('a label may look ahead, the features beside it may not', async () => {
-    const sql = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))
+    const sql = `${onGrid}, j AS (FROM pit_join(d, '${lateMetric}', '24h'))
       SELECT ts, asset, v, lead(v, 5) OVER (PARTITION BY asset ORDER BY ts) - v AS reward FROM j`
     expect((await prove(sql)).verdict).toBe('leak')
     expect((await prove(sql, { labels: ['reward'] })).verdict).toBe('clean')
@@ -85,7 +82,7 @@ describe('look-ahead', () => {
   test.for(['read_parquet(FILES)', 'FILES', 'query_table(FILES)', 'pit_join(FILES, METRIC, INTERVAL)'])(
     'is undecided where a query reads files: %s',
     async (relation) => {
-      const names = { FILES: `${lake.root}/points/recent/*.parquet`, METRIC: trustMetric, INTERVAL: '24h' }
+      const names = { FILES: `${lake.root}/points/recent/*.parquet`, METRIC: lateMetric, INTERVAL: '24h' }
       const from = Object.entries(names).reduce((text, [name, value]) => text.replace(name, `'${value}'`), relation)
       const proof = await prove(`SELECT t AS ts, asset, v FROM ${from}`)
       expect(proof).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('reads files directly') })
@@ -101,12 +98,12 @@ describe('look-ahead', () => {
   )
 
   test('one leaked decision of hundreds is found at the default cut-offs', async () => {
-    const joined = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))`
+    const joined = `${onGrid}, j AS (FROM pit_join(d, '${lateMetric}', '24h'))`
     const ahead = (when: string, steps = 1): string =>
       `${joined} SELECT ts, asset, CASE WHEN ${when} THEN lead(v, ${steps}) OVER (PARTITION BY asset ORDER BY ts) ELSE v END AS v FROM j`
     const mean = `${onGrid} SELECT ts, asset, avg(v ORDER BY nth) + CASE WHEN ts = '2024-08-14' THEN
       (SELECT max(p.v) FROM ${daily} p WHERE p.asset = w.asset AND p.t = w.ts) ELSE 0 END AS v
-      FROM pit_window(d, '${trustMetric}', '24h', 7) w GROUP BY ts, asset`
+      FROM pit_window(d, '${lateMetric}', '24h', 7) w GROUP BY ts, asset`
     const filled = `${joined}, n AS (SELECT ts, asset, CASE WHEN ts = '2024-07-23' THEN NULL ELSE v END AS v FROM j)
       SELECT ts, asset, coalesce(v, lead(v) OVER (PARTITION BY asset ORDER BY ts)) AS v FROM n`
     const rare = [
@@ -131,11 +128,11 @@ describe('look-ahead', () => {
       expect([proof.verdict, proof.cutoffs <= cutoffs], sql).toEqual(['clean', true])
       return proof.notes.at(-1) ?? ''
     }
-    const join = `${onGrid} FROM pit_join(d, '${trustMetric}', '24h')`
+    const join = `${onGrid} FROM pit_join(d, '${lateMetric}', '24h')`
     const [, tried, all] = met.exec(await note(join)) ?? []
     expect([Number(tried) > 200, tried]).toEqual([true, all])
     expect(
-      await note(`${onFew} SELECT ts, asset, avg(v ORDER BY nth) AS v FROM pit_window(d, '${trustMetric}', '24h', 20)
+      await note(`${onFew} SELECT ts, asset, avg(v ORDER BY nth) AS v FROM pit_window(d, '${lateMetric}', '24h', 20)
       GROUP BY ts, asset`),
     ).toMatch(met)
     // What remembers everything changes everywhere when anything is hidden: only cut-offs tell.
@@ -153,9 +150,9 @@ describe('look-ahead', () => {
 
   test('a rolling mean on several threads is decided with a tolerance', async () => {
     const sql = `${onFew} SELECT ts, asset, avg(v / 3) AS mean, stddev_samp(v / 7) AS spread
-      FROM pit_window(d, '${trustMetric}', '24h', 20) GROUP BY ts, asset`
+      FROM pit_window(d, '${lateMetric}', '24h', 20) GROUP BY ts, asset`
     for (const tolerance of [0, 1e-9]) expect(await prove(sql, { tolerance })).toMatchObject({ verdict: 'clean' })
-    const shaken = `SELECT ts, asset, v * (1 + 1e-15 * random()) AS v FROM (${onFew} FROM pit_join(d, '${trustMetric}', '24h'))`
+    const shaken = `SELECT ts, asset, v * (1 + 1e-15 * random()) AS v FROM (${onFew} FROM pit_join(d, '${lateMetric}', '24h'))`
     expect(await prove(shaken)).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('--tolerance') })
     expect(await prove(shaken, { tolerance: 1e-9 })).toMatchObject({ verdict: 'clean' })
   })
@@ -163,13 +160,13 @@ describe('look-ahead', () => {
   test('a ts without a zone or of dates means UTC, under any name', async () => {
     const leaky = `SELECT day, v FROM (SELECT CAST(t AS DATE) + 1 AS day, max(v) AS v FROM ${daily} GROUP BY ALL)`
     expect((await prove(leaky, { ts: 'day' })).verdict).toBe('leak')
-    const safe = `SELECT CAST(timezone('UTC', ts) AS TIMESTAMP) AS naive, asset, v FROM pit_join(d, '${trustMetric}', '24h')`
+    const safe = `SELECT CAST(timezone('UTC', ts) AS TIMESTAMP) AS naive, asset, v FROM pit_join(d, '${lateMetric}', '24h')`
     expect((await prove(`${onGrid} ${safe}`, { ts: 'naive' })).verdict).toBe('clean')
   })
 
   test('sums that differ in their last digits are undecided, not a leak', async () => {
     const sql = `${onGrid} SELECT ts, asset, v * (1 + 1e-16 * (SELECT count(*) FROM ${daily})) AS v
-      FROM pit_join('d', '${trustMetric}', '24h')`
+      FROM pit_join('d', '${lateMetric}', '24h')`
     const proof = await prove(sql)
     expect(proof).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('last digits') })
     expect(await prove(sql, { tolerance: 1e-12 })).toMatchObject({ verdict: 'clean' })

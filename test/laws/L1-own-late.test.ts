@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { randomOf } from '../helpers/full-lake.ts'
+import { randomOf } from '../helpers/random.ts'
 import { rounds } from '../helpers/tiers.ts'
 
 const day = 86_400_000

@@ -1,27 +1,25 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { openLake, rows } from '../../src/index.ts'
 import { Agent } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
 import { pastedDeeds, pastedOptions, pastedQuestion, pastedWords } from '../helpers/pasted.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { python } from '../doors/programs.ts'
 
 /* A caller's text never becomes SQL of ours: no value of an option is filled in by another text of the caller. */
 
 const proof = 'pasted-proof'
 const asOf = '2024-03-01'
-let folder = ''
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let file = ''
-let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   file = join(folder, 'points', 'pasted.csv')
 })
-afterAll(async () => await remove())
 
 interface Attack {
   readonly deed: (typeof pastedDeeds)[number]

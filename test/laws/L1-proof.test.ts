@@ -5,7 +5,7 @@ import type { Engine } from '../../src/lake/store/engine.ts'
 import { randomQuery } from '../helpers/proof-grammar.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { smallLake } from './small-lake.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 
 /** The first instant at which the rows up to it differ on the lake cut there; undefined where none does. */
 async function refuted(lake: Engine, sql: string): Promise<string | undefined> {

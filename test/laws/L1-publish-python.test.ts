@@ -8,10 +8,10 @@ import { destinationOf } from '../../src/maintenance/publish/s3.ts'
 import { schemaString } from '../../src/maintenance/publish/write.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { Engine, type Row } from '../../src/lake/store/engine.ts'
-import { caseSteps } from '../helpers/case-lake.ts'
+import { viewCaseCommits } from '../helpers/lakes/view-cases.ts'
 import { asPublished, deltaRows, publishTo } from '../helpers/delta.ts'
 import { need } from '../helpers/needs.ts'
-import { makeLake } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 const project = resolve(import.meta.dirname, '../..')
@@ -39,9 +39,9 @@ const plain = (row: Row): Row =>
 test('delta-rs and polars read every row, of every version, and may not write', async (context) => {
   const python = need(context, 'readers')
   const [root, out] = [join(home, 'lake'), join(home, 'out')]
-  await makeLake(root, caseSteps.slice(0, -1))
+  await makeLake(root, viewCaseCommits.slice(0, -1))
   await publishTo(root, out)
-  await makeLake(root, caseSteps.slice(-1))
+  await makeLake(root, viewCaseCommits.slice(-1))
   await publishTo(root, out)
   const tables = ['points', 'components', 'history_products', 'links', 'versions', 'points@0']
   const told = ask(python, 'rows', ...tables.map((table) => join(out, table))) as Told[]

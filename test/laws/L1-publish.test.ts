@@ -6,9 +6,10 @@ import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { Engine, quoteList, type Row } from '../../src/lake/store/engine.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
-import { caseSteps } from '../helpers/case-lake.ts'
+import { viewCaseCommits } from '../helpers/lakes/view-cases.ts'
 import { asPublished, asRead, deltaFiles, deltaRows, deltaVersion, publishTo } from '../helpers/delta.ts'
-import { makeLake, type PointRow } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''
@@ -61,7 +62,7 @@ function standing(folder: string): string[] {
 }
 
 test('the points of a lake are published, none earlier than it, and again only what came since', async () => {
-  await makeLake(root, caseSteps)
+  await makeLake(root, viewCaseCommits)
   await makeLake(root, [
     {
       at: '2030-02-02T00:00:00.000001Z',
@@ -92,7 +93,7 @@ test('the points of a lake are published, none earlier than it, and again only w
 })
 
 test('versions are told last, and lead to one state of the lake', async () => {
-  await makeLake(root, caseSteps)
+  await makeLake(root, viewCaseCommits)
   await publishTo(root, out)
   await makeLake(root, [{ at: '2030-02-03T00:00:00Z', points: [point('NEW', '2024-03-01', '2024-03-02T00:10:00Z')] }])
   const { version } = await publishTo(root, out)
@@ -105,7 +106,7 @@ test('versions are told last, and lead to one state of the lake', async () => {
 })
 
 test('what the log says of a file is true of it', async () => {
-  await makeLake(root, caseSteps)
+  await makeLake(root, viewCaseCommits)
   await publishTo(root, out)
   using engine = await Engine.open(':memory:', { threads: 1 })
   for (const name of ['points', 'components', 'history_products', 'links', 'endpoints']) {

@@ -3,20 +3,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tryFutures } from '../../src/trust/lookahead/trial.ts'
 import { openWorlds, querySubject } from '../../src/trust/lookahead/world.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { honest, leaks, makeLeakLake } from '../helpers/leaks.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { honest, leaks, noiseAndRisingSupply } from '../helpers/leaks.ts'
 import { sample } from '../helpers/tiers.ts'
 
-let lake: Awaited<ReturnType<typeof makeLeakLake>>
+const lake = lakeOfFile(noiseAndRisingSupply)
 let database: Engine
 
 beforeAll(async () => {
-  lake = await makeLeakLake()
   database = await openWorlds(lake.root, { threads: 1 })
 })
 
 afterAll(() => {
   database.close()
-  lake.remove()
 })
 
 /** What running tells, whatever the plan says. */

@@ -16,7 +16,7 @@ import {
 } from '../helpers/time-twin.ts'
 import { cataloguedRule, handRules, type Row, rowYaml } from '../helpers/hand-rules.ts'
 import { seeds } from '../helpers/tiers.ts'
-import { type Line, type TimedLake, withTimedLake } from '../helpers/timed-lake.ts'
+import { type Line, type TimedLake, withTimedLake } from '../helpers/lakes/timed-lake.ts'
 import { withViews } from '../helpers/views.ts'
 
 const at = (text: string): number => Date.parse(text.length === 10 ? `${text}T00:00:00Z` : `${text}Z`) / 1000

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { type Line, type TimedLake, withTimedLake } from '../helpers/timed-lake.ts'
+import { type Line, type TimedLake, withTimedLake } from '../helpers/lakes/timed-lake.ts'
 import { endOf, historyAfter, type Spell, startAfter, type Told } from '../helpers/time-twin.ts'
 import { withViews } from '../helpers/views.ts'
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { randomOf } from '../helpers/full-lake.ts'
+import { randomOf } from '../helpers/random.ts'
 import { withDesk } from '../helpers/importing.ts'
 import { scratch } from '../helpers/scratch.ts'
 import { readUserRows, refusalOf } from '../helpers/user-files.ts'

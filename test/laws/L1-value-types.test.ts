@@ -5,11 +5,13 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { countValueChanges } from '../../src/lake/ledger/index-queries.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
-import { arrivals, catalogue, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'
+import { arrivals, catalogue, metrics, withEveryView } from '../helpers/lakes/every-view.ts'
+import { randomOf } from '../helpers/random.ts'
 import { withLag } from '../helpers/lags.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { rounds } from '../helpers/tiers.ts'
-import { isoOf, makeViews } from '../helpers/views.ts'
+import { isoOf } from '../helpers/instants.ts'
+import { makeViews } from '../helpers/views.ts'
 
 /** A point as the definition wants it: since when it is known and what it holds. */
 interface Known {
@@ -97,7 +99,7 @@ async function counted(root: string): Promise<number> {
 }
 
 test('under any as_of, observed_as_of and backfill the changes are those of the points, also when these are dated anew', () =>
-  withFullLake(3, null, async (lake) => {
+  withEveryView(3, null, async (lake) => {
     const random = randomOf(11)
     const instants = arrivals(lake)
     const compare = async (): Promise<number> =>

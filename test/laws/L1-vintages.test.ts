@@ -10,8 +10,8 @@ import {
   sorted,
   still,
   withArchives,
-} from '../helpers/archives.ts'
-import { randomOf } from '../helpers/full-lake.ts'
+} from '../helpers/lakes/archives.ts'
+import { randomOf } from '../helpers/random.ts'
 import { iso } from '../helpers/pit-oracle.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { withViews } from '../helpers/views.ts'

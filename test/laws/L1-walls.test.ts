@@ -9,12 +9,13 @@ import { openQuery, setMoment, setVariables } from '../../src/query/lake.ts'
 import { judgeQuestion, type Knowledge } from '../../src/query/question.ts'
 import { runCancellable } from '../../src/query/run.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { arrivals, type FullLake, withFullLake } from '../helpers/full-lake.ts'
+import { arrivals, type EveryViewLake, withEveryView } from '../helpers/lakes/every-view.ts'
 import { ledgerViews } from '../helpers/probes.ts'
 import { rounds } from '../helpers/tiers.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 import { truncationOf } from '../helpers/truncation.ts'
-import { isoOf, multiset } from '../helpers/views.ts'
+import { isoOf } from '../helpers/instants.ts'
+import { multiset } from '../helpers/views.ts'
 import { type Asked, Grammar, macroNames, type Shown, timelessNames } from './walls-grammar.ts'
 
 /*
@@ -96,7 +97,7 @@ async function cutUserMetrics(cut: Engine): Promise<void> {
 }
 
 /** Where the statements are asked: at the middle, where something is known of everything, then around what arrives. */
-function instantsOf(lake: FullLake, count: number, random: () => number): number[] {
+function instantsOf(lake: EveryViewLake, count: number, random: () => number): number[] {
   const all = arrivals(lake)
   const late = all.slice(Math.floor(all.length / 3))
   return Array.from({ length: count }, (_, n) => {
@@ -107,7 +108,7 @@ function instantsOf(lake: FullLake, count: number, random: () => number): number
 }
 
 test(`TIME 52 at a door: ${wanted} statements of seed ${seed} pass no wall`, { timeout: 7_200_000 }, async () => {
-  const tried = async (lake: FullLake): Promise<void> => {
+  const tried = async (lake: EveryViewLake): Promise<void> => {
     const cutFolder = `${lake.root}-cut`
     try {
       expect(await tryWalls(lake, cutFolder)).toEqual([])
@@ -116,11 +117,11 @@ test(`TIME 52 at a door: ${wanted} statements of seed ${seed} pass no wall`, { t
     }
   }
   // A file of bars holds parts that are known before the whole: no cut of files is without `as_of`.
-  await withFullLake(seed, null, tried, { bars: false })
+  await withEveryView(seed, null, tried, { bars: false })
 })
 
 /** The statements that were answered otherwise than by the lake that was cut. */
-async function tryWalls(lake: FullLake, cutFolder: string): Promise<readonly string[]> {
+async function tryWalls(lake: EveryViewLake, cutFolder: string): Promise<readonly string[]> {
   const { root: folder } = lake
   const random = seeded(seed)
   using truncated = await truncationOf(lake, cutFolder)

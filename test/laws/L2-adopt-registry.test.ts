@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bytesOf, data, doctor, lose, state } from '../helpers/adopting.ts'
-import { answer, questions, registryStory, withPreset } from '../helpers/preset-lakes.ts'
+import { answer, questions, registryStory, withPreset } from '../helpers/lakes/written-by-jobs.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 

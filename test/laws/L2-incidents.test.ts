@@ -8,7 +8,7 @@ import { type IngestSummary, verdict } from '../../src/sources/metrics/run-summa
 import type { VerifySummary } from '../../src/maintenance/upkeep/verify.ts'
 import { pitlake as command } from '../helpers/command.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
-import { dump } from '../helpers/lakes.ts'
+import { dump } from '../helpers/lakes/drafts.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { askedAgain, exitOf } from '../helpers/looking.ts'
 import { withViews } from '../helpers/views.ts'

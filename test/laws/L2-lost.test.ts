@@ -7,7 +7,7 @@ import { observedAgain } from '../../src/lake/ledger/lost-points.ts'
 import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import { examined } from '../helpers/looking.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { heldPoints } from '../helpers/ledgers.ts'
 
 const day = 86_400

@@ -11,11 +11,11 @@ import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
 import { depsAt, fetchKey, type Rig, settingsAt, trying, withRig } from '../helpers/fetching.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { askedAgain, exitOf } from '../helpers/looking.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -264,7 +264,7 @@ test('L2: both levels of files are compared; of a damaged recent one only its pa
 
 test('the command states its budget first and writes a report without the key', async () =>
   withRig(now, async (rig) => {
-    using cwdFolder = ownFolder('verify')
+    using cwdFolder = temporaryFolder('verify')
     const cwd = cwdFolder.path
     await rig.fetch(selection)
     rig.faults(`rewrite@${paths[0]}:point=3,asset=BTC`)

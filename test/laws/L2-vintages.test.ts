@@ -8,10 +8,18 @@ import { Engine, quoteList, type Row } from '../../src/lake/store/engine.ts'
 import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { checkContents, verifyVerdict } from '../../src/maintenance/upkeep/verify.ts'
-import { type ArchiveLake, archiveCatalogue, began, level, rate, still, withArchives } from '../helpers/archives.ts'
+import {
+  archiveCatalogue,
+  type ArchiveLake,
+  began,
+  level,
+  rate,
+  still,
+  withArchives,
+} from '../helpers/lakes/archives.ts'
 import { deltaFiles, publishTo } from '../helpers/delta.ts'
 import { askedAgain, examined } from '../helpers/looking.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { iso } from '../helpers/pit-oracle.ts'
 import { makeViews, multiset, withViews } from '../helpers/views.ts'
 

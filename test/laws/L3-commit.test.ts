@@ -4,7 +4,7 @@ import { loadCoverage, storedSeries, liveFiles } from '../../src/lake/ledger/ind
 import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/lake/ledger/spool-sweep.ts'
-import { commitDeps, coverageRow, dump, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, dump, seriesRow } from '../helpers/lakes/drafts.ts'
 import { test as it } from '../helpers/lake-test.ts'
 import { mortal } from '../helpers/mortal-steps.ts'
 

@@ -7,9 +7,10 @@ import { inLake } from '../../src/lake/store/layout.ts'
 import { revisableKey } from '../../src/lake/ledger/draft.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/lake/ledger/spool-sweep.ts'
-import { dump } from '../helpers/lakes.ts'
+import { dump } from '../helpers/lakes/drafts.ts'
 import { test as it } from '../helpers/lake-test.ts'
-import { answers, everyKind, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
+import { answers } from '../helpers/points-at.ts'
+import { everyKind, metrics, rewriteDeps, topUp, topUps } from '../helpers/lakes/top-ups.ts'
 import { mortal } from '../helpers/mortal-steps.ts'
 
 /** Every file that any reader may be told of is there, byte for byte, and the journal alone tells the same. */

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import type * as values from '../../src/trust/features/values.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { mortal } from '../helpers/mortal-steps.ts'
 import { rounds, sample } from '../helpers/tiers.ts'
+import type * as values from '../../src/trust/features/values.ts'
 
 /* A computing of features that is killed, or before which another commit comes: what it gives is what it would have given. */
 

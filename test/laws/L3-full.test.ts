@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { withPreset } from '../helpers/preset-lakes.ts'
+import { withPreset } from '../helpers/lakes/written-by-jobs.ts'
 import { need } from '../helpers/needs.ts'
 
 const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))

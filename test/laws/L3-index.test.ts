@@ -20,7 +20,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { need } from '../helpers/needs.ts'
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000

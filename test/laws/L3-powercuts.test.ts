@@ -17,15 +17,15 @@ import { examine } from '../../src/maintenance/upkeep/doctor.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { buildViews } from '../../src/query/views/build.ts'
 import { storedPoints, withRig } from '../helpers/fetching.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
-import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
+import { metrics, rewriteDeps, topUp } from '../helpers/lakes/top-ups.ts'
 import { type Found, putBack, type Recorder, recorder } from './powercuts.ts'
 import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 
 /*
  * A job is recorded once; then many of the states are made that a power cut may leave of it. In each of them: what had

@@ -9,7 +9,7 @@ import { deltaFiles, deltaRows, deltaVersion, onePoint as point, publishTo, unli
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { sample } from '../helpers/tiers.ts'
 import { stepping } from '../helpers/stepping.ts'
-import { makeLake } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''

@@ -7,7 +7,7 @@ import { contentOf, registryKey, standing, withRegistryRig } from '../helpers/re
 import { rounds } from '../helpers/tiers.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { stepping } from '../helpers/stepping.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -33,7 +33,7 @@ test('a disk that fails at any step: the same command again gives what an undist
   await withRegistryRig(
     now,
     async (rig) => {
-      using otherFolder = ownFolder('undisturbed')
+      using otherFolder = temporaryFolder('undisturbed')
       const other = otherFolder.path
       await rig.sync({ root: other })
       let failures = 0

@@ -8,7 +8,7 @@ import { pitlake } from '../helpers/command.ts'
 import { listening } from '../helpers/listening.ts'
 import { dyingAfterCommit } from '../helpers/mortal-steps.ts'
 import { isFullTier } from '../helpers/tiers.ts'
-import { newestVersion, openWrittenLake, viewsVersion, type WrittenLake } from '../helpers/written-lake.ts'
+import { newestVersion, openWrittenLake, viewsVersion, type WrittenLake } from '../helpers/lakes/written-by-commands.ts'
 
 /*
  * L3, and what is derived never lags silently: every writing command is killed after its commit, then the same command

@@ -6,7 +6,8 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { seriesId } from '../../src/catalog/series.ts'
 import { fetchOnce } from '../helpers/fetching.ts'
-import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
+import { commitDeps, stage } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const work = vi.hoisted(() => ({ statements: 0, files: 0 }))

@@ -10,7 +10,7 @@ import { fetchOnce } from '../helpers/fetching.ts'
 import { type Answers, withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 type AnsweredRequest = Awaited<ReturnType<AskOne>>
 
@@ -32,7 +32,7 @@ test('a compressed body that would fill the disk is judged once, not halved down
   }))
 
 test('an address that never answered gives a lake no name', async () => {
-  using rootFolder = ownFolder('nobody')
+  using rootFolder = temporaryFolder('nobody')
   const root = rootFolder.path
   const place = { root, url: 'https://nobody.example/api', now: () => now }
   const deps = { proxy: { https: 'http://127.0.0.1:9' } }
@@ -58,7 +58,7 @@ async function registry(
   work: (asking: RegistryAsking, asked: () => number) => Promise<void>,
   clock: () => number = () => now * 1000,
 ): Promise<void> {
-  using kept = ownFolder('circles')
+  using kept = temporaryFolder('circles')
   const folder = kept.path
   let asked = 0
   const told = {

@@ -13,22 +13,21 @@ import { realDisk } from '../../src/lake/store/disk.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { writeStamp } from '../../src/lake/ledger/stamps.ts'
 import { readPoints } from '../../src/query/views/relations.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test as it } from '../helpers/lake-test.ts'
 import { withLag } from '../helpers/lags.ts'
+import { answers, pointsAt } from '../helpers/points-at.ts'
 import {
-  answers,
   day,
   everyKind,
   metrics,
-  pointsAt,
   provider,
   rewriteDeps,
   seriesId,
   start,
   topUp,
   topUps,
-} from '../helpers/merging.ts'
+} from '../helpers/lakes/top-ups.ts'
 
 const catalogue = loadCatalogue()
 const buildViews = (): Promise<void> => Promise.resolve()

@@ -6,19 +6,21 @@ import { seriesId } from '../../src/catalog/series.ts'
 import { rulesOf } from '../../src/sources/points/datings.ts'
 import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { type Explained, explainChange } from '../../src/trust/results/explain-change.ts'
+import { explainChange, type Explained } from '../../src/trust/results/explain-change.ts'
 import { stamp } from '../../src/trust/results/stamp.ts'
 import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { pitlake } from '../helpers/command.ts'
 import { withLag } from '../helpers/lags.ts'
-import { commitDeps } from '../helpers/lakes.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { sample } from '../helpers/tiers.ts'
-import { trustMetric as metric, trustTables } from '../helpers/trust-lake.ts'
-import { makeLake, makeViews, multiset, type PointRow, type Step, withViews } from '../helpers/views.ts'
+import { lateMetric as metric, thirtyProducts } from '../helpers/lakes/late-days-and-products.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, multiset, withViews } from '../helpers/views.ts'
+import type { LakeCommit, PointRow } from '../helpers/lakes/lake-recipe.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const run = { sleep: async () => await Promise.resolve() }
@@ -83,7 +85,7 @@ async function head(): Promise<number> {
   return ledger.head().version
 }
 
-async function commitStep(step: Omit<Step, 'at'>, name?: string): Promise<void> {
+async function commitStep(step: Omit<LakeCommit, 'at'>, name?: string): Promise<void> {
   await makeLake(root, [{ at: tick(), ...step }])
   if (name !== undefined) made.set(name, await head())
 }
@@ -107,7 +109,7 @@ function world() {
 
 beforeAll(async () => {
   root = join(home, 'lake')
-  const tables = trustTables()
+  const tables = thirtyProducts()
   const steps = (tables['history.products'] ?? []).map((step) => ({
     ...step,
     record: JSON.stringify({ id: step['id'], status: step['status'] }),
@@ -117,7 +119,7 @@ beforeAll(async () => {
     range(0, 40).flatMap((n) => (missing(asset, n) ? [] : [point(asset, n)])),
   )
   const both = ['native', 'usd'].map((currency, n) => point('BTC', 50, { metric: supply, currency, v: n }))
-  await commitStep({ points: [...first, ...both], draft: { rules: rulesOf(catalogue) } })
+  await commitStep({ points: [...first, ...both], rules: rulesOf(catalogue) })
   await commitStep({ tables: { ...tables, 'history.products': steps } })
   await stampAll()
   await noise(3)
@@ -138,12 +140,12 @@ beforeAll(async () => {
     offered_at: 1,
     request: null,
   }
-  await commitStep({ draft: { violations: [offered] } }, 'rewritten')
+  await commitStep({ violations: [offered] }, 'rewritten')
   await noise(1)
   await redate(root, withLag(metric, 7200), world())
   made.set('redated', await head())
   await noise(2)
-  const [product] = trustTables()['history.products'] ?? []
+  const [product] = thirtyProducts()['history.products'] ?? []
   const changed = {
     ...product,
     id: 'p1',

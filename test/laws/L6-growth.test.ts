@@ -15,9 +15,10 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { appendFacts } from '../../src/lake/ledger/run-facts.ts'
 import { buildViews } from '../../src/query/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { dump, inFolder } from '../helpers/lakes.ts'
+import { dump } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
-import { day, metrics, rewriteDeps, seriesId, start, topUps } from '../helpers/merging.ts'
+import { day, metrics, rewriteDeps, seriesId, start, topUps } from '../helpers/lakes/top-ups.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 /** Forces nothing to the disk: a year of runs would wait for it. */

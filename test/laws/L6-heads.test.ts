@@ -9,7 +9,7 @@ import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { certifiedOfFile, checked, checkers, digesting } from '../helpers/certified.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { writing } from '../helpers/ledgers.ts'
 import { entryText, writeEntryText } from '../helpers/entries.ts'
 

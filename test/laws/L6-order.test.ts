@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => void (lake = await makeTrustLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 /** A statistic of the whole sample, whose last bits follow the order of the rows, and that order. */
 const sql = `WITH d AS (SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', '1 day'), (VALUES ('BTC'), ('ETH')) AS a (asset)),
-  j AS (FROM pit_join(d, '${trustMetric}', '24h'))
+  j AS (FROM pit_join(d, '${lateMetric}', '24h'))
   SELECT (SELECT md5(string_agg(asset || CAST(ts AS VARCHAR))) FROM j) AS "order", md5(string_agg(CAST(z AS VARCHAR) ORDER BY asset, ts)) AS z
   FROM (SELECT *, (v - avg(v) OVER (PARTITION BY asset)) / stddev(v) OVER (PARTITION BY asset) AS z FROM j)`
 

@@ -21,7 +21,7 @@ import {
   registryStory,
   withPreset,
   withProviderOf,
-} from '../helpers/preset-lakes.ts'
+} from '../helpers/lakes/written-by-jobs.ts'
 import { examined } from '../helpers/looking.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { sample } from '../helpers/tiers.ts'

@@ -13,15 +13,16 @@ import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-job
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { asPublished, deltaFiles, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
 import { withLag } from '../helpers/lags.ts'
-import { day, everyKind, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
+import { day, everyKind, metrics, rewriteDeps, topUps } from '../helpers/lakes/top-ups.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
-import { makeLake, type PointRow } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 const buildViews = (): Promise<void> => Promise.resolve()
 /** Small enough that these lakes have tables of many files. */
@@ -132,13 +133,11 @@ test('rows that a commit changed without a new instant are written anew, whoever
   await publishTo(root, out)
   // A repair says so: as many rows as before.
   const first = await files()
-  await makeLake(root, [
-    { at: '2024-05-02T00:00:00Z', points: [point('A', 2)], draft: { job: 'doctor', remove: first } },
-  ])
+  await makeLake(root, [{ at: '2024-05-02T00:00:00Z', points: [point('A', 2)], job: 'doctor', remove: first }])
   expect((await publishTo(root, out)).tables['points']).toMatchObject({ files_removed: 1, files_added: 1 })
   expect(await unlike(root, out)).toEqual([])
   // Whatever else loses a row shows by its number.
-  await makeLake(root, [{ at: '2024-05-03T00:00:00Z', points: [point('B', 3)], draft: { remove: await files() } }])
+  await makeLake(root, [{ at: '2024-05-03T00:00:00Z', points: [point('B', 3)], remove: await files() }])
   await publishTo(root, out)
   expect(await unlike(root, out)).toEqual([])
 })
@@ -151,7 +150,7 @@ test('a violation that a person accepts, and a column that is new, are told', as
   const violation = { ...about, stored: '1', stored_at: 1_714_521_600_000_001, offered_at: 1, request: null }
   await makeLake(root, [
     { at: '2024-05-01T00:00:00Z', points: [point('A', 1)] },
-    { at: '2024-05-02T00:00:00Z', draft: { violations: [violation] } },
+    { at: '2024-05-02T00:00:00Z', violations: [violation] },
   ])
   // The catalogue of before knows one field less.
   const resources = new Map(catalogue.resources)
@@ -160,7 +159,7 @@ test('a violation that a person accepts, and a column that is new, are told', as
   resources.set('venues', { ...venues, fields: Object.fromEntries(Object.entries(venues.fields).slice(0, -1)) })
   await publishTo(root, out, { catalogue: { ...catalogue, resources } })
   await makeLake(root, [
-    { at: '2024-05-03T00:00:00Z', draft: { accepted: [{ ...about, id: violationId(violation), why: 'known' }] } },
+    { at: '2024-05-03T00:00:00Z', accepted: [{ ...about, id: violationId(violation), why: 'known' }] },
   ])
   const { tables } = await publishTo(root, out)
   expect(Object.keys(tables)).toEqual(expect.arrayContaining(['violations', 'history_venues', 'versions']))

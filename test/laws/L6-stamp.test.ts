@@ -17,16 +17,18 @@ import { carryFile } from '../../src/query/row-comparison.ts'
 import { keptRows, sameRows } from '../../src/trust/results/stamped-rows.ts'
 import { providerOf } from '../../src/lake/ledger/provider.ts'
 import { sweep } from '../../src/lake/ledger/spool-sweep.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { examined } from '../helpers/looking.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { powerDisk } from '../helpers/power.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { growTrustLake, makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { addThirtyDays, lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
+import type { TestLake } from '../helpers/lakes/lake-recipe.ts'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
 import { makeViews } from '../helpers/views.ts'
 import { reading } from '../helpers/ledgers.ts'
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
+let lake: TestLake
 let out: string
 let stamped: Stamped
 
@@ -34,14 +36,14 @@ const run = { sleep: async () => await Promise.resolve() }
 const query = `-- a mean that needs every bit
 SET VARIABLE backfill = 'rule';
 SELECT date_trunc('month', t) AS month, asset, sum(v) / 3 AS third, count(*) AS points, list(v ORDER BY t)[1:3] AS head, -0.0::DOUBLE AS zero
-FROM points WHERE metric = '${trustMetric}' GROUP BY ALL ORDER BY ALL;`
+FROM points WHERE metric = '${lateMetric}' GROUP BY ALL ORDER BY ALL;`
 
 async function stampIt(root: string, path: string, text: string, variables: Stamped['variables'] = {}) {
   return await stamp({ root, catalogue, query: text, out: path, variables }, run, commitDeps())
 }
 
 beforeAll(async () => {
-  lake = await makeTrustLake()
+  lake = await openTestLake(lateDaysAndProducts)
   out = join(lake.root, '..', 'result.parquet')
   stamped = await stampIt(lake.root, out, query)
 }, 300_000)
@@ -58,7 +60,7 @@ function copyOf(name: string): string {
 describe('stamp and replay', () => {
   test('a stamped result replays bit for bit after the lake has grown and moved', async () => {
     expect(stamped).toMatchObject({ rows: 20, query, variables: {} })
-    await growTrustLake(lake.root)
+    await addThirtyDays(lake.root)
     await makeViews(lake.root)
     const now = await stampIt(lake.root, join(lake.root, '..', 'now.parquet'), query)
     expect(now.result).not.toBe(stamped.result)
@@ -144,7 +146,7 @@ describe('stamp and replay', () => {
     const copy = copyOf('vacuumed')
     const deps = rewriteDeps({ nowMicros: () => Date.now() * 1000 + 60_000_000 })
     await makeViews(copy)
-    await growTrustLake(copy)
+    await addThirtyDays(copy)
     await compact(copy, deps)
     const world = { ...deps, buildViews: async () => await makeViews(copy) }
     const freed = await vacuum({ root: copy, keepSeconds: 0, really: true }, world)
@@ -257,7 +259,7 @@ describe('stamp and replay', () => {
     await engine.run(`COPY (SELECT 1 AS a) TO ${quote(plain)} (FORMAT parquet)`)
     engine.close()
     await expect(replay(lake.root, plain, run, 'p')).rejects.toMatchObject({ kind: 'usage' })
-    const other = await makeTrustLake()
+    const other = await openTestLake(lateDaysAndProducts)
     await expect(replay(other.root, out, run, 'p')).rejects.toThrow(/one of lake/)
     other.remove()
     const copy = copyOf('textless')

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { providerKeys } from '../helpers/preflight.ts'
 import { everyForm, leaks } from '../helpers/spellings.ts'
 

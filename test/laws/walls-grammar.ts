@@ -1,4 +1,4 @@
-import { metrics } from '../helpers/full-lake.ts'
+import { metrics } from '../helpers/lakes/every-view.ts'
 
 /*
  * Statements as somebody asks them who may name views and macros alone: every one of these in every spelling, their

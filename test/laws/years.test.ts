@@ -14,7 +14,7 @@ import { askedAgain, examined } from '../helpers/looking.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 const day = 86_400

@@ -5,18 +5,16 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
 import { listening } from '../helpers/listening.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let door: Awaited<ReturnType<typeof listening>>
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   door = await listening(folder, ['serve'])
 })
 afterAll(async () => {
   await door.stop()
-  await remove()
 })
 
 async function explain(bytes: Buffer): Promise<Response> {

@@ -8,7 +8,8 @@ import type { Engine } from '../../src/lake/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening, sleep } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { type Drawn, expectDots, expectLines, instantsIn, pointsAt, reading, stateOf } from './drawing.ts'
 import { random } from './random.ts'
@@ -22,8 +23,7 @@ import { bareLake, browsing, drawn, shownFolder } from './serving.ts'
 const states = rounds('PITLAKE_PAGE', 1, 3)
 const wall = '2024-02-20T03:00:00Z'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let bare: Engine
 let browser: Awaited<ReturnType<typeof browsing>> | undefined
 let tab: Tab
@@ -32,7 +32,6 @@ const doors = new Map<string, { readonly url: string; readonly stop: () => Promi
 beforeEach(async (own) => {
   const executable = need(own, 'chromium')
   if (browser) return
-  ;({ folder, remove } = await makeQueryLake())
   doors.set('free', await listening(folder, ['serve']))
   doors.set('walled', await listening(folder, ['serve', '--as-of', wall]))
   bare = await bareLake(folder)
@@ -44,7 +43,6 @@ afterAll(async () => {
   await browser?.close()
   for (const door of doors.values()) await door.stop()
   if (browser) bare.close()
-  await remove()
 })
 
 const door = (name: string): string => doors.get(name)?.url ?? ''

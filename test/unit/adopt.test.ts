@@ -13,7 +13,7 @@ import { adoptLost, endAdoption } from '../../src/maintenance/upkeep/adopt.ts'
 import { readFound, writtenAt } from '../../src/maintenance/upkeep/adopt-files.ts'
 import { lose } from '../helpers/adopting.ts'
 import { test } from '../helpers/lake-test.ts'
-import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
+import { metrics, rewriteDeps, topUp } from '../helpers/lakes/top-ups.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 test('a file without a journal is known by its place, its footer and its rows', async ({ root }) => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { beforeFirst } from '../../src/lake/ledger/coverage.ts'
 import { beginsLater } from '../../src/sources/metrics/run-summary.ts'
 import { historyStart } from '../../src/sources/metrics/plan.ts'
-import { coverageRow } from '../helpers/lakes.ts'
+import { coverageRow } from '../helpers/lakes/drafts.ts'
 
 const day = 86_400
 const rows = (since: number, reason: string | null = beforeFirst) => [

@@ -6,7 +6,8 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { passingFacts } from '../../src/sources/registry/staging.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { checkClock, clockNote, mendClock } from '../../src/maintenance/upkeep/clock-ahead.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 
 const now = Date.UTC(2026, 0, 2) * 1000
 const [hour, year] = [3600 * 1e6, 365 * 86_400 * 1e6]

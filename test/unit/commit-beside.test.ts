@@ -11,9 +11,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { type Destination, folderAt } from '../../src/maintenance/publish/destination.ts'
 import { copyLake } from '../../src/maintenance/publish/lake-copy.ts'
 import { openDatabase, removeDatabase, replaceDatabase } from '../../src/lake/store/database.ts'
-import type * as Disk from '../../src/lake/store/disk.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import type * as Files from '../../src/lake/store/files.ts'
 import { checkpointFile, entryFile, inLake, places } from '../../src/lake/store/layout.ts'
 import { type Lock, lockCommit, tryLock } from '../../src/lake/store/lock.ts'
 import { mirrorMarker } from '../../src/lake/store/marker.ts'
@@ -23,8 +21,11 @@ import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/main
 import { checkJournal, checkRuns } from '../../src/maintenance/upkeep/damage-journal.ts'
 import { examine } from '../../src/maintenance/upkeep/doctor.ts'
 import { isLakeLost } from '../../src/maintenance/upkeep/judgement.ts'
-import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
+import type * as Disk from '../../src/lake/store/disk.ts'
+import type * as Files from '../../src/lake/store/files.ts'
 
 // Another job acts exactly between two looks of this one.
 

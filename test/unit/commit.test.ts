@@ -17,7 +17,8 @@ import { inLake } from '../../src/lake/store/layout.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { agreeProvider } from '../../src/lake/ledger/provider.ts'
 import { openSpool, sweep } from '../../src/lake/ledger/spool-sweep.ts'
-import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf, dump, seriesRow, stage, violationRow } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test as it } from '../helpers/lake-test.ts'
 
 const deps = commitDeps()

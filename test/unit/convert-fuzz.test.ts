@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert, Converting, lag600, series } from '../helpers/converting.ts'
 import { rounds } from '../helpers/tiers.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 
 let made: Converting
 beforeAll(async () => (made = await Converting.open()))

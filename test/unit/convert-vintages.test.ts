@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { day } from '../../src/base/time.ts'
 import { at, convert, Converting, daily, lag600, micros, t1 } from '../helpers/converting.ts'
-import { randomOf } from '../helpers/full-lake.ts'
+import { randomOf } from '../helpers/random.ts'
 
 let made: Converting
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { alreadySaid, askedAgain, layOver } from '../../src/lake/ledger/coverage.ts'
 import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
-import { coverageRow } from '../helpers/lakes.ts'
+import { coverageRow } from '../helpers/lakes/drafts.ts'
 
 const span = 40
 const row = fc

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { RequestRow, Violation } from '../../src/lake/ledger/entry.ts'
 import type { Answered, AnswerWithBody } from '../../src/sources/metrics/answers.ts'
 import { findDoubted, manyAtOnce } from '../../src/sources/metrics/convert-batch.ts'
-import { seriesRow } from '../helpers/lakes.ts'
+import { seriesRow } from '../helpers/lakes/drafts.ts'
 
 const answer = (id: string, more: Partial<Answered> = {}): Answered =>
   ({ request: { id } as RequestRow, body: {}, again: false, ...more }) as Answered

@@ -7,10 +7,12 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { inLake } from '../../src/lake/store/layout.ts'
 import { forgetLost } from '../../src/maintenance/upkeep/forget.ts'
 import { lostBeyond } from '../../src/maintenance/upkeep/judgement.ts'
-import { commitDeps, coverageRow, inFolder, stage } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, stage } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
-import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
-import { makeLake, type PointRow } from '../helpers/views.ts'
+import { metrics, rewriteDeps, topUp } from '../helpers/lakes/top-ups.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 const metric = 'm/x'
 const series = { metric, asset: 'A', interval: '24h', currency: 'usd', exchange: 'e', network: 'n' } as const
@@ -39,7 +41,8 @@ test.each([
           at: '2024-07-01',
           // What one series lacks stands in the other.
           points: [0, 1, 3, 5].map((n) => point(n)).concat([2, 4].map((n) => point(n, other))),
-          draft: { coverage: [covered({}), covered(other)], progress: [counted({}, 6), counted(other, 6)] },
+          coverage: [covered({}), covered(other)],
+          progress: [counted({}, 6), counted(other, 6)],
         },
         { at: '2024-07-02', points: [2, 4].map((n) => point(n)).concat([0, 1, 3, 5].map((n) => point(n, other))) },
       ])

@@ -5,7 +5,7 @@ import type { StoredSeries } from '../../src/lake/ledger/index-queries.ts'
 import { alarmReason, refusalWords, withdrawnReason } from '../../src/lake/ledger/refusals.ts'
 import { toleranceOf } from '../../src/sources/metrics/plan.ts'
 import { judgeSeries, rhythmOf, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'
-import { coverageRow, seriesRow } from '../helpers/lakes.ts'
+import { coverageRow, seriesRow } from '../helpers/lakes/drafts.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const day = 86_400

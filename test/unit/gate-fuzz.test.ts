@@ -7,8 +7,10 @@ import type { Engine } from '../../src/lake/store/engine.ts'
 import { LakeError } from '../../src/base/errors.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { runCancellable, runScript } from '../../src/query/run.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
-import { type Prey, seeded, statementFrom } from '../helpers/sql-grammar.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
+import { type Prey, statementFrom } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 
 const rounds = Number(process.env['GATE_FUZZ'] ?? 300)
 const seed = Number(process.env['GATE_SEED'] ?? 20_261_122)
@@ -55,7 +57,7 @@ async function outcome(engine: Engine, folder: string, sql: string): Promise<{ r
 test(`nothing outside is read and nothing is written by ${rounds} statements, seed ${seed}`, {
   timeout: 3_600_000,
 }, async () => {
-  const { folder, remove } = await makeQueryLake()
+  const { root: folder, remove } = await openTestLake(hundredFetchedDays)
   const home = join(folder, '..')
   const prey: Prey = {
     secret: join(home, 'secret', 'secret.csv'),
@@ -102,6 +104,6 @@ test(`nothing outside is read and nothing is written by ${rounds} statements, se
     )
   } finally {
     engine.close()
-    await remove()
+    remove()
   }
 })

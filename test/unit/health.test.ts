@@ -4,13 +4,13 @@ import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { lateFor, usualCheck } from '../../src/catalog/health.ts'
 import { applySettings, resolveSettings, type Settings } from '../../src/catalog/settings.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const hour = 3600
 const catalogue = loadCatalogue()
 
 function settingsOf(text: string, env: Readonly<Record<string, string>> = {}): Settings {
-  using place = ownFolder('health')
+  using place = temporaryFolder('health')
   const cwd = place.path
   writeFileSync(join(cwd, 'pitlake.yaml'), text)
   const settings = resolveSettings({ flags: {}, env, cwd })

@@ -20,7 +20,8 @@ import { rowsAs } from '../../src/lake/ledger/index-rows.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/base/value-checks.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
 
 test.each([

@@ -11,7 +11,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { listViolations } from '../../src/lake/ledger/violations.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { tryLock } from '../../src/lake/store/lock.ts'
-import { commitDeps, draftOf, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, violationRow } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 
 const violation = violationRow(0, 0)

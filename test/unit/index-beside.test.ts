@@ -13,7 +13,7 @@ import { examine } from '../../src/maintenance/upkeep/doctor.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { buildViews, tellViews } from '../../src/query/views/build.ts'
 import { pulled } from '../helpers/mirrors.ts'
-import { commitDeps, draftOf, dump, requestRow } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, requestRow } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 
 // The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.

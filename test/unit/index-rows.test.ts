@@ -6,7 +6,8 @@ import { storedPassing, storedSeries, storedViolations } from '../../src/lake/le
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { violationId } from '../../src/lake/ledger/entry.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow, violationRow } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 
 const deps = commitDeps({ sleep: async () => undefined })
 const about = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthetic: true } }

@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import { canonical, decodeEntry, type Entry, encodeEntry, layoutNumber } from '../../src/lake/ledger/entry.ts'
+import { canonical, decodeEntry, encodeEntry, type Entry, layoutNumber } from '../../src/lake/ledger/entry.ts'
 import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/lake/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/lake/store/layout.ts'
 import { appendFacts, readFacts } from '../../src/lake/ledger/run-facts.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { writeEntryText } from '../helpers/entries.ts'
 
 function entry(version: number, previous: string | null, more: Record<string, unknown> = {}): Entry {

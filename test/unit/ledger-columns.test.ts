@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, expectTypeOf, test, vi } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
-import type * as Columns from '../../src/lake/ledger/columns.ts'
 import { checksOf, type ColumnChecks, type LedgerColumns, requestColumns } from '../../src/lake/ledger/columns.ts'
 import { readEntry } from '../../src/lake/ledger/journal.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { type Shaped, text } from '../../src/base/value-checks.ts'
-import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, requestRow, seriesRow, violationRow } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import type * as Columns from '../../src/lake/ledger/columns.ts'
 
 // Every declaration gains a column. Nothing else knows of it.
 vi.mock('../../src/lake/ledger/columns.ts', async (load) => {

@@ -9,9 +9,10 @@ import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { withLag } from '../helpers/lags.ts'
-import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
+import { commitDeps, stage } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { reading } from '../helpers/ledgers.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 
 const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
 const digestOf = (lines: readonly string[]): string => sha(lines.map((line) => `${line}\n`).join(''))

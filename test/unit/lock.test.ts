@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { describe, expect } from 'vitest'
 import { holderOf, isFree, lockCommit, lockJob, tryLock, waitForLock } from '../../src/lake/store/lock.ts'
 import { inLake, lockFile } from '../../src/lake/store/layout.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { test as it } from '../helpers/lake-test.ts'
 
 const holder = { pid: 7, host: 'here', command: 'pitlake fetch', since: 1_700_000_000_000_000 }

@@ -17,8 +17,8 @@ import {
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/trust/lookahead/world.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { betweenEdges } from '../../src/query/views/template.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { seeded } from '../helpers/random.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 /*
  * Which decisions of a query stand on the same knowledge, and where a proof looks for a leak: with few points by hand,
@@ -142,7 +142,7 @@ describe('states', () => {
     await store([hour(10), hour(12)].map((available) => ({ available })))
     await store([hour(9), hour(11), hour(13)].map((available) => ({ available, interval: '1h' })))
     await decide([8, 9, 10, 11, 12, 13, 14].map(hour))
-    using place = ownFolder('states')
+    using place = temporaryFolder('states')
     const folder = place.path
     await session.run(`COPY stored TO '${folder}/whole.parquet';
       COPY stored TO '${folder}/parts' (FORMAT parquet, PARTITION_BY ("interval"))`)

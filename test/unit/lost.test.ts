@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { storedLosses } from '../../src/lake/ledger/lost-points.ts'
-import { commitDeps, coverageRow, seriesRow, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow, violationRow } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 
 const day = 86_400

@@ -8,7 +8,7 @@ import { bytesOf, kinds, sizeText } from '../../src/base/option-kinds.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { engineMemory, keepMemory, keptMemory, memoryWith, tooLarge, usualMemory } from '../../src/lake/store/memory.ts'
 import { pitlake } from '../helpers/command.ts'
-import { plain, point, threeDays } from '../helpers/three-days.ts'
+import { plain, point, threeDays } from '../helpers/lakes/three-days.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const [mega, giga] = [2 ** 20, 2 ** 30]

@@ -6,7 +6,7 @@ import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { encodingLike, markOf, type replacement } from '../../src/maintenance/upkeep/rewrite.ts'
 import { inSession, mergedFile, readBack, refuseFilesOfOtherLayouts } from '../../src/maintenance/upkeep/merge-files.ts'
 import { test } from '../helpers/lake-test.ts'
-import { day, start } from '../helpers/merging.ts'
+import { day, start } from '../helpers/lakes/top-ups.ts'
 
 test('files that take the place of others carry their facts, and bounds that are read back where there are any', async ({
   root,

@@ -4,8 +4,9 @@ import { Engine } from '../../src/lake/store/engine.ts'
 import { liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { findOrphans } from '../../src/lake/ledger/spool-sweep.ts'
-import { inFolder } from '../helpers/lakes.ts'
-import { answers, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
+import { inFolder } from '../helpers/folders.ts'
+import { answers } from '../helpers/points-at.ts'
+import { metrics, rewriteDeps, topUps } from '../helpers/lakes/top-ups.ts'
 
 /** Work while each file that a merge writes gets other rows than it should. */
 async function withWrongFiles(wrong: (rows: string) => string, work: () => Promise<void>): Promise<void> {

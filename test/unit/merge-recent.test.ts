@@ -4,7 +4,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { mergeRecentFiles } from '../../src/maintenance/upkeep/merge-recent.ts'
 import { withRewriting } from '../../src/maintenance/upkeep/rewrite.ts'
 import { test } from '../helpers/lake-test.ts'
-import { metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
+import { metrics, rewriteDeps, topUps } from '../helpers/lakes/top-ups.ts'
 
 test('a partition of a whole portion gets a file of its own, one that has a row less stays among the recent', async ({
   root,

@@ -12,9 +12,10 @@ import { usualEncoding, writeEncoded, writeForGood } from '../../src/maintenance
 import { countUnproved, withSuperseded } from '../../src/maintenance/upkeep/merge-files.ts'
 import { findOrphans, openSpool } from '../../src/lake/ledger/spool-sweep.ts'
 import { versionChanges } from '../../src/lake/ledger/run-queries.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test as it } from '../helpers/lake-test.ts'
-import { answers, day, metrics, provider, rewriteDeps, start, topUp, topUps } from '../helpers/merging.ts'
+import { answers } from '../helpers/points-at.ts'
+import { day, metrics, provider, rewriteDeps, start, topUp, topUps } from '../helpers/lakes/top-ups.ts'
 
 /** A lake of a few files a partition, with the job done to it. */
 async function withLake(tops: number, work: (root: string, ledger: Ledger) => Promise<void>): Promise<void> {

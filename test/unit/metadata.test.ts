@@ -1,6 +1,4 @@
 import { noNames, withNames } from '../../src/catalog/names.ts'
-import { writeFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { expand, type Series } from '../../src/catalog/series.ts'
 import { readMetadata, saidOf } from '../../src/sources/metrics/metadata-readings.ts'
@@ -8,8 +6,10 @@ import { metadataUrl } from '../../src/sources/metrics/api.ts'
 import { askMetadata } from '../../src/sources/metrics/metadata.ts'
 import type { Outcome } from '../../src/sources/http/outcome.ts'
 import { applySettings, resolveSettings } from '../../src/catalog/settings.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
 
 const keys = {
   template: '/v1/metadata/metric?path=/{path}',

@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { attach, headNote, keptHead, storedHeads, storeHead } from '../../src/trust/heads/head.ts'
 import {
+  isSigned,
   publicText,
   readKey,
   readSigned,
   secretText,
   signedNote,
   signedText,
-  isSigned,
 } from '../../src/base/merkle/note.ts'
 
 // The note that the Go package of the format documents.

@@ -4,18 +4,16 @@ import type { Engine } from '../../src/lake/store/engine.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { judgeQuestion } from '../../src/query/question.ts'
 import { isOneExpression } from '../../src/query/parse-tree.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let lake: Engine
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   lake = await openQuery(folder, { asOf: '2024-03-01', mark: 'mark_of_this_test' })
 })
 afterAll(async () => {
   lake.close()
-  await remove()
 })
 
 const endings = [

@@ -12,7 +12,8 @@ import { checkJournal } from '../../src/maintenance/upkeep/damage-journal.ts'
 import { createTableSql, ledgerTables } from '../../src/lake/ledger/columns.ts'
 import { indexShape, Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
-import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { entryText, writeEntryText } from '../helpers/entries.ts'
 
 const run = async (root: string, ...argv: readonly string[]) => await pitlake(root, [...argv, '--data', root])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { exitCode } from '../../src/base/errors.ts'
 import { putOut } from '../../src/lake/store/output.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 let said = ''
 vi.mock('node:fs/promises', async (original) => ({
@@ -22,7 +22,7 @@ test.each([
   ['ENAMETOOLONG', 2],
 ])('a disk that says %s to what is written for the user ends with %i, and leaves nothing there', async (code, exit) => {
   said = code
-  using homeFolder = ownFolder('output')
+  using homeFolder = temporaryFolder('output')
   const home = homeFolder.path
   const error: unknown = await putOut(join(home, 'page.html'), 'x', null, '--html').catch((caught: unknown) => caught)
   expect([exitCode(error), readdirSync(home)]).toEqual([exit, []])

@@ -9,7 +9,8 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { longestEntry, packEntry, unpackEntry } from '../../src/lake/ledger/packed-entry.ts'
 import { entryFile, inLake } from '../../src/lake/store/layout.ts'
 import { checkJournal } from '../../src/maintenance/upkeep/damage-journal.ts'
-import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 
 /** A journal of two entries; `path` is the file of the last. */
 async function withJournal(work: (root: string, path: string) => Promise<void>): Promise<void> {

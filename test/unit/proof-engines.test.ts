@@ -5,12 +5,12 @@ import { expect, test } from 'vitest'
 import { argue, planOf } from '../../src/trust/lookahead/proof/prove.ts'
 import { shadowSql } from '../../src/trust/lookahead/proof/tables.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { bareLake } from '../helpers/bare-lake.ts'
+import { bareViews } from '../helpers/lakes/bare-views.ts'
 import { need } from '../helpers/needs.ts'
 import { randomQuery } from '../helpers/proof-grammar.ts'
 import { onGrid, proofRules } from '../helpers/proof-rules.ts'
 import { nodesOf } from '../../src/query/parse-tree.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 import { rounds } from '../helpers/tiers.ts'
 
 type Plan = Parameters<typeof argue>[0]
@@ -48,7 +48,7 @@ function provedWithMore(told: Told): boolean {
 
 /** Of each query whether the plan of this engine and that of the next one prove it. */
 async function judged(python: string, queries: readonly string[]) {
-  using lake = await bareLake()
+  using lake = await bareViews()
   const setup = await shadowSql(lake)
   using shadow = await Engine.open(':memory:', { threads: 1 })
   await shadow.run(setup)

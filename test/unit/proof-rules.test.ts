@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { bareLake } from '../helpers/bare-lake.ts'
+import { bareViews } from '../helpers/lakes/bare-views.ts'
 import { grid, onGrid, proofRules } from '../helpers/proof-rules.ts'
 
 let lake: Engine
-beforeAll(async () => (lake = await bareLake()))
+beforeAll(async () => (lake = await bareViews()))
 afterAll(() => lake.close())
 
 async function argued(sql: string, labels: readonly string[] = []): Promise<Awaited<ReturnType<typeof argueFromPlan>>> {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import { statementsOf } from '../../src/query/statements.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { bareLake } from '../helpers/bare-lake.ts'
+import { bareViews } from '../helpers/lakes/bare-views.ts'
 
 let lake: Engine
-beforeAll(async () => (lake = await bareLake()))
+beforeAll(async () => (lake = await bareViews()))
 afterAll(() => lake.close())
 
 /** The one SELECT that a page's statements amount to: settings are left out, a temporary table is a CTE. */

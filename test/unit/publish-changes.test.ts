@@ -5,7 +5,7 @@ import { changeOf, type Target } from '../../src/maintenance/publish/changes.ts'
 import { tagsOf } from '../../src/maintenance/publish/ranges.ts'
 import { columnsFor, type Writing } from '../../src/maintenance/publish/write.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const mark = (version: number) => ({ version, at: version * 1000 })
 const file = (path: string, n: number, bounds: object): Add => ({
@@ -26,7 +26,7 @@ const files = [
 
 /** The files that leave a table when rows of these values have changed. */
 async function left(values: readonly string[], lost: readonly string[] = []): Promise<readonly string[]> {
-  using homeFolder = ownFolder('changes')
+  using homeFolder = temporaryFolder('changes')
   const home = homeFolder.path
   using engine = await Engine.open(':memory:', { threads: 1 })
   const rows = `SELECT '' AS day, make_timestamptz(0::BIGINT) AS "at" LIMIT 0`

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { quarantineBody } from '../../src/lake/store/quarantine.ts'
 import type { RequestRow } from '../../src/lake/ledger/entry.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { each, jsonEscape, leaks } from '../helpers/spellings.ts'
 
 const key = 'sk-quarantined_0123456789'

@@ -1,18 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Lake, openLake, rows } from '../../src/index.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let lake: Lake
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   lake = await openLake(folder)
 })
 afterAll(async () => {
   await lake.close()
-  await remove()
 })
 
 /** A column of every type: its name and type in Arrow, its value in SQL, and as a row of JavaScript has it. */

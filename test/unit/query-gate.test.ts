@@ -10,10 +10,10 @@ import { readingFunctions, refusedFunctions } from '../../src/query/gate-lists.t
 import { openQuery } from '../../src/query/lake.ts'
 import { runCancellable, runScript } from '../../src/query/run.ts'
 import { golden } from '../helpers/golden-rows.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let engine: Engine
 /** What the lake's folder and its folder of points hold before anything is tried. */
 let [stands, points]: [string[], string[]] = [[], []]
@@ -23,7 +23,6 @@ const below = async (...names: readonly string[]): Promise<string[]> =>
     .filter((name) => !/^ledger\.sqlite-(?:shm|wal)$/.test(name))
     .toSorted()
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   ;[stands, points] = [await below(), await below('points')]
   engine = await openQuery(folder)
 })
@@ -31,7 +30,6 @@ beforeAll(async () => {
 const ofPoints = (): string => points.find((name) => name.endsWith('.parquet')) ?? ''
 afterAll(async () => {
   engine.close()
-  await remove()
 })
 
 const run = async (sql: string, on = engine) => {

@@ -9,15 +9,11 @@ import { noteTexts } from '../../src/query/note-texts.ts'
 import { notesOfSql } from '../../src/query/question.ts'
 import { runCancellable, runScript } from '../../src/query/run.ts'
 import { golden } from '../helpers/golden-rows.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { makeViews } from '../helpers/views.ts'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
-beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
-})
-afterAll(async () => remove())
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 
 async function session<T>(options: SessionOptions, work: (engine: Engine) => Promise<T>): Promise<T> {
   using engine = await openQuery(folder, options)

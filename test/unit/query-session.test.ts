@@ -2,20 +2,17 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { complete } from '../../src/interfaces/server/session-commands.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { runSession } from '../../src/interfaces/server/session.ts'
 import { until } from '../helpers/processes.ts'
-import { makeQueryLake, Screen } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
+import { Screen } from '../helpers/screen.ts'
 
-let folder = ''
-let remove = async (): Promise<void> => undefined
-beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
-})
-afterAll(async () => remove())
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 
 interface Seat {
   /** Types a line and waits for the answer. */

@@ -12,19 +12,18 @@ import { fileRead, parsedSql } from '../../src/query/parse-tree.ts'
 import type { Engine, Prepared } from '../../src/lake/store/engine.ts'
 import { relationText } from '../../src/query/views/read-points.ts'
 import { golden } from '../helpers/golden-rows.ts'
-import { makeQueryLake } from '../helpers/query-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 /* A door's session stands at the beginning of 2024-01-05; the lake holds a hundred days. Each attack gets at what came later, or at the texts. */
 
 const mark = 'mark_0f1e2d3c4b5a69788796a5b4c3d2e1f0'
 const asOf = '2024-01-05'
-let folder = ''
-let remove = async (): Promise<void> => undefined
+const { root: folder } = lakeOfFile(hundredFetchedDays)
 let [door, plain]: Engine[] = []
 let file = ''
 let columns = ''
 beforeAll(async () => {
-  ;({ folder, remove } = await makeQueryLake())
   door = await openQuery(folder, { mark, asOf })
   plain = await openQuery(folder, { asOf })
   const names = await readdir(join(folder, 'points'), { recursive: true })
@@ -41,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   door?.close()
   plain?.close()
-  await remove()
 })
 
 /** What the engine itself answers, unless the walls are there. */

@@ -3,7 +3,7 @@ import { digestOfSum } from '../../src/lake/ledger/month-digests.ts'
 import { monthSums } from '../../src/sources/points/month-sums.ts'
 import { rowsSql } from '../../src/sources/points/sql.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { seeded } from '../helpers/sql-grammar.ts'
+import { seeded } from '../helpers/random.ts'
 
 const columns = `metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR,
   t BIGINT, available BIGINT, seen BIGINT, computed BIGINT, ruled BIGINT, v DOUBLE, zero BOOLEAN, o VARCHAR, extra VARCHAR, basis VARCHAR`

@@ -3,7 +3,7 @@ import { isTriedAgain, type StandingRefusal } from '../../src/lake/ledger/refusa
 import type { Ask } from '../../src/sources/metrics/plan.ts'
 import { halve, settleRefusal } from '../../src/sources/metrics/settle.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { coverageRow } from '../helpers/lakes.ts'
+import { coverageRow } from '../helpers/lakes/drafts.ts'
 
 const [hour, day] = [3600, 86_400]
 const now = Date.UTC(2026, 2, 4) / 1000

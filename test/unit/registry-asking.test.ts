@@ -6,7 +6,7 @@ import type { Outcome } from '../../src/sources/http/outcome.ts'
 import { readFeed, readPages, readWhole, type RegistryAsking } from '../../src/sources/registry/reading.ts'
 import { ownNames } from '../../src/sources/registry/columns.ts'
 import { verdictOf } from '../../src/sources/registry/run.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { resources } from '../helpers/registry-world.ts'
 
 const hour = 3_600_000

@@ -12,7 +12,8 @@ import {
 } from '../../src/sources/registry/status.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { inLake, registryFile } from '../../src/lake/store/layout.ts'
-import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 
 /** A lake whose registry tables hold these rows, each table's in two files. */
 async function withTables(

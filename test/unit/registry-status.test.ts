@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { commit } from '../../src/lake/ledger/commit.ts'
 import { passingDraft } from '../../src/sources/registry/staging.ts'
 import { registryStatus } from '../../src/sources/registry/status.ts'
-import { commitDeps, draftOf } from '../helpers/lakes.ts'
+import { commitDeps, draftOf } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 

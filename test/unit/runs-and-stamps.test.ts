@@ -13,7 +13,8 @@ import type { RunFacts } from '../../src/lake/ledger/run-facts.ts'
 import { lostStamps, stampSchema, writeStamp } from '../../src/lake/ledger/stamps.ts'
 import { publishing } from '../../src/maintenance/publish/lake.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
-import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
 
 test('a note tells of its stamp itself: the index learns of it, a checkpoint does not, and one that is gone is missed', async ({

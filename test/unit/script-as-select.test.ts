@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { scriptAsSelect } from '../../src/query/script-as-select.ts'
-import { panelSql, type PanelSpec, specOf } from '../../src/query/panel.ts'
+import { type PanelSpec, panelSql, specOf } from '../../src/query/panel.ts'
 import { argueFromPlan } from '../../src/trust/lookahead/proof/prove.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { bareLake } from '../helpers/bare-lake.ts'
+import { bareViews } from '../helpers/lakes/bare-views.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 let lake: Engine
-beforeAll(async () => (lake = await bareLake()))
+beforeAll(async () => (lake = await bareViews()))
 afterAll(() => lake.close())
 
 test('temporary tables are folded into one SELECT in which every word keeps its place', async () => {

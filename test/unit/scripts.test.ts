@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { countTests } from '../../scripts/counts.ts'
 import { need } from '../helpers/needs.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 describe('counting tests', () => {
   const report = (passed: number, failed: number, broken = 0): string =>
@@ -95,7 +95,7 @@ describe('what a test needs of the machine', () => {
   })
 
   test('is waited for where it is still coming, and must be there if it came', () => {
-    using kept = ownFolder('had')
+    using kept = temporaryFolder('had')
     const file = join(kept.path, 'had')
     vi.stubEnv('PITLAKE_HAD', file)
     vi.stubEnv('PITLAKE_CHROMIUM', process.execPath)
@@ -124,7 +124,7 @@ test('a machine for which the lockfile proves no binaries is told what to do, be
 
 test('a lake is copied with the stamps before the journal, and the journal before what it names', () => {
   const script = fileURLToPath(new URL('../../deploy/rsync-lake.sh', import.meta.url))
-  using kept = ownFolder('rsync')
+  using kept = temporaryFolder('rsync')
   const folder = kept.path
   writeFileSync(join(folder, 'rsync'), '#!/bin/sh\nfor part; do :; done\necho "${4##*/} $part"\n', { mode: 0o755 })
   const held = ['archive', 'assets', 'heads', 'journal', 'points', 'registry', 'runs', 'stamps']

@@ -4,7 +4,7 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { sweep } from '../../src/lake/ledger/spool-sweep.ts'
 import { inLake, instantName, places } from '../../src/lake/store/layout.ts'
-import { commitDeps, draftOf } from '../helpers/lakes.ts'
+import { commitDeps, draftOf } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 
 test('what was swept away can be put back for a week, and no folder of another name ever goes', async ({ root }) => {

@@ -3,7 +3,7 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { archiveFile } from '../../src/lake/store/layout.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
-import { commitDeps, draftOf, stage } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, stage } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 
 const last = Date.UTC(2026, 0, 31, 23, 59, 59) / 1000

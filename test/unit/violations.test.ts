@@ -3,9 +3,9 @@ import { commit } from '../../src/lake/ledger/commit.ts'
 import { loadCoverage } from '../../src/lake/ledger/index-queries.ts'
 import { alarmReason, refusalWords } from '../../src/lake/ledger/refusals.ts'
 import { acceptViolations, listViolations } from '../../src/lake/ledger/violations.ts'
-import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 
 const day = 86_400
 

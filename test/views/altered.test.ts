@@ -7,7 +7,9 @@ import { openQuery } from '../../src/query/lake.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { alteredScript } from '../../src/query/views/script.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { makeLake, makeViews, multiset, type PointRow } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, multiset } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /* A lake whose points are altered answers as a second lake does that holds those points in its files. */
 

@@ -15,13 +15,15 @@ import { Engine, quote, type Row } from '../../src/lake/store/engine.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { finishRun } from '../../src/maintenance/upkeep/finish.ts'
 import { buildViews } from '../../src/query/views/build.ts'
-import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+import type { LakeCommit } from '../helpers/lakes/lake-recipe.ts'
 import { writing } from '../helpers/ledgers.ts'
 
-const stepAt = (n: number): Step => ({
+const stepAt = (n: number): LakeCommit => ({
   at: `2024-04-0${n}`,
   points: [
     { metric: 'm/x', asset: 'BTC', interval: '24h', t: `2024-03-0${n}`, available_at: `2024-03-0${n + 1}`, v: n },
@@ -124,8 +126,7 @@ test('an empty lake has every object, without rows', async ({ root }) => {
 
 test('exports are shared between versions while their rows are the same', async ({ root }) => {
   const series = seriesRow(1)
-  const draft = { series: [series], coverage: [coverageRow(1, 0, 86_400)] }
-  await makeLake(root, [{ ...stepAt(1), draft }])
+  await makeLake(root, [{ ...stepAt(1), series: [series], coverage: [coverageRow(1, 0, 86_400)] }])
   await makeViews(root)
   const before = readdirSync(join(root, 'exports')).filter((name) => name.startsWith('coverage'))
   await makeLake(root, [stepAt(2)])
@@ -164,7 +165,7 @@ async function fromScript(root: string): ReturnType<typeof objectsOf> {
 }
 
 test('whatever changed since the views before, the database holds just what the script says', async ({ root }) => {
-  const products = (id: string): NonNullable<Step['tables']> => ({
+  const products = (id: string): NonNullable<LakeCommit['tables']> => ({
     'history.products': [{ id, op: 'created', record: '{}' }],
     snapshots: [{ resource: 'products' }],
   })

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Engine, Row } from '../../src/lake/store/engine.ts'
-import { caseSteps } from '../helpers/case-lake.ts'
-import { makeLake, makeViews, withViews } from '../helpers/views.ts'
-import { scratch } from '../helpers/scratch.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { viewCaseCommits } from '../helpers/lakes/view-cases.ts'
+import { withViews } from '../helpers/views.ts'
 
 const folder = join(import.meta.dirname, 'cases')
 
@@ -67,11 +67,7 @@ const cases = readdirSync(folder)
   .filter((name) => name.endsWith('.sql'))
   .map((name) => readCase(name, readFileSync(join(folder, name), 'utf8')))
 
-const root = scratch('cases')
-beforeAll(async () => {
-  await makeLake(root, caseSteps)
-  await makeViews(root)
-})
+const { root } = lakeOfFile({ name: 'cases', commits: viewCaseCommits })
 
 test.each(cases.map((one): [string, Case] => [`${one.title} (${one.name})`, one]))('%s', (_, { parts }) =>
   withViews(root, async (engine) => {

@@ -15,8 +15,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
 import { pitlake } from '../helpers/command.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const supply = 'supply/current_pit'
 const point = (metric: string, v: number): PointRow => ({
@@ -30,7 +32,7 @@ const point = (metric: string, v: number): PointRow => ({
 })
 
 async function withLake(work: (root: string) => Promise<void>): Promise<void> {
-  using rootFolder = ownFolder('changed')
+  using rootFolder = temporaryFolder('changed')
   const root = rootFolder.path
   const points = [point(supply, 1), point('indicators/sopr_adjusted_pit', 2)]
   await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points }])
@@ -40,7 +42,7 @@ async function withLake(work: (root: string) => Promise<void>): Promise<void> {
 
 test('a file of another size than was committed is refused before anything is answered', async () =>
   withLake(async (root) => {
-    using out = ownFolder('changed-out')
+    using out = temporaryFolder('changed-out')
     const query = `SELECT v FROM points WHERE metric = '${supply}'`
     const asked = ['sql', query, '--data', root, '--out', join(out.path, 'v.csv')]
     expect(await pitlake(out.path, asked)).toMatchObject({ code: 0, message: '' })

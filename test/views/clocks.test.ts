@@ -1,7 +1,8 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
-import { scratch } from '../helpers/scratch.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { withViews } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 import { sample } from '../helpers/tiers.ts'
 
 const point = (t: string, available_at: string, more: Partial<PointRow> = {}): PointRow => ({
@@ -14,10 +15,9 @@ const point = (t: string, available_at: string, more: Partial<PointRow> = {}): P
   ...more,
 })
 
-const root = scratch('clocks')
-
-beforeAll(async () => {
-  await makeLake(root, [
+const { root } = lakeOfFile({
+  name: 'clocks',
+  commits: [
     {
       at: '2024-04-01T00:00:00.000001Z',
       points: [
@@ -27,8 +27,7 @@ beforeAll(async () => {
       ],
     },
     { at: '2024-04-02', points: [point('2024-03-03', '2024-03-04T00:10:00Z')] },
-  ])
-  await makeViews(root)
+  ],
 })
 
 const allOfIt = ['2020-01-01', '2024-03-01', '2024-03-02', '2024-03-03']

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
 import { runScript } from '../../src/query/run.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
-import { trustTables } from '../helpers/trust-lake.ts'
-import { scratch } from '../helpers/scratch.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
+import { thirtyProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 const text = readFileSync(new URL('../../docs/how-to/cookbook.md', import.meta.url), 'utf8')
 const recipes = [...text.matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
@@ -14,9 +13,6 @@ const recipes = [...text.matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].m
 )
 /** Recipes about things that a sound small lake has none of. */
 const maybeEmpty = new Set(['Gaps', 'The state of every window', 'Plan against actual'])
-
-const home = scratch('cookbook')
-let root: string
 
 function rows(
   metric: string,
@@ -42,9 +38,9 @@ function rows(
   )
 }
 
-beforeAll(async () => {
-  root = join(home, 'lake')
-  await makeLake(root, [
+const { root } = lakeOfFile({
+  name: 'cookbook',
+  commits: [
     {
       at: '2024-12-01T00:00:00',
       points: [
@@ -58,10 +54,9 @@ beforeAll(async () => {
         })),
       ],
     },
-    { at: '2024-12-02T00:00:00', tables: trustTables(['BTC', 'ETH']) },
-  ])
-  await makeViews(root)
-}, 300_000)
+    { at: '2024-12-02T00:00:00', tables: thirtyProducts(['BTC', 'ETH']) },
+  ],
+})
 
 test('there are at least twenty recipes, each with a title of its own', () => {
   expect(recipes.length).toBeGreaterThanOrEqual(20)

@@ -7,10 +7,12 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, seriesId } from '../../src/catalog/series.ts'
 import { dbtSources } from '../../src/query/views/dbt.ts'
 import { pitlake } from '../helpers/command.ts'
-import { withFullLake } from '../helpers/full-lake.ts'
-import { coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { withEveryView } from '../helpers/lakes/every-view.ts'
+import { coverageRow, seriesRow } from '../helpers/lakes/drafts.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
-import { makeLake, withViews } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { withViews } from '../helpers/views.ts'
 
 /** What of a sources.yml is read here, as dbt reads it. */
 interface Read {
@@ -55,7 +57,7 @@ function against(table: string, column: string, said: NonNullable<Column['data_t
 }
 
 test('sources.yml names every view and column that a lake has, and each of its tests holds', () =>
-  withFullLake(1, null, async ({ root, points }) => {
+  withEveryView(1, null, async ({ root, points }) => {
     const config = join(root, 'select.yaml')
     const paths = [...new Set(points.map(({ metric }) => metric))]
     writeFileSync(config, `select: [{ assets: [BTC], paths: [${paths.join(', ')}], intervals: ['*'] }]\n`)
@@ -160,8 +162,8 @@ test('the file appears whole, the same each time, in what YAML 1.1 and 1.2 both 
   const held = { metric: 'supply/current_pit', asset: 'A', currency: 'usd' }
   const row = seriesRow(1, held)
   const series = { ...row, id: seriesId({ ...row, interval: '24h' }) }
-  const draft = { series: [series], coverage: [coverageRow(1, 0, 86_400, { series: series.id })] }
-  await makeLake(data, [{ at: '2024-04-01', draft }])
+  const coverage = [coverageRow(1, 0, 86_400, { series: series.id })]
+  await makeLake(data, [{ at: '2024-04-01', series: [series], coverage }])
   const ask = async (file: string): Promise<string> => {
     const { code, out } = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', file])
     expect([code, out]).toEqual([0, ''])

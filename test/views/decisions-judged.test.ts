@@ -5,7 +5,7 @@ import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { judgeQuestion } from '../../src/query/question.ts'
-import { plain, point, threeDays } from '../helpers/three-days.ts'
+import { plain, point, threeDays } from '../helpers/lakes/three-days.ts'
 
 /*
  * Notes about decisions run the caller's own relation, as `question_asked` writes it anew. In this lake that macro names a

@@ -4,8 +4,10 @@ import { beforeAll, expect, test } from 'vitest'
 import { checkContents } from '../../src/maintenance/upkeep/verify.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { makeLake, makeViews, type PointRow, type Step } from '../helpers/views.ts'
-import { trustMetric, trustTables } from '../helpers/trust-lake.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
+import type { LakeCommit, PointRow } from '../helpers/lakes/lake-recipe.ts'
+import { lateMetric, thirtyProducts } from '../helpers/lakes/late-days-and-products.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const home = scratch('folders')
@@ -19,21 +21,21 @@ const point = (metric: string, asset: string, day: number): PointRow => ({
   v: day + (asset === 'BTC' ? 100 : 200),
 })
 const all = (days: readonly number[]): PointRow[] =>
-  [trustMetric, 'm/Other x'].flatMap((metric) =>
+  [lateMetric, 'm/Other x'].flatMap((metric) =>
     ['BTC', 'ETH'].flatMap((asset) => days.map((day) => point(metric, asset, day))),
   )
-const steps: readonly Step[] = [
+const steps: readonly LakeCommit[] = [
   { at: '2024-12-01T00:00:00', points: all([1, 2, 3]) },
-  { at: '2024-12-02T00:00:00', tables: trustTables(['BTC']) },
+  { at: '2024-12-02T00:00:00', tables: thirtyProducts(['BTC']) },
   { at: '2024-12-03T00:00:00', points: all([4, 5]) },
 ]
 
 const queries = [
   'FROM points ORDER BY ALL',
   `SELECT count(*) AS n FROM points WHERE metric = 'm/Other x' AND "interval" = '24h' AND asset = 'ETH'`,
-  `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-02', '2024-01-06', '6h')) SELECT ts, t, v FROM pit_join('d', '${trustMetric}', '24h') ORDER BY ALL`,
-  `WITH d AS (SELECT 'ETH' AS asset, ts FROM calendar('2024-01-02', '2024-01-06', '6h')) SELECT ts, metric, t, v FROM pit_long('d', ['${trustMetric}', 'm/Other x'], '24h') ORDER BY ALL`,
-  `SELECT * FROM resample('${trustMetric}', '24h', '1w') ORDER BY ALL`,
+  `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-02', '2024-01-06', '6h')) SELECT ts, t, v FROM pit_join('d', '${lateMetric}', '24h') ORDER BY ALL`,
+  `WITH d AS (SELECT 'ETH' AS asset, ts FROM calendar('2024-01-02', '2024-01-06', '6h')) SELECT ts, metric, t, v FROM pit_long('d', ['${lateMetric}', 'm/Other x'], '24h') ORDER BY ALL`,
+  `SELECT * FROM resample('${lateMetric}', '24h', '1w') ORDER BY ALL`,
   'FROM snapshots.products ORDER BY ALL',
   'FROM history.products ORDER BY ALL',
   'FROM universe ORDER BY ALL',

@@ -1,5 +1,5 @@
 import type { Link } from '../../src/catalog/schema.ts'
-import { randomOf } from '../helpers/full-lake.ts'
+import { randomOf } from '../helpers/random.ts'
 
 /*
  * Random histories of names, and the plain definition of which series follows which: instant by instant, each time looking

@@ -15,10 +15,12 @@ import {
   successionsOf,
 } from './identities.ts'
 import { pitlake } from '../helpers/command.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { rounds } from '../helpers/tiers.ts'
-import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+import type { LakeCommit } from '../helpers/lakes/lake-recipe.ts'
 
 /* Series that follow each other, against the plain definition, on random histories: many of them in one lake. */
 
@@ -26,7 +28,7 @@ const metrics = ['indicators/asol_pit', 'indicators/sopr_adjusted_pit'] as const
 const iso = (hour: Hour): string => new Date(Date.UTC(2024, 0, 1) + hour * 3_600_000).toISOString()
 const instant = (hour: Hour): string => iso(hour).replace('Z', '000Z')
 
-function stepsOf(histories: readonly History[], revisable: boolean): Step[] {
+function stepsOf(histories: readonly History[], revisable: boolean): LakeCommit[] {
   const all = <T>(of: (history: History) => readonly T[]): T[] => histories.flatMap(of)
   const [products, deployments, listings] = [all((h) => h.products), all((h) => h.deployments), all((h) => h.listings)]
   const record = (id: string, isThere: boolean) => ({
@@ -36,7 +38,7 @@ function stepsOf(histories: readonly History[], revisable: boolean): Step[] {
     inferred: false,
     record: isThere ? '{}' : null,
   })
-  return polls.map((poll, n): Step => {
+  return polls.map((poll, n): LakeCommit => {
     const told = <T extends { readonly at: Hour }>(list: readonly T[]): T[] => list.filter(({ at }) => at === poll)
     return {
       at: iso(poll),
@@ -45,7 +47,7 @@ function stepsOf(histories: readonly History[], revisable: boolean): Step[] {
           const [name, at] = [metrics[metric] ?? '', iso(available)]
           return { metric: name, asset, interval: '24h' as const, t: iso(t), available_at: at, v }
         }),
-        ...(revisable && { draft: { state: { [revisableKey]: [metrics[1]] } } }),
+        ...(revisable && { state: { [revisableKey]: [metrics[1]] } }),
       }),
       tables: {
         metric_assets: told(listings).map(({ id, is }) => {
@@ -265,7 +267,7 @@ for (const revisable of [false, true])
     const drawn = Array.from({ length: many }, (_, n) => n * 2 + Number(revisable))
     const seeds = new Set([...telling[revisable ? 1 : 0], ...drawn])
     const histories = [...seeds].map((seed) => historyOf(seed, revisable))
-    using folder = ownFolder('identities')
+    using folder = temporaryFolder('identities')
     await makeLake(folder.path, stepsOf(histories, revisable))
     await makeViews(folder.path, { catalogue: { ...catalogue, links: histories.flatMap(({ mapping }) => mapping) } })
     if (!revisable) await expectProved(folder.path, histories)

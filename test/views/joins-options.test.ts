@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { expect, test as base } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { type HeldPoint, withJoins } from '../helpers/joins.ts'
+import type { StoredPoint } from '../helpers/lakes/points-file.ts'
+import { withJoins } from '../helpers/joins.ts'
 
 const plain = 'indicators/sopr_adjusted_pit'
 const nested = 'indicators/cost_basis_distribution_quantiles_pit'
 const observed_at = '2024-04-01T00:00:00Z'
 
-function daily(metric: string, day: number, value: Partial<HeldPoint>): HeldPoint {
+function daily(metric: string, day: number, value: Partial<StoredPoint>): StoredPoint {
   const at = (n: number) => new Date(Date.UTC(2024, 1, 20 + n)).toISOString()
   return {
     metric,
@@ -20,7 +21,7 @@ function daily(metric: string, day: number, value: Partial<HeldPoint>): HeldPoin
   }
 }
 
-const points: HeldPoint[] = Array.from({ length: 20 }, (_, n) => [
+const points: StoredPoint[] = Array.from({ length: 20 }, (_, n) => [
   daily(plain, n, { v: n }),
   daily('supply/current_pit', n, { v: 10, currency: 'native' }),
   daily('supply/current_pit', n, { v: 10 * n, currency: 'usd' }),

@@ -11,12 +11,12 @@ import {
   oraclePoints,
   owed,
   type Question,
-  type Story,
   stories,
+  type Story,
 } from '../helpers/pit-oracle.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { withJoins } from '../helpers/joins.ts'
-import { micros } from '../helpers/views.ts'
+import { micros } from '../helpers/instants.ts'
 
 const metric = 'addresses/min_1_count_pit'
 const other = 'indicators/sopr_adjusted_pit'

@@ -1,9 +1,10 @@
-import { beforeAll, describe, expect, test as base } from 'vitest'
+import { describe, expect, test as base } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import type { Interval } from '../../src/base/time.ts'
 import { withJoins } from '../helpers/joins.ts'
-import { makeLake, makeViews, multiset, type PointRow, withViews } from '../helpers/views.ts'
-import { scratch } from '../helpers/scratch.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { multiset, withViews } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /** The worked cases of time that the joins answer, by number. */
 const plain = 'indicators/sopr_adjusted_pit'
@@ -64,13 +65,12 @@ const stored = points.map((one) =>
   one.asset === 'DST' ? { ...one, available_at: new Date(Date.parse(one.t) + 86_400_000).toISOString() } : one,
 )
 
-const root = scratch('time')
-beforeAll(async () => {
-  await makeLake(root, [
+const { root } = lakeOfFile({
+  name: 'time',
+  commits: [
     { at: '2030-01-01T00:00:00Z', points: stored },
     { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },
-  ])
-  await makeViews(root)
+  ],
 })
 
 /** The values at these instants of an asset. */

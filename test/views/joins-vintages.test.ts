@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Engine, quote, type Row } from '../../src/lake/store/engine.ts'
-import { randomOf } from '../helpers/full-lake.ts'
+import { randomOf } from '../helpers/random.ts'
 import { withJoins } from '../helpers/joins.ts'
 import {
   commits,
@@ -15,7 +15,8 @@ import {
   type Story,
 } from '../helpers/pit-oracle.ts'
 import { rounds } from '../helpers/tiers.ts'
-import { micros, type PointRow } from '../helpers/views.ts'
+import { micros } from '../helpers/instants.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /* The joins over points of which each may have several vintages, by the definition of what was known when. */
 

@@ -14,7 +14,7 @@ import { type Ended, pitlake } from '../helpers/command.ts'
 import { Agent } from '../helpers/agent.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { listening, sleep } from '../helpers/listening.ts'
-import { newestVersion, viewsVersion } from '../helpers/written-lake.ts'
+import { newestVersion, viewsVersion } from '../helpers/lakes/written-by-commands.ts'
 
 /* Views that are behind their journal, as a kill between commit and views leaves them: every interface mends them or says so. */
 

@@ -3,8 +3,9 @@ import { noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { type Finding, type Violation, violationId } from '../../src/lake/ledger/entry.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
-import { coverageRow, requestRow, seriesRow, violationRow } from '../helpers/lakes.ts'
-import { makeLake, makeViews, withViews } from '../helpers/views.ts'
+import { coverageRow, requestRow, seriesRow, violationRow } from '../helpers/lakes/drafts.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 // What the lake knows of its own work, as it stood at an instant: days of January 2024 throughout.
@@ -34,35 +35,31 @@ beforeAll(async () => {
   await makeLake(root, [
     {
       at: iso(3),
-      draft: {
-        series: [seriesRow(1), seriesRow(2)],
-        coverage: [
-          days(0, 10, 'covered', 'gap', 1),
-          days(10, 12, 'failed', refused, 1),
-          days(12, 14, 'unsupported', `withdrawn, ${refused}`, 1),
-          days(14, 15, 'failed', 'gap', 1),
-          days(15, 16, 'failed', `no, ${refused}`, 1),
-          days(16, 17, 'covered', 'pending', 1),
-          days(17, 18, 'empty', refused, 8),
-          days(0, 10, 'covered', null, 1, 2),
-        ],
-        violations: [seen],
-        findings: [finding(0, 3)],
-        requests: [request('q1', 2)],
-        verified: [{ series, since: 0, until: 86_400, at: micros(4), result: 'same' }],
-      },
+      series: [seriesRow(1), seriesRow(2)],
+      coverage: [
+        days(0, 10, 'covered', 'gap', 1),
+        days(10, 12, 'failed', refused, 1),
+        days(12, 14, 'unsupported', `withdrawn, ${refused}`, 1),
+        days(14, 15, 'failed', 'gap', 1),
+        days(15, 16, 'failed', `no, ${refused}`, 1),
+        days(16, 17, 'covered', 'pending', 1),
+        days(17, 18, 'empty', refused, 8),
+        days(0, 10, 'covered', null, 1, 2),
+      ],
+      violations: [seen],
+      findings: [finding(0, 3)],
+      requests: [request('q1', 2)],
+      verified: [{ series, since: 0, until: 86_400, at: micros(4), result: 'same' }],
     },
     {
       at: iso(6),
-      draft: {
-        coverage: [days(0, 10, 'covered', null, 5)],
-        violations: [other],
-        findings: [finding(1, 5)],
-        requests: [request('q2', 5)],
-        verified: [{ series, since: 11 * 86_400, until: 13 * 86_400, at: micros(6), result: 'same' }],
-      },
+      coverage: [days(0, 10, 'covered', null, 5)],
+      violations: [other],
+      findings: [finding(1, 5)],
+      requests: [request('q2', 5)],
+      verified: [{ series, since: 11 * 86_400, until: 13 * 86_400, at: micros(6), result: 'same' }],
     },
-    { at: iso(9), draft: { accepted: [{ id: violationId(seen), series, t, kind, offered, why: 'looked at' }] } },
+    { at: iso(9), accepted: [{ id: violationId(seen), series, t, kind, offered, why: 'looked at' }] },
   ])
   const ledger = await Ledger.open(root)
   const actual = { done: 1 }

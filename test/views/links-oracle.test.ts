@@ -2,8 +2,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+import type { LakeCommit } from '../helpers/lakes/lake-recipe.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 /** Days of January 2024; 0 stands for before all time, 99 for never. */
 type Day = number
@@ -119,7 +121,7 @@ const pointed = [
   { asset: 'AA', known: 2 },
 ]
 
-function stepsOf({ products, deployments, listings }: World): Step[] {
+function stepsOf({ products, deployments, listings }: World): LakeCommit[] {
   const record = ({ id, symbol, product, chain, address }: Shown, kind: 'product' | 'deployment') => {
     const isThere = kind === 'product' ? symbol !== undefined : chain !== undefined
     const own = {
@@ -132,7 +134,7 @@ function stepsOf({ products, deployments, listings }: World): Step[] {
     if (kind === 'product') return { ...own, symbol: symbol ?? null }
     return { ...own, product_id: product ?? null, chain_id: chain ?? null, address: address ?? null }
   }
-  return days.map((day, n): Step => {
+  return days.map((day, n): LakeCommit => {
     const at = <T extends { readonly poll: Day }>(list: readonly T[]): T[] => list.filter((one) => one.poll === day)
     return {
       at: iso(day),
@@ -284,7 +286,7 @@ test('links are what a day by day look at all matches says', { timeout: 300_000 
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(world, async (given) => {
-      using rootFolder = ownFolder('links')
+      using rootFolder = temporaryFolder('links')
       const root = rootFolder.path
       await makeLake(root, stepsOf(given))
       const seconds = (day: Day | null): number | null => (day === null ? null : Date.parse(iso(day)) / 1000)

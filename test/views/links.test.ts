@@ -1,9 +1,12 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { Link } from '../../src/catalog/schema.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+import type { LakeCommit } from '../helpers/lakes/lake-recipe.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const link = (more: Partial<Link>): Link => ({
@@ -35,7 +38,7 @@ const deployment = (id: string, product_id: string, chain_id: string, address: s
 const [first, second, third] = ['2024-01-10', '2024-02-10', '2024-03-10']
 
 /** Three polls: a snapshot, a change of symbols, a deletion. */
-const steps: Step[] = [
+const steps: LakeCommit[] = [
   {
     at: first,
     points: [
@@ -90,12 +93,7 @@ async function links(engine: Engine): Promise<string[]> {
   })
 }
 
-const root = scratch('links')
-
-beforeAll(async () => {
-  await makeLake(root, steps)
-  await makeViews(root, { catalogue: mapping })
-}, 300_000)
+const { root } = lakeOfFile({ name: 'links', commits: steps, catalogue: mapping })
 
 test('by mapping, by contract, else by symbol, each with its period', () =>
   withViews(root, async (engine) => {

@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
-import { makeLake, makeViews, type Step } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
+import type { LakeCommit } from '../helpers/lakes/lake-recipe.ts'
 
-const step = (n: number): Step => ({
+const step = (n: number): LakeCommit => ({
   at: `2024-04-0${n}`,
   points: [
     { metric: 'm/x', asset: 'BTC', interval: '24h', t: `2024-03-0${n}`, available_at: `2024-03-0${n + 1}`, v: n },

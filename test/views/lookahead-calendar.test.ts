@@ -1,18 +1,17 @@
 // @module-tag slow
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Lake, lookahead, type Rows } from '../../src/index.ts'
 import { chooseEnds } from '../../src/trust/lookahead/calendar.ts'
 import { sample } from '../helpers/tiers.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
  * Functions whose rows stand on a calendar, on decisions of their own, or on rows that they were given: what counts or reaches
  * into later ones is a leak by its calendar, its twin that counts those so far is not.
  */
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => (lake = await makeTrustLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 interface Row {
   readonly ts: Date
@@ -32,10 +31,10 @@ const sources: Readonly<Record<string, (own: Lake) => Promise<Row[]>>> = {
   'lake.calendar': async (own) => rowsOf(await own.calendar({ ...grid, assets: ['BTC'] })),
   'calendar in SQL': async (own) => rowsOf(await own.sql(`FROM calendar('2024-03-02', '2024-03-05', '4 hours')`)),
   'the calendar of a panel': async (own) =>
-    rowsOf(await own.panel({ metrics: [trustMetric], calendar: grid, assets: ['BTC'] })),
-  'decisions of a panel': async (own) => rowsOf(await own.panel({ metrics: [trustMetric], decisions })),
-  'decisions of a join': async (own) => rowsOf(await own.pitJoin({ metric: trustMetric, decisions })),
-  'decisions of a window': async (own) => rowsOf(await own.window({ metric: trustMetric, decisions, n: 1 })),
+    rowsOf(await own.panel({ metrics: [lateMetric], calendar: grid, assets: ['BTC'] })),
+  'decisions of a panel': async (own) => rowsOf(await own.panel({ metrics: [lateMetric], decisions })),
+  'decisions of a join': async (own) => rowsOf(await own.pitJoin({ metric: lateMetric, decisions })),
+  'decisions of a window': async (own) => rowsOf(await own.window({ metric: lateMetric, decisions, n: 1 })),
   'rows that were given': async (own) =>
     rowsOf(await own.sql('SELECT CAST(TS AS TIMESTAMPTZ) AS ts FROM given ORDER BY 1')),
 }

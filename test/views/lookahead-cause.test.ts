@@ -3,14 +3,16 @@ import type { Engine } from '../../src/lake/store/engine.ts'
 import { likelyCause, noCause, registryIsRead } from '../../src/trust/lookahead/cause.ts'
 import type { CutStory, Dependence } from '../../src/trust/lookahead/runs.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
-import { makeTrustLake } from '../helpers/trust-lake.ts'
+import { lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
+import type { TestLake } from '../helpers/lakes/lake-recipe.ts'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
 
 /* The cause of a leak comes from what the query reads and does, never from words in its text. */
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
+let lake: TestLake
 let session: Engine
 beforeAll(async () => {
-  lake = await makeTrustLake()
+  lake = await openTestLake(lateDaysAndProducts)
   session = await openWorlds(lake.root, { threads: 1 })
 })
 afterAll(() => {

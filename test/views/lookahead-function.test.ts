@@ -1,20 +1,19 @@
 // @module-tag full
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Lake, lookahead, type Rows } from '../../src/index.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => (lake = await makeTrustLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 type Row = { readonly ts: Date; readonly v: number | null }
 
 /** The last value known each day, as rows; the metric is named, so that its arrivals are known. */
 async function known(own: Lake): Promise<Row[]> {
   const sql = `SELECT d.ts, p.v FROM calendar('2024-03-01', '2024-03-20', '1 day') d ASOF LEFT JOIN
-    (FROM points WHERE metric = '${trustMetric}' AND asset = 'BTC') p ON p.available_at <= d.ts ORDER BY d.ts`
+    (FROM points WHERE metric = '${lateMetric}' AND asset = 'BTC') p ON p.available_at <= d.ts ORDER BY d.ts`
   const table = await own.sql(sql)
   return [...table].map((row) => ({ ts: new Date(row['ts'] as number), v: row['v'] as number }))
 }
@@ -32,7 +31,7 @@ describe('a function', () => {
     const proof = await tried(async (own) =>
       own
         .sql(`SELECT ts, v FROM pit_join((SELECT ts, 'BTC' AS asset
-      FROM calendar('2024-03-01', '2024-03-09', '1 day')), '${trustMetric}', '24h')`)
+      FROM calendar('2024-03-01', '2024-03-09', '1 day')), '${lateMetric}', '24h')`)
         .catch(async () =>
           own.sql(
             `SELECT t AS ts, v, available_at FROM points WHERE asset = 'BTC' AND t BETWEEN '2024-03-01' AND '2024-03-09'`,
@@ -153,7 +152,7 @@ test('a function whose rows count the notes of its lake is clean: notes are for 
   const decisions = Array.from({ length: 6 }, (_, n) => ({ asset: 'BTX', ts: new Date(Date.UTC(2024, 2, 2 + n)) }))
   const proof = await lookahead(
     async (own) => {
-      await own.panel({ metrics: [trustMetric], decisions })
+      await own.panel({ metrics: [lateMetric], decisions })
       return decisions.map(({ ts }) => ({ ts, v: own.notes.length }))
     },
     lake.root,

@@ -1,18 +1,17 @@
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
 import { prepareScript } from '../../src/trust/lookahead/script.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
  * Statements before a query, in every form that a session takes: what they read of the lake is read again at each cut-off. Each
  * planted leak stands beside a twin of the same form that is honest.
  */
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => (lake = await makeTrustLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 async function prove(script: string): Promise<LookaheadProof> {
   const run = { folder: lake.root, sleep: setTimeout }
@@ -24,7 +23,7 @@ async function prove(script: string): Promise<LookaheadProof> {
 
 const d = `d AS (SELECT ts, 'BTC' AS asset FROM calendar('2024-02-01', '2024-02-09', '1 day'))`
 const joined = `WITH ${d} SELECT ts, v`
-const from = `FROM pit_join('d', '${trustMetric}', '24h')`
+const from = `FROM pit_join('d', '${lateMetric}', '24h')`
 const best = 'SELECT max(v) AS v FROM points'
 const known = `${best} WHERE available_at < '2024-02-01'`
 

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { need } from '../helpers/needs.ts'
 import { sample } from '../helpers/tiers.ts'
-import { makeTrustLake } from '../helpers/trust-lake.ts'
+import { lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
 
 const project = join(import.meta.dirname, '../..')
 
@@ -54,7 +55,7 @@ test('functions in pandas: leaks are found, honest ones pass, the rest is undeci
   const python = need(context, 'peers')
   // The one that is noted is among them whatever is drawn.
   const names = [...new Set(['wondering', ...sample(Object.keys(verdicts), 4, 5)])]
-  const lake = await makeTrustLake()
+  const lake = await openTestLake(lateDaysAndProducts)
   try {
     const command = `node ${join(project, 'src/main.ts')}`
     const env = { ...process.env, PYTHONPATH: join(project, 'python'), PITLAKE_COMMAND: command }

@@ -1,19 +1,18 @@
 // @module-tag full
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
 import { prepareScript } from '../../src/trust/lookahead/script.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
  * Calendars that a query states in its text: a value that depends on how many of their rows come later is a leak, its twin that
  * depends on those so far is not.
  */
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => (lake = await makeTrustLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 async function prove(script: string): Promise<LookaheadProof> {
   const run = { folder: lake.root, sleep: setTimeout }
@@ -74,7 +73,7 @@ test.for(pairs)(
 
 test('a share of all rows over joined points and in a temporary table is a leak by its calendar', async () => {
   const d = `SELECT ts, 'BTC' AS asset FROM calendar('2024-03-02', '2024-03-05', '4 hours')`
-  const share = `SELECT ts, v, row_number() OVER (ORDER BY ts) / count(*) OVER () AS w FROM pit_join('d', '${trustMetric}', '24h')`
+  const share = `SELECT ts, v, row_number() OVER (ORDER BY ts) / count(*) OVER () AS w FROM pit_join('d', '${lateMetric}', '24h')`
   for (const script of [`WITH d AS (${d}) ${share}`, `CREATE TEMP TABLE d AS ${d}; ${share}`])
     expect(await prove(script)).toMatchObject({ verdict: 'leak', depends_on: ['calendar'] })
 })

@@ -1,22 +1,21 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { lookahead } from '../../src/index.ts'
 import { proveQuery } from '../../src/interfaces/commands/lookahead.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
 import { bringUserFiles, type OwnFile } from '../../src/trust/lookahead/own-files.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
  * User data in a query: rows with available_at in any spelling are known from then on, all others are given. Each planted
  * leak has an honest twin beside it, which the plan proves.
  */
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => (lake = await makeTrustLake()))
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 const days = Array.from({ length: 40 }, (_, n) => new Date(Date.UTC(2024, 2, 1 + n)).toISOString().slice(0, 10))
 
@@ -75,9 +74,9 @@ const twins: readonly (readonly [leak: string, honest: string])[] = [
   ],
   [`SELECT CAST(day AS TIMESTAMPTZ) AS ts, score FROM scores`, `SELECT available_at AS ts, score FROM scores`],
   [
-    `SELECT d.ts, j.v + s.score AS v FROM pit_join('decided', '${trustMetric}', '24h') AS j JOIN decided AS d ON d.ts = j.ts
+    `SELECT d.ts, j.v + s.score AS v FROM pit_join('decided', '${lateMetric}', '24h') AS j JOIN decided AS d ON d.ts = j.ts
        JOIN scores AS s ON s.day = CAST(d.ts AS DATE) + 1`,
-    `SELECT d.ts, j.v + s.score AS v FROM pit_join('decided', '${trustMetric}', '24h') AS j JOIN decided AS d ON d.ts = j.ts
+    `SELECT d.ts, j.v + s.score AS v FROM pit_join('decided', '${lateMetric}', '24h') AS j JOIN decided AS d ON d.ts = j.ts
        JOIN scores AS s ON s.available_at <= d.ts`,
   ],
   [

@@ -8,17 +8,19 @@ import { realDisk } from '../../src/lake/store/disk.ts'
 import { examine } from '../../src/maintenance/upkeep/doctor.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { type Manifest, readManifest } from '../../src/query/views/manifest.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
-import { rewriteDeps } from '../helpers/merging.ts'
+import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { sample } from '../helpers/tiers.ts'
-import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+import type { LakeCommit } from '../helpers/lakes/lake-recipe.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
 
 const places = { database: 'lake.duckdb', script: 'lake.sql', manifest: 'lake.manifest.json' }
 const at = Date.UTC(2024, 5, 1) / 1000
 
-const stepAt = (n: number): Step => ({
+const stepAt = (n: number): LakeCommit => ({
   at: `2024-04-0${n}`,
   points: ['m/x', 'm/y'].map((metric) => ({
     metric,
@@ -50,7 +52,7 @@ async function freed(root: string, really = true): ReturnType<typeof vacuum> {
 /** Files of before: points that a commit replaced, and exports of its views. */
 async function grow(root: string): Promise<void> {
   const [old] = await writing(root, (ledger) => liveFiles(ledger, { table: 'points' }))
-  await makeLake(root, [{ ...stepAt(3), draft: { remove: [old?.path ?? ''] } }])
+  await makeLake(root, [{ ...stepAt(3), remove: [old?.path ?? ''] }])
 }
 
 test('it says which object reads which files, and to which script and database it belongs', async ({ root }) => {

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, openLake, type QueryOptions } from '../../src/index.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
-import type { PointRow } from '../helpers/views.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { nested, plain, point, supply, threeDays } from '../helpers/lakes/three-days.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 let root = ''
 let lake: Lake
@@ -89,7 +89,7 @@ const noted = async (...argv: readonly string[]): Promise<Ended> => await pitlak
 
 const outs = ['n.csv', 'n.parquet']
 test.each(outs)('the command line says it on stderr, whatever the format: %s', async (name) => {
-  using kept = ownFolder('noted')
+  using kept = temporaryFolder('noted')
   const folder = kept.path
   const out = join(folder, name)
   const sql = await noted('sql', `SELECT max(v) AS v FROM points WHERE asset = 'btc'`, '--out', out)
@@ -104,7 +104,7 @@ test.each(outs)('the command line says it on stderr, whatever the format: %s', a
 })
 
 test('a variable that nobody knows is refused everywhere', async () => {
-  using folder = ownFolder('variables')
+  using folder = temporaryFolder('variables')
   const [file, out] = [join(folder.path, 'k.sql'), join(folder.path, 'k.parquet')]
   writeFileSync(file, `SELECT getvariable('K') AS k`)
   const slip = { code: 2, message: expect.stringContaining('did you mean as_of?') }

@@ -7,8 +7,8 @@ import { type Lake, lookahead, noted, openLake } from '../../src/index.ts'
 import { judgeQuestion } from '../../src/query/question.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { pitlake } from '../helpers/command.ts'
-import { plain, point, supply, threeDays } from '../helpers/three-days.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { plain, point, supply, threeDays } from '../helpers/lakes/three-days.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const day = (n: number): number => Date.UTC(2024, 2, n) / 1000
 /** Asked for, and answered, up to the 4th. */
@@ -162,7 +162,7 @@ test('where an instant is mandatory notes tell what was known then, and no more'
 })
 
 test('lookahead, stamp and replay carry them', async () => {
-  using folder = ownFolder('noticed')
+  using folder = temporaryFolder('noticed')
   const own = folder.path
   const ask = async (...argv: string[]) => await pitlake(own, [...argv, '--data', root])
   writeFileSync(join(own, 'q.sql'), `${decisions('2024-06-01')} SELECT ts, v FROM pit_join('d', '${plain}', '24h')`)

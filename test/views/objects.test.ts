@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clockFindingKinds } from '../../src/lake/ledger/entry.ts'
-import { coverageRow, seriesRow, violationRow } from '../helpers/lakes.ts'
-import { makeLake, makeViews, multiset, ways, withViews } from '../helpers/views.ts'
+import { coverageRow, seriesRow, violationRow } from '../helpers/lakes/drafts.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews, multiset, ways, withViews } from '../helpers/views.ts'
 
 const six = ['metric', 'asset', 'interval', 'currency', 'exchange', 'network']
 const points = [...six, 't', 'available_at', 'observed_at', 'v', 'o', 'basis', 'extra', 'computed_at']
@@ -77,12 +78,10 @@ beforeAll(async () => {
         v: n,
       })),
       tables: { metric_assets: [{ id: 'BTC', symbol: 'BTC', addresses: null, record: '{"id":"BTC"}' }] },
-      draft: {
-        series: [series],
-        coverage: [coverageRow(1, 0, 864_000, { reason: 'gap' })],
-        violations: [violationRow(1, 0, { kind: 'value' })],
-        findings: [{ series: series.id, t: 0, kind: 'before_end', detail: { a: 1 }, at: 1 }],
-      },
+      series: [series],
+      coverage: [coverageRow(1, 0, 864_000, { reason: 'gap' })],
+      violations: [violationRow(1, 0, { kind: 'value' })],
+      findings: [{ series: series.id, t: 0, kind: 'before_end', detail: { a: 1 }, at: 1 }],
     },
   ])
   await makeViews(root)

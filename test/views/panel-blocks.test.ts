@@ -10,7 +10,7 @@ import { Engine } from '../../src/lake/store/engine.ts'
 import { outFile } from '../../src/lake/store/output.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { sample } from '../helpers/tiers.ts'
-import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { nested, plain, point, supply, threeDays } from '../helpers/lakes/three-days.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const home = scratch('blocks')

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { need } from '../helpers/needs.ts'
-import { plain, point, threeDays } from '../helpers/three-days.ts'
+import { plain, point, threeDays } from '../helpers/lakes/three-days.ts'
 
 const project = join(import.meta.dirname, '../..')
 

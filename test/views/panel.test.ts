@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Lake, type Panel } from '../../src/index.ts'
+import type { Lake, Panel } from '../../src/index.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { nested, plain, point, supply, threeDays } from '../helpers/lakes/three-days.ts'
 
 const sevens = 'indicators/asol_pit'
 let lake: Lake

@@ -2,10 +2,11 @@
 // @module-tag slow
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
-import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
+import { expect, test } from 'vitest'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { withViews } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 import { need } from '../helpers/needs.ts'
-import { scratch } from '../helpers/scratch.ts'
 import { sample } from '../helpers/tiers.ts'
 
 const project = join(import.meta.dirname, '../..')
@@ -32,13 +33,12 @@ const point = (day: number): PointRow => ({
   v: day,
 })
 
-const root = scratch('peers')
-beforeAll(async () => {
-  await makeLake(root, [
+const { root } = lakeOfFile({
+  name: 'peers',
+  commits: [
     { at: '2024-04-01T12:00:00Z', points: [point(1), point(2)] },
     { at: '2024-04-02T12:00:00Z', points: [point(3)] },
-  ])
-  await makeViews(root)
+  ],
 })
 
 const views = `SELECT CASE WHEN schema_name = 'main' THEN '' ELSE schema_name || '.' END || '"' || view_name || '"' AS name

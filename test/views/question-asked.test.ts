@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Engine, quote, quoteList } from '../../src/lake/store/engine.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
-import { plain, supply, threeDays } from '../helpers/three-days.ts'
+import { plain, supply, threeDays } from '../helpers/lakes/three-days.ts'
 
 /* What `question_asked` finds in the text of statements, without a look at any point. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noteWords } from '../../src/query/views/question-words.ts'
 import { nearPaths, suggestion } from '../../src/base/suggestion.ts'
-import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { nested, plain, point, supply, threeDays } from '../helpers/lakes/three-days.ts'
 import { ways, withViews } from '../helpers/views.ts'
 import { quote } from '../../src/lake/store/engine.ts'
 import { intervals } from '../../src/base/time.ts'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { openLake } from '../../src/index.ts'
-import { plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { plain, point, supply, threeDays } from '../helpers/lakes/three-days.ts'
 import { makeViews } from '../helpers/views.ts'
 
 let days: Awaited<ReturnType<typeof threeDays>>

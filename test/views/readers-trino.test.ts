@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Cell, Engine, quote, quoteList, type Row } from '../../src/lake/store/engine.ts'
 import { deltaFiles, publishTo } from '../helpers/delta.ts'
-import { goldenFacts, goldenStages } from '../helpers/golden-lake.ts'
+import { joinEdgeFacts, joinEdgeStages } from '../helpers/lakes/join-edges.ts'
 import { type OraclePoint, owed, type Question } from '../helpers/pit-oracle.ts'
-import { isoOf, makeLake, micros, multiset } from '../helpers/views.ts'
+import { isoOf, micros } from '../helpers/instants.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { multiset } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 /*
@@ -17,9 +19,9 @@ import { scratch } from '../helpers/scratch.ts'
 const home = scratch('trino')
 let engine: Engine
 let queries: readonly (readonly [name: string, query: string])[] = []
-const facts = goldenFacts(250)
+const facts = joinEdgeFacts(250)
 beforeAll(async () => {
-  await makeLake(join(home, 'lake'), goldenStages.flat())
+  await makeLake(join(home, 'lake'), joinEdgeStages.flat())
   await publishTo(join(home, 'lake'), join(home, 'out'))
   engine = await Engine.open(':memory:', { threads: 2 })
   await likeTrino()

@@ -3,10 +3,11 @@ import { beforeAll, expect, test } from 'vitest'
 import { noted, openLake, type Panel } from '../../src/index.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { noteTexts } from '../../src/query/note-texts.ts'
-import { randomOf } from '../helpers/full-lake.ts'
+import { randomOf } from '../helpers/random.ts'
 import { scratch } from '../helpers/scratch.ts'
 import { at, from, historyRows, hour, knownRecords, polls, type State, world } from '../helpers/universe-world.ts'
-import { makeLake, makeViews } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
 
 /*
  * Columns of the registry at 10,000 decisions, against a walk through all that happened. BTC and ETH are known by their

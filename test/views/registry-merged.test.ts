@@ -7,10 +7,10 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { tableFiles } from '../../src/sources/registry/status.ts'
 import { relation } from '../../src/sources/registry/columns.ts'
 import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
-import { ownFolder } from '../helpers/own-folder.ts'
+import { temporaryFolder } from '../helpers/folders.ts'
 
 const start = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
@@ -78,7 +78,7 @@ function mutate(provider: SmallRegistry, n: number): void {
 
 test('merging a history changes no answer, and says which steps are superseded', async () => {
   const provider = new SmallRegistry()
-  using mergedFolder = ownFolder('merged')
+  using mergedFolder = temporaryFolder('merged')
   const merged = mergedFolder.path
   await withRegistryRig(
     start,

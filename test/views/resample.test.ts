@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import type { Interval } from '../../src/base/time.ts'
 import { begin, later } from '../helpers/calendar.ts'
-import { type HeldPoint, withJoins } from '../helpers/joins.ts'
+import type { StoredPoint } from '../helpers/lakes/points-file.ts'
+import { withJoins } from '../helpers/joins.ts'
 
 const plain = 'indicators/sopr_adjusted_pit'
 const nested = 'indicators/cost_basis_distribution_quantiles_pit'
@@ -12,7 +13,7 @@ const iso = (us: number): string => new Date(us / 1000).toISOString()
 /** What is stored of one finer interval: a number, a null, a JSON text, or nothing at all. */
 type Cell = { readonly v: number } | { readonly v: null } | { readonly o: string } | null
 
-function pointsOf(metric: string, interval: Interval, first: number, cells: readonly Cell[]): HeldPoint[] {
+function pointsOf(metric: string, interval: Interval, first: number, cells: readonly Cell[]): StoredPoint[] {
   return cells.flatMap((cell, n) => {
     const t = later(first, interval, n)
     if (cell === null) return []
@@ -48,7 +49,7 @@ interface Options {
 }
 
 /** The part that a stored value is: a number, null where it is null, undefined where the value has no number there. */
-function partOf(point: HeldPoint, pointer: string | undefined): number | null | undefined {
+function partOf(point: StoredPoint, pointer: string | undefined): number | null | undefined {
   if ((point.v ?? null) === null && (point.o ?? null) === null) return null
   if (pointer === undefined) return point.v ?? undefined
   let at: unknown = point.o === undefined || point.o === null ? undefined : JSON.parse(point.o)
@@ -58,7 +59,7 @@ function partOf(point: HeldPoint, pointer: string | undefined): number | null | 
 }
 
 /** By definition: every coarse interval that holds a stored point, with the points that are parts of it. */
-function twin(points: readonly HeldPoint[], to: Interval, options: Options) {
+function twin(points: readonly StoredPoint[], to: Interval, options: Options) {
   const { pointer, skipNulls = false, minParts, since = '0', until = '9' } = options
   const groups = Map.groupBy(points, ({ t }) => begin(Date.parse(t) * 1000, to))
   const within = [...groups].filter(([start]) => iso(start) >= since && iso(start) < until)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, noted, openLake } from '../../src/index.ts'
-import { plain, point, threeDays } from '../helpers/three-days.ts'
+import { plain, point, threeDays } from '../helpers/lakes/three-days.ts'
 
 /* Notes of SQL queries, by what their answer holds and what was known at their `as_of`. */
 

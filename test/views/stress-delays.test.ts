@@ -4,16 +4,19 @@ import { openAltered } from '../../src/query/altered-lake.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { asLateAs, delayedPoints, laterBy } from '../../src/trust/results/stress-delays.ts'
 import type { Row } from '../../src/lake/store/engine.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
-import { makeStressLake, stressMetrics } from '../helpers/stress-lake.ts'
-import { micros, multiset } from '../helpers/views.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
+import type { TestLake } from '../helpers/lakes/lake-recipe.ts'
+import { openTestLake } from '../helpers/lakes/make-lake.ts'
+import { signalAndReturns, signalMetrics } from '../helpers/lakes/signal-and-returns.ts'
+import { micros } from '../helpers/instants.ts'
+import { multiset } from '../helpers/views.ts'
 
 type Delay = ReturnType<typeof laterBy>
 
-const lakes: Record<string, Awaited<ReturnType<typeof makeTrustLake>>> = {}
+const lakes: Record<string, TestLake> = {}
 beforeAll(async () => {
-  lakes['trust'] = await makeTrustLake()
-  lakes['stress'] = await makeStressLake()
+  lakes['trust'] = await openTestLake(lateDaysAndProducts)
+  lakes['stress'] = await openTestLake(signalAndReturns)
 })
 afterAll(() => {
   for (const lake of Object.values(lakes)) lake.remove()
@@ -29,10 +32,10 @@ const decisions = `WITH d AS (SELECT ts, asset, row_number() OVER (ORDER BY ts, 
   FROM calendar('2024-02-10 00:03', '2024-02-22', INTERVAL 11 MINUTE), (VALUES ('BTC'), ('ETH')) a(asset))`
 
 test.each([
-  ['1 minute', 60, `pit_join('d', '${trustMetric}', '24h'`],
-  ['15 minutes', 900, `pit_join('d', '${trustMetric}', '24h', max_age := '30 hours'`],
-  ['2 days', 172_800, `pit_window('d', '${trustMetric}', '24h', 3, skip_nulls := true`],
-  ['70 minutes', 4200, `pit_long('d', ['${trustMetric}'], '24h'`],
+  ['1 minute', 60, `pit_join('d', '${lateMetric}', '24h'`],
+  ['15 minutes', 900, `pit_join('d', '${lateMetric}', '24h', max_age := '30 hours'`],
+  ['2 days', 172_800, `pit_window('d', '${lateMetric}', '24h', 3, skip_nulls := true`],
+  ['70 minutes', 4200, `pit_long('d', ['${lateMetric}'], '24h'`],
 ])('a latency of %s in a join is a lake whose points are known that much later', async (words, seconds, join) => {
   const plain = `${decisions} SELECT * EXCLUDE (available_at) FROM ${join})`
   const asked = plain.replace(/\)$/, `, latency := INTERVAL '${words}')`)
@@ -47,7 +50,7 @@ test.each([
 
 test('both add up, and a join sees what the view sees', async () => {
   const join = (latency: string): string =>
-    `${decisions} SELECT n, t, v FROM pit_join('d', '${trustMetric}', '24h', latency := '${latency}')`
+    `${decisions} SELECT n, t, v FROM pit_join('d', '${lateMetric}', '24h', latency := '${latency}')`
   const both = await answered('trust', join('10 minutes'), laterBy('lag', 1200))
   expect(multiset(both)).toEqual(multiset(await answered('trust', join('30 minutes'))))
   const shift = await answered(
@@ -60,7 +63,7 @@ test('both add up, and a join sees what the view sees', async () => {
 })
 
 test('floors hold back only what came sooner than they say, of their endpoint and interval; the clocks of the provider stay', async () => {
-  const { signal, wave } = stressMetrics
+  const { signal, wave } = signalMetrics
   const lag = { p50: 120, p95: 420, p99: 600, max: 720 }
   const unknown = { p50: null, p95: null, p99: null, max: null }
   const delay = asLateAs('p95', [
@@ -96,12 +99,12 @@ test('of one metric alone the others stay as they are', async () => {
         Number(row['lag']) / Number(row['n']) / 1e6,
       ]),
     )
-  const [real, told] = [await lags(), await lags(laterBy('lag', 300), [stressMetrics.wave, stressMetrics.daily])]
+  const [real, told] = [await lags(), await lags(laterBy('lag', 300), [signalMetrics.wave, signalMetrics.daily])]
   const moved = [...real].map(([metric, lag]) => [metric, Math.round((told.get(metric) ?? 0) - lag)])
   expect(Object.fromEntries(moved)).toEqual({
-    [stressMetrics.signal]: 0,
-    [stressMetrics.hourly]: 0,
-    [stressMetrics.wave]: 300,
-    [stressMetrics.daily]: 300,
+    [signalMetrics.signal]: 0,
+    [signalMetrics.hourly]: 0,
+    [signalMetrics.wave]: 300,
+    [signalMetrics.daily]: 300,
   })
 })

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
-import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
-let lake: Awaited<ReturnType<typeof makeTrustLake>>
-
-beforeAll(async () => (lake = await makeTrustLake()))
-
-afterAll(() => lake.remove())
+const lake = lakeOfFile(lateDaysAndProducts)
 
 /** Products known and the metric's latest day at each instant. */
 async function seen(instants: readonly string[], variables: Record<string, string> = {}): Promise<unknown[]> {
@@ -17,7 +14,7 @@ async function seen(instants: readonly string[], variables: Record<string, strin
     u AS (SELECT ts, product_id, 'BTC' AS asset FROM pit_universe('d'))
     SELECT CAST(ts AS VARCHAR)[:16] AS at, count(*) AS products, bool_or(product_id = 'p0') AS first,
       strftime(any_value(t), '%m-%d') AS day
-    FROM pit_join('u', '${trustMetric}', '24h') GROUP BY ts ORDER BY ts`)
+    FROM pit_join('u', '${lateMetric}', '24h') GROUP BY ts ORDER BY ts`)
 }
 
 // The first product is removed on 2024-07-19 00:00; a daily point is known at 00:10 of the next day.

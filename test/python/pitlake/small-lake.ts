@@ -1,6 +1,7 @@
-import { nested, plain, point, supply } from '../../helpers/three-days.ts'
-import { trustTables } from '../../helpers/trust-lake.ts'
-import { makeLake, makeViews } from '../../helpers/views.ts'
+import { nested, plain, point, supply } from '../../helpers/lakes/three-days.ts'
+import { thirtyProducts } from '../../helpers/lakes/late-days-and-products.ts'
+import { makeLake } from '../../helpers/lakes/make-lake.ts'
+import { makeViews } from '../../helpers/views.ts'
 
 /*
  * `node small-lake.ts FOLDER` makes the lake of the doctests: three days of March 2024, each value its day. With `--more`
@@ -21,6 +22,6 @@ await makeLake(
   root,
   more === '--more'
     ? [{ at: '2024-04-02T12:00:00Z', points: supplied(4) }]
-    : [{ at: '2024-04-01T12:00:00Z', points: first, tables: trustTables() }],
+    : [{ at: '2024-04-01T12:00:00Z', points: first, tables: thirtyProducts() }],
 )
 await makeViews(root)

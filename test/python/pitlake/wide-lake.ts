@@ -5,9 +5,10 @@ import { commit, type StagedFile } from '../../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../../src/lake/ledger/ledger.ts'
 import { Engine, quote } from '../../../src/lake/store/engine.ts'
 import { inLake, pointsFile } from '../../../src/lake/store/layout.ts'
-import { commitDeps } from '../../helpers/lakes.ts'
+import { commitDeps } from '../../helpers/lakes/drafts.ts'
 import { catalogue } from '../../helpers/sandbox-client.ts'
-import { makeViews, micros } from '../../helpers/views.ts'
+import { makeViews } from '../../helpers/views.ts'
+import { micros } from '../../helpers/instants.ts'
 
 /*
  * `node wide-lake.ts FOLDER DAYS` makes the lake of the figures: every metric that is held daily, ten assets, one point in

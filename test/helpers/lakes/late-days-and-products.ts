@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { catalogue } from './sandbox-client.ts'
-import { makeLake, makeViews, type PointRow, type Step } from './views.ts'
+import { catalogue } from '../sandbox-client.ts'
+import type { LakeCommit, LakeRecipe, PointRow } from './lake-recipe.ts'
+import { makeLake } from './make-lake.ts'
 
 const dayMs = 86_400_000
 const start = Date.UTC(2024, 0, 1)
 const days = 300
-export const trustMetric = 'addresses/active_count_pit'
-const { currency, exchange, network } = catalogue.endpoints.get(trustMetric)?.defaults ?? {
+/** The metric of that lake: every 41st day is known three days late. */
+export const lateMetric = 'addresses/active_count_pit'
+const { currency, exchange, network } = catalogue.endpoints.get(lateMetric)?.defaults ?? {
   currency: null,
   exchange: null,
   network: null,
@@ -29,7 +28,7 @@ function points(from: number, until: number): PointRow[] {
       const late = day % 41 === 7 ? 3 * dayMs : 0
       const available_at = iso(t + dayMs + 600_000 + late)
       return {
-        metric: trustMetric,
+        metric: lateMetric,
         asset,
         interval: '24h',
         currency,
@@ -62,8 +61,8 @@ function products(symbols: readonly string[]) {
   })
 }
 
-/** The registry of that lake: products, an issuer, and a listing of metric assets with the given symbols. */
-export function trustTables(symbols: readonly string[] = []): NonNullable<Step['tables']> {
+/** A registry of thirty products and an issuer; with symbols, those of its first products and a listing of their assets. */
+export function thirtyProducts(symbols: readonly string[] = []): NonNullable<LakeCommit['tables']> {
   const at = iso(start + 20 * dayMs)
   const snapshot = { snapshot_date: '2024-01-21', observed_at: at, source: 'snapshot', resource: 'products', base: 'a' }
   const issuer = { id: 'i0', at, op: 'snapshot', inferred: false, source: 'test', status: 'active' }
@@ -78,20 +77,17 @@ export function trustTables(symbols: readonly string[] = []): NonNullable<Step['
   }
 }
 
-/** A lake of two assets, 300 days of 2024 with late points, and a registry of thirty products; with its views. */
-export async function makeTrustLake(): Promise<{ readonly root: string; readonly remove: () => void }> {
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-trust-'))
-  const root = join(home, 'lake')
-  await makeLake(root, [
+/** Two assets with 300 days of 2024, some of which are known late, and a registry of thirty products. */
+export const lateDaysAndProducts: LakeRecipe = {
+  name: 'late-days',
+  commits: [
     { at: '2024-12-01T00:00:00', points: points(0, 200) },
-    { at: '2024-12-02T00:00:00', tables: trustTables() },
+    { at: '2024-12-02T00:00:00', tables: thirtyProducts() },
     { at: '2024-12-03T00:00:00', points: points(200, days) },
-  ])
-  await makeViews(root)
-  return { root, remove: () => rmSync(home, { recursive: true, force: true }) }
+  ],
 }
 
-/** More points for the same lake, as a later commit. */
-export async function growTrustLake(root: string): Promise<void> {
+/** Commits thirty further days to that lake. */
+export async function addThirtyDays(root: string): Promise<void> {
   await makeLake(root, [{ at: '2025-02-01T00:00:00', points: points(days, days + 30) }])
 }

@@ -1,5 +1,5 @@
-import type { Interval } from '../../src/base/time.ts'
-import type { PointRow, Step } from './views.ts'
+import type { Interval } from '../../../src/base/time.ts'
+import type { LakeCommit, PointRow } from './lake-recipe.ts'
 
 // The lake that every case of test/views/cases is asked: what cases need is added here, under an asset of its own.
 
@@ -149,7 +149,7 @@ const seenKey = (path: string, initial: boolean) => ({ resource: 'products', pat
 const finding = (id: string) => ({ kind: 'again', resource: 'products', id, detail: id })
 
 /** A product that retires, one that is removed, one that gives its symbol away, a corrected address. */
-const registry: Step[] = [
+const registry: LakeCommit[] = [
   {
     at: '2024-11-01T06:00:00Z',
     tables: {
@@ -231,7 +231,7 @@ const registry: Step[] = [
 ]
 
 /** The commits of the lake of the cases, in their order. */
-export const caseSteps: readonly Step[] = [
+export const viewCaseCommits: readonly LakeCommit[] = [
   {
     at: '2024-07-01',
     points: [

@@ -1,9 +1,9 @@
-import { loadCatalogue } from '../../src/catalog/load.ts'
-import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
-import { randomOf } from './full-lake.ts'
-import { type OwnProvider, withProvider } from './provider.ts'
-import { makeViews } from './views.ts'
+import { loadCatalogue } from '../../../src/catalog/load.ts'
+import { Ledger } from '../../../src/lake/ledger/ledger.ts'
+import { storedVersions } from '../../../src/lake/ledger/index-queries.ts'
+import { randomOf } from '../random.ts'
+import { type OwnProvider, withProvider } from '../provider.ts'
+import { makeViews } from '../views.ts'
 
 /*
  * Archives: all that was ever said of a point, as rows of (metric, asset, t, version, value), and what is to be answered

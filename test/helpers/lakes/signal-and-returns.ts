@@ -1,14 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { makeLake, makeViews, type PointRow } from './views.ts'
+import type { LakeRecipe, PointRow } from './lake-recipe.ts'
 
-const [hour, day, minute] = [3_600_000, 86_400_000, 60_000]
+/** Milliseconds. */
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
 const start = Date.UTC(2024, 0, 1)
-const [hours, days] = [24 * 30, 400]
+const hours = 24 * 30
+const days = 400
 
 /** An hourly signal that comes two minutes after its hour, hourly returns, a daily wave, and daily returns. */
-export const stressMetrics = {
+export const signalMetrics = {
   signal: 'indicators/sopr_adjusted_pit',
   hourly: 'addresses/active_count_pit',
   wave: 'supply/current_pit',
@@ -31,13 +32,13 @@ function point(metric: string, interval: '1h' | '24h', place: number, v: number,
   const t = start + place * length
   const arrived = iso(t + length + lag)
   // The provider told this instant: files leave it out where it is that of the arrival.
-  const seen = metric === stressMetrics.signal ? { basis: 'provider' } : {}
-  const currency = metric === stressMetrics.wave ? 'native' : null
+  const seen = metric === signalMetrics.signal ? { basis: 'provider' } : {}
+  const currency = metric === signalMetrics.wave ? 'native' : null
   return { metric, asset: 'BTC', interval, t: iso(t), available_at: arrived, v, currency, ...seen }
 }
 
 function points(): PointRow[] {
-  const { signal, hourly, wave: slow, daily } = stressMetrics
+  const { signal, hourly, wave: slow, daily } = signalMetrics
   return Array.from({ length: hours }, (_, place) => place).flatMap((place) => [
     // One in twenty comes twelve minutes late.
     point(signal, '1h', place, sign(place), (place % 20 === 3 ? 12 : 2) * minute),
@@ -54,29 +55,27 @@ function points(): PointRow[] {
 /** Decided 22 minutes after each hour, on the signal of that hour: it pays only while that is the newest. */
 export const fastStrategy = `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-01 01:22', '2024-01-30', '1h'))
   SELECT s.ts, s.v * r.v AS r
-  FROM pit_join('d', '${stressMetrics.signal}', '1h') AS s
-  JOIN pit_join('d', '${stressMetrics.wave}', '24h') AS w USING (asset, ts)
-  JOIN points AS r ON r.metric = '${stressMetrics.hourly}' AND r.asset = s.asset AND r.t = s.ts - INTERVAL 82 MINUTES
+  FROM pit_join('d', '${signalMetrics.signal}', '1h') AS s
+  JOIN pit_join('d', '${signalMetrics.wave}', '24h') AS w USING (asset, ts)
+  JOIN points AS r ON r.metric = '${signalMetrics.hourly}' AND r.asset = s.asset AND r.t = s.ts - INTERVAL 82 MINUTES
   ORDER BY ts`
 
 /** Decided every Monday at noon on where the wave stands, paid by the week after. */
 export const slowStrategy = `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-08 12:00', '2025-01-20', '7d'))
   SELECT w.ts, any_value(sign(w.v - 100)) * sum(r.v ORDER BY r.t) AS r
-  FROM pit_join('d', '${stressMetrics.wave}', '24h') AS w
-  JOIN points AS r ON r.metric = '${stressMetrics.daily}' AND r.asset = w.asset AND r.t > w.ts AND r.t <= w.ts + INTERVAL 7 DAY
+  FROM pit_join('d', '${signalMetrics.wave}', '24h') AS w
+  JOIN points AS r ON r.metric = '${signalMetrics.daily}' AND r.asset = w.asset AND r.t > w.ts AND r.t <= w.ts + INTERVAL 7 DAY
   GROUP BY w.ts ORDER BY ts`
 
-/** That lake; three weeks of the hourly returns came with a second version. */
-export async function makeStressLake(): Promise<{ readonly root: string; readonly remove: () => void }> {
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-stress-'))
-  const root = join(home, 'lake')
-  const all = points()
-  const inHole = ({ metric, t }: PointRow): boolean =>
-    metric === stressMetrics.hourly && t >= '2024-01-08' && t < '2024-01-29'
-  await makeLake(root, [
-    { at: '2025-03-01T00:00:00', points: all.filter((one) => !inHole(one)) },
-    { at: '2025-03-02T00:00:00', points: all.filter(inHole) },
-  ])
-  await makeViews(root)
-  return { root, remove: () => rmSync(home, { recursive: true, force: true }) }
+const all = points()
+const arrivesLater = ({ metric, t }: PointRow): boolean =>
+  metric === signalMetrics.hourly && t >= '2024-01-08' && t < '2024-01-29'
+
+/** A lake on which both strategies pay; three weeks of the hourly returns came with its second commit. */
+export const signalAndReturns: LakeRecipe = {
+  name: 'signal',
+  commits: [
+    { at: '2025-03-01T00:00:00', points: all.filter((point) => !arrivesLater(point)) },
+    { at: '2025-03-02T00:00:00', points: all.filter(arrivesLater) },
+  ],
 }

@@ -1,25 +1,25 @@
 import { copyFileSync, cpSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseInstant } from '../../src/base/time.ts'
-import { foldJournal } from '../../src/lake/ledger/checkpoint-writer.ts'
-import type { Engine } from '../../src/lake/store/engine.ts'
-import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
-import { redate } from '../../src/maintenance/upkeep/redate.ts'
-import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
-import { parseFault } from '../../src/sandbox/faults.ts'
-import { createSandbox } from '../../src/sandbox/sandbox.ts'
-import { stamp } from '../../src/trust/results/stamp.ts'
-import { fetchKey, fetchOnce } from './fetching.ts'
-import { withLag } from './lags.ts'
-import { commitDeps } from './lakes.ts'
-import { reading, writing } from './ledgers.ts'
-import { mounts } from './mounts.ts'
-import { ownFolder } from './own-folder.ts'
-import { withRegistryRig } from './registry-rig.ts'
-import { catalogue } from './sandbox-client.ts'
-import { SmallRegistry } from './small-registry.ts'
-import { makeViews, withViews } from './views.ts'
+import { parseInstant } from '../../../src/base/time.ts'
+import { foldJournal } from '../../../src/lake/ledger/checkpoint-writer.ts'
+import type { Engine } from '../../../src/lake/store/engine.ts'
+import { compact } from '../../../src/maintenance/upkeep/merge-jobs.ts'
+import { redate } from '../../../src/maintenance/upkeep/redate.ts'
+import { vacuum } from '../../../src/maintenance/upkeep/vacuum.ts'
+import { parseFault } from '../../../src/sandbox/faults.ts'
+import { createSandbox } from '../../../src/sandbox/sandbox.ts'
+import { stamp } from '../../../src/trust/results/stamp.ts'
+import { fetchKey, fetchOnce } from '../fetching.ts'
+import { withLag } from '../lags.ts'
+import { commitDeps } from './drafts.ts'
+import { reading, writing } from '../ledgers.ts'
+import { mounts } from '../mounts.ts'
+import { temporaryFolder } from '../folders.ts'
+import { withRegistryRig } from '../registry-rig.ts'
+import { catalogue } from '../sandbox-client.ts'
+import { SmallRegistry } from '../small-registry.ts'
+import { makeViews, withViews } from '../views.ts'
 
 /**
  * Small lakes of every kind:
@@ -62,7 +62,7 @@ export async function withPreset(
   name: PresetName,
   work: (root: string, home: string, facts: PresetFacts) => Promise<void>,
 ): Promise<void> {
-  using home = ownFolder('preset')
+  using home = temporaryFolder('preset')
   const facts = await copyPreset(name, home.path)
   await work(join(home.path, 'lake'), home.path, facts)
 }
@@ -88,7 +88,7 @@ const homes = new DisposableStack()
 process.once('exit', () => homes.dispose())
 
 async function makePreset(name: PresetName): Promise<MadeLake> {
-  const home = homes.use(ownFolder(`made-${name}`)).path
+  const home = homes.use(temporaryFolder(`made-${name}`)).path
   const root = join(home, 'lake')
   const earlier = await makers[name](root)
   await makeViews(root)

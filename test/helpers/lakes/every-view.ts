@@ -1,15 +1,18 @@
-import type { Catalogue } from '../../src/catalog/catalogue.ts'
-import type { Link } from '../../src/catalog/schema.ts'
-import { seriesId } from '../../src/catalog/series.ts'
-import type { Interval } from '../../src/base/time.ts'
-import type { RegistryDeps } from '../../src/sources/registry/run.ts'
-import { later } from './calendar.ts'
-import { requestRow } from './lakes.ts'
-import { type RegistryRig, withRegistryRig } from './registry-rig.ts'
-import { catalogue as builtIn } from './sandbox-client.ts'
-import { SmallRegistry } from './small-registry.ts'
-import { seeded } from './sql-grammar.ts'
-import { isoOf, makeLake, makeViews, micros, type PointRow, type Step } from './views.ts'
+import type { Catalogue } from '../../../src/catalog/catalogue.ts'
+import type { Link } from '../../../src/catalog/schema.ts'
+import { seriesId } from '../../../src/catalog/series.ts'
+import type { Interval } from '../../../src/base/time.ts'
+import type { RegistryDeps } from '../../../src/sources/registry/run.ts'
+import { later } from '../calendar.ts'
+import { requestRow } from './drafts.ts'
+import { type RegistryRig, withRegistryRig } from '../registry-rig.ts'
+import { catalogue as builtIn } from '../sandbox-client.ts'
+import { SmallRegistry } from '../small-registry.ts'
+import { randomOf } from '../random.ts'
+import { isoOf, micros } from '../instants.ts'
+import { makeLake } from './make-lake.ts'
+import { makeViews } from '../views.ts'
+import type { LakeCommit, PointRow } from './lake-recipe.ts'
 
 /*
  * A lake with rows in every view, on both sides of most instants: points that come on time, late, together and long after
@@ -18,7 +21,7 @@ import { isoOf, makeLake, makeViews, micros, type PointRow, type Step } from './
  */
 
 /** A lake, what it was made of, and when. */
-export interface FullLake {
+export interface EveryViewLake {
   readonly root: string
   readonly points: readonly PointRow[]
   /** The instant of each commit, in microseconds. */
@@ -41,9 +44,6 @@ export const catalogue: Catalogue = {
     { ...link, metricAsset: 'HAND', chainId: 'solana', address: 'CaseMatters' },
   ],
 }
-
-/** Numbers in [0, 1) that a seed tells. */
-export const randomOf = (seed: number): (() => number) => seeded(Math.imul(seed + 1, 0x9e3779b1) ^ 0x85ebca6b)
 
 const at = (day: number, hour = 0): number => Date.UTC(2026, 1, day, hour) * 1000
 const hour = 3_600_000_000
@@ -195,7 +195,7 @@ const listings = [
 ]
 
 /** What one commit of the metrics API brings beside points, all of it told by the number of the commit. */
-function stepOf(number: number, when: number, points: readonly PointRow[]): Step {
+function stepOf(number: number, when: number, points: readonly PointRow[]): LakeCommit {
   const series = { metric: metrics.plain, asset: 'BTC', interval: '24h', settled: '24h' } as const
   const row = { ...series, currency: null, exchange: null, network: null, params: {} }
   const id = seriesId({ ...row })
@@ -207,19 +207,17 @@ function stepOf(number: number, when: number, points: readonly PointRow[]): Step
     at: isoOf(when),
     points,
     tables: { metric_assets: listings[number] ?? [] },
-    draft: {
-      series: [{ ...row, id }],
-      coverage: [{ ...window, state: 'covered' as const, reason: number % 2 === 0 ? 'gap' : null }],
-      violations: [{ ...violation, stored_at: asked_at, offered_at: asked_at, request }],
-      state: {
-        revisable: [metrics.revised],
-        [metrics.bars]: barsRow,
-        [metrics.derived]: derivedRow,
-        step: `${number}`,
-      },
-      findings: [{ series: id, t: number * 86_400, kind: 'before_end', detail: { number }, at: asked_at }],
-      requests: [requestRow(request, { run: `run-${number}`, asked_at: asked_at * 1_000_000 })],
+    series: [{ ...row, id }],
+    coverage: [{ ...window, state: 'covered' as const, reason: number % 2 === 0 ? 'gap' : null }],
+    violations: [{ ...violation, stored_at: asked_at, offered_at: asked_at, request }],
+    state: {
+      revisable: [metrics.revised],
+      [metrics.bars]: barsRow,
+      [metrics.derived]: derivedRow,
+      step: `${number}`,
     },
+    findings: [{ series: id, t: number * 86_400, kind: 'before_end', detail: { number }, at: asked_at }],
+    requests: [requestRow(request, { run: `run-${number}`, asked_at: asked_at * 1_000_000 })],
   }
 }
 
@@ -322,10 +320,10 @@ const events: readonly ((registry: SmallRegistry) => void)[] = [
 type Commit = (rig: RegistryRig, deps: Partial<RegistryDeps>) => Promise<unknown>
 
 /** Runs the work on a lake of its own. `onCommit` is told of every version as soon as it is there. */
-export async function withFullLake(
+export async function withEveryView(
   seed: number,
   onCommit: ((root: string, committed: number) => Promise<void>) | null,
-  work: (lake: FullLake) => Promise<void>,
+  work: (lake: EveryViewLake) => Promise<void>,
   { bars = true }: { readonly bars?: boolean } = {},
 ): Promise<void> {
   const random = randomOf(seed)
@@ -390,7 +388,7 @@ function synthetic(answer: Response): Response {
 }
 
 /** Every instant at which something of the lake became known, in order. */
-export function arrivals({ points, commits }: FullLake): number[] {
+export function arrivals({ points, commits }: EveryViewLake): number[] {
   const all = points.flatMap((point) => [point.available_at, point.available_rule_at ?? point.available_at])
   return [...new Set([...all.map(micros), ...commits])].toSorted((a, b) => a - b)
 }

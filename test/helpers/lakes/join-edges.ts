@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
-import { end, type Interval, step } from '../../src/base/time.ts'
-import { iso } from './pit-oracle.ts'
-import { micros, type PointRow, type Step } from './views.ts'
+import { end, type Interval, step } from '../../../src/base/time.ts'
+import { iso } from '../pit-oracle.ts'
+import { micros } from '../instants.ts'
+import type { LakeCommit, PointRow } from './lake-recipe.ts'
 
 /*
  * The lake that readers are asked about, with everything that makes a join wrong: ties, also of instants that only meet
@@ -88,8 +89,8 @@ const asksOf = (arrival: string): readonly Ask[] => [
 ]
 
 /** What was put in and what is asked; instants in Unix microseconds, asset and instant of each decision. */
-export function goldenFacts(decisionsEach: number) {
-  const points = goldenStages.flat().flatMap(({ at, points: own = [] }) =>
+export function joinEdgeFacts(decisionsEach: number) {
+  const points = joinEdgeStages.flat().flatMap(({ at, points: own = [] }) =>
     own.map(({ t, available_at, available_rule_at = available_at, interval, ...rest }) => ({
       ...rest,
       interval,
@@ -100,7 +101,7 @@ export function goldenFacts(decisionsEach: number) {
       available_rule_at: micros(available_rule_at),
     })),
   )
-  const events = goldenStages
+  const events = joinEdgeStages
     .flat()
     .flatMap(({ at, tables = {} }) =>
       Object.entries(tables).flatMap(([table, rows]) => rows.map((row) => ({ at: micros(at), table, ...row }))),
@@ -113,20 +114,20 @@ export function goldenFacts(decisionsEach: number) {
 }
 
 /** Writes it for those that answer without any of our code. */
-export function writeGolden(path: string, decisionsEach: number): void {
-  writeFileSync(path, JSON.stringify(goldenFacts(decisionsEach)))
+export function writeJoinEdgeFacts(path: string, decisionsEach: number): void {
+  writeFileSync(path, JSON.stringify(joinEdgeFacts(decisionsEach)))
 }
 
 /** When the newest point that arrived before an instant did so, rounded up to a millisecond: an edge that a cut must hold. */
 function arrivalBefore(text: string): string {
-  const known = goldenStages
+  const known = joinEdgeStages
     .flatMap((steps) => steps.flatMap(({ points = [] }) => points))
     .filter((point) => point.metric === plain && point.interval === '24h' && micros(point.available_at) < micros(text))
     .toSorted((a, b) => micros(b.t) - micros(a.t))
   return new Date(Math.ceil(micros(known[0]?.available_at ?? text) / 1000)).toISOString()
 }
 
-function makeStages(): Step[][] {
+function makeStages(): LakeCommit[][] {
   const random = chance(7)
   const points: { readonly row: PointRow; readonly stage: number }[] = []
   for (const [metric, interval, own, count] of kinds)
@@ -183,7 +184,7 @@ function pointsOf(series: Series, count: number, random: (below: number) => numb
 /** Decisions of every point at, just before and just after its arrival, at edges of ages, at midnights, and nowhere. */
 function decisionsOf(ask: Ask, count: number, seed: number): (readonly [string | null, number | null])[] {
   const random = chance(seed * 7919)
-  const own = goldenStages
+  const own = joinEdgeStages
     .flat()
     .flatMap(({ points = [] }) => points)
     .filter(({ metric, interval }) => metric === ask.metric && interval === ask.interval)
@@ -212,7 +213,7 @@ const product = (n: number, more: object): object => ({
 const pollAt = (poll: number): string => iso(micros('2024-11-01T06:00:00.123Z') + poll * 133_200_001_000)
 
 /** Fourteen polls of forty products: retirements, removals, returns, and issuers and assets that change their names. */
-function pollsOf(random: (below: number) => number): Step[] {
+function pollsOf(random: (below: number) => number): LakeCommit[] {
   const there = new Set<string>()
   const row = (id: string, op: string, more: object): Readonly<Record<string, unknown>> => {
     there.add(id)
@@ -222,7 +223,7 @@ function pollsOf(random: (below: number) => number): Step[] {
     there.delete(id)
     return { id, op: null, closed_by: 'deleted', inferred: false, record: null }
   }
-  return Array.from({ length: 14 }, (_, poll): Step => {
+  return Array.from({ length: 14 }, (_, poll): LakeCommit => {
     const named = (id: string, more: object): readonly Readonly<Record<string, unknown>>[] => {
       if (poll > 0 && random(6) > 0) return []
       if (there.has(id) && random(8) === 0) return [gone(id)]
@@ -242,4 +243,4 @@ function pollsOf(random: (below: number) => number): Step[] {
 }
 
 /** The commits of the lake, in the three stages after each of which it is published. */
-export const goldenStages: readonly (readonly Step[])[] = makeStages()
+export const joinEdgeStages: readonly (readonly LakeCommit[])[] = makeStages()

@@ -1,21 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CommitDeps, Draft, StagedFile } from '../../src/lake/ledger/commit.ts'
-import type { CoverageRow, RequestRow, SeriesRow, Violation } from '../../src/lake/ledger/entry.ts'
-import { inLake, pointsFile } from '../../src/lake/store/layout.ts'
-import type { Ledger } from '../../src/lake/ledger/ledger.ts'
-
-/** A folder of its own that is removed afterwards. */
-export async function inFolder(work: (root: string) => Promise<void>): Promise<void> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-'))
-  try {
-    await work(root)
-  } finally {
-    rmSync(root, { recursive: true, force: true })
-  }
-}
+import type { CommitDeps, Draft, StagedFile } from '../../../src/lake/ledger/commit.ts'
+import type { CoverageRow, RequestRow, SeriesRow, Violation } from '../../../src/lake/ledger/entry.ts'
+import { inLake, pointsFile } from '../../../src/lake/store/layout.ts'
+import type { Ledger } from '../../../src/lake/ledger/ledger.ts'
 
 /** Real time and sleep; anything may be replaced. */
 export function commitDeps(changes: Partial<CommitDeps> = {}): CommitDeps {

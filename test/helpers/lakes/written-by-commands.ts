@@ -2,11 +2,11 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseFault } from '../../src/sandbox/faults.ts'
-import { createSandbox } from '../../src/sandbox/sandbox.ts'
-import { serve } from '../../src/sandbox/server.ts'
-import { pitlake } from './command.ts'
-import { catalogue } from './sandbox-client.ts'
+import { parseFault } from '../../../src/sandbox/faults.ts'
+import { createSandbox } from '../../../src/sandbox/sandbox.ts'
+import { serve } from '../../../src/sandbox/server.ts'
+import { pitlake } from '../command.ts'
+import { catalogue } from '../sandbox-client.ts'
 
 /*
  * A folder with lakes that every writing command finds something to do in, and providers that answer while it runs; each

@@ -1,10 +1,8 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { seriesId } from '../../src/catalog/series.ts'
-import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
-import { trustTables } from '../helpers/trust-lake.ts'
-import { makeLake, makeViews, micros, type PointRow } from '../helpers/views.ts'
+import type { CoverageRow } from '../../../src/lake/ledger/entry.ts'
+import { micros } from '../instants.ts'
+import type { LakeRecipe, PointRow } from './lake-recipe.ts'
+import { thirtyProducts } from './late-days-and-products.ts'
+import { seriesOf } from './make-lake.ts'
 
 /*
  * Five days of March 2024, each known half an hour after its end, as the rule of these metrics says, and asked for up to
@@ -17,7 +15,8 @@ const days = [1, 2, 3, 4, 5]
 const day = 86_400
 
 function point(metric: string, asset: string, n: number, rest: Partial<PointRow>): PointRow {
-  const [t, available_at] = [`2024-03-0${n}T00:00:00Z`, `2024-03-0${n + 1}T00:30:00Z`]
+  const t = `2024-03-0${n}T00:00:00Z`
+  const available_at = `2024-03-0${n + 1}T00:30:00Z`
   return { metric, asset, interval: '24h', t, available_at, ...rest }
 }
 
@@ -44,14 +43,11 @@ const points = days.flatMap((n) => [
 ])
 const sopr = days.map((n) => point('indicators/sopr_adjusted_pit', 'BTC', n, n < 5 ? { v: n + 0.5 } : {}))
 
-/** That all five days were asked for. */
-function asked(rows: readonly PointRow[]): CoverageRow[] {
+/** Coverage of all five days for each series of the points. */
+function coverageOf(rows: readonly PointRow[]): CoverageRow[] {
   const since = micros('2024-03-01') / 1e6
-  const ids = rows.map(({ metric, asset, interval, currency = null, exchange = null, network = null }) =>
-    seriesId({ metric, asset, interval, currency, exchange, network, params: {} }),
-  )
-  return [...new Set(ids)].map((series) => ({
-    series,
+  return seriesOf(rows).map(({ id }) => ({
+    series: id,
     since,
     until: since + days.length * day,
     state: 'covered',
@@ -61,20 +57,18 @@ function asked(rows: readonly PointRow[]): CoverageRow[] {
   }))
 }
 
-/** The lake that is asked at each door. */
-export async function makeAskedLake() {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), 'pitlake-doors-')))
-  const root = join(home, 'lake')
-  const first = [...points, ...sopr.slice(0, 4)]
-  await makeLake(root, [
+const firstPoints = [...points, ...sopr.slice(0, 4)]
+
+/** The five days in two commits, and the registry. */
+export const fiveDays: LakeRecipe = {
+  name: 'five-days',
+  commits: [
     {
       at: '2024-04-01T12:00:00Z',
-      points: first,
-      tables: trustTables(['BTC', 'ETH']),
-      draft: { coverage: asked([...first]) },
+      points: firstPoints,
+      tables: thirtyProducts(['BTC', 'ETH']),
+      coverage: coverageOf(firstPoints),
     },
     { at: '2024-05-01T12:00:00Z', points: sopr.slice(4) },
-  ])
-  await makeViews(root)
-  return { home, root, remove: () => rmSync(home, { recursive: true, force: true }) }
+  ],
 }

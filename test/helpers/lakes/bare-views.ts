@@ -1,9 +1,9 @@
-import { Engine } from '../../src/lake/store/engine.ts'
+import { Engine } from '../../../src/lake/store/engine.ts'
 
 const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
 
 /** The names and columns of a lake's views, without a lake: what a proof from the plan reads of one. */
-export async function bareLake(): Promise<Engine> {
+export async function bareViews(): Promise<Engine> {
   const engine = await Engine.open(':memory:', { threads: 1 })
   const tables = {
     points: `${series}, t TIMESTAMPTZ, available_at TIMESTAMPTZ, observed_at TIMESTAMPTZ, v DOUBLE, o VARCHAR, basis VARCHAR`,

@@ -1,13 +1,13 @@
 import { mkdirSync } from 'node:fs'
-import type { Endpoint } from '../../src/catalog/catalogue.ts'
-import { commit, type StagedFile } from '../../src/lake/ledger/commit.ts'
-import { Ledger } from '../../src/lake/ledger/ledger.ts'
-import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
-import { Engine, quote } from '../../src/lake/store/engine.ts'
-import { inLake, pointsFile } from '../../src/lake/store/layout.ts'
-import { commitDeps } from './lakes.ts'
-import { catalogue } from './sandbox-client.ts'
-import { makeViews } from './views.ts'
+import type { Endpoint } from '../../../src/catalog/catalogue.ts'
+import { commit, type StagedFile } from '../../../src/lake/ledger/commit.ts'
+import { Ledger } from '../../../src/lake/ledger/ledger.ts'
+import { type Disk, realDisk } from '../../../src/lake/store/disk.ts'
+import { Engine, quote } from '../../../src/lake/store/engine.ts'
+import { inLake, pointsFile } from '../../../src/lake/store/layout.ts'
+import { commitDeps } from './drafts.ts'
+import { catalogue } from '../sandbox-client.ts'
+import { makeViews } from '../views.ts'
 
 /** Endpoints of hourly points. */
 const hourly = [...catalogue.endpoints.values()].filter(({ intervals }) => intervals.includes('1h'))
