@@ -43,11 +43,11 @@ const files = project()
 const of = (texts: Readonly<Record<string, string>>): Files => new Map(Object.entries(texts))
 
 describe('this project', () => {
-  test('is found', () => {
+  test('the source files of the project are found', () => {
     expect([...files.keys()]).toContain('src/base/time.ts')
     expect([...files.keys()].filter((path) => path.startsWith('src/')).length).toBeGreaterThan(10)
   })
-  test('imports one way only', () => expect(orderBreaches(files)).toEqual([]))
+  test('modules import along the order of floors only', () => expect(orderBreaches(files)).toEqual([]))
   test('has no ring of imports', () => expect(cycles(files)).toEqual([]))
   test('fetching loads what fetching needs', () => {
     const run = ['cli', 'parse', 'frame', 'fetch'].map((name) => `src/interfaces/commands/${name}.ts`)
@@ -76,9 +76,9 @@ describe('this project', () => {
     expect(castBreaches(of(cast))).toEqual(['src/lake/ledger/index-queries.ts:2: as  unknown as'])
     expect(castBreaches(of({ 'src/lake/ledger/ledger.ts': 'made as unknown as Statement' }))).toEqual([])
   })
-  test('has no default export', () => expect(defaultExports(files)).toEqual([]))
+  test('no module has a default export', () => expect(defaultExports(files)).toEqual([]))
   test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))
-  test('documents every command', () => {
+  test('every command has a page', () => {
     expect(undocumentedCommands(files)).toEqual([])
     const command = of({ 'src/interfaces/commands/x.ts': "name: 'x',\n  summary: 's'," })
     expect(undocumentedCommands(command)).toEqual([expect.stringContaining('no heading for x')])
@@ -183,7 +183,7 @@ describe('the order of the floors', () => {
     ['src/sandbox/server.ts', "import { hour } from '../base/time.ts'"],
     ['src/base/time.ts', "// import { plan } from '../sources/metrics/plan.ts'"],
     ['src/base/time.ts', 'const text = "import { plan } from \'../sources/metrics/plan.ts\'"'],
-  ])('lets %s: %s pass', (path, line) => expect(breach(path, line)).toEqual([]))
+  ])('an allowed import passes: %s: %s', (path, line) => expect(breach(path, line)).toEqual([]))
 
   test('the rank of a file is the position of its floor', () => {
     expect(rankOf('src/query/views/sql.ts')).toBe(floors.indexOf('query'))
@@ -221,7 +221,7 @@ describe('the habits', () => {
     ],
     ['src/sources/metrics/plan.ts', "import { Worker } from 'node:worker_threads'", 'nobody'],
     ['src/sources/metrics/plan.ts', "import process from 'node:process'", 'src/main.ts'],
-  ])('an owner: %s: %s', (path, line, owner) => {
+  ])('a call outside its owner is reported: %s: %s', (path, line, owner) => {
     expect(ownerBreaches(of({ [path]: line }))).toEqual([expect.stringContaining(owner)])
   })
 
@@ -264,9 +264,11 @@ describe('the habits', () => {
     'const text = `process.env`',
     'await deps.process.wait()',
     'const pattern = /Date.now()/',
-  ])('but not: %s', (line) => expect(ambientBreaches(of({ 'src/sources/metrics/plan.ts': line }))).toEqual([]))
+  ])('an allowed call is not reported: %s', (line) =>
+    expect(ambientBreaches(of({ 'src/sources/metrics/plan.ts': line }))).toEqual([]),
+  )
 
-  test('default exports', () => {
+  test('a default export is reported', () => {
     const bad = of({
       'src/a.ts': 'export default function f() {}',
       'test/b.ts': 'const a = 1\nexport { a as default }',
@@ -275,7 +277,7 @@ describe('the habits', () => {
     expect(defaultExports(of({ 'src/a.ts': "// export default\nexport const a = 'export default'" }))).toEqual([])
   })
 
-  test('SQL without a header', () => {
+  test('an SQL file without a header is reported', () => {
     const sql = of({
       'src/query/views/sql/01_a.sql': 'SELECT 1',
       'src/query/views/sql/02_b.sql': '--\nSELECT 1',
@@ -298,7 +300,7 @@ describe('the habits', () => {
     expect(undocumentedCommands(of({ 'src/interfaces/commands/table.ts': table }))).toHaveLength(4)
   })
 
-  test('keys that nobody reads', () => {
+  test('a configuration key that no code reads is reported', () => {
     const texts = {
       'src/catalog/catalogue.ts':
         'export interface E {\n  readonly path: string\n  readonly since?: boolean\n  readonly about: string\n}',
@@ -335,7 +337,7 @@ describe('the habits', () => {
 })
 
 describe('reading a source', () => {
-  test('imports in every form', () => {
+  test('imports of every form are read from a source', () => {
     const source = [
       "import './a.ts'",
       "import type { B } from './b.ts'",

@@ -60,7 +60,7 @@ test('prints one JSON line, serves both APIs, ends with 0 on SIGTERM', async () 
   expect((await once(child, 'exit'))[0]).toBe(0)
 })
 
-test('a sandbox with real names says so to whoever starts it, and to nobody who asks it', async () => {
+test('a sandbox with real names reports so when it starts, and in no answer', async () => {
   const child = start('--names', 'real', '--tier', '1', '--now', '2026-03-04', '--speed', '0')
   let notes = ''
   child.stderr.on('data', (chunk) => (notes += String(chunk)))

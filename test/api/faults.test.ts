@@ -26,7 +26,7 @@ describe.each(mounts)('faults over $name', (mount) => {
     ['status-500', 500],
     ['status-503', 503],
     ['status-504', 504],
-  ] as const)('%s once, then well', (kind, status) =>
+  ] as const)('%s once, then the next request is answered well', (kind, status) =>
     under([`${kind}@metrics:first=1`, `${kind}@registry:first=1,code=odd`], async ({ metrics, registry }) => {
       const answer = await metrics(path, week)
       expect(answer.status).toBe(status)
@@ -40,13 +40,13 @@ describe.each(mounts)('faults over $name', (mount) => {
     }),
   )
 
-  test('Retry-After as told', () =>
+  test('a Retry-After in seconds is what the fault names', () =>
     under(['status-503:retry=2m,nth=1', 'status-429:retry=1h,date,nth=1'], async ({ metrics }) => {
       expect((await metrics(path, week)).headers['retry-after']).toBe('120')
       expect((await metrics(path, week)).status).toBe(200)
     }))
 
-  test('Retry-After as a date', () =>
+  test('a Retry-After as a date lies as many seconds ahead as the fault names', () =>
     under('status-429:retry=1h,date', async ({ metrics }) => {
       expect((await metrics(path, week)).headers['retry-after']).toBe('Wed, 05 Jun 2024 13:00:00 GMT')
     }))
@@ -81,7 +81,7 @@ describe.each(mounts)('faults over $name', (mount) => {
       expect(() => gunzipSync(answer.bytes)).toThrow(/unexpected end/)
     }))
 
-  test('nothing, a page, an empty list, no content', async () => {
+  test('bodies of nothing, a page, an empty list and no content arrive as they were ordered', async () => {
     await under('empty-200', async ({ metrics }) => {
       expect(await metrics(path, week)).toMatchObject({ status: 200, text: '' })
     })
@@ -144,7 +144,7 @@ describe.each(mounts)('faults over $name', (mount) => {
   })
 
   const poisons = (Object.keys(faultTable) as Fault['kind'][]).filter((kind) => kind.startsWith('poison-'))
-  test.each(poisons)('%s arrives', (kind) =>
+  test.each(poisons)('a body with %s arrives', (kind) =>
     under(`${kind}:first=1`, async ({ metrics }) => {
       const bad = await metrics(path, week)
       const good = await metrics(path, week)

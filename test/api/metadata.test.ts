@@ -11,7 +11,7 @@ const key = { 'x-api-key': 'metrics-key' }
 const at = (url: string, of = path) => `${url}/v1/metadata/metric?path=/${of}`
 
 describe.each(mounts)('metadata under $name', (mount) => {
-  test('tell what a path takes, under the query keys, and from when', async () =>
+  test('list the parameters of a path under their query keys, and its first point', async () =>
     withSandbox(mount, {}, async ({ metricsUrl, sandbox }) => {
       const { status, json, headers } = await ask(at(metricsUrl), key)
       expect([status, headers['x-pitlake-sandbox']]).toEqual([200, '11'])
@@ -24,7 +24,7 @@ describe.each(mounts)('metadata under $name', (mount) => {
       expect(sandbox.requests().map(({ api }) => api)).toEqual(['metadata', 'metadata', 'metadata'])
     }))
 
-  test('have a bucket of their own, and are struck by faults that name them only', async () => {
+  test('have a rate limit apart from points, and only faults that name metadata hit them', async () => {
     const limits = parseLimit('metadata=fixed:2/60s', parseLimit('metrics=fixed:1/60s', defaultLimits))
     await withSandbox(mount, { limits }, async ({ metricsUrl, metrics }) => {
       const asked = { a: 'BTC', i: '24h', s: noon - 400_000 }
@@ -51,7 +51,7 @@ describe.each(mounts)('metadata under $name', (mount) => {
   })
 })
 
-test('no series of any path begins before what its metadata tell', async () =>
+test('no series of any path begins before the first point of its metadata', async () =>
   withSandbox(mounts[1] as (typeof mounts)[1] & object, {}, async ({ metricsUrl }) => {
     const early: string[] = []
     let tight = 0

@@ -55,7 +55,7 @@ test('an endpoint without an interval is stored under the spacing that its first
     expect(await settledOf(own.root)).toEqual(['1h'])
   }))
 
-test('one or two points stand under 24h until more show the spacing', async () =>
+test('one or two points are stored under 24h until more points show the spacing', async () =>
   withProvider(now, async (own) => {
     const selection = { assets: ['BTC'], paths: [skew], since: start }
     own.answer((path) => (path === skew ? points(day, 2) : { status: 404 }))
@@ -70,7 +70,7 @@ test('one or two points stand under 24h until more show the spacing', async () =
 test.each([
   ['10m', 600],
   ['1w', 7 * day],
-] as const)('a spacing of %s', async (interval, spacing) =>
+] as const)('points with a spacing of %s are stored under the interval of that length', async (interval, spacing) =>
   withProvider(now, async (own) => {
     const monday = Date.UTC(2025, 11, 1) / 1000
     own.answer((path) => (path === skew ? points(spacing, 5, monday) : { status: 404 }))
@@ -83,7 +83,7 @@ test.each([
   }),
 )
 
-test('weeks that begin on another day are refused with the name of that day, and taken where it is set', async () =>
+test('weeks that begin on a different day are refused with the name of that day, and stored if that day is configured', async () =>
   withProvider(now, async (own) => {
     const sunday = Date.UTC(2025, 10, 30) / 1000
     const selection = { assets: ['BTC'], paths: [count], intervals: ['1w'], since: sunday }
@@ -159,7 +159,7 @@ test('Sunday weeks are due on Sundays, and what is resampled to weeks begins wit
     })
   }))
 
-test('names that are placeholders are asked of nobody but the sandbox', async () =>
+test('placeholder names are requested from the sandbox only', async () =>
   withProvider(now, async (own) => {
     const selection = { assets: ['BTC'], paths: [lending, count], since: start, until: start + 5 * day }
     own.answer((path) => (path === 'assets' ? ['BTC'] : points(day, 5)))
@@ -175,7 +175,7 @@ test('names that are placeholders are asked of nobody but the sandbox', async ()
     expect(own.seen.some((url) => url.startsWith('/v1/metrics/protocols/real_pit?'))).toBe(true)
   }))
 
-test('with nothing but placeholders selected one look at the listing tells who answers', async () =>
+test('if only placeholders are selected, one request for the listing finds out who answers', async () =>
   withProvider(now, async (own) => {
     own.answer(() => ({ status: 404, text: 'no such page' }))
     const selection = { assets: ['BTC'], paths: [lending], since: start, until: start + 5 * day }
@@ -206,7 +206,7 @@ test('answers that only say 5xx give no lake a name: the sandbox is still welcom
     expect(await rig.fetch(selection)).toMatchObject({ points_added: 5 })
   }))
 
-test('a lake of one provider refuses another; a new address of the same one is accepted when told', async () =>
+test('a lake refuses a second provider and accepts a new address of the first one if told so', async () =>
   withProvider(now, async (own) => {
     const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 5 * day }
     own.answer((path) => (path === 'assets' ? [] : points(day, 5)))

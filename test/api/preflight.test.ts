@@ -49,7 +49,7 @@ test.each(sample(mended, mended.length))(
     }),
 )
 
-test.each([0, 5, 13])('with that YAML the provider is fetched as it is (%s)', async (which) => {
+test.each([0, 5, 13])('a fetch with the proposed YAML stores what the provider has (%s)', async (which) => {
   const [, otherwise, , yaml] = mended[which] ?? ['', {}, [], '']
   await withForeign(otherwise, async ({ config, run, cwd }) => {
     config(yaml)
@@ -66,7 +66,7 @@ test.each([0, 5, 13])('with that YAML the provider is fetched as it is (%s)', as
   })
 })
 
-test('with that YAML the references of the registry stand in their columns', async () =>
+test('a poll with the proposed YAML fills the reference columns of the registry', async () =>
   withForeign({ dialect: ['body:issuer_id=maker', 'body:product_id=of'] }, async ({ config, run, cwd }) => {
     config('registry: { fields: { products: { issuer_id: maker }, deployments: { product_id: of } } }\n')
     expect((await run('registry', 'sync')).message).toBe('')
@@ -98,7 +98,7 @@ test.each(providers.unadapted)('%s: it is found, and nothing adapts it', async (
   }),
 )
 
-test.each(providers.told)('%s: it is told, and exit 0', async (_, otherwise, assumption, told) =>
+test.each(providers.told)('%s: preflight reports it and exits with 0', async (_, otherwise, assumption, told) =>
   withForeign(otherwise, async ({ ask }) => {
     const said = await ask()
     expect(said.row(assumption)).toMatch(new RegExp(told))
@@ -116,7 +116,7 @@ test('a day that is not over is no end of one: a second look shows that it moves
   })
 })
 
-test('a lake that follows the feed shows events, and no snapshot is asked for', async () =>
+test('a lake that follows the feed shows events without requesting a snapshot', async () =>
   withForeign({}, async ({ ask, run, clock, requests }) => {
     expect((await run('registry', 'snapshot')).code).toBe(0)
     clock.now += 7 * 86_400
@@ -178,10 +178,12 @@ test('a registry with other names around its records: found, pasted, and followe
   expect(told[1]).toEqual(told[0])
 })
 
-test.each(providers.ended)('%s ends with its own code, and the rest is judged', async (_, otherwise, code, message) =>
-  withForeign(otherwise, async ({ ask }) => {
-    const said = await ask()
-    expect([said.code, said.message]).toEqual([code, expect.stringMatching(new RegExp(message))])
-    expect(said.rows.some(({ verdict }) => verdict === 'holds')).toBe(true)
-  }),
+test.each(providers.ended)(
+  '%s ends with its exit code, and every other check still runs',
+  async (_, otherwise, code, message) =>
+    withForeign(otherwise, async ({ ask }) => {
+      const said = await ask()
+      expect([said.code, said.message]).toEqual([code, expect.stringMatching(new RegExp(message))])
+      expect(said.rows.some(({ verdict }) => verdict === 'holds')).toBe(true)
+    }),
 )

@@ -54,7 +54,7 @@ describe.each(mounts.filter(({ name }) => name === 'port'))('the sandbox over th
     }
   })
 
-  test('each query key does what it is named for', async () => {
+  test('each query key of a request has the effect that its name promises', async () => {
     const asked = { a: 'BTC', i: '24h', c: 'native', e: 'aggregated', s: since, u: midnight }
     const usual = await answers(futures, asked)
     expect(usual).toHaveLength(4)

@@ -61,7 +61,7 @@ test('from a program: each is a LakeError of the call', async () => {
     )
 })
 
-test('an asset that the listing has not, but one that is near, is told before anybody is asked', async () => {
+test('an asset that the listing lacks is reported with a similar one before a request is sent', async () => {
   const now = Date.UTC(2026, 2, 4, 12) / 1000
   await withRig(now, async (rig) => {
     let requests = 0

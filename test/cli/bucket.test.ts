@@ -54,7 +54,7 @@ test.for(sample(buckets, 1))(
   },
 )
 
-test('what is wrong with a bucket is one line with its exit code and the next step, and no key', async () => {
+test('a broken bucket ends in one line with the next step, its exit code and no key', async () => {
   await using there: Bucket = await ownBucket()
   const env = environmentOf(there)
   const { secret } = there.key

@@ -209,7 +209,7 @@ test('catalog check reports every problem of the catalogues, and a selection tha
   expect(await refused(['catalog', 'check'])).toContain('did you mean `eth`?')
 })
 
-test('init writes two files, never over others unless told', async () => {
+test('init writes two files and overwrites existing ones only if told so', async () => {
   const first = await pitlake(['init'])
   expect([first.code, first.out]).toEqual([0, ''])
   expect(readdirSync(folder).toSorted()).toEqual(['.env.example', 'pitlake.yaml'])
@@ -262,7 +262,7 @@ test('a reader that closes the pipe is no error', async () => {
   expect([code, err]).toEqual([0, ''])
 })
 
-test('a key is not shown, wherever it came from, when an error repeats it', async () => {
+test('an error that repeats a key shows a placeholder for it', async () => {
   write('key.txt', 'sk-from-the-file\n')
   const env = { PITLAKE_METRICS_KEY_FILE: 'key.txt', PITLAKE_REGISTRY_KEY: 'sk-direct' }
   const message = await refused(['catalog', 'show', 'sk-from-the-file/sk-direct'], env, spawned)
@@ -270,7 +270,7 @@ test('a key is not shown, wherever it came from, when an error repeats it', asyn
   expect(message).not.toMatch(/sk-/)
 })
 
-test('no word from outside acts on the terminal', async () => {
+test('control characters from outside never reach the terminal', async () => {
   const bad = '\u001b]0;owned\u0007'
   const { err, out } = await spawned(['plan', '--assets', 'BTC', '--paths', `${bad}x`, '--json'])
   expect(err).toContain(String.raw`\u001b]0;owned\u0007x`)

@@ -81,7 +81,7 @@ describe('what may follow', () => {
     expect(found.toSorted()).toEqual(meant.toSorted())
   })
 
-  test('a config that is broken is passed over in silence; a shell that nobody knows is not', async () => {
+  test('a broken configuration is ignored in silence, an unknown shell is refused', async () => {
     writeFileSync(join(home, 'broken.yaml'), 'metrics: [')
     expect(await words('fetch', '--config', 'broken.yaml', '--paths', 'sup')).toEqual([])
     expect(await pitlake(home, ['completion', 'fsh'])).toMatchObject({
@@ -106,7 +106,7 @@ test.each([
   ['pitlake fetch --assets E', 'ETH'],
   ['pitlake sql -f quer', 'query.sql'],
   ['pitlake sql --data empt', 'empty'],
-])('bash completes %s', (line, meant) => {
+])('bash completes the words of %s', (line, meant) => {
   const typed = line.split(' ')
   const script = `eval "$(pitlake completion bash)"; COMP_WORDS=(${line}); COMP_CWORD=${typed.length - 1}
     _pitlake pitlake; printf '%s\\n' "\${COMPREPLY[@]}"; complete -p pitlake`

@@ -79,7 +79,7 @@ test('begins a lake, keeps it fresh, and a line for each step says so', async ()
     expect([verified.code, JSON.parse(verified.out)]).toEqual([0, expect.objectContaining({ registry: null })])
   }))
 
-test('what is merged is merged in the views, too', async () =>
+test('files that a daily run merges are merged in its views, too', async () =>
   withRig(now, async (rig) => {
     for (let run = 0; run < 3; run++) {
       await rig.fetch({ assets: ['BTC'], paths: ['supply/current_pit'], since: now - 20 * day }, { data: lakeOf(rig) })
@@ -93,7 +93,7 @@ test('what is merged is merged in the views, too', async () =>
     expect((await readManifest(lakeOf(rig)))?.version).toBe(await versionOf(rig))
   }))
 
-test('each step runs whatever the others said; the weightiest code is that of the run', async () =>
+test('each step of a daily run starts even if others failed, and the gravest exit code wins', async () =>
   withRig(now, async (rig) => {
     begun(rig)
     rig.clock.now += day
@@ -112,7 +112,7 @@ test('each step runs whatever the others said; the weightiest code is that of th
     expect(busy.lines[1]).toMatch(/another registry job is at work.*run the same command again/)
   }))
 
-test('--dry-run asks nobody and writes nothing, with a lake and without', async () =>
+test('--dry-run of a daily run sends no request and writes no file, with and without a lake', async () =>
   withRig(now, async (rig) => {
     const none = await daily(rig, { argv: ['--dry-run'], config: `${select}daily: { vacuum: true }\n` })
     expect(names(none.lines)).toEqual([...six, 'vacuum'])
@@ -191,7 +191,7 @@ test('an interrupt ends the run after the step at work', async () =>
     expect(lines[0]).toContain('run the same command again')
   }))
 
-test('without a select the lake is topped up with what it holds; without either nothing is asked', async () =>
+test('a daily run without select tops up stored series; without series it sends no request', async () =>
   withRig(now, async (rig) => {
     const config = 'metrics: { requests_per_minute: 60000 }\n'
     const env = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
@@ -214,7 +214,7 @@ test('without a select the lake is topped up with what it holds; without either 
     expect(await storedPoints(lakeOf(rig))).toEqual(wanted)
   }))
 
-test('with a key it writes the head of the log, and tells the hook; a query of own tables says so in its certificate', async () =>
+test('a daily run with a key writes the head of the log and runs the hook; a certificate names user tables', async () =>
   withRig(now, async (rig) => {
     const [key, told] = [join(rig.root, 'own.key'), join(rig.root, 'told.json')]
     const run = async (...argv: readonly string[]) => await pitlake(rig.root, [...argv, '--data', lakeOf(rig)])

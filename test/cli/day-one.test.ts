@@ -48,7 +48,7 @@ test('init with a refused key ends with 3, and writes nothing', async () =>
     expect(readdirSync(cwd)).toEqual([])
   }))
 
-test('init keeps a configuration that is there unless it is forced, and asks nobody before', async () =>
+test('init keeps an existing configuration unless forced, and sends no request before that', async () =>
   withRealProvider({}, async ({ run, config, requests }) => {
     config('data: mine\n')
     const { code, message } = await run('init')

@@ -36,7 +36,7 @@ describe('demo', () => {
     expect(readdirSync(home).toSorted()).toEqual(['kept', 'pitlake.yaml'])
   })
 
-  test('its next command finds the same leak, and the other query is clean', async () => {
+  test('the command that the demo suggests finds the same leak, and the second query is clean', async () => {
     rmSync(join(home, 'pitlake.yaml'))
     const { out } = await pitlake(home, ['demo'])
     const said = /leak: (on .*)/.exec(out)?.[1] ?? 'nothing'
@@ -47,7 +47,7 @@ describe('demo', () => {
     expect((await verdict('point-in-time.sql')).code).toBe(0)
   })
 
-  test('a folder that has a demo is refused and kept', async () => {
+  test('a folder that contains a demo is refused and stays as it is', async () => {
     const { code, message } = await pitlake(home, ['demo', '--keep', 'kept'])
     expect([code, message]).toEqual([2, '--keep: expected a folder without a demo, got kept; name a new folder'])
   })

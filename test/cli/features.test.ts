@@ -306,16 +306,19 @@ const grids = [
   ['1h', '2024-03-20T12:30:00Z', '2024-03-20T12:00:00', '2024-03-21T00:00:00', 13],
 ] as const
 
-test.each(sample(grids, 1))('a grid of %s', async (grid, since, first, last, rows) => {
-  await withPrices(async (desk, compute) => {
-    const yaml = yamlOf({ x: [`SELECT ts, asset, v FROM pit_join('grid', 'own/p', '24h')`, ofBtc] })
-    const own = yaml.replace('grid: 24h', `grid: ${grid}\n    since: ${since}`)
-    expect((await compute(own)).features).toMatchObject([{ status: 'proved', rows_added: rows }])
-    expect(await desk.rows(`SELECT min(t) AS first, max(t) AS last FROM points WHERE metric = 'feature/x'`)).toEqual([
-      { first: `${first}.000000Z`, last: `${last}.000000Z` },
-    ])
-  })
-})
+test.each(sample(grids, 1))(
+  'a feature on a grid of %s has a value at each of its instants',
+  async (grid, since, first, last, rows) => {
+    await withPrices(async (desk, compute) => {
+      const yaml = yamlOf({ x: [`SELECT ts, asset, v FROM pit_join('grid', 'own/p', '24h')`, ofBtc] })
+      const own = yaml.replace('grid: 24h', `grid: ${grid}\n    since: ${since}`)
+      expect((await compute(own)).features).toMatchObject([{ status: 'proved', rows_added: rows }])
+      expect(await desk.rows(`SELECT min(t) AS first, max(t) AS last FROM points WHERE metric = 'feature/x'`)).toEqual([
+        { first: `${first}.000000Z`, last: `${last}.000000Z` },
+      ])
+    })
+  },
+)
 
 test('a feature that cannot run is reported with its line, and other features are computed', async () => {
   await withPrices(async (desk, compute) => {

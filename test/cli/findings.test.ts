@@ -127,7 +127,7 @@ async function standing({ run, ends, cwd }: Desk): Promise<readonly unknown[]> {
   return [code, out.split(':')[0], registry.findings, registry.findings_acknowledged, rows]
 }
 
-test('what verify found in the registry is taken note of by id, by resource and once a pair of records', async () =>
+test('registry findings of verify are acknowledged by id, by resource and once for a pair of records', async () =>
   withDesk(async (desk) => {
     const { cwd, clock, faults, run, ends, query } = desk
     writeFileSync(join(cwd, 'pitlake.yaml'), 'hooks: { on_violation: cat >> told.jsonl }\n')

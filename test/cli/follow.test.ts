@@ -27,7 +27,7 @@ const level = `  level: { why: a test, grid: 24h, assets: [BTC], sql: "${sql}" }
 const ahead = `  ahead: { why: a test, grid: 24h, sql: "SELECT ts, (SELECT max(v) FROM points) AS v FROM grid" }\n`
 const wrong = `  wrong: { why: a test, grid: 24h, sql: "SELECT ts, v FROM nowhere" }\n`
 
-test('a fetch and a watch bring features up to date, and tell what became of them', async () =>
+test('a fetch and a watch bring features up to date and report each of them', async () =>
   await withRig(now, async (rig) => {
     const first = await run(rig, ['fetch', '--json'], level)
     expect([first.code, first.message]).toEqual([0, ''])

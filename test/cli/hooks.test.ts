@@ -55,7 +55,7 @@ async function run(
   return await pitlake(home, argv, env, world)
 }
 
-test('on_done is told how a run ended, and sees none of our keys', async () =>
+test('on_done receives how a run ended and none of the keys', async () =>
   await withRig(now, async (rig) => {
     const hooks = '  on_done: cat > told.json; env > env.txt; pwd > folder.txt\n'
     const ended = await run(rig, ['fetch', '--json'], hooks)
@@ -89,7 +89,7 @@ test('on_done is told how a run ended, and sees none of our keys', async () =>
     expect(readFileSync(join(home, 'folder.txt'), 'utf8').trim()).toMatch(/pitlake-hooks-\w+$/)
   }))
 
-test('on_violation is told of what is new, once; a further value is news again', async () =>
+test('on_violation runs once for a new violation, and again for a further value', async () =>
   await withRig(now, async (rig) => {
     expect((await run(rig, ['fetch'])).code).toBe(0)
     const offered = async (v: number): Promise<void> => {
@@ -122,7 +122,7 @@ test('on_violation is told of what is new, once; a further value is news again',
     ])
   }))
 
-test('what differed before a hook was set is no news', async () =>
+test('violations from before a hook was configured do not run it', async () =>
   await withRig(now, async (rig) => {
     await run(rig, ['fetch'], '  {}\n')
     rig.faults('rewrite@supply/*:point=0,v=101')
@@ -132,7 +132,7 @@ test('what differed before a hook was set is no news', async () =>
     expect(told('on_violation')).toEqual([])
   }))
 
-test('on_stale is told once until it is fresh again', async () =>
+test('on_stale runs once until the series is fresh again', async () =>
   await withRig(now, async (rig) => {
     await run(rig, ['fetch'])
     await run(rig, ['registry', 'sync'])
@@ -185,7 +185,7 @@ test('a hook that fails is told, one that hangs is ended with all of its group, 
     await until(() => !alive(pidIn('left.pid')), 'the end of what was left')
   }))
 
-test('a refused call, a dry run and a config without hooks run none; a daily run tells its steps', async () =>
+test('a refused call, a dry run and a configuration without hooks run no hook; a daily run passes its steps', async () =>
   await withRig(now, async (rig) => {
     expect((await run(rig, ['fetch', '--assets', ''])).code).toBe(2)
     expect(told('on_done')).toEqual([])
@@ -226,7 +226,7 @@ function running(rig: Rig, end: number): Partial<Deps> {
   }
 }
 
-test('a watch tells each turn that brought something and its end; a hook that hangs holds up nothing', async () =>
+test('a watch runs its hook after each turn with news and at its end; a hook that hangs delays nothing', async () =>
   await withRig(now, async (rig) => {
     expect((await run(rig, ['fetch'], '  {}\n')).code).toBe(0)
     const live = running(rig, now + 2 * day)
@@ -246,7 +246,7 @@ test('a watch tells each turn that brought something and its end; a hook that ha
     expect(ended.out + ended.notes).not.toContain(fetchKey)
   }))
 
-test('a watch tells what becomes stale while nobody answers, once', async () =>
+test('a watch reports a series that becomes stale during an outage once', async () =>
   await withRig(now, async (rig) => {
     expect((await run(rig, ['fetch'], '  {}\n')).code).toBe(0)
     rig.faults('reset@metrics')

@@ -61,7 +61,7 @@ async function written(desk: Desk, format: string, rows: readonly Cells[]): Prom
 }
 
 for (const format of ['csv', ...sample(['jsonl', 'parquet'], 1)])
-  test(`what cannot be used is told in one line, and nothing is taken: ${format}`, async () => {
+  test(`an unusable file is refused in one line, and no row of it is stored: ${format}`, async () => {
     await withDesk(async (desk) => {
       const cases = Object.entries(wrong)
       for (const [name, [row, said]] of format === 'csv' ? cases : sample(cases, 4)) {
@@ -79,7 +79,7 @@ for (const format of ['csv', ...sample(['jsonl', 'parquet'], 1)])
     })
   })
 
-test('names in a column of Parquet are told apart and sorted as texts are', async () => {
+test('names in a Parquet column are distinguished and sorted as texts are', async () => {
   await withDesk(async (desk) => {
     using engine = await Engine.open()
     const rows = `SELECT name AS asset, money AS currency, TIMESTAMP '2000-01-01' + INTERVAL (n) DAY AS t, n + length(name) AS value
@@ -217,7 +217,7 @@ test('dated exports are known from the end of their day, in the zone that is sai
   })
 })
 
-test('sources of a catalogue are imported by name, and what a file means is asked', async () => {
+test('sources of a catalogue are imported by name; a file of unclear meaning ends in a question', async () => {
   await withDesk(async (desk) => {
     desk.put(
       'p.csv',
@@ -242,7 +242,7 @@ test('sources of a catalogue are imported by name, and what a file means is aske
   })
 })
 
-test('verify compares own data with the files from which they came, where these are still there', async () => {
+test('verify compares user data with the imported files that still exist', async () => {
   await withDesk(async (desk) => {
     const file = desk.put('p.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\n')
     const bars = desk.put('b.csv', 'asset,t,open,close\nBTC,2024-03-01,1,2\n')
@@ -283,7 +283,7 @@ test('verify compares own data with the files from which they came, where these 
   })
 })
 
-test('own data are sources of a dbt project', async () => {
+test('user data become sources of a dbt project', async () => {
   await withDesk(async (desk) => {
     const file = desk.put('p.csv', 'asset,t,open,close\nBTC,2024-03-01,1,2\nBTC,2024-03-02,3,4\n')
     await desk.take([file, '--as', 'desk/bars', '--components', 'open,close', '--interval', '24h'])
@@ -350,7 +350,7 @@ test('Arrow is read as files and as streams; a row that cannot be used is named'
   })
 })
 
-test('a file that grows while it is read is refused whole, and taken once it stands still', async () => {
+test('a file that grows during an import is refused whole, and imported once it no longer changes', async () => {
   await withDesk(async (desk) => {
     const row = (n: number): string => `BTC,${new Date(Date.UTC(2000, 0, 1 + n)).toISOString().slice(0, 10)},${n}\n`
     const file = desk.put('p.csv', `asset,t,value\n${Array.from({ length: 2000 }, (_, n) => row(n)).join('')}`)
@@ -368,7 +368,7 @@ test('a file that grows while it is read is refused whole, and taken once it sta
   })
 })
 
-test('of a file that holds bars a mapping is proposed that has a clock for each part', async () => {
+test('the mapping that is proposed for a file of bars has a clock for each part', async () => {
   await withDesk(async (desk) => {
     const rows = 'BTC,2024-03-01,1,4,0,2,9\nBTC,2024-03-02,2,5,1,3,8\n'
     const file = desk.put('b.csv', `ticker,date,Open,High,Low,Close,Volume\n${rows}`)

@@ -34,7 +34,7 @@ async function makeLake(script: string, data: string, url: string, more: Readonl
 
 const sunday: Otherwise = { dialect: ['week=sunday'], options: { now: () => Date.now() / 1000 } }
 
-test('a real provider is asked first, and a contradiction ends it before anything is stored', async () =>
+test('the first fetch from a real provider starts with a preflight, and a contradiction ends it before a point is stored', async () =>
   withForeign(sunday, async ({ url, requests }) =>
     inFolder(async (cwd) => {
       const data = join(cwd, 'lake')

@@ -112,7 +112,7 @@ describe('on an old Node', () => {
       expect(await ended).toMatchObject({ code: 5 })
     }))
 
-  test('a launcher that was killed leaves nobody behind', async () =>
+  test('a killed launcher leaves no process behind', async () =>
     waitingFetch(async ({ child, ended }, letGo) => {
       const job = childOf(child.pid)
       child.kill('SIGKILL')

@@ -45,7 +45,7 @@ test('status --check judges by the limits that flags give: up to them it is trus
     expect(await rules(' --check')).toBeNull()
   }))
 
-test('status tells scripts these names, and people that the data are synthetic', () =>
+test('status gives scripts the names of its limits, and people a note that data are synthetic', () =>
   withLake(async (look) => {
     const told: unknown = JSON.parse((await look('status --json')).out)
     expect(told).toMatchObject({ provider: 'sandbox:1', synthetic: true, version: 1, series: 1, points: 1, files: 1 })
@@ -87,7 +87,7 @@ test('status says what is refused, what was withdrawn, and which job is at work'
     expect((await look('status')).out).not.toContain('at work')
   }))
 
-test('a flag that has no say beside another is named, and a name that nobody knows', () =>
+test('a flag without effect next to a second one is refused, and so is an unknown name', () =>
   withLake(async (look) => {
     for (const flag of ['--offline', '--requests', '--gaps', '--max-requests 3'])
       expect(await look(`plan --due ${flag}`)).toMatchObject({

@@ -75,7 +75,7 @@ test('shows the numbers of --metrics, the judgement of --check and the page, whi
     await expect(fetch(`${door.url}/healthz`)).rejects.toThrow()
   }))
 
-test('with a token nobody reads without it, and it stands in no answer; without one only who asks this machine by its name', async () =>
+test('a server with a token refuses requests without it and never shows it; without one it answers to its host name only', async () =>
   await withRig(now, async (rig) => {
     await rig.fetch(supply)
     const guarded = await open(rig, ['status'], { PITLAKE_TOKEN: token })
@@ -152,7 +152,7 @@ test('sixty half-sent heads do not keep a request from its answer', async () =>
     await door.stop()
   }))
 
-test('a lake that cannot be read is said in the answer, and the door stays open', async () =>
+test('a server whose lake cannot be read says so in its answer and keeps running', async () =>
   await withRig(now, async (rig) => {
     await rig.fetch(supply)
     const door = await open(rig, ['status'])

@@ -31,7 +31,7 @@ async function typed(...argv: readonly string[]): Promise<unknown[]> {
 }
 
 describe('what an agent finds', () => {
-  test('the tools, each with an instant where it tells data, and the pages', async () => {
+  test('an agent finds the pages and the tools, each with an instant if it returns data', async () => {
     const { tools } = await agent.client.listTools()
     const needs = tools.map(({ name, inputSchema: { required = [] } }) => `${name}: ${required.join(' ')}`)
     expect(needs).toEqual([
@@ -155,7 +155,7 @@ describe('pages', () => {
   const sql = 'SELECT metric, asset, t, v FROM points ORDER BY metric, asset, t'
   const question = { sql, as_of: '2024-04-09T01:00:00Z', rows: 99 }
 
-  test('all rows, once each, in their order; a cap is exact, and nothing follows the last row', async () => {
+  test('pages return all rows once and in order; a cap is exact, and no page follows the last row', async () => {
     const rows: unknown[] = []
     const counts: number[] = []
     for (let cursor: string | null = ''; cursor !== null; ) {
@@ -181,7 +181,7 @@ describe('pages', () => {
     expect(await agent.refusal('query', { ...question, rows: 0 })).toContain('rows')
   })
 
-  test('long rows make short pages, and each is told', async () => {
+  test('long rows make short pages, and each page reports how many rows it has', async () => {
     const wide = { sql: "SELECT i, repeat('x', 5000) AS x FROM range(9) AS r(i)", as_of: asOf }
     const first = await agent.one('query', wide)
     expect([first.row_count, typeof first.cursor]).toEqual([3, 'string'])
@@ -195,7 +195,7 @@ describe('pages', () => {
     expect(await agent.refusal('query', { sql: names, as_of: asOf })).toMatch(/the answer: .*; name fewer columns/)
   })
 
-  test('a cursor of another question, one that was used, one that nobody gave', async () => {
+  test('a cursor of a different question, a used one and an invented one are refused', async () => {
     const { cursor } = await agent.one('query', question)
     expect(await agent.refusal('query', { ...question, sql: 'SELECT 1', cursor })).toMatch(
       /the question that it came with/,
@@ -207,7 +207,7 @@ describe('pages', () => {
     expect(await agent.refusal('query', { ...question, cursor: 'mine.2' })).toMatch(/over or unknown/)
   })
 
-  test('answers that nobody goes on with are put away, the oldest first', async () => {
+  test('answers that no agent continues are dropped, the oldest first', async () => {
     const cursors: (string | null)[] = []
     for (let n = 0; n < 10; n++) cursors.push((await agent.one('query', { ...question, rows: n + 1 })).cursor)
     const goesOn = async (n: number): Promise<boolean> =>
@@ -216,7 +216,7 @@ describe('pages', () => {
   })
 })
 
-test('a lake that goes on meanwhile: a page to come is of its own version, a new question of the new one', async () => {
+test('after a commit the next page still reads the old version, and a new question the new one', async () => {
   using rootFolder = temporaryFolder('mcp')
   const root = rootFolder.path
   const day = (n: number): string => new Date(Date.UTC(2024, 0, n)).toISOString()
@@ -262,7 +262,7 @@ test('a lake that goes on meanwhile: a page to come is of its own version, a new
 
 const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'
 
-test('a query that never ends is ended by its time, or by whoever asked; the next one is answered', async () => {
+test('an endless query is stopped by its time limit or a cancel, and the next one is answered', async () => {
   await using own = await Agent.at(folder, '--timeout', '1s')
   expect(await own.refusal('query', { sql: endless, as_of: asOf })).toMatch(/took longer than 1s/)
   expect(await own.one('query', { sql: 'SELECT 1 AS one', as_of: asOf })).toMatchObject({ rows: [{ one: 1 }] })
@@ -277,7 +277,7 @@ test('a query that never ends is ended by its time, or by whoever asked; the nex
   expect(await agent.one('query', { sql: 'SELECT 2 AS two', as_of: asOf })).toMatchObject({ rows: [{ two: 2 }] })
 })
 
-test('a call that hears no cancel: whoever asked is told, others are answered, what was open is over', async () => {
+test('a call that ignores a cancel ends in an error, other calls are answered, and its cursors are closed', async () => {
   await using own = await Agent.at(folder, '--timeout', '3s')
   const { pid } = own
   const paged = { sql: 'SELECT t FROM points ORDER BY t, v', as_of: asOf, rows: 3 }

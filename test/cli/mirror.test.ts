@@ -72,7 +72,7 @@ test.each(
   expect(tree(mirror)).toEqual(before)
 })
 
-test('no job can commit to a mirror past its command', async () => {
+test('no job can commit to a mirror by going around the command line', async () => {
   using ledger = await Ledger.open(mirror)
   const draft = { job: 'fetch', run: 'r', provider: { metrics: 'x', synthetic: true }, state: { a: 1 } }
   await expect(commit(ledger, draft, rewriteDeps())).rejects.toThrow('a mirror of')
@@ -93,7 +93,7 @@ test('readers, views and status work, and say what it is', async () => {
   expect((await pitlake(folder, ['vacuum', '--data', mirror])).code).toBe(0)
 })
 
-test('what is lost in a mirror comes again with a pull, as status says', async () => {
+test('files that a mirror lost are restored by a pull, as status announces', async () => {
   const lost = Object.keys(tree(mirror)).find((path) => path.startsWith('points/')) ?? ''
   rmSync(join(mirror, lost))
   expect(await pitlake(folder, ['status', '--check', '--data', mirror])).toMatchObject({
@@ -119,7 +119,7 @@ test('a pull says what it did', async () => {
   expect(await pitlake(folder, ['pull', 'gs://x', '--data', half])).toMatchObject({ code: 2 })
 })
 
-test('a restore reads what is there already: bytes that changed come again, and then it is a lake of its own', async () => {
+test('a restore replaces changed files in its target, and the result is an independent lake', async () => {
   const back = join(folder, 'back')
   await pitlake(folder, ['pull', source, '--data', back])
   const path = Object.keys(tree(back)).find((name) => name.startsWith('points/')) ?? ''

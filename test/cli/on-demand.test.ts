@@ -16,7 +16,7 @@ const run = async (cwd: string, env: Readonly<Record<string, string>>, ...argv: 
 
 const asked = ['fetch', '--assets', 'BTC', '--paths', 'supply/current_pit', '--since', '2026-03-01'] as const
 
-test('a lake of a sandbox is asked of a sandbox with the seed on record, and that is said', async () =>
+test('a fetch into a sandbox lake starts a sandbox with the recorded seed and reports it', async () =>
   await withRig(now / 1000, async (rig) => {
     await rig.fetch({ assets: ['BTC'], paths: ['supply/current_pit'], since: now / 1000 - 20 * 86_400 })
     const before = (await rig.stored()).length

@@ -79,7 +79,7 @@ test('plan keeps metadata in a lake after seven days, without a version where th
     expect(await versions(rig)).toBe(before + 1)
   }))
 
-test('in a mirror, and in a lake that is only read, plan asks for metadata and keeps nothing', async (context) => {
+test('plan in a mirror or a read-only lake requests metadata and stores nothing', async (context) => {
   need(context, 'mount')
   await withRig(now, async (rig) => {
     const [lake, mirror] = [`${rig.root}/lake`, `${rig.root}/mirror`]
@@ -135,7 +135,7 @@ test('a plan that cannot ask, or is wrong, leaves nothing behind', async () =>
     rmSync(rig.root, { recursive: true, force: true })
   }))
 
-test('plan --due says what comes next, in 80 columns, and asks nobody', async () =>
+test('plan --due prints what is due next in 80 columns and sends no request', async () =>
   await withRig(now, async (rig) => {
     const metrics = [
       '--assets',

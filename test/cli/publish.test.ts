@@ -39,7 +39,7 @@ async function refusal(dest = out): Promise<string> {
   return message
 }
 
-test('publishes to a folder beside it, says what, and then that there is nothing to do', async () => {
+test('publish writes to a folder next to the lake and reports it; a second run has nothing to do', async () => {
   const first = await run('out', '--json')
   expect(first).toMatchObject({ code: 0, notes: '' })
   expect(JSON.parse(first.out)).toMatchObject({
@@ -52,7 +52,7 @@ test('publishes to a folder beside it, says what, and then that there is nothing
   expect((await run('out', '--vacuum')).out).toMatch(/^0 files, .* would be freed; run it with --yes; kept: /)
 })
 
-test('a scheme that nobody knows, nothing, and a folder of the lake are no destination', async () => {
+test('an unknown scheme, an empty name and a folder of the lake are refused as destinations', async () => {
   expect(await refusal('gs://bucket/x')).toMatch(/expected a folder or s3:\/\/bucket\/prefix, got the scheme gs/)
   expect(await refusal('')).toMatch(/expected a folder or s3:\/\/bucket\/prefix, got nothing/)
   expect(await refusal(join(data, 'published'))).toMatch(/expected a folder outside the lake/)
@@ -60,7 +60,7 @@ test('a scheme that nobody knows, nothing, and a folder of the lake are no desti
   expect(readdirSync(data)).not.toContain('published')
 })
 
-test('tables and files of somebody else are left alone', async () => {
+test('publish leaves tables and files of third parties alone', async () => {
   const log = join(out, 'series/_delta_log')
   mkdirSync(log, { recursive: true })
   const metaData = { id: 'x', format: { provider: 'parquet', options: {} }, schemaString: '{}', partitionColumns: [] }

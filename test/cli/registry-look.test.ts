@@ -40,7 +40,7 @@ test('registry diff of an ID: both sides in 80 columns, what differs is marked, 
     expect([await standing(root), everyByte(root).length]).toEqual(before)
   }))
 
-test('registry diff of an ID: what only one side has, a resource without addresses, an id that nobody knows', async () =>
+test('registry diff of an ID covers one-sided records, resources without addresses and unknown ids', async () =>
   withDesk(async (small, run) => {
     small.world.put('issuers', 'i4', null)
     const gone = await run('registry', 'diff', 'issuers', 'i4')
@@ -59,7 +59,7 @@ test('registry diff of an ID: what only one side has, a resource without address
     ])
   }))
 
-test('registry diff: the list by its filters beside what fits in the lake', async () =>
+test('registry diff compares a filtered list with the matching records of the lake', async () =>
   withDesk(async (small, run) => {
     const whole = await run('registry', 'diff', 'issuers', '--json')
     expect(JSON.parse(whole.out)).toMatchObject({ address: '/issuers', counts: { same: 30, differs: 0 } })

@@ -97,7 +97,7 @@ test('exit 2: nothing set, and another address until --provider-moved', async ()
   }))
 
 test(
-  'exit 3, 5 and 6: the key, early ends, answers that nobody can read; the document is printed first',
+  'a bad key, an early end and an unreadable answer end with 3, 5 and 6 after the document is printed',
   {},
   async () =>
     withDesk(async ({ small, root, registry }) => {
@@ -131,7 +131,7 @@ test(
     }),
 )
 
-test('raw bodies: an unchanged one is kept once, each for raw_days', async () =>
+test('an unchanged raw body is stored once, and each raw body for raw_days', async () =>
   withDesk(async ({ small, root, clock, registry }) => {
     writeFileSync(join(root, 'pitlake.yaml'), 'registry: { raw_days: 2 }\n')
     const kept: string[][] = []

@@ -4,7 +4,7 @@ import { fetchKey, withRig } from '../helpers/fetching.ts'
 
 const now = Date.UTC(2026, 2, 10, 12) / 1000
 
-test('a fetch tells where its time went: all of it, each moment once', async () =>
+test('a fetch reports where its time went: all of it, each moment once', async () =>
   await withRig(now, async (rig) => {
     let at = 0
     const world = { now: () => now * 1000, elapsed: () => (at += 7) }

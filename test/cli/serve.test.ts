@@ -133,7 +133,7 @@ describe('what is not', () => {
   })
 
   test.each([{ universe: 'true); SELECT 1 WHERE (true' }, { assets: 'BTC', calendar: '2024-01-01' }])(
-    'a panel %j',
+    'a panel of %j is refused',
     async (changes) => {
       const given = { calendar: '2024-03-01,2024-03-02,1d', metrics: 'supply/current_pit', ...changes }
       const answer = await fetch(`${door.url}/panel?${new URLSearchParams(given).toString()}`)
@@ -191,7 +191,7 @@ describe('what is named twice', () => {
     )
   })
 
-  test('in the address and otherwise in the body is refused, the same in both is one', async () => {
+  test('a key with different values in address and body is refused; equal values count as one', async () => {
     const sql = 'SELECT count(*) AS n FROM points'
     const body = JSON.stringify({ sql, as_of: '2024-03-01' })
     expect(await post(`/query?as_of=${other}`, body)).toEqual(several('as_of'))
@@ -280,7 +280,7 @@ describe('many at once', () => {
     expect(readdirSync(home.path)).toEqual([])
   })
 
-  test('who does not read holds up nobody', async () => {
+  test('a client that does not read delays no other client', async () => {
     const idle = await Promise.all(
       Array.from({ length: 4 }, async () => await unread(`/query?sql=${encodeURIComponent(long)}`)),
     )

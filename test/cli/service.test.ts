@@ -182,7 +182,7 @@ describe('systemd', () => {
     }
   })
 
-  test('a day needs no more than its own folder where all else is read-only', async (context) => {
+  test('a daily service needs no folder but the lake to be writable', async (context) => {
     need(context, 'mount')
     const command = /^ExecStart=(.*)$/m.exec(read('pitlake-daily.service'))?.[1] ?? ''
     await withPlace(async (rig, folder) => {

@@ -86,7 +86,7 @@ test('a query or a figure that reads files is undecided: nothing delays those, w
     })
 })
 
-test('a strategy that lives on twenty minutes is named, with its metric and beside what an earlier version said of it; nothing in the lake changes', async () => {
+test('stress names a strategy that depends on twenty minutes, its metric and the earlier result; the lake stays unchanged', async () => {
   const before = contents()
   const done = await told(fastStrategy, '--figure', sharpe, '--lag', '16m,24m', '--latency', '15m,45m')
   expect([done.code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])

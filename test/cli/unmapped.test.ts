@@ -138,7 +138,7 @@ test('a placeholder that a wide glob names among others, that is mapped, or that
   })
 })
 
-test('a daily run and a watch name a selected series whose exchange nobody mapped', async () =>
+test('a daily run and a watch name each selected series whose exchange is not mapped', async () =>
   withProvider(now, async (own) => {
     answerDaily(own)
     const select = [exact, `{ assets: [BTC], paths: [${margin}], exchanges: [exchange_2], since: 2026-03-01 }`]

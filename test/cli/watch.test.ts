@@ -96,7 +96,7 @@ test('killed in the middle of a request, it goes on when it is begun again; each
     expect(events.at(-1)).toMatchObject({ kind: 'ended', code: 0 })
   }))
 
-test('what is wrong is one line, and nothing is left behind', async () =>
+test('a watch that cannot start prints one line and leaves no file behind', async () =>
   await withRig(now, async (rig) => {
     const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
     const wrong = async (...argv: readonly string[]) => {
@@ -117,7 +117,7 @@ test('what is wrong is one line, and nothing is left behind', async () =>
     expect(rig.sandbox.requests()).toEqual([])
   }))
 
-test('a clock that is a year off is one line, and nothing is asked twice because of it', async () =>
+test('a clock that is a year off gives one line and no repeated request', async () =>
   await withRig(now, async (rig) => {
     await rig.fetch({ ...selection, until: now - 5 * day })
     const before = rig.sandbox.requests().length
@@ -137,7 +137,7 @@ test('a clock that is a year off is one line, and nothing is asked twice because
     expect(rig.sandbox.requests().length).toBe(before)
   }))
 
-test('with --publish the tables at the destination follow the lake when nothing is due', async () =>
+test('watch --publish brings the destination up to date when no request is due', async () =>
   await withRig(now, async (rig) => {
     const [data, to] = [`${rig.root}/lake`, `${rig.root}/published`]
     await rig.fetch({ ...selection, until: now - 5 * day }, { data })

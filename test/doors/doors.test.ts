@@ -59,11 +59,11 @@ describe('one question, one answer', () => {
     ['serve', serve, 4, 60],
     ['mcp', mcp, 5, 12],
     ['library', library, 6, 12],
-  ])('at %s', async (name, open, number, few) => {
+  ])('an answer at %s is the expected one', async (name, open, number, few) => {
     await using door = await open(place)
     expect(await differing(door, some(name, number, few))).toEqual({})
   })
-  test('in Python', async (context) => {
+  test('an answer in Python is the expected one', async (context) => {
     await using door = await python(place, need(context, 'peers'))
     expect(await differing(door, some('python', 7, 12))).toEqual({})
   })

@@ -25,7 +25,7 @@ test('vacuum, compact and stamp say that the last commit lies ahead of their clo
     }
   }))
 
-test('an answer of the future is no witness that points came late', async () =>
+test('an answer dated in the future does not count as proof that points came late', async () =>
   withProvider(start + 10 * day + 7200, async (own) => {
     own.answer((path, query) => {
       if (path === 'assets') return { status: 404, headers: { date: '' } }

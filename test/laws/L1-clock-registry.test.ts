@@ -169,7 +169,7 @@ test('polls with the clock 50 years ahead are known from their mending on', asyn
     expect(await answers(root, { observed_as_of: clock.now - day })).toEqual(after)
   }))
 
-test('a lake begun with the clock far ahead: assets are known from the mending on, and asked again in time', async () =>
+test('assets of a lake that began with a clock far ahead are known from the repair on and requested again in time', async () =>
   withRig(start, async ({ root, clock, fetch, ...rig }) => {
     const selection = { assets: ['BTC'], paths: ['blockchain/block_count_pit'], since: start - 20 * day }
     const { deps } = farOf({ clock } as RegistryRig)

@@ -153,7 +153,7 @@ async function revisedToldApart(full: EveryViewLake, lake: Engine): Promise<void
   expect(leaks).toBeGreaterThan(0)
 }
 
-test('what the proof assumes of views and macros is true of the real ones: labels, joins, columns', async () => {
+test('labels, joins and columns of real views and macros are as the proof assumes', async () => {
   await withEveryView(7, null, async (full) => {
     await withViews(full.root, async (lake) => {
       await lake.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)

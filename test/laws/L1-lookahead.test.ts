@@ -56,7 +56,7 @@ describe('look-ahead', () => {
     expect(proof.rows).toBeGreaterThan(400)
   })
 
-  test('a label may look ahead, the features beside it may not', async () => {
+  test('a label may look ahead, the features next to it may not', async () => {
     const sql = `${onGrid}, j AS (FROM pit_join(d, '${lateMetric}', '24h'))
       SELECT ts, asset, v, lead(v, 5) OVER (PARTITION BY asset ORDER BY ts) - v AS reward FROM j`
     expect((await prove(sql)).verdict).toBe('leak')
@@ -97,7 +97,7 @@ describe('look-ahead', () => {
     },
   )
 
-  test('one leaked decision of hundreds is found at the default cut-offs', async () => {
+  test('a single leaked decision among hundreds is found at the default cut-offs', async () => {
     const joined = `${onGrid}, j AS (FROM pit_join(d, '${lateMetric}', '24h'))`
     const ahead = (when: string, steps = 1): string =>
       `${joined} SELECT ts, asset, CASE WHEN ${when} THEN lead(v, ${steps}) OVER (PARTITION BY asset ORDER BY ts) ELSE v END AS v FROM j`

@@ -54,7 +54,7 @@ function replay(imports: readonly { readonly at: number; readonly rows: readonly
   return { stored: [...stored.values()], late }
 }
 
-test('rows with an instant of their own that an earlier import lacked are late, and as_of and observed_as_of answer so', async () => {
+test('dated rows that an earlier import lacked are late under as_of and observed_as_of', async () => {
   const random = randomOf(Number(process.env['PITLAKE_SEED'] ?? 350))
   for (let n = 0; n < rounds('PITLAKE_LATE', 2, 8); n++)
     await withDesk(async (desk) => {

@@ -66,7 +66,7 @@ function newest(bars: readonly Bar[], asset: string, at: number, part: string | 
 
 const instants = (bars: readonly Bar[]): number[] => [...new Set(bars.flatMap(({ known }) => Object.values(known)))]
 
-test('TIME 61: each part of a bar is known by its own clock, and never before', async () => {
+test('TIME 61: each component of a bar is known by its clock and never earlier', async () => {
   const random = randomOf(39)
   for (let n = 0; n < rounds('PITLAKE_OWN', 1, 4); n++)
     await withDesk(async (desk) => {
@@ -97,7 +97,7 @@ test('TIME 61: each part of a bar is known by its own clock, and never before', 
     })
 })
 
-test('as_of shows of own data what a lake that holds no more shows', async () => {
+test('user data under as_of look as in a lake that stores nothing later', async () => {
   const random = randomOf(7)
   await withDesk(async (desk) => {
     const bars = await imported(desk, random)

@@ -115,12 +115,12 @@ describe('an option whose value names a placeholder, over decisions that hold a 
     ['the MCP tool query', async () => mcp('query'), few],
     ['the MCP tool lookahead', async () => mcp('lookahead'), few],
     ['the TypeScript library', library, attacks],
-  ])('at %s', async (_, open, tried) => {
+  ])('no placeholder runs at %s', async (_, open, tried) => {
     await using asked = await open()
     expect(await succeeded(asked, tried)).toEqual([])
   })
 
-  test('in Python', async (context) => {
+  test('no placeholder runs in Python', async (context) => {
     await using asked = await packageOfPython(need(context, 'peers'))
     expect(await succeeded(asked)).toEqual([])
   })

@@ -68,7 +68,7 @@ async function drawn(seed: number, numbers: readonly number[]): Promise<Tally> {
 }
 
 describe('a proof from the plan', () => {
-  test('of random queries and leaks is refuted by no cut-off', async () => {
+  test('a proof from the plan of random queries and leaks is refuted by no cut-off', async () => {
     const many = rounds('PITLAKE_PROOFS', 80, 120)
     const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
     const all: Tally = { proved: 0, tried: 0, leaks: 0, refused: 0 }

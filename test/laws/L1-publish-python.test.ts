@@ -56,7 +56,7 @@ test('delta-rs and polars read every row, of every version, and may not write', 
   }
 })
 
-test('delta-rs opens a log of which only the checkpoint and what came after it is left', async (context) => {
+test('delta-rs opens a log that has only its checkpoint and later entries', async (context) => {
   const python = need(context, 'readers')
   using engine = await Engine.open(':memory:', { threads: 1 })
   const to = destinationOf(home, { disk: realDisk, mark: 'a' })

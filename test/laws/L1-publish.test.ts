@@ -61,7 +61,7 @@ function standing(folder: string): string[] {
     .map((name) => `${name} ${statSync(join(folder, name)).mtimeMs} ${statSync(join(folder, name)).size}`)
 }
 
-test('the points of a lake are published, none earlier than it, and again only what came since', async () => {
+test('a publish writes the points of a lake, a second one only those that arrived since', async () => {
   await makeLake(root, viewCaseCommits)
   await makeLake(root, [
     {
@@ -92,7 +92,7 @@ test('the points of a lake are published, none earlier than it, and again only w
   expect(await deltaRows(join(out, 'points'), 0)).toHaveLength((await pointsOfLake()).length - 1)
 })
 
-test('versions are told last, and lead to one state of the lake', async () => {
+test('versions are published last and lead to one state of the lake', async () => {
   await makeLake(root, viewCaseCommits)
   await publishTo(root, out)
   await makeLake(root, [{ at: '2030-02-03T00:00:00Z', points: [point('NEW', '2024-03-01', '2024-03-02T00:10:00Z')] }])
@@ -105,7 +105,7 @@ test('versions are told last, and lead to one state of the lake', async () => {
   )
 })
 
-test('what the log says of a file is true of it', async () => {
+test('statistics of each file in the published log match its rows', async () => {
   await makeLake(root, viewCaseCommits)
   await publishTo(root, out)
   using engine = await Engine.open(':memory:', { threads: 1 })

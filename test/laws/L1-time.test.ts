@@ -130,7 +130,7 @@ test('TIME 1 to TIME 13 and TIME 35 from the catalogue to the joins', async () =
     expect(audit.message).toMatch(/1 availability rule is contradicted by arrivals/)
   }))
 
-test('what an answer lacked was late if it knew more than the rule: by the earlier clock, to the second', async () => {
+test('a point that an informed answer lacked is late, by the earlier clock and to the second', async () => {
   const cases = [
     { asset: 'AT', local: '00:10:00', date: '00:10:00', basis: 'override' },
     { asset: 'DATE-AHEAD', local: '00:10:00', date: '00:40:00', basis: 'override' },
@@ -221,7 +221,7 @@ select: [${every.join(', ')}]
   })
 })
 
-test('ends as marks: the first interval that the metadata tell of is asked for, too', async () => {
+test('if t marks ends, the first interval of the metadata is requested, too', async () => {
   const starts = [0, 1, 2, 3].map((i) => startAfter(first, '24h', i))
   const points = starts.map((t, i) => ({ t, v: i, shown: endOf(t, '24h') }))
   const yaml = `metrics:

@@ -101,7 +101,7 @@ async function holdJoins(
   }
 }
 
-test(`archives of (asset, t, version, value): every as-of, first, latest, difference and join, at each version and a microsecond beside`, async () => {
+test(`every as-of, first, latest, difference and join over archives is right at each version and a microsecond next to it`, async () => {
   expect(lakes).toBeGreaterThan(0)
   for (let seed = 0; seed < lakes; seed++)
     await withArchives(seed, size, async (lake) => {

@@ -107,7 +107,9 @@ function instantsOf(lake: EveryViewLake, count: number, random: () => number): n
   })
 }
 
-test(`TIME 52 at a door: ${wanted} statements of seed ${seed} pass no wall`, { timeout: 7_200_000 }, async () => {
+test(`TIME 52: ${wanted} statements of seed ${seed} get past no as_of limit of an interface`, {
+  timeout: 7_200_000,
+}, async () => {
   const tried = async (lake: EveryViewLake): Promise<void> => {
     const cutFolder = `${lake.root}-cut`
     try {

@@ -12,7 +12,7 @@ const at = (text: string) => Date.parse(`${text}Z`) / 1000
 const now = at('2026-03-02T12:00:00')
 const everything = { assets: ['BTC', 'ETH'], paths: ['*'], intervals: ['24h'], since: at('2025-12-01T00:00:00') }
 
-test('all endpoints under every kind of fault: the lake is the truth, and asking again changes nothing', async () =>
+test('a fetch of all endpoints under every fault stores the true points, and a repetition changes nothing', async () =>
   withRig(now, async (rig) => {
     rig.faults(
       'status-500:each,first=1,share=0.1',
@@ -58,7 +58,7 @@ test('all endpoints under every kind of fault: the lake is the truth, and asking
     expect(await rig.fetch(everything)).toMatchObject({ points_added: 0, files_added: 0, version: before.version })
   }))
 
-test('one run over several commits settles every window that it asked', async () =>
+test('a run of several commits resolves every window that it requested', async () =>
   withRig(now, async (rig) => {
     const selection = {
       ...everything,
@@ -74,7 +74,7 @@ test('one run over several commits settles every window that it asked', async ()
     expect(coverage.size).toBe(3 * currencies.reduce((sum, count) => sum + count, 0))
   }))
 
-test('what one commit brings of many metrics stands in one file, sorted by metric, interval, series and t', async () =>
+test('points of many metrics in one commit go to one file, sorted by metric, interval, series and t', async () =>
   withRig(now, async (rig) => {
     const paths = ['supply/*', 'addresses/active_count_pit', 'market/*', 'indicators/*', 'addresses/loss_count_pit']
     const since = now - 4 * 86_400
@@ -97,7 +97,7 @@ test('what one commit brings of many metrics stands in one file, sorted by metri
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
-test('the hole of a body whose middle is missing is told by the run that brings it', async () =>
+test('a body with a missing middle is reported as a gap by the run that receives it', async () =>
   withRig(now, async (rig) => {
     const selection = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], since: now - 120 * 86_400 }
     const holes = async (): Promise<number[]> => {

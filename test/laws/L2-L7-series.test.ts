@@ -137,7 +137,7 @@ async function expectComplete(engine: Engine, name: string): Promise<void> {
     expect([name, t, Number(n), state]).toEqual([name, t, 1, held ? 'covered' : 'coveredgap'])
 }
 
-test('L2, L4 to L7: values that come late and are told otherwise, by every way into a lake', async () => {
+test('L2, L4 to L7: late and changed values keep the laws by every way into a lake', async () => {
   for (const seed of seeds('PITLAKE_SERIES', 2))
     await withProvider(first + 20 * day + 3600, async (own) => {
       const random = randomOf(seed)

@@ -126,7 +126,7 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', as
     expect([code(again), again.violations, again.acknowledged]).toEqual([0, 0, 1])
   }))
 
-test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async ({
+test('acknowledged violations are in the journal: a rebuilt ledger and a checkpoint have them, too', async ({
   root,
   ledger,
 }) => {
@@ -176,7 +176,7 @@ test('a refused series with points is listed, and withdrawn once it is accepted'
   expect(await listed(root)).toEqual([])
 })
 
-test('ids that nobody knows, nothing named, both named: exit 2', async ({ root }) => {
+test('accept with an unknown id, without an id or with id and all ends with 2', async ({ root }) => {
   const ledger = await Ledger.open(root)
   const provider = { metrics: 'https://a.example', synthetic: false }
   await commit(

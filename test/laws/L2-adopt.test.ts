@@ -204,7 +204,7 @@ describe('what somebody put or changed there', () => {
     })
   })
 
-  test('a file of which a byte was altered moves to found-…, and its window is asked again', async () => {
+  test('a file with an altered byte moves to found-…, and its window is requested again', async () => {
     await withLost(async (root, before, { clock, fetch, stored, truth }, live) => {
       const path = compacted(live)
       // What it was merged from would stand in for it.
@@ -339,7 +339,7 @@ describe('the command', () => {
     })
   })
 
-  test('whose data they are is asked for where nothing tells it, and two lakes are not mixed', async () => {
+  test('adopt asks for the provider if no file names it, and never mixes two lakes', async () => {
     await withPreset('plain', async (root) => {
       lose(root)
       rmSync(join(root, 'lake.json'))

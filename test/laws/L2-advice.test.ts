@@ -167,7 +167,7 @@ test('L2: a lost key file is to be restored first, and a new key is called what 
 })
 
 describe('L2: lost user data', () => {
-  test('name the import, which brings them again', async () => {
+  test('a report of lost user data names the import that restores them', async () => {
     await withFlows(async (desk, lake) => {
       const before = await desk.rows('SELECT asset, t, v FROM points ORDER BY ALL')
       rmSync(join(lake, 'points'), { recursive: true })

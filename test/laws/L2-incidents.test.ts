@@ -135,7 +135,7 @@ test('a day of nothing and a day of halves are incidents that pass by themselves
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
-test('what differs at once is asked again within the run: where the second answer is right nothing is told', async () =>
+test('many values that differ at once are requested again, and a right second answer leaves no violation', async () =>
   withRig(now, async (rig) => {
     await rig.fetch(selection)
     rig.clock.now += day
@@ -152,7 +152,7 @@ test('what differs at once is asked again within the run: where the second answe
     expect(Number(row?.['n'])).toBeGreaterThanOrEqual(190)
   }))
 
-test('a run that may not ask twice tells what it saw', async () =>
+test('a run that may not send a second request reports the first answer', async () =>
   withRig(now, async (rig) => {
     await rig.fetch(selection)
     rig.clock.now += day
@@ -230,7 +230,7 @@ test('a single difference passes when an answer no longer shows it, and opens ag
     ])
   }))
 
-test('of values that differ at once every offered one is kept, and each point that is right again passes', async () =>
+test('every offered value of an incident is recorded, and each point that is right again is marked as reverted', async () =>
   withRig(now, async (rig) => {
     const long = { ...one, since: now - 200 * day }
     await rig.fetch(long)

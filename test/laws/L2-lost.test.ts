@@ -70,7 +70,7 @@ test('L2: what was lost and comes again as it was is as if it had never been los
     expect(await again(rig)).toEqual([])
   }))
 
-test('L2: the same after merging, where one of several files of a month is lost, and where points came late', async () =>
+test('L2: points of a lost file are requested again after merging, after the loss of one file of a month, and if some came late', async () =>
   await withRig(now, async (rig) => {
     const awaited = { ...selection, since: now - 20 * day }
     const today = now - (now % day)

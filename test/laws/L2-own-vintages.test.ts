@@ -49,7 +49,7 @@ test('TIME 62, TIME 63, TIME 64: a table of vintages is known day by day; one th
   })
 })
 
-test('values without dates of their own are vintages from when they were imported', async () => {
+test('values without dates become vintages from their import on', async () => {
   await withDesk(async ({ put, take, rows }) => {
     const file = put('rate.csv', 'asset,t,value\nUS,2024-01-01,3.8\nUS,2024-02-01,3.9\n')
     const said = ['--as', 'rate', '--interval', '1month', '--revisable'] as const

@@ -5,7 +5,7 @@ const first = 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\nETH,2024-03-02
 const points = `SELECT asset || ' ' || strftime(t, '%d') || ' ' || v || ' ' || basis AS one FROM points ORDER BY asset, t`
 const listed = (rows: readonly object[]): unknown[] => rows.map((row) => Object.values(row)[0])
 
-test('what is imported twice is held once, and a grown file brings what is new', async () => {
+test('a file that is imported twice is stored once, and a grown file adds its new rows', async () => {
   await withDesk(async ({ put, take, rows, run }) => {
     const file = put('p.csv', first)
     const one = await take([file, '--as', 'prices'])

@@ -161,7 +161,7 @@ test('L2: each live file of the registry, lost or torn, comes back byte for byte
     expect(await rowsOf(root)).toEqual(before)
   }))
 
-test('L2: where a body is gone, what needs it is told to be beyond and nothing else changes', () =>
+test('L2: if a raw body is gone, records that need it are unresolved and the rest is unchanged', () =>
   withDays(async (root) => {
     const files = await live(root)
     const events = files.filter(({ table }) => table === 'events')

@@ -222,7 +222,7 @@ test('records that contradict the lake for good keep no other record waiting', a
     expect(new Set(found).size).toBe(found.length)
   }))
 
-test('what is stopped by a limit goes on; what it had found out is not asked again', async () =>
+test('a registry verify that a limit stopped continues without repeating its requests', async () =>
   withHeld(async (rig) => {
     const scope = { budget: null, names: ['issuers'] }
     const first = await rig.verify(scope, { maxRequests: 30 })
@@ -233,7 +233,7 @@ test('what is stopped by a limit goes on; what it had found out is not asked aga
     expect([code(second), second.requests]).toEqual([0, first.checks.left])
   }))
 
-test('a new epoch of the feed: nobody can tell what is news, so nothing is put on record', async () =>
+test('a new epoch of the feed during verify leaves no finding, since news cannot be told from contradictions', async () =>
   withHeld(async (rig) => {
     rig.faults('new-epoch', `silent-change:record=venues/${quiet('venues', () => true)}`)
     const done = await rig.verify({ budget: null, names: ['venues'] })
@@ -300,7 +300,7 @@ test('a change that never gets its event is a finding after the wait', async () 
     expect(again.results.untold).toBe(1)
   }))
 
-test('filters of lists that the provider does not heed are told once, cost a request each, and are no findings', async () =>
+test('list filters that the provider ignores are reported once, cost a request each and are no findings', async () =>
   withReal(async (small, rig) => {
     const usual = await rig.verify({ budget: 40, names: null })
     expect(code(usual)).toBe(0)

@@ -219,31 +219,34 @@ const remediesOf = (n: number): readonly (readonly [string, Partial<DoctorInput>
   Object.entries(remedies).filter(([name], m) => takesEveryCase || name === 'nothing' || (n + m) % 3 === 0)
 
 describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as const))('L2: %s', (_, harm, n) => {
-  test.each(remediesOf(n))('and then doctor with %s', async (name, flags) => {
-    const root = copied()
-    await harm.does(root)
-    const data = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).length
-    if (name === 'nothing') {
-      const found = await treat(root, {})
-      expect([...new Set(found.findings.map(({ kind }) => kind))].toSorted()).toEqual(harm.finds)
-    }
-    const after = await treat(root, flags)
-    const got = await standOf(root)
-    const leads = harm.leads[name]
-    expect(got).toEqual(leads?.())
-    if (got) expect(harm.journal().points.filter((line) => !got.points.includes(line))).toEqual([])
-    else expect(after.findings.some(({ severity }) => severity === 'damage')).toBe(true)
-    // Nothing that a version names went away, and what was damage is mended or still told.
-    if (!got) expect(readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' })).toHaveLength(data)
-    if (got && name === '--repair --rebuild-ledger') {
-      const still = after.findings.filter(({ severity, kind }) => severity === 'damage' && kind !== 'runs_lost')
-      expect(still.map(({ kind, path }) => `${kind} ${path}`)).toEqual([])
-    }
-  })
+  test.each(remediesOf(n))(
+    'the last entry is torn, the ledger is lost, and doctor runs with %s',
+    async (name, flags) => {
+      const root = copied()
+      await harm.does(root)
+      const data = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).length
+      if (name === 'nothing') {
+        const found = await treat(root, {})
+        expect([...new Set(found.findings.map(({ kind }) => kind))].toSorted()).toEqual(harm.finds)
+      }
+      const after = await treat(root, flags)
+      const got = await standOf(root)
+      const leads = harm.leads[name]
+      expect(got).toEqual(leads?.())
+      if (got) expect(harm.journal().points.filter((line) => !got.points.includes(line))).toEqual([])
+      else expect(after.findings.some(({ severity }) => severity === 'damage')).toBe(true)
+      // Nothing that a version names went away, and what was damage is mended or still told.
+      if (!got) expect(readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' })).toHaveLength(data)
+      if (got && name === '--repair --rebuild-ledger') {
+        const still = after.findings.filter(({ severity, kind }) => severity === 'damage' && kind !== 'runs_lost')
+        expect(still.map(({ kind, path }) => `${kind} ${path}`)).toEqual([])
+      }
+    },
+  )
 })
 
 describe('L2: the last entry is torn and the ledger is lost', () => {
-  test('the lake goes back to the version before and says what is lost; a fetch brings it again', async () => {
+  test('the lake returns to the version before and names the loss; a fetch restores it', async () => {
     const root = copied()
     for (let version = first.version + 2; version <= second.version; version++) rmSync(join(root, entryFile(version)))
     truncateSync(join(root, entryFile(first.version + 1)), 200)
@@ -271,7 +274,7 @@ describe.each([
   }
   const again = { ...selection, assets: ['BTC', 'ETH', 'LTC'] }
 
-  test('nothing is committed beside it; --repair keeps it aside and writes that of the journal', async () => {
+  test('no job commits next to a wrong lake.json; --repair moves it aside and writes the one of the journal', async () => {
     const root = harmed()
     await expect(rig().fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
     const { findings } = await treat(root, { rebuildLedger: true })
@@ -282,7 +285,7 @@ describe.each([
     expect((await rig().fetch(again)).points_added).toBeGreaterThan(0)
   })
 
-  test('beside files that the journal does not name it stays as it is: they may be the other lake', async () => {
+  test('a wrong lake.json next to files that the journal does not name stays: they may belong to a second lake', async () => {
     const root = harmed()
     const other = join(root, 'points/metric=other/interval=24h/0000000001-other.parquet')
     mkdirSync(join(other, '..'), { recursive: true })

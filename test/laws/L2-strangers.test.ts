@@ -110,7 +110,7 @@ describe('sweeping in a lake', () => {
     'spool/20240301t060000004z-7/part.json',
   ]
 
-  test('takes names of its own pattern only, and nothing of a version that the journal has not reached', async ({
+  test('sweeping removes names of its pattern only, and no file of a version that the journal has not reached', async ({
     root,
     ledger,
   }) => {
@@ -192,7 +192,7 @@ describe('the marker', () => {
 })
 
 test.each(['plain', 'registry', 'both'] as const)(
-  'journal and ledger of the lake %s lost: no job begins anew over the data, exit 4',
+  'lake %s without journal and ledger: no job starts a new lake over the data, exit 4',
   (name) =>
     withPreset(name, async (root, _home, facts) => {
       rmSync(inLake(root, 'journal'), { recursive: true })
@@ -290,7 +290,7 @@ describe('doctor, where journal and ledger are lost', () => {
   })
 })
 
-test('an empty ledger and a marker beside data of later versions are no first commit that was killed', () =>
+test('an empty ledger and a marker next to data of later versions do not pass for a killed first commit', () =>
   withPreset('registry', async (root, home, facts) => {
     rmSync(inLake(root, 'journal'), { recursive: true })
     rmSync(inLake(root, 'ledger.sqlite'))

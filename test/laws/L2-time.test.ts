@@ -43,7 +43,7 @@ const windows = async (own: OwnProvider): Promise<string[]> => await heldDays(ow
 
 const exit = (summary: Parameters<typeof verdict>[0]): number => exitOf(verdict(summary))
 
-test('TIME 14: what upstream rewrites is told with both values and never applied', async () =>
+test('TIME 14: a value that the provider rewrites is reported with both values and never applied', async () =>
   withProvider(at('03-04'), async (own) => {
     shows(own, two)
     expect(exit(await own.fetch(selection))).toBe(0)
@@ -114,7 +114,7 @@ test('TIME 34: nothing at all with HTTP 200 is a failure, never an empty window'
 test.each([
   ['[]', []],
   ['204', { status: 204 }],
-])('TIME 35: %s is an empty window with the time asked; what comes later was late', async (_, answer) =>
+])('TIME 35: %s is an empty window with the time of its request; points that come later are late', async (_, answer) =>
   withProvider(at('03-03 00:30'), async (own) => {
     raw(own, answer)
     const until = first + 2 * day
@@ -144,7 +144,7 @@ test('TIME 36: starts in milliseconds, with fractions or off the grid are put as
     expect(await stored(own)).toEqual([])
   }))
 
-test('TIME 37: a field that is not known is kept beside the value', async () =>
+test('TIME 37: an unknown field is stored next to the value', async () =>
   withProvider(at('03-04'), async (own) => {
     shows(own, [{ ...two[0], grade: { a: 1 } } as never])
     await own.fetch(selection)

@@ -63,7 +63,7 @@ test('L2/L4: the same answers make no version, and are remembered as identical',
     expect([...storedVerified(rebuilt).values()].flat()).toHaveLength(10)
   }))
 
-test('L2: whatever differs is told with both values and never applied', async () =>
+test('L2: each value that differs is reported with both values and never applied', async () =>
   withRig(now, async (rig) => {
     const [changed = '', vanished = '', filled = '', moved = '', late = ''] = paths
     rig.faults(`null-filled@${filled}:point=4,asset=BTC,first=1`, `late@${late}:asset=BTC,point=5,shown=${now + 30}`)
@@ -113,7 +113,7 @@ test('L2: whatever differs is told with both values and never applied', async ()
     expect(twice.damage).toEqual([])
   }))
 
-test('where values depend on the asked range only an answer to the very same one is compared', async () =>
+test('if values depend on the requested range, verify compares only answers to the same range', async () =>
   withRig(now, async (rig) => {
     const path = paths[0] ?? ''
     const endpoint = catalogue.endpoints.get(path)
@@ -128,7 +128,7 @@ test('where values depend on the asked range only an answer to the very same one
     expect((await again(rig, { catalogue: input.catalogue })).windows).toMatchObject({ held: 0 })
   }))
 
-test('L2: the request that brought the stored value is told also when its row went into files of the lake', async () =>
+test('L2: verify names the request of a stored value even if its row went into files of the lake', async () =>
   withRig(now, async (rig) => {
     const [changed = ''] = paths
     const few = { assets: ['BTC'], paths: [changed], since: now - 20 * day }
@@ -198,7 +198,7 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
     await expect(again(rig, { scope: { ...part, assets: ['XRP'] } })).rejects.toThrow('nothing to verify')
   }))
 
-test('a damaged file is named before anybody is asked, and everything else is still compared', async () =>
+test('verify names a damaged file before it sends a request, and still compares the rest', async () =>
   withRig(now, async (rig) => {
     await rig.fetch(selection)
     await compact(rig.root, { ...commitDeps(), signal: new AbortController().signal })

@@ -99,7 +99,7 @@ test('only what is missing travels, and what no version needs any more goes', as
   await expectMirror(join(folder, 'back'), join(folder, 'frozen'))
 })
 
-test('a backup beside a commit, a merge and a vacuum holds a whole version', async ({ root: folder }) => {
+test('a backup during a commit, a merge and a vacuum has a whole version', async ({ root: folder }) => {
   const [source, out, before] = [join(folder, 'lake'), join(folder, 'out'), join(folder, 'before')]
   await grow(source, 0, 4)
   cpSync(source, before, { recursive: true })
@@ -174,7 +174,7 @@ test('a lake is never restored over another, nor a backup written into the lake'
   await grow(join(folder, 'mirror'), 2, 1)
 })
 
-test('a restore and a pull into one folder wait for nobody: the second is told who is at work', async ({
+test('a restore and a pull into one folder do not wait: the second ends and names the first', async ({
   root: folder,
 }) => {
   const [source, back] = [join(folder, 'lake'), join(folder, 'back')]
@@ -190,7 +190,7 @@ test('a restore and a pull into one folder wait for nobody: the second is told w
   expect(await second).toMatchObject({ kind: 'busy' })
 })
 
-test('through a bucket', async ({ root: folder }) => {
+test('kill -9 of a backup or a restore through a bucket leaves a whole version', async ({ root: folder }) => {
   await using there = await standIn()
   const [source, back] = [join(folder, 'lake'), join(folder, 'back')]
   const web = webTo(there.url)

@@ -72,7 +72,7 @@ describe('a cursor that cannot be sent back', () => {
   })
 
   test.each(sample(['sync', 'snapshot'] as const, 2))(
-    'that an older program committed: %s begins a new epoch',
+    'a rejected cursor that an older program committed (%s) begins a new epoch',
     async (job) => {
       const world = liar()
       const { world: records } = world.small

@@ -92,7 +92,7 @@ test.each([
   }),
 )
 
-test('a folder that vanishes: a clear error, and the same command makes the lake anew', async () =>
+test('a lake whose folder vanishes gives a clear error, and the same command makes a new lake', async () =>
   withRig(now, async (rig) => {
     let answers = 0
     const onEvent = (event: { kind: string }): void => {
@@ -102,7 +102,7 @@ test('a folder that vanishes: a clear error, and the same command makes the lake
     expect(await rig.stored()).toEqual(rig.truth(small))
   }))
 
-test('several writers at once: one works, the others are told who; in the end everything is there once', async () =>
+test('of several writers at once one works, the others name it, and in the end each point is stored once', async () =>
   withRig(now, async (rig) => {
     const parts = small.paths.map((path) => ({ ...small, paths: [path] }))
     let waiting = parts

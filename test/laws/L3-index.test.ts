@@ -78,7 +78,7 @@ test('L3: no checkpoint is folded from such an index', async () =>
     expect(globSync('journal/*.checkpoint.jsonl', { cwd: rig.root })).toEqual([])
   }))
 
-test('L3: what is swept is asked of the journal, and stays for a week where it can be put back', async () =>
+test('L3: sweep consults the journal, and swept files can be put back for a week', async () =>
   await withRig(now, async (rig) => {
     const [file = ''] = await filled(rig)
     const orphan = file.replace(/[^/]+$/, '0000000001-left.parquet')
@@ -105,7 +105,7 @@ test('L3: what is swept is asked of the journal, and stays for a week where it c
     expect(existsSync(join(rig.root, orphan))).toBe(ledger.head().version > 1)
   }))
 
-test('a link in place of points/ is told by doctor, by status and by sql, and nobody sends to `views`', async () =>
+test('a link in place of points/ is reported by doctor, status and sql, and none of them advises `views`', async () =>
   await withRig(now, async (rig) => {
     await filled(rig)
     const away = `${rig.root}-away`
@@ -135,7 +135,7 @@ test('a link in place of points/ is told by doctor, by status and by sql, and no
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-test('a folder or a file without rights is told as such: neither moved, nor vacuumed, nor lost', async (context) =>
+test('a folder or file without rights is reported as unreadable and neither moved, vacuumed nor lost', async (context) =>
   await withRig(now, async (rig) => {
     need(context, 'nobody')
     await filled(rig)

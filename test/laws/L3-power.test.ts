@@ -47,7 +47,7 @@ const tears: Readonly<Record<string, (path: string) => void>> = {
 }
 
 describe('what a power cut may have torn', () => {
-  test('lake.duckdb and every export: named, and mended by whoever makes the views next', async () =>
+  test('a torn lake.duckdb or export is named, and the next build of the views repairs it', async () =>
     await inFolder(async (root) => {
       using ledger = await Ledger.open(root)
       await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: 0, days: 10 })

@@ -102,7 +102,7 @@ test('whatever step the destination fails at, the old version or the new one sta
   }
 })
 
-test('of two publishers of copies of a lake one is told that it lost, and nothing of it stays', async () => {
+test('of two publishers of copies of a lake the loser gets an error and leaves no file', async () => {
   await publishTo(root, join(home, 'out'))
   await moreDays()
   const copy = join(home, 'copy')
@@ -134,7 +134,7 @@ test('of two publishers of copies of a lake one is told that it lost, and nothin
   expect((await publishTo(root, out)).tables).toEqual({})
 })
 
-test('a second publisher of the same lake waits for nobody: it is told who is at work', async () => {
+test('a second publisher of the same lake does not wait: it ends and names the first', async () => {
   const out = join(home, 'out')
   let refused: unknown
   await publishTo(root, out, {
@@ -156,7 +156,7 @@ const namedFiles = (out: string): readonly string[] =>
     .filter((name) => isTable(join(out, name)))
     .flatMap((name) => [...deltaFiles(join(out, name)).keys()])
 
-test('what the logs name and is gone, cut or changed there is brought again, each table as it was', async () => {
+test('published files that are gone, cut or changed are written again, each table as it was', async () => {
   const out = join(home, 'out')
   await publishTo(root, out)
   await moreDays()
@@ -175,7 +175,7 @@ test('what the logs name and is gone, cut or changed there is brought again, eac
   expect((await publishTo(root, out, { mark: 'again' })).tables).toEqual({})
 })
 
-test('changed bytes are found by reading alone, and brought again', async () => {
+test('published files with changed bytes are found by reading only, and written again', async () => {
   const out = join(home, 'out')
   await publishTo(root, out)
   const [file = ''] = [...deltaFiles(join(out, 'points')).keys()]
@@ -192,7 +192,7 @@ test('changed bytes are found by reading alone, and brought again', async () => 
   expect((await publishTo(root, out, { mark: 'again', verify: true })).lost).toEqual({ missing: 0, changed: 0 })
 })
 
-test('a destination that takes files and does not keep them is refused before a reader is told of them', async () => {
+test('a destination that loses files is refused before its log names them', async () => {
   const out = join(home, 'out')
   await publishTo(root, out)
   await moreDays()

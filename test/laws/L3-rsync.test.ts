@@ -156,7 +156,7 @@ const moments = [
 /** The real one where it is installed. */
 const rsync = ['/usr/bin/rsync', '/usr/local/bin/rsync'].find((path) => existsSync(path)) ?? standIn
 
-test('L3: a copy by rsync beside a fetch is a committed version, at any step', async () => {
+test('L3: an rsync copy during a fetch is a committed version at any step', async () => {
   const versions = new Set<number>()
   const all = await steps()
   expect(all).toBeGreaterThan(30)
@@ -218,7 +218,7 @@ test('a copy that goes on after a vacuum is the lake again, without what went', 
   if (rsync !== standIn) expect(files(copy).toSorted()).toEqual(files(root).toSorted())
 })
 
-plain('L3: a snapshot of the file system beside a fetch is a committed version, at any step', async (context) => {
+plain('L3: a file system snapshot during a fetch is a committed version at any step', async (context) => {
   const mkfs = need(context, 'btrfs')
   await inFolder(async (folder) => {
     const [image, mounted] = [join(folder, 'image'), join(folder, 'mounted')]

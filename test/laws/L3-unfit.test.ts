@@ -123,7 +123,7 @@ describe('an entry is checked when it is read', () => {
     ['a missing key', { state: undefined }, 'state: no object'],
     ['a key that only the prototype has', { rules: { digest: 'd' } }, 'rules: rules: nothing'],
   ]
-  test.each(wrong)('%s is named', (_, changes, words) =>
+  test.each(wrong)('an entry with %s is named when it is read', (_, changes, words) =>
     inFolder(async (root) => {
       ;(await lakeOf(root, 1)).close()
       const { entry } = await readEntry(root, 1)
@@ -138,7 +138,7 @@ describe('a last entry that cannot be applied', () => {
     ['a price that is an object', { requests: [{ id: 'r', credits: {} }] }],
     ['a series that nobody named', { coverage: [coverageRow(77, 0, 86_400)] }],
     ['a file that is listed twice', { files: { add: [], remove: [], drop: [7] } }],
-  ])('%s: said by every command, set aside by doctor, and its number is taken again', (_, changes) =>
+  ])('%s: every command reports it, doctor sets it aside, and the next commit gets its number', (_, changes) =>
     inFolder(async (root) => {
       ;(await lakeOf(root, 3)).close()
       const digest = await appendUnchecked(root, changes)
@@ -177,7 +177,7 @@ describe('a last entry that cannot be applied', () => {
   })
 })
 
-test('a folder where an entry should be is passed over, told, and moved by doctor', async ({ root }) => {
+test('a folder in place of an entry is ignored by readers, and reported and moved by doctor', async ({ root }) => {
   const ledger = await lakeOf(root, 2)
   for (const name of ['0000000099.json.gz', '0000000003.json.gz', '0000000002.checkpoint.jsonl'])
     mkdirSync(join(root, 'journal', name, 'inner'), { recursive: true })

@@ -65,7 +65,7 @@ test('a value that no document lists and another type are one dated row each, hi
     expect(await changes(rig.root)).toEqual(told)
   }))
 
-test('what stopped before its commit tells it with the next', async () =>
+test('a schema change seen by a poll that stopped before its commit is committed by the next', async () =>
   withSmall(async (small, rig) => {
     small.world.put('issuers', 'i1', { name: 'Issuer 1', status: 'winding-up' })
     let moves = 0

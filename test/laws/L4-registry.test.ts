@@ -123,7 +123,7 @@ test('dated snapshots show what was there, also where files are shared between d
     })
   }))
 
-test('several snapshots of a day are kept apart; the last one is shown, and the earlier one before it', async () => {
+test('several snapshots of one day stay apart: the last one is shown, and the earlier one under an earlier as_of', async () => {
   const monday = parseInstant('2026-06-01T05:00Z') as number
   await withRegistryRig(monday, async (rig) => {
     await rig.snapshot()

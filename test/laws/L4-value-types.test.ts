@@ -72,7 +72,7 @@ async function lookAt(rig: Rig): Promise<unknown> {
   return [ledger.head().version, await linesAt(rig, null)]
 }
 
-test('a metric that was stored before types were told gets them from all that is held', () =>
+test('a metric that was stored without value types gets them from all stored points', () =>
   withRig(Date.UTC(2024, 5, 6, 12) / 1000, async (rig) => {
     rig.faults(...reshaped)
     await rig.fetch(selection)
@@ -83,7 +83,7 @@ test('a metric that was stored before types were told gets them from all that is
     expect(await counted(rig)).toBe(2)
   }))
 
-test('one statement tells of one partition as of forty', async ({ root, ledger }) => {
+test('one statement finds the value types of one partition as of forty', async ({ root, ledger }) => {
   using engine = await Engine.open(':memory:', { threads: 1 })
   let statements = 0
   const rows: Engine['rows'] = async (sql) => {
@@ -119,7 +119,7 @@ const listed = {
   meta: {},
 } as const
 
-test('what a clock far ahead has dated is dated anew when doctor mends it', async ({ root }) => {
+test('value types dated by a clock far ahead get new dates when doctor repairs the lake', async ({ root }) => {
   const now = Date.UTC(2026, 5, 1) / 1000
   const far = isoOf((now + 50 * 365 * 86_400) * 1e6)
   const point = { metric: 'supply/current_pit', asset: 'BTC', interval: '24h', currency: 'native' } as const

@@ -29,7 +29,7 @@ const answering = (until: () => number, without: () => readonly number[]) => (pa
 const asked = (own: OwnProvider): string[] => askedDays(own, start)
 const coverage = async (own: OwnProvider): Promise<string[]> => await heldDays(own.root, start)
 
-test('the listing of assets is asked once a day, after the points, and never beyond what may be sent', async () =>
+test('the listing of assets is requested once a day, after the points and within the request limit', async () =>
   withProvider(start + 20 * day, async (own) => {
     const points = answering(
       () => 40,
@@ -55,7 +55,7 @@ test('the listing of assets is asked once a day, after the points, and never bey
     expect(new Set(storedVersions(ledger).map(({ job }) => job))).toEqual(new Set(['fetch']))
   }))
 
-test('a body that cannot be decoded is asked for once more; what it says then holds', async () =>
+test('a body that cannot be decoded is requested once more, and the second answer counts', async () =>
   withProvider(start + 20 * day, async (own) => {
     const good = answering(
       () => 10,
@@ -77,7 +77,7 @@ test('a body that cannot be decoded is asked for once more; what it says then ho
     expect((await coverage(own)).at(-1)).toMatch(/^0\.\.10 body: /)
   }))
 
-test('each half of an answer that is too large is asked for, and every request is on record', async () =>
+test('a window whose answer is too large is requested in halves, and each request is recorded', async () =>
   withProvider(start + 20 * day, async (own) => {
     const good = answering(
       () => 10,
@@ -113,7 +113,7 @@ test('a parameter that is refused at once ends the run with the mapping to set',
     expect(asked(own)).toHaveLength(1)
   }))
 
-test('a gap is asked again weekly for 90 days, and alone with --gaps', async () =>
+test('a gap is requested weekly for 90 days, and only gaps with --gaps', async () =>
   withProvider(start + 20 * day, async (own) => {
     const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
     let without = [6]
@@ -215,7 +215,7 @@ test.each([
   }),
 )
 
-test('an empty window is asked with each run while it is young', async () =>
+test('an empty window is requested with each run while it is young', async () =>
   withProvider(start + 2 * day, async (own) => {
     const selection = { assets: ['BTC'], paths: [count], since: start }
     own.answer((path) => (path === 'assets' ? noListing : []))
@@ -232,7 +232,7 @@ test('an empty window is asked with each run while it is young', async () =>
     expect((await own.fetch(selection)).points_added).toBeGreaterThan(0)
   }))
 
-test('a failed window is asked with each run', async () =>
+test('a failed window is requested with each run', async () =>
   withProvider(start + 40 * day, async (own) => {
     const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
     own.answer((path) => (path === 'assets' ? noListing : 'no array'))

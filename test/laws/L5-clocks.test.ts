@@ -40,7 +40,7 @@ async function held(own: OwnProvider): Promise<{ coverage: string[]; points: str
   return { coverage, versions, points: points.map(({ line }) => line as string) }
 }
 
-test('an answer out of a cache settles up to its own Date, and what came later is never late', async () =>
+test('an answer from a cache resolves up to its Date, and later points are never late', async () =>
   withProvider(start + 20 * day + 2 * hour, async (own) => {
     const age = 5 * day
     own.answer(
@@ -108,7 +108,7 @@ test.each([
   }),
 )
 
-test('half an hour apart is told once, and nothing is settled behind the earlier clock', async () =>
+test('clocks half an hour apart are reported once, and no window is resolved past the earlier clock', async () =>
   withProvider(start + 20 * day + 600, async (own) => {
     const events: string[] = []
     const deps = { onEvent: (event: { kind: string }) => void events.push(event.kind) }
@@ -169,7 +169,7 @@ test('points that a sandbox a day ahead of the local clock sends are covered whe
     expect(rows.filter(({ reason, until }) => reason === 'gap' && until > start + 19 * day)).toEqual([])
   }))
 
-test('each answer leaves its Date in its request row', async () =>
+test('the Date of each answer is recorded in its request row', async () =>
   withProvider(start + 20 * day, async (own) => {
     own.answer(
       answering(
@@ -206,7 +206,7 @@ test('each answer leaves its Date in its request row', async () =>
     expect(dates).toContain(null)
   }))
 
-test('a synthetic lake is only told, and its windows end where the provider stands', async () =>
+test('clocks apart are only reported for a synthetic lake, and its windows end at the clock of the provider', async () =>
   withRig(start + 20 * day + 2 * hour, async (rig) => {
     const events: string[] = []
     const deps = { onEvent: (event: { kind: string }) => void events.push(event.kind) }
@@ -221,7 +221,7 @@ test('a synthetic lake is only told, and its windows end where the provider stan
     expect(Math.max(...ends)).toBe(start + 20 * day)
   }))
 
-test('a stale answer does not make what came after it vanish', async () =>
+test('a stale answer does not make later points vanish', async () =>
   withProvider(start + 20 * day + 2 * hour, async (own) => {
     const paths = [count, 'blockchain/block_height_pit']
     let asked = 0

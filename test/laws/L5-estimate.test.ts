@@ -7,7 +7,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
 
-test('the plan of a top-up tells how many points come, within twice of it', async () =>
+test('the plan of a top-up estimates the points that arrive within a factor of two', async () =>
   withRig(start, async (rig) => {
     const paths = ['blockchain/*', 'supply/current_pit', 'indicators/*', 'options/*']
     const selection = { assets: ['BTC', 'ETH'], paths, since: start - 400 * day }

@@ -27,7 +27,7 @@ async function told(own: OwnProvider): Promise<readonly string[]> {
   return check(standing).lines
 }
 
-test('a hole at the head of a first answer is told as what it is, by the run and by status', async () =>
+test('a gap at the head of a first answer is reported as such by the run and by status', async () =>
   withProvider(start + 200 * day + 7200, async (own) => {
     answering(own, (n) => n >= 57)
     const summary = await own.fetch({ assets: ['BTC'], paths: [count], since: start })
@@ -38,7 +38,7 @@ test('a hole at the head of a first answer is told as what it is, by the run and
     )
   }))
 
-test.each([38, 50])('a hole of %i days in the middle of a first answer is told by status', async (days) =>
+test.each([38, 50])('a gap of %i days in the middle of a first answer is reported by status', async (days) =>
   withProvider(start + 200 * day + 7200, async (own) => {
     answering(own, (n) => n < 60 || n >= 60 + days)
     const summary = await own.fetch({ assets: ['BTC'], paths: [count], since: start })

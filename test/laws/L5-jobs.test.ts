@@ -44,7 +44,7 @@ describe('what a registry job writes down of itself', () => {
       expect(done[0]?.requests).toBe(2)
     }))
 
-  test('that it ended, and how: well, early, or with an error', async () => {
+  test('the run log of a registry job has its end: well, early or with an error', async () => {
     let stranger = false
     const instead = (): Response | undefined => (stranger ? new Response('{}') : undefined)
     await withRegistryRig(
@@ -68,7 +68,7 @@ describe('what a registry job writes down of itself', () => {
     )
   })
 
-  test('none of what it asks counts into the busiest minute, which the limits of the metrics are held against', async () =>
+  test('requests of a registry job do not count towards the busiest minute of the metrics API', async () =>
     withRegistryRig(now, async (rig) => {
       await rig.snapshot()
       await rig.sync()
@@ -77,7 +77,7 @@ describe('what a registry job writes down of itself', () => {
       expect(totals.busiest_minute).toBe(0)
     }))
 
-  test('what follows it is told of its requests and versions', async () =>
+  test('hooks after a registry job receive its requests and versions', async () =>
     withRegistryRig(now, async (rig) => {
       const ends: unknown[] = []
       const atEnd = async ({ run, commits, requests }: RunEnd): Promise<void> =>
@@ -98,7 +98,7 @@ describe('what a registry job writes down of itself', () => {
       ])
     }))
 
-  test('each request, answer and commit in a log of its own, without the key', async () =>
+  test('each request, answer and commit of a registry job is in its log, without the key', async () =>
     withRegistryRig(now, async (rig) => {
       const { run } = await rig.snapshot()
       const lines = readFileSync(join(rig.root, runLog(run)), 'utf8')
@@ -111,7 +111,7 @@ describe('what a registry job writes down of itself', () => {
 })
 
 describe('what a job writes down of itself that rewrites files', () => {
-  test('its plan, what came of it, and its name beside its versions', async ({ root }) => {
+  test('a job that rewrites files records its plan, its result and its name with its versions', async ({ root }) => {
     const deps = rewriteDeps()
     await lakeOf(root, deps)
     await redate(root, catalogue, deps)
@@ -130,7 +130,7 @@ describe('what a job writes down of itself that rewrites files', () => {
     expect(JSON.parse(String(actual?.['actual']))).toMatchObject({ versions: 1, files_removed, files_added })
   })
 
-  test('that it ended with an error: what it threw, and what it left undone', async ({ root }) => {
+  test('a job that rewrites files records the error that ended it and the work left undone', async ({ root }) => {
     const deps = rewriteDeps()
     await lakeOf(root, deps)
     const [first] = await writing(root, (ledger) => liveFiles(ledger))

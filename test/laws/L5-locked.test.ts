@@ -30,7 +30,7 @@ test('an index that another program holds is exit 7 in words, never a stack', as
     expect(String(thrown)).toMatch(/ledger\.sqlite is locked.*another program.*run the same command again/s)
   }))
 
-test('verify tells damage first, also where no provider is configured', async () =>
+test('verify reports damage first, even if no provider is configured', async () =>
   await withRig(now, async ({ root, fetch }) => {
     await fetch(selection)
     const [file = ''] = globSync('points/**/*.parquet', { cwd: root })

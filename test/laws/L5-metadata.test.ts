@@ -58,7 +58,7 @@ const windows = async (root: string): Promise<Record<string, string[]>> =>
 
 const versions = async (root: string): Promise<number> => await reading(root, (ledger) => storedVersions(ledger).length)
 
-test('no request is refused, the points are those that trying finds, and nothing is done twice', async () =>
+test('a fetch with metadata has no refused request and stores the points of a fetch without, each once', async () =>
   withRig(now, async (rig) => {
     const selection = { assets: ['BTC', 'ETH', 'USDC'], paths: ['supply/*', 'addresses/*', 'protocols/*'], since }
     const asked = requestsOf(rig)
@@ -99,7 +99,7 @@ test('metadata count neither against --max-requests nor as credits', async () =>
     expect(plans[0]?.totals.requests).toBe(plans[0]?.asks.length)
   }))
 
-test('they are asked at a pace of their own, 1,200 a minute where no header says otherwise, however slowly points are', async () =>
+test('metadata are requested at 1,200 a minute unless headers say less, however slow the requests for points are', async () =>
   withProvider(now, async (own) => {
     const clock = leaping(() => own.clock.now)
     const sent: number[] = []
@@ -122,7 +122,7 @@ test('they are asked at a pace of their own, 1,200 a minute where no header says
     expect(took).toBeLessThan(60_000)
   }))
 
-test('after seven days they are read again: unchanged they make no version, a wider set is asked', async () =>
+test('metadata are read again after seven days: unchanged ones make no version, a wider set is requested', async () =>
   withRig(now, async (rig) => {
     const selection = { assets: ['BTC', 'ETH'], paths: [active, supply], since, until: since + 37 * day }
     const asked = requestsOf(rig)
@@ -151,7 +151,7 @@ test('after seven days they are read again: unchanged they make no version, a wi
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
-test('a series that holds points is asked whatever metadata say, and so is one that flags name exactly', async () =>
+test('a series with points, or named exactly by flags, is requested whatever metadata say', async () =>
   withRig(now, async (rig) => {
     const wide: Selection = { assets: ['BTC', 'ETH'], paths: [active], since }
     await rig.fetch({ ...wide, assets: ['BTC'] })
@@ -165,7 +165,7 @@ test('a series that holds points is asked whatever metadata say, and so is one t
     expect(await rig.stored()).toEqual(rig.truth(wide))
   }))
 
-test('what a lost file held is asked for again whatever metadata say', async () =>
+test('points of a lost file are requested again even if metadata rule them out', async () =>
   withRig(now, async (rig) => {
     const selection: Selection = { assets: ['BTC', 'ETH'], paths: [active, supply], since }
     await rig.fetch(selection)
@@ -179,7 +179,7 @@ test('what a lost file held is asked for again whatever metadata say', async () 
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
-test('what lies before the beginning is empty and never asked, until the beginning moves', async () =>
+test('a window before the beginning in metadata is empty and not requested until the beginning moves', async () =>
   withRig(now, async (rig) => {
     const selection = { assets: ['BTC'], paths: [active], since }
     const asked = requestsOf(rig)
@@ -231,7 +231,7 @@ test('metadata that lie are overruled by answers: a listed series is refused, a 
   }))
 
 test.each(sample(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 'reset'], 6))(
-  'without metadata (%s) a fetch tries, and asks for them no more where that was an answer',
+  'a fetch without metadata (%s) tries each window, and stops requesting metadata after a definite answer',
   async (fault) =>
     withRig(now, async (rig) => {
       const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*'], since }
@@ -250,7 +250,7 @@ test.each(sample(['gone-404', 'status-401', 'html', 'poison-object', 'no-content
     }),
 )
 
-test('what metadata left out is new to the plan once it is asked', async () =>
+test('a series that metadata left out is new to the plan once requested', async () =>
   withRig(now, async (rig) => {
     const plans: Plan[] = []
     const onEvent = (event: IngestEvent) => void (event.kind === 'planned' && plans.push(event.plan))
@@ -267,7 +267,7 @@ test('what metadata left out is new to the plan once it is asked', async () =>
   }))
 
 test.each(sample(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'], 5))(
-  'where metadata are no more (%s) what they left out is tried; a fault alone takes nothing back',
+  'series that metadata left out are tried once metadata are gone (%s), but not after a fault',
   async (fault) =>
     withRig(now, async (rig) => {
       const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*', 'supply/*'], since }
@@ -322,7 +322,7 @@ test('metadata come back from the journal alone', async () =>
     expect(loadMetadata(rebuilt)).toEqual(held)
   }))
 
-test('a real provider is never asked for the metadata of a placeholder', async () =>
+test('metadata of a placeholder are never requested from a real provider', async () =>
   withProvider(now, async (own) => {
     const points = Array.from({ length: 5 }, (_, i) => ({ t: Date.UTC(2026, 1, 1) / 1000 + i * day, v: i }))
     own.answer((path) => (path.startsWith('/v1/metadata') ? { parameters: { a: ['BTC'] } } : points))

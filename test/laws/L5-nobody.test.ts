@@ -73,7 +73,7 @@ test.each(Object.keys(silent))('a provider that %s ends a run of 25 series after
   expect(summary.version > 0).toBe(naming.includes(name))
 })
 
-test('a series of a long window that is answered 500 costs seven requests, and the others are brought', async () =>
+test('a long window that is answered with 500 costs seven requests, and the other series are stored', async () =>
   withProvider(now, async (own) => {
     own.answer((path, query) => {
       if (path === 'assets') return { status: 404 }

@@ -29,7 +29,7 @@ async function reason(own: OwnProvider, select: readonly (typeof selection)[] = 
   return standing.reasons.find(({ kind }) => kind === 'not_requested')
 }
 
-test('what a spent quota left over is not asked, told by status, and asked by a bare fetch', async () =>
+test('windows that a spent quota left over are shown by status and requested by a bare fetch', async () =>
   withProvider(now, async (own) => {
     own.answer((path) =>
       path === 'assets' ? { status: 404 } : { status: 429, headers: { 'retry-after': '10800' }, text: 'later' },
@@ -68,7 +68,7 @@ test('what a spent quota left over is not asked, told by status, and asked by a 
     expect(await reason(own)).toBeUndefined()
   }))
 
-test('a failure or an answer that is known already is not taken back by a run that did not ask', async () =>
+test('a known failure or answer survives a run that did not request the window', async () =>
   withProvider(now, async (own) => {
     own.answer((path) => (path === 'assets' ? { status: 404 } : 'no array'))
     await own.fetch({ ...selection, assets: ['BTC'] })
@@ -77,7 +77,7 @@ test('a failure or an answer that is known already is not taken back by a run th
     expect(await states(own)).toEqual(['0..10 BTC failed', '10..12 BTC not requested', '0..12 ETH not requested'])
   }))
 
-test('what may not be sent any more is not asked', async () =>
+test('windows beyond the request limit are not requested', async () =>
   withProvider(now, async (own) => {
     own.answer((path, query) => (path === 'assets' ? { status: 404 } : points(query)))
     expect(await own.fetch(selection, { input: { maxRequests: 1 } })).toMatchObject({

@@ -165,7 +165,7 @@ test('after 30 days of refusals a series is withdrawn: an answer, tried again da
     expect(await coverage(own)).toEqual(['0..101 covered '])
   }))
 
-test('one request closes a path, each series is judged by its own points', async () =>
+test('one refused request closes a path, and each series is judged by its points', async () =>
   withProvider(start + 40 * day + 2 * hour, async (own) => {
     let refusing = false
     own.answer(answering(own, () => (refusing ? 403 : null)))
@@ -184,7 +184,7 @@ test('one request closes a path, each series is judged by its own points', async
     expect((await coverage(own)).filter((row) => row.includes('failed'))).toEqual([])
   }))
 
-test('403 and 404 are remembered by path and tried daily, 400 by series: not asked for 30 days', async () =>
+test('403 and 404 are remembered by path and tried daily, 400 by series and tried after 30 days', async () =>
   withProvider(start + 40 * day + 2 * hour, async (own) => {
     const paths = [count, height]
     own.answer(answering(own, (path, query) => (path === height ? 403 : query.get('a') === 'BTC' ? 400 : null)))
@@ -206,7 +206,7 @@ test('403 and 404 are remembered by path and tried daily, 400 by series: not ask
     expect(asked(own).filter((ask) => ask.startsWith('height'))).toHaveLength(1)
   }))
 
-test('one request a day finds out for all assets of a refused path, and brings them all back at once', async () =>
+test('one request a day tests a refused path, and its first success brings back all assets at once', async () =>
   withProvider(start + 40 * day + 2 * hour, async (own) => {
     let refusing = true
     own.answer(answering(own, (_, query) => (refusing && query.get('a')?.startsWith('N') ? 403 : null)))
@@ -292,7 +292,7 @@ test('three series with 404 and none that is answered close a path, which one re
     expect(points).toBeGreaterThan(80)
   }))
 
-test('what a lost file held is asked for again while the path is refused to others', async () =>
+test('points of a lost file are requested again while the path is refused to other series', async () =>
   withProvider(start + 10 * day + hour, async (own) => {
     own.answer(answering(own, (_, query) => (query.get('a') === 'BTC' ? null : 403)))
     const { points_added } = await own.fetch(selection)

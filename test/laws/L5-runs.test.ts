@@ -30,7 +30,7 @@ async function runs(root: string): Promise<{ runs: Run[]; attempts: number[] }> 
   }
 }
 
-test('a run keeps its plan beside what it really cost, and each request how often it was sent', async () =>
+test('a run records its plan with its real cost, and each request with its attempts', async () =>
   withRig(now, async (rig) => {
     const done = await rig.fetch(selection)
     const { runs: all, attempts } = await runs(rig.root)
@@ -83,7 +83,7 @@ async function versionsOf(ms: number): Promise<{ versions: number; points: numbe
   return seen
 }
 
-test('what comes quickly is one version, and no answer waits long for others', async () => {
+test('quick answers share one version, and no answer waits long for others', async () => {
   expect(await versionsOf(0.001)).toEqual({ versions: 1, points: 420 })
   expect(await versionsOf(100)).toEqual({ versions: 3, points: 420 })
 })

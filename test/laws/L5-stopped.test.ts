@@ -90,7 +90,7 @@ async function states(data = 'lake'): Promise<string[]> {
 
 const pitlake = async (line: string) => await command(root, line.split(' '), env())
 
-test('a run that is stopped while bodies drip commits the others and says what was not asked', async () => {
+test('a run that is stopped while bodies drip commits the complete ones and lists windows not requested', async () => {
   dripping = new Set(['LTC', 'XRP'])
   const { child, ended } = begun(fetchOf('BTC,ETH,LTC,XRP,ADA'))
   await until(() => ['ETH', 'LTC', 'XRP', 'ADA'].every((asset) => seen.includes(asset)), 'all were asked')
@@ -114,7 +114,7 @@ test('a run that is stopped while bodies drip commits the others and says what w
   expect(after.out).not.toMatch(/did not ask/)
 })
 
-test('what a killed run planned is told from its plan, a bare fetch asks it, and the same command gives what an undisturbed one does', async () => {
+test('the plan of a killed run is shown, a bare fetch requests it, and the same command ends like an undisturbed one', async () => {
   expect((await pitlake(fetchOf('BTC').join(' '))).code).toBe(0)
   dripping = new Set(['LTC'])
   const { child, ended } = begun(fetchOf('ETH,LTC'))

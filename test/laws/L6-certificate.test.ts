@@ -268,7 +268,7 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
   ['a version without its proof', (body) => body.replace(/"inclusion":\[[^\]]*\]/, '"inclusion":[]'), /short/],
 ]
 
-test('L6: a head that names somebody else is none, and neither is an empty one', async () => {
+test('L6: a head of a different lake and an empty head are refused', async () => {
   await withCertified(async ({ home, certificate, sealed }) => {
     const body = certificate.slice(0, certificate.lastIndexOf(',\n"signature": '))
     const { head } = JSON.parse(certificate) as { readonly head: string }

@@ -172,7 +172,7 @@ describe('L4, L6: vacuum', () => {
 })
 
 describe('L6: every clock of a point', () => {
-  it.each(['own', 'recent'] as const)('is kept when its file is merged with others: %s', (level) =>
+  it.each(['own', 'recent'] as const)('every clock of a point survives a merge of its file: %s', (level) =>
     inFolder(async (root) => {
       const deps = rewriteDeps()
       using ledger = await Ledger.open(root)

@@ -199,7 +199,7 @@ const known = (points: Explained['points']): unknown[] =>
 
 describe('why a result changed', () => {
   test.each(sample(['late', 'redated', 'three', 'registry'] as const, 4))(
-    '%s: one commit, in few runs, as every version tells',
+    '%s: explain finds the one commit in few runs, as trying every version does',
     async (name) => {
       const found = await explain(name)
       const told = await everyVersion(queries[name])
@@ -256,7 +256,7 @@ describe('why a result changed', () => {
     ])
   })
 
-  test('a query that sets its own observed_as_of and makes tables sees no more than each version', async () => {
+  test('a query that sets observed_as_of and makes tables sees no more than each version', async () => {
     const found = await explain('own')
     expect([found.commit?.version, found.row?.from, found.row?.to]).toEqual([made.get('late'), '20', '21'])
     expect(known(found.points)).toHaveLength(1)
@@ -276,7 +276,7 @@ describe('why a result changed', () => {
     expect(same.runs).toBe(2)
   })
 
-  test('two stamped results are told apart in either order; of two queries nothing is compared', async () => {
+  test('two stamped results are compared in either order, two different queries are not', async () => {
     const out = join(home, 'late-b.parquet')
     await stamp({ root, catalogue, query: queries.late, out, variables: {} }, run, commitDeps())
     const [there, back] = [
@@ -323,7 +323,7 @@ describe('why a result changed', () => {
     }
   })
 
-  test('of a commit to many metrics and assets exactly those that make the row are named, in few runs', async () => {
+  test('explain names exactly the metrics and assets of a commit that make the row, in few runs', async () => {
     const own = join(home, 'wide')
     const daily = [...catalogue.endpoints.values()].filter(({ intervals }) => intervals.includes('24h')).slice(0, 12)
     const day = (n: number): PointRow[] =>

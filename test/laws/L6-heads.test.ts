@@ -39,7 +39,7 @@ async function rewritten(root: string, from: string, change: (entry: Entry) => E
   ;(await Ledger.rebuild(root)).close()
 }
 
-test('L6: a head kept elsewhere finds a journal that was rewritten whole, and where', async () => {
+test('L6: a head stored elsewhere shows that and where a journal was rewritten', async () => {
   await withCertified(async ({ root, home, run }) => {
     expect(await run('verify', '--head', 'old.txt', '--key', 'k.key')).toMatchObject({ code: 0, out: /^extends/ })
     const whole = join(home, 'whole')
@@ -159,7 +159,7 @@ test('L6: an older copy is behind, forks when it commits, and may begin a new lo
   })
 })
 
-test('L6: heads outlive folding, vacuum and an index made anew; keys stay outside and closed', async () => {
+test('L6: heads survive checkpoints, vacuum and a rebuilt index, and keys stay outside and closed', async () => {
   await withCertified(async ({ root, home, run }) => {
     await writing(root, async (ledger) => await foldJournal(ledger, commitDeps(), 1))
     await run('vacuum', '--keep', '0s', '--yes')
@@ -186,7 +186,7 @@ test('L6: heads outlive folding, vacuum and an index made anew; keys stay outsid
   })
 })
 
-test('L6: a stranger finds another result, another key and another history', async () => {
+test('L6: a third party finds a different result, a different key and a different history', async () => {
   await withCertified(async ({ root, home, run, sealed }) => {
     await run('publish', 'pub')
     const says = (...argv: readonly string[]) => checked(checkers[0], home, argv)
@@ -228,7 +228,7 @@ test('L6: a stranger finds another result, another key and another history', asy
   })
 })
 
-test('L6: a stranger with a copy finds changed and lost files, and another stamp', async () => {
+test('L6: a third party with a copy finds changed and lost files and a different stamp', async () => {
   await withCertified(async ({ home, root, certificate }) => {
     const copy = join(home, 'copy')
     cpSync(root, copy, { recursive: true })
@@ -258,7 +258,7 @@ test('L6: a stranger with a copy finds changed and lost files, and another stamp
   })
 })
 
-test('L6: a stranger with the result finds another statistic, and what it was not stamped for', async () => {
+test('L6: a third party with the result finds a different statistic and one that was not stamped', async () => {
   await withCertified(async ({ home, certificate, sealed }) => {
     const [body = ''] = certificate.split(',\n"signature": ')
     const figure = 'SELECT sum(v) AS s, count(*) AS n FROM result'
@@ -357,7 +357,7 @@ test('L6: a copy shows that a later merge left values as they were, or that it d
   })
 })
 
-test('L6: each result is certified by the files of its own version, whatever came since', async () => {
+test('L6: each result is certified by the files of its version, whatever was committed since', async () => {
   await withCertified(async ({ home, run }) => {
     // The fetch of another day leaves the state of what was stamped as it was.
     writeFileSync(join(home, 'other.sql'), 'SELECT 2')

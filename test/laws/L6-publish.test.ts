@@ -57,9 +57,7 @@ async function live(home: string, steps: readonly (typeof kinds)[number][]): Pro
   return wrong
 }
 
-test('TIME: points dated anew replace those that were published, in one version of the table', async ({
-  root: home,
-}) => {
+test('TIME: redated points replace the published ones in one version of the table', async ({ root: home }) => {
   const steps = ['own', 'publish', 'recent', 'publish', 'redate', 'publish', 'compact', 'vacuum', 'recent'] as const
   expect(await live(home, steps)).toEqual([])
   const points = join(home, 'out/points')
@@ -90,7 +88,7 @@ test('after any order of top-ups, merges, redates, vacuums and publishes the tab
   )
 }, 300_000)
 
-test('what is read is kept from vacuum meanwhile', async ({ root: home }) => {
+test('files that a publish reads are kept from vacuum meanwhile', async ({ root: home }) => {
   const [root, out] = [join(home, 'lake'), join(home, 'out')]
   const deps = rewriteDeps()
   using ledger = await Ledger.open(root)
@@ -123,7 +121,7 @@ const point = (asset: string, v: number): PointRow => ({
   v,
 })
 
-test('rows that a commit changed without a new instant are written anew, whoever it was', async ({ root: home }) => {
+test('rows that any commit changed without a new instant are published again', async ({ root: home }) => {
   const [root, out] = [join(home, 'lake'), join(home, 'out')]
   const files = async (): Promise<string[]> => {
     using ledger = await Ledger.open(root)
@@ -142,7 +140,7 @@ test('rows that a commit changed without a new instant are written anew, whoever
   expect(await unlike(root, out)).toEqual([])
 })
 
-test('a violation that a person accepts, and a column that is new, are told', async ({ root: home }) => {
+test('an acknowledged violation and a new column are published', async ({ root: home }) => {
   const [root, out] = [join(home, 'lake'), join(home, 'out')]
   const dimensions = { interval: '24h', currency: null, exchange: null, network: null, params: {} } as const
   const series = seriesId({ metric: metrics[0], asset: 'A', ...dimensions })

@@ -69,7 +69,7 @@ test('vacuum says first, keeps every version that was the newest within the time
   expect(last.filter(existsSync)).toEqual(last)
 })
 
-test('what a killed publisher left goes after a day, what is not ours stays', async () => {
+test('files of a killed publisher are removed after a day, files of third parties stay', async () => {
   await writing(root, async (ledger) => await topUps(ledger, deps, [{ metric: metrics[0], since: 0, days: 2 }]))
   const { lake } = await publishTo(root, out, { nowMicros: deps.nowMicros })
   const own = `${lake.slice(0, 8)}-0000000001-left-1.parquet`

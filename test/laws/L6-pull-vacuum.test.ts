@@ -40,7 +40,7 @@ describe('vacuum during a pull', () => {
     await expectMirror(mirror, source)
   })
 
-  test('where it cannot be held back the copy begins anew with what the lake needs by then', async ({
+  test('if vacuum cannot be held back, the pull starts again with the files that the lake has by then', async ({
     root: folder,
   }) => {
     const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]

@@ -88,7 +88,7 @@ describe('a mirror', () => {
     expect((await examined(mirror, rewriteDeps().clock.now)).findings).toEqual([])
   })
 
-  test('mends itself: lost files, a lost index and, when asked, bytes that changed', async ({ root: folder }) => {
+  test('a mirror repairs lost files, a lost index and, with --thorough, changed bytes', async ({ root: folder }) => {
     const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
     await grow(source, 0, 3)
     await pulled(mirror, source)
@@ -158,7 +158,7 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
     await expectMirror(mirror, source)
   })
 
-  test('a damaged checkpoint', async ({ root: folder }) => {
+  test('a pull refuses and names a damaged checkpoint, and takes no file of it', async ({ root: folder }) => {
     const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
     await grow(source, 0, 2)
     using ledger = await Ledger.open(source)
@@ -209,7 +209,7 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
     await expectMirror(mirror, source)
   })
 
-  test('own lakes, strangers, and a mirror within its source', async ({ root: folder }) => {
+  test('a pull refuses a lake of its own, foreign files and a mirror within its source', async ({ root: folder }) => {
     const [source, own, stranger] = [join(folder, 'lake'), join(folder, 'own'), join(folder, 'stranger')]
     await grow(source, 0, 1)
     await grow(own, 0, 1)
@@ -233,7 +233,7 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
   })
 })
 
-test('an entry that was set aside and written anew is written anew in the mirror', async ({ root: folder }) => {
+test('an entry that was set aside and replaced is replaced in the mirror, too', async ({ root: folder }) => {
   const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
   await grow(source, 0, 3)
   await pulled(mirror, source)

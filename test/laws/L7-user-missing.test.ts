@@ -46,7 +46,7 @@ test('texts are the numbers that they name, and --null names the text of a missi
   }
 })
 
-test('digits of a number in a JSON text are kept where no double has them', async () => {
+test('digits of a JSON number that no double has are stored as text', async () => {
   const rows = await readUserRows([put('jsonl', ['9007199254740993', '9007199254740992'])], {})
   expect(rows.map(({ extra }) => extra)).toEqual(['{"v":9007199254740993}', null])
 })

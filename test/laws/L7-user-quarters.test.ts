@@ -110,7 +110,7 @@ test('a date that names the end of its day is known from its midnight on, in eve
 const decisions = `CREATE TEMP TABLE decisions AS SELECT 'US' AS asset, unnest(['2024-01-30 23:59:59', '2024-01-31',
   '2024-04-30 23:59:59', '2024-05-01', '2024-07-30 23:59:59', '2024-07-31']::TIMESTAMP[]) AS ts`
 
-test('quarters of a file are known at their own ends in joins and windows, and a missing one is a gap', async () => {
+test('quarters of a file are known at their ends in joins and windows, and a missing one is a gap', async () => {
   await withDesk(async (desk) => {
     const file = desk.put('gdp.csv', csv(['2023-10-01', '2024-01-01', '2024-04-01', '2024-10-01']))
     expect((await desk.take([file, '--as', 'gdp', '--available', 'end+30d'])).message).toBe('')
@@ -161,7 +161,7 @@ test('months add up to quarters, and quarters to nothing', async () => {
   })
 })
 
-test('a provider is asked for no quarters: catalogue, configuration and selection refuse them', async () => {
+test('quarters are never requested from a provider: catalogue, configuration and selection refuse them', async () => {
   await withDesk(async (desk) => {
     const refused = await desk.run(['plan', '--assets', 'BTC', '--intervals', '3month'])
     expect([refused.code, refused.message]).toEqual([

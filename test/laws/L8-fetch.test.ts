@@ -46,7 +46,7 @@ const echoes: Answers = (path, query) => {
   return { status: 200, text: echoing(query), headers, size: 997 }
 }
 
-test('no key is in any byte that is written, whatever the provider echoes', async () =>
+test('a fetch writes no byte of a key, whatever the provider echoes', async () =>
   withProvider(now, async (own) => {
     own.answer(echoes)
     const told: string[] = []
@@ -71,7 +71,7 @@ test('no key is in any byte that is written, whatever the provider echoes', asyn
     expect(own.seen.filter((url) => url.includes(fetchKey))).toEqual([])
   }))
 
-test('values, times and other texts are stored as they were sent, beside what was replaced', async () =>
+test('values, times and other texts are stored as sent, next to the replaced ones', async () =>
   withProvider(now, async (own) => {
     own.answer((path, query) => (path === 'assets' ? ['BTC'] : { status: 200, text: echoing(query), size: 5 }))
     await own.fetch({ assets: ['BTC'], paths: ['addresses/active_count_pit'], since })
@@ -115,7 +115,7 @@ test('private folders are closed, files in them too; what an earlier program lef
     }
   }))
 
-test('the log of a run tells every request, answer and commit as lines of JSON', async () =>
+test('the log of a run has every request, answer and commit as a line of JSON', async () =>
   withRig(now, async (rig) => {
     rig.faults('status-503:each,first=1,share=0.3', 'poison-nan@blockchain/block_height_pit')
     const done = await rig.fetch({ assets: ['BTC'], paths: ['blockchain/*', 'supply/*'], since })

@@ -48,7 +48,7 @@ test('a key of digits alone, which is a number wherever it comes in, is not said
   }
 })
 
-test('no key is in what is said of a provider that repeats it wherever it can', async () => {
+test('a preflight shows no key of a provider that repeats it wherever it can', async () => {
   const seen: string[] = []
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://x')

@@ -29,7 +29,7 @@ function echoing(small: SmallRegistry, headers: Readonly<Record<string, string>>
   }
 }
 
-test('no key is in any byte that a registry leaves behind', async () => {
+test('a registry job writes no byte of a key', async () => {
   const small = new SmallRegistry()
   for (let n = 0; n < 5; n++)
     small.world.put('issuers', `i${n}`, { name: `Issuer ${place}`, custodian: null, [`odd ${place}`]: [place] })
@@ -60,7 +60,7 @@ test('no key is in any byte that a registry leaves behind', async () => {
   )
 })
 
-test('what is raw is stored as it came where no key is in it', async () => {
+test('a raw body without a key is stored byte for byte', async () => {
   const small = new SmallRegistry()
   await withRegistryRig(
     now,

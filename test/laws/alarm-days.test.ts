@@ -198,7 +198,7 @@ test.each<readonly [string, unknown, Shown]>([
 test.each([
   ['no alarm within the schedule that the configuration names', 3 * day, 0],
   ['an alarm once it is exceeded', 12 * hour, 6],
-])('a lake without a rhythm of its own gives %s', async (_, schedule, code) =>
+])('a lake without a rhythm gives %s', async (_, schedule, code) =>
   withProvider(start + 10 * day + 6.25 * hour, async (own) => {
     answerDaily(own, { silent: Infinity, trouble: undefined })
     await own.fetch(selection)

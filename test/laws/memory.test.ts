@@ -71,15 +71,17 @@ const kept: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 describe('a process keeps to the memory that it was promised', () => {
-  test.each(sample(Object.entries(kept), 3))('%s', async (_, work) => expect(await work()).toBeUndefined())
+  test.each(sample(Object.entries(kept), 3))('%s stays within its memory', async (_, work) =>
+    expect(await work()).toBeUndefined(),
+  )
 
-  test('whoever takes more is ended by the kernel', async (context) => {
+  test('a process that takes more memory than its limit is ended by the kernel', async (context) => {
     need(context, 'cgroup')
     const words = [...(group?.prefix ?? []), process.execPath, '-e', 'Buffer.alloc(6e8, 1)']
     await expect(promisify(execFile)(words[0] ?? '', words.slice(1))).rejects.toMatchObject({ signal: 'SIGKILL' })
   })
 
-  test('nothing of what was spilled is left', () => {
+  test('no spilled file is left behind', () => {
     expect(readdirSync(join(lake.root, 'spool')).filter((name) => name !== 'made')).toEqual([])
   })
 })

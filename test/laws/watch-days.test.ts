@@ -301,7 +301,7 @@ async function expectCommits(soak: Soak, diary: Diary): Promise<void> {
 }
 
 test(
-  'simulated days with kills, sleeps and faults: every point as soon as it was asked for, at the price and pace promised',
+  'simulated days with kills, sleeps and faults store every point when requested, at the promised price and pace',
   async () =>
     await withRig(begin, async (rig) => {
       const soak = await begun(rig)

@@ -19,7 +19,7 @@ import {
 const day = 86_400
 const hour = 3600
 
-test('a budget is kept by the requests that are really sent, and what it left out comes when it is renewed', async () =>
+test('a budget counts sent requests, and windows that it left out are requested when it is renewed', async () =>
   await withRig(begin, async (rig) => {
     await rig.fetch(daily)
     await rig.fetch(hourly)
@@ -85,7 +85,7 @@ test('stopped and begun again at any moment, a watch goes on where it was', asyn
     expect(pointRequests(rig).length - 1).toBeLessThanOrEqual(4 * fresh)
   }))
 
-test('where nobody answers a single due series costs three requests a poll', async () =>
+test('a single due series costs three requests a poll if no provider answers', async () =>
   await withRig(begin, async (rig) => {
     await rig.fetch({ ...hourly, since: begin - 3 * day })
     const polls: number[] = []
@@ -113,7 +113,7 @@ async function expectHours(rig: Rig, until: number): Promise<void> {
   expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
 }
 
-test('a spent quota is asked once, rested out for as long as the provider says, and caught up with one request', async () =>
+test('a spent quota costs one request, a rest as long as the provider says, and one request to catch up', async () =>
   await withRig(begin, async (rig) => {
     await rig.fetch(hourly)
     const [from, back] = [begin + 2 * hour, begin + 6 * hour]
@@ -130,7 +130,7 @@ test('a spent quota is asked once, rested out for as long as the provider says, 
     await expectHours(rig, begin + 9 * hour)
   }))
 
-test('the machine clock steps back, ahead and back again: nothing is lost, and nobody is stormed', async () =>
+test('machine clock steps back, ahead and back again lose no point and cause no burst of requests', async () =>
   await withRig(begin, async (rig) => {
     await rig.fetch(hourly)
     const before = pointRequests(rig).length
@@ -147,7 +147,7 @@ test('the machine clock steps back, ahead and back again: nothing is lost, and n
     expect(commits.length).toBeLessThanOrEqual(5 * 9)
   }))
 
-test('before ten points have come the lag that the provider tells says when to ask; it is asked for once a day', async () =>
+test('before ten points arrived the lag of the provider decides when to request, and is requested once a day', async () =>
   await withRig(begin, async (rig) => {
     const young = {
       assets: ['BTC'],

@@ -72,7 +72,7 @@ describe('the page in a real browser', () => {
     expect(await tab.evaluate(contrasts)).toEqual([])
   })
 
-  test('the keyboard walks over rows and months and the readout tells where', async () => {
+  test('the keyboard moves over rows and months, and the readout shows the position', async () => {
     const readout = async () => (await tab.locator('#readout').textContent()) ?? ''
     await tab.locator('[data-r="0"]').focus()
     await tab.keyboard.press('End')
@@ -117,6 +117,6 @@ const contrasts = `(() => {
   return [...new Set(poor)]
 })()`
 
-test('the page is whole, whoever reads it', () => {
+test('the page is whole for every reader', () => {
   expect(statusPage(page())).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/)
 })

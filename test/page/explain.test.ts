@@ -32,7 +32,7 @@ test('L6: why a stamped result is another one now, over HTTP', async () => {
   expect(JSON.stringify(told)).not.toContain(tmpdir())
 })
 
-test('a file that this lake did not stamp tells nothing, and no path', async () => {
+test('a file that this lake did not stamp is refused without its path', async () => {
   const other = join(folder, '..', 'other.parquet')
   expect(await pitlake(folder, ['sql', 'SELECT 1 AS a', '--data', folder, '--out', other])).toMatchObject({ code: 0 })
   for (const bytes of [Buffer.from('no Parquet'), readFileSync(other)]) {

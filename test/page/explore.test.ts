@@ -67,7 +67,7 @@ describe('the chart', () => {
 })
 
 describe('a step of the slider', () => {
-  test('at the very instants of arrivals, where columns hold nine days each', async () => {
+  test('a step of the slider shows the exact instants of arrivals if columns cover nine days each', async () => {
     await tab.setViewportSize({ width: 390, height: 900 })
     const later = await pointsAt(bare, 'indicators/one', null)
     for (let day = 30; day < 40; day++) {
@@ -85,7 +85,7 @@ describe('a step of the slider', () => {
 })
 
 describe('a point', () => {
-  test('tells all of itself to pointer and keys; what was told otherwise stands beside it', async () => {
+  test('a point shows all its fields to pointer and keys, with its violations', async () => {
     const other = { asset: 'BTC', t: '2024-01-11T00:00:00Z', at: Date.UTC(2024, 0, 11), kind: 'changed' }
     const dispute = { ...other, stored: '2010', offered: '2040', offered_at: '2024-02-20T00:00:00Z' }
     const own = await browser!.open()
@@ -120,7 +120,7 @@ describe('a point', () => {
 })
 
 describe('behind a wall', () => {
-  test('nothing is drawn, and nothing is fetched, that was known later', async () => {
+  test('a page behind an as_of limit draws and fetches no point that was known later', async () => {
     const draw = random(7)
     const own = await browser!.open()
     const [told, refused]: [string[], number[]] = [[], []]
@@ -155,7 +155,7 @@ describe('behind a wall', () => {
     await own.close()
   })
 
-  test('no door of the server tells more', async () => {
+  test('no path of a server behind an as_of limit returns more', async () => {
     const ask = async (path: string, body: object) =>
       await fetch(`${door('walled')}${path}`, {
         method: 'POST',
@@ -256,7 +256,7 @@ describe('the other views', () => {
     }
   })
 
-  test('versions: what each commit brought, by which run', async () => {
+  test('the view of versions shows the additions and the run of each commit', async () => {
     await drawn(tab, door('free'), { view: 'versions', from: '0' })
     const series = (await cells('Series with new points')).map((row) => [row[0], row[1], Number(row[4])])
     const known = await one(
@@ -330,7 +330,7 @@ describe('the other views', () => {
     )
   })
 
-  test('coverage: as the ledger tells it, and the judgement of status', async () => {
+  test('the view of coverage shows the ranges of the ledger and the verdict of status', async () => {
     await drawn(tab, door('free'), { view: 'coverage' })
     const told = (await cells('Coverage')).map((row) => [row[0], row[2], row[3]])
     const known = await one(
@@ -371,7 +371,7 @@ describe('a folder', () => {
 })
 
 describe('afterwards', () => {
-  test('no request leaves the server, and nothing is complained of', () => {
+  test('the page sends no request to other hosts and logs no error', () => {
     const homes = [...doors.values()].map(({ url }) => `${url}/`)
     expect(browser!.asked.length).toBeGreaterThan(20)
     const elsewhere = (url: string): boolean => ![...homes, 'about:'].some((home) => url.startsWith(home))

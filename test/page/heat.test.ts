@@ -106,7 +106,7 @@ async function expectCells(tab: Tab, told: readonly Told[], asOf: string | undef
   }
 }
 
-test(`vintages: each cell is what was told, in ${states} states, for pointer, keys and readers`, async (own) => {
+test(`each cell of vintages shows its value in ${states} states, for pointer, keys and readers`, async (own) => {
   const executable = need(own, 'chromium')
   const draw = random(5)
   const told = story(draw)

@@ -22,7 +22,7 @@ describe('the page as text', () => {
     const style = document.querySelector('style')?.textContent ?? ''
     expect(style).not.toMatch(/url\(|@import|@font-face/)
   })
-  test('forbids every connection and every script but its own', () => {
+  test('the page forbids every connection and every script but its own', () => {
     const policy = document.querySelector('meta[http-equiv]')?.getAttribute('content') ?? ''
     expect(policy).toMatch(/^default-src 'none';/)
     const [own, ...others] = [...document.querySelectorAll('script:not([type="application/json"])')]
@@ -54,7 +54,7 @@ describe('the page as text', () => {
     expect(new Set(ids).size).toBe(ids.length)
     expect(document.documentElement.lang).toBe('en')
   })
-  test('one row of the map can be reached by tab, the others by arrows', () => {
+  test('one row of the map is reached by tab, the other rows by arrow keys', () => {
     const rows = [...document.querySelectorAll<HTMLElement>('[data-r]')]
     expect(rows.map(({ tabIndex }) => tabIndex)).toEqual([0, -1, -1])
   })

@@ -16,7 +16,7 @@ describe('choosing files', () => {
     expect(chosen(3, [0, 1], [1], [0, 2], [2])).toBe('12|')
   })
 
-  test('no set of whole files: all of them are refused, others are not', () => {
+  test('if no set of whole files covers the rows, only those files are refused', () => {
     expect(chosen(3, [0], [0, 1], [1], [2])).toBe('2|01')
     expect(chosen(2)).toBe('01|')
   })

@@ -49,7 +49,7 @@ test('a file without a journal is known by its place, its footer and its rows', 
     expect(await find(path)).toEqual({ path, why: 'bodies as received and files of unknown tables are not taken up' })
 })
 
-test('the name of a file tells when its run began', () => {
+test('the name of a file contains the start of its run', () => {
   const named = (name: string) => writtenAt(pointsFile('m/x', '24h', name))
   const at = Date.UTC(2026, 0, 2, 3, 4, 5, 678) * 1000
   expect(named('0000000012-20260102t030405678z-99-x')).toBe(at)
@@ -67,7 +67,7 @@ async function nameLake(root: string, file: string, lake: string, version: numbe
   )
 }
 
-test('what is adopted is one version later than all that its files name, dated by the clock of the adopting', async ({
+test('an adopted lake is one version later than its files name, dated by the clock of the adoption', async ({
   root,
 }) => {
   const deps = rewriteDeps()
@@ -121,7 +121,7 @@ test('the plan of an adopting that was killed is gone on with, as far as it spea
   expect([adopted.head().version, liveFiles(adopted).map(({ path }) => path)]).toEqual([8, [second]])
 })
 
-test('violations that entries still tell stay on record, but for those that later ones saw gone', async ({ root }) => {
+test('violations in surviving entries stay recorded unless later entries saw them reverted', async ({ root }) => {
   const deps = rewriteDeps()
   const ledger = await Ledger.open(root)
   for (const metric of [metrics[0], metrics[1]]) await topUp(ledger, deps, { metric, since: 0, days: 5 })

@@ -10,9 +10,7 @@ const late = (metric: string, interval: '1h' | '24h', late_seconds = 9000): Stal
 })
 const silent: Stale = { registry: true, late_seconds: 1 }
 
-test('what is stale is told once for each endpoint and interval, and again when it was over in between', async ({
-  root,
-}) => {
+test('an alarm is sent once for each stale endpoint and interval, and again after a recovery', async ({ root }) => {
   const told = async (...stale: readonly Stale[]): Promise<readonly Stale[]> =>
     (await newAlarms(root, { violations: [], stale }, [])).stale
   const [hourly, daily, other] = [late('a/x', '1h'), late('a/x', '24h'), late('a/y', '24h')]
@@ -25,9 +23,7 @@ test('what is stale is told once for each endpoint and interval, and again when 
   expect(await told(silent)).toEqual([silent])
 })
 
-test('selected series that nobody mapped are told once, and again if others are added to the selection', async ({
-  root,
-}) => {
+test('selected series without a mapping are reported once, and again if the selection grows', async ({ root }) => {
   const unmapped = (text: string): Stale => ({ kind: 'unmapped', text, next: 'metrics: {}', since: null })
   const told = async (...stale: readonly Stale[]): Promise<readonly Stale[]> =>
     (await newAlarms(root, { violations: [], stale }, [])).stale

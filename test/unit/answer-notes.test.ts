@@ -71,7 +71,7 @@ test('a lake without the macro of notes has no notes', async () => {
 test.each([
   [true, false],
   [false, true],
-])('with a mandatory limit (%s) notes look past as_of: %s', async (cut, past) => {
+])('notes under a mandatory limit (%s) look past as_of: %s', async (cut, past) => {
   const { engine, run } = failingEngine('Catalog Error: none')
   await notesOf(engine, { texts: ['btc'] }, cut)
   const before = run.slice(

@@ -92,7 +92,7 @@ function staged(open: (actor: Actor, n: number) => void = (actor) => actor.say({
 
 const tooLong = 'the query took longer than 7s; ask for less at once, or start it with a longer --timeout'
 
-test('one process is kept for all, says what it is, and answers in any order', async () => {
+test('one worker process answers all questions, names itself, and answers in any order', async () => {
   const { answerer, actors, ask, now } = staged()
   expect(await answerer.ready()).toBe('tools')
   const asked = ['a', 'b', 'c'].map(async (question) => await ask(question))
@@ -104,7 +104,7 @@ test('one process is kept for all, says what it is, and answers in any order', a
 })
 
 describe('a question whose time is over', () => {
-  test('is cancelled, and the words of its time are told where it ends by itself', async () => {
+  test('a question out of time is cancelled, and its error names the time limit', async () => {
     const { actors, ask, now, pass } = staged()
     const late = ask('late')
     const process = await now()
@@ -122,7 +122,7 @@ describe('a question whose time is over', () => {
     expect([actors.length, process.killed]).toEqual([1, false])
   })
 
-  test('takes the process with it where it does not end; what others ask is asked of the next', async () => {
+  test('a question that ignores its end takes the process with it, and other questions go to the next process', async () => {
     const { actors, notes, ask, now, pass } = staged()
     const deaf = ask('deaf')
     const first = await now()
@@ -142,7 +142,7 @@ describe('a question whose time is over', () => {
     expect(notes).toEqual(['a cancelled query did not end by itself; another process goes on'])
   })
 
-  test('in each try counts anew, and after five lost processes the question is refused', async () => {
+  test('the time limit starts again with each try, and after five lost processes the question is refused', async () => {
     const { actors, ask, now, pass } = staged()
     const unlucky = ask('unlucky')
     for (let n = 1; n <= 5; n++) {
@@ -162,7 +162,7 @@ describe('a question whose time is over', () => {
   })
 })
 
-test('who goes away: what has begun must end, what waits for its turn holds up nobody', async () => {
+test('if a client leaves, its running question is ended and its waiting one delays no other', async () => {
   const { actors, ask, now, pass } = staged()
   const [one, two] = [new AbortController(), new AbortController()]
   const asked = [ask('at work', one.signal), ask('waiting', two.signal), ask('other')]
@@ -197,7 +197,7 @@ test('who goes away just before his turn begins is waited for no longer than oth
 })
 
 describe('a process that ends by itself', () => {
-  test('what was at work is asked again one by one; the one that ends another alone is refused', async () => {
+  test('running questions are repeated one by one, and one that ends a second process alone is refused', async () => {
     const { actors, notes, ask, now } = staged()
     const [waiting, a, killer, c] = ['waiting', 'a', 'killer', 'c'].map(async (question) => await ask(question))
     const first = await now()
@@ -224,7 +224,7 @@ describe('a process that ends by itself', () => {
     expect([actors.length, notes.length]).toEqual([3, 2])
   })
 
-  test('where nothing was at work yet, each is asked again alone', async () => {
+  test('if no question was running yet, each is repeated alone', async () => {
     const { ask, now } = staged()
     const asked = [ask('a'), ask('b')]
     ;(await now()).end('SIGKILL')
@@ -236,7 +236,7 @@ describe('a process that ends by itself', () => {
     expect(await Promise.all(asked)).toEqual([expect.stringContaining('the second one alone'), 'b!'])
   })
 
-  test('one that is full is ended, and its question told so', async () => {
+  test('a process out of memory is ended, and its question gets that reason', async () => {
     const { ask, now } = staged()
     const large = ask('large')
     for (let n = 0; n < 2; n++) {
@@ -248,7 +248,7 @@ describe('a process that ends by itself', () => {
     expect(await large).toContain('the answers took more memory than they may')
   })
 
-  test('one whose engine gave up is replaced: its cause is refused once, and the questions beside it are answered', async () => {
+  test('a process whose engine gave up is replaced: the cause is refused once, other questions are answered', async () => {
     const { actors, ask, now } = staged()
     const asked = [ask('fatal'), ask('beside')]
     const process = await now()
@@ -261,7 +261,7 @@ describe('a process that ends by itself', () => {
     expect([actors.length, actors[1]?.asked]).toEqual([2, ['beside']])
   })
 
-  test('one at rest is replaced before anybody asks', async () => {
+  test('an idle process that ends is replaced before the next question', async () => {
     const { answerer, actors, now } = staged()
     await answerer.ready()
     ;(await now()).end('SIGKILL')
@@ -270,7 +270,7 @@ describe('a process that ends by itself', () => {
   })
 })
 
-test('a process that does not open: its words are told, and the next question tries again', async () => {
+test('if a process does not open, the question gets its error and the next question tries again', async () => {
   const failed: WorkerMessage<string> = {
     failed: { kind: 'integrity', complaints: [{ subject: 'lake', got: 'damage' }] },
   }
@@ -285,7 +285,7 @@ test('a process that does not open: its words are told, and the next question tr
   expect([await asked, actors.length, actors[0]?.killed, notes]).toEqual(['a!', 3, true, []])
 })
 
-test('a process that does not open after one that did: its words are for whoever runs it, not for who asks', async () => {
+test('if a later process does not open, its error goes to the operator and not to the client', async () => {
   const failed: WorkerMessage<string> = {
     failed: { kind: 'usage', complaints: [{ subject: 'lake /lakes/me/data', got: 'damage' }] },
   }
@@ -299,7 +299,7 @@ test('a process that does not open after one that did: its words are for whoever
   expect(notes).toContain('lake /lakes/me/data: got damage')
 })
 
-test('a stop ends the process, refuses who waits, and begins none anew', async () => {
+test('a stop ends the process, refuses waiting questions and starts no new process', async () => {
   const { answerer, actors, notes, ask, now } = staged()
   const asked = [ask('a'), ask('b')]
   const process = await now()

@@ -61,7 +61,7 @@ async function withFullBodies(work: (asking: Asking, asked: () => number) => Pro
   }
 }
 
-test('L5: others are asked while a batch is committed, which are committed one after the other', () =>
+test('L5: requests continue while a batch is committed, and batches are committed one after the other', () =>
   withFullBodies(async (asking, asked) => {
     const committed: number[] = []
     let release = (): void => undefined
@@ -84,7 +84,7 @@ test('L5: others are asked while a batch is committed, which are committed one a
     expect(committed.reduce((sum, size) => sum + size, 0)).toBe(10)
   }))
 
-test('L5: nothing more is asked once a batch could not be committed', () =>
+test('L5: no further request is sent once a batch could not be committed', () =>
   withFullBodies(async (asking, asked) => {
     const full = new Error('the disk is full')
     const commitNow = async (): Promise<never> => await Promise.reject(full)

@@ -105,7 +105,7 @@ function trial(
 const ok: Answer = { status: 200 }
 const kinds = (outcomes: readonly Outcome[]): string[] => outcomes.map((outcome) => outcome.kind)
 
-test('requests go out one after the other at the pace of the governor, in the order they were asked', async () => {
+test('requests go out one after the other at the pace of the governor, in the order of their calls', async () => {
   const { run, requests } = trial(() => ok)
   expect(new Set(kinds(await run(60)))).toEqual(new Set(['body']))
   expect(requests.map(({ url }) => url.split('/').at(-1))).toEqual(Array.from({ length: 60 }, (_, i) => String(i)))
@@ -113,7 +113,7 @@ test('requests go out one after the other at the pace of the governor, in the or
   expect(requests.at(-1)?.at).toBeCloseTo((59 * 60_000) / 594 - 300, -2)
 })
 
-test('faults are repeated, then given up; every request is told', async () => {
+test('faulty requests are repeated, then given up, and every one is reported', async () => {
   const { run, requests, events } = trial((n) => (n === 1 ? 'lost' : n < 4 ? { status: 503 } : ok))
   expect(kinds(await run(1))).toEqual(['body'])
   expect(requests).toHaveLength(4)
@@ -130,13 +130,13 @@ test('faults are repeated, then given up; every request is told', async () => {
   expect(hopeless.requests).toHaveLength(usualRetries.attempts)
 })
 
-test.each([400, 401, 403, 404, 413, 414, 504, 204, 302])('%i is asked once', async (status) => {
+test.each([400, 401, 403, 404, 413, 414, 504, 204, 302])('status %i is requested once', async (status) => {
   const { run, requests } = trial(() => ({ status }))
   await run(1)
   expect(requests).toHaveLength(1)
 })
 
-test('Retry-After holds everybody for its whole length, then nobody bursts', async () => {
+test('Retry-After holds all workers for its whole length, then none of them bursts', async () => {
   const { run, requests } = trial((n) => (n === 3 ? { status: 429, headers: { 'retry-after': '700' } } : ok))
   expect(new Set(kinds(await run(40)))).toEqual(new Set(['body']))
   const refusedAt = (requests[2]?.at ?? 0) + 100
@@ -146,7 +146,7 @@ test('Retry-After holds everybody for its whole length, then nobody bursts', asy
   expect(Math.min(...gaps)).toBeGreaterThan(90)
 })
 
-test('a spent quota ends all asks with the time to come back, whoever waits included', async () => {
+test('a spent quota ends all requests, waiting ones too, with the time to come back', async () => {
   const quota: Answer = { status: 429, headers: { 'retry-after': '30000' }, body: '{"code":"quota_exceeded"}' }
   const { run, requests } = trial((n) => (n < 5 ? ok : quota))
   const outcomes = await run(30)
@@ -157,7 +157,7 @@ test('a spent quota ends all asks with the time to come back, whoever waits incl
   expect(requests.length).toBeLessThan(5 + 8)
 })
 
-test('a refused snapshot is told at once and stops nobody', async () => {
+test('a refused snapshot is reported at once and stops no other request', async () => {
   const snapshot: Answer = { status: 429, headers: { 'retry-after': '86400' }, body: '{"code":"snapshot_limit"}' }
   const { run, requests } = trial((n) => (n === 1 ? snapshot : ok))
   const outcomes = await run(5)
@@ -167,7 +167,7 @@ test('a refused snapshot is told at once and stops nobody', async () => {
 })
 
 describe('401', () => {
-  test('stops everything: at most one more request a worker, and none for whoever asks later', async () => {
+  test('401 stops all workers after at most one more request each, and no later request is sent', async () => {
     const { run, requests, asker } = trial((n) => (n >= 10 ? { status: 401 } : ok), {}, 900)
     const outcomes = await run(500)
     expect(kinds(outcomes).filter((kind) => kind === 'unauthorised')).toHaveLength(491)
@@ -193,7 +193,7 @@ describe('401', () => {
   })
 })
 
-test('no more requests than allowed, repeats included', async () => {
+test('requests with repeats never exceed the limit', async () => {
   const { run, requests, asker } = trial((n) => (n % 2 === 0 ? ok : { status: 502 }), { maxRequests: 7 })
   const outcomes = await run(20)
   expect(requests).toHaveLength(7)
@@ -230,7 +230,7 @@ test('a stop by signal ends waits and requests under way', async () => {
   expect(requests).toHaveLength(4)
 })
 
-test('a disk that fails is thrown and ends the asker: nobody waits or asks any more', async () => {
+test('a failing disk ends all requests with its error: none waits, none is sent', async () => {
   const { asker, requests, run, drive } = trial((n) => (n === 2 ? new Error('cannot write') : { status: 503 }))
   const repeated = asker.ask({ id: 'again', url: 'https://api.example/x', file: 'again' })
   const failing = asker.ask({ id: 'x', url: 'https://api.example/x', file: 'x' })
@@ -248,7 +248,7 @@ test.each([
   ['a refusal for a second', 429, { 'retry-after': '1' }],
   ['a fault of the server', 503, {}],
   ['a refusal for good', 400, {}],
-])('no slot of five hours from now is waited for, told by %s', async (_, status, more) => {
+])('a slot five hours ahead, announced by %s, is not waited for', async (_, status, more) => {
   const reset = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '18000' }
   const { run, events } = trial(() => ({ status, headers: { ...reset, ...more } }))
   const outcomes = await run(6, 2)
@@ -256,7 +256,7 @@ test.each([
   expect(events.filter((event) => event.kind === 'waiting' && event.waitMs > 900_000)).toEqual([])
 })
 
-test('buckets have limits of their own', async () => {
+test('each bucket has its limit', async () => {
   const { asker, drive } = trial(() => ({ status: 200, headers: { 'x-ratelimit-limit': '1200' } }))
   await drive(asker.ask({ id: 'm', url: 'https://api.example/m', file: 'm', bucket: 'metadata' }))
   expect(asker.state('metadata')).toMatchObject({ limit: 1200, sent: 1 })
@@ -264,7 +264,7 @@ test('buckets have limits of their own', async () => {
   expect(asker.sent()).toBe(1)
 })
 
-test('a long wait is told, the ordinary pace is not', async () => {
+test('a long wait is reported, the ordinary pace is not', async () => {
   const { run, events } = trial((n) => (n === 2 ? { status: 429, headers: { 'retry-after': '60' } } : ok))
   await run(10)
   const waits = events.filter((event) => event.kind === 'waiting')

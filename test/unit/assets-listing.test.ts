@@ -14,7 +14,7 @@ test.each([
   ['rows without any name', [{ name: 'none' }], null],
   ['an object without a list', { error: 'no' }, null],
   ['a text', 'BTC', null],
-])('a listing of %s', (_, value, expected) => expect(ids(value)).toEqual(expected))
+])('a listing of %s gives the expected assets', (_, value, expected) => expect(ids(value)).toEqual(expected))
 
 test('text that is no JSON is no listing', () => {
   expect(readAssets('<html>')).toBeNull()
@@ -46,7 +46,7 @@ test.each([
   ],
   [{ address: '0xa' }, null],
   [{}, null],
-])('contracts of %j', (row, expected) => {
+])('contracts of an asset are read from %j', (row, expected) => {
   const [asset] = readAssets(JSON.stringify([{ id: 'x', ...row }]), new Map([['eth', 'eip155:1']])) ?? []
   expect(asset?.addresses).toEqual(expected)
   expect(asset?.record).toEqual({ id: 'x', ...row })

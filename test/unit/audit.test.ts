@@ -107,7 +107,7 @@ function applied(own: Catalogue, yaml: string): Catalogue {
   return applySettings(own, resolveSettings({ flags: {}, env: {}, cwd: folder }))
 }
 
-test('bars of lags: at the rule is in time, a second later is late; the history of another metric is its own', async () => {
+test('lag bars count an arrival at the rule as in time and a second later as late, each metric apart', async () => {
   const at = (metric: string, i: number, lag: number): string => {
     const close = Date.UTC(2024, 0, 2 + i) / 1000
     const stamp = (seconds: number): string => `make_timestamptz(${seconds * 1_000_000})`
@@ -142,13 +142,13 @@ describe('availability rules against arrivals', () => {
     expect(row.worst).toMatchObject({ asset: 'BTC', arrived_at: '2024-03-02T00:20:00.000000Z' })
   })
 
-  test('one late point in a hundred is a late point, seven disprove the rule', async () => {
+  test('one late point in a hundred is an exception, seven contradict the rule', async () => {
     expect((await audited(days((i) => (i === 50 ? 7200 : 300)))).verdict).toBe('kept')
     const row = await audited(days((i) => (i % 16 === 0 ? 7200 : 300)))
     expect(row).toMatchObject({ verdict: 'contradicted', late: 7, soon: 0, proposed_lag: '2h' })
   })
 
-  test('a rule is kept to the microsecond and called conservative when it is far too long', async () => {
+  test('a rule is judged to the microsecond and called conservative if it is far too long', async () => {
     expect((await audited(days(() => 600))).verdict).toBe('kept')
     expect((await audited(days(() => 601))).verdict).toBe('imprecise')
     expect((await audited(days(() => 90))).verdict).toBe('conservative')
@@ -169,7 +169,7 @@ describe('availability rules against arrivals', () => {
     expect(await share(21, 600)).toMatchObject({ verdict: 'imprecise', late: 21, proposed_lag: '15m' })
   })
 
-  test('what came in time unseen makes a rule imprecise, too, that a few points seen to be late would disprove', async () => {
+  test('a rule that a few late points contradict is only imprecise if more points arrived in time unseen', async () => {
     const first = '2024-01-02 00:00:00'
     const quiet = days(() => 0).map(({ t }, i) => ({ t, stored: i === 0 ? first : '2024-05-01 00:00:00' }))
     const seen = (many: number) =>
@@ -188,7 +188,7 @@ describe('availability rules against arrivals', () => {
     expect(row).toMatchObject({ verdict: 'kept', backfilled: 60, observations: 40, late: 0 })
   })
 
-  test('without computed_at a late arrival that was seen disproves, and silence proves nothing', async () => {
+  test('without computed_at an observed late arrival contradicts the rule, and missing ones confirm nothing', async () => {
     const quiet = [{ t: '2024-03-01 00:00:00' }, { t: '2024-03-02 00:00:00' }]
     expect((await audited(quiet)).verdict).toBe('unconfirmed')
     const row = await audited([...quiet, { t: '2024-03-03 00:00:00', observed: '2024-03-05 00:00:00' }])
@@ -240,7 +240,7 @@ describe('availability rules against arrivals', () => {
     expect(row).toMatchObject({ verdict: 'kept', late: 0, max: 300, backfilled: 64, observations: 96 })
   })
 
-  test('points that came in time unseen count against one that was seen to be late', async () => {
+  test('points that arrived in time unseen outweigh one observed late point', async () => {
     const first = '2024-01-03 00:00:00'
     const quiet = days(() => 0).map(({ t }, i) => ({ t, stored: i < 2 ? first : '2024-05-01 00:00:00' }))
     const seen = (many: number) =>

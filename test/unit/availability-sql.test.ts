@@ -71,7 +71,7 @@ test('a rule says the same in SQL as in TypeScript', async () => {
   await fc.assert(property, { numRuns: 80 })
 })
 
-test('so it does where rule and interval stand in columns', async () => {
+test('SQL gives the same instants as TypeScript if rule and interval are columns', async () => {
   const pair = fc.tuple(rules, fc.constantFrom<Interval>(...intervals), instants)
   const property = fc.asyncProperty(fc.array(pair, { minLength: 1, maxLength: 20 }), async (cases) => {
     const starts = cases.map(([, interval, at]) => floor(at, interval))

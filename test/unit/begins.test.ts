@@ -9,7 +9,7 @@ const rows = (since: number, reason: string | null = beforeFirst) => [
   coverageRow(0, since, since + 10 * day, { series: 'm/x|A|24h||||', state: 'empty', reason }),
 ]
 
-test('a series begins later than asked unless it was asked from about the beginning of all history', () => {
+test('a series begins later than requested unless the request started near the beginning of all history', () => {
   const late = historyStart + 40 * day
   expect(beginsLater(rows(late))).toEqual([
     { metric: 'm/x', asset: 'A', interval: '24h', begins: '2009-02-22', asked_from: '2009-02-12' },

@@ -13,7 +13,7 @@ const read = (text: string) =>
     { name: 'x.yaml', text },
   ])
 
-test('an example request is what would be asked', () => {
+test('an example request is the request that a fetch would send', () => {
   const catalogue = loadCatalogue()
   const example = (path: string): string => {
     const endpoint = catalogue.endpoints.get(path)

@@ -54,7 +54,7 @@ test('the catalogue has the endpoints of the API description, in every set', () 
   }
 })
 
-test('what the description states about publication is stated, everything else is assumed with a reason', () => {
+test('rules from the published description have basis stated, all others assumed with a reason', () => {
   const rows = exportCatalogue(loadCatalogue())
   const stated = rows.filter((row) => row.availability.basis === 'stated')
   expect(stated.map((row) => [row.path, row.availability.rule])).toEqual([
@@ -266,7 +266,7 @@ test.each([
   [1800, '30m'],
   [5400, '90m'],
   [7200, '2h'],
-])('a lag of %s seconds is told as %s', (seconds, words) => {
+])('a lag of %s seconds is shown as %s', (seconds, words) => {
   expect(describeRule({ kind: 'lag', seconds })).toBe(`end of interval + ${words}`)
 })
 

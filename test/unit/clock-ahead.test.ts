@@ -61,7 +61,7 @@ test('a run of the future that made no version is a notice, whatever of it was w
     })
 })
 
-test('mending takes back what the future told: answers beyond an hour, and when the feed was read last', async () => {
+test('a clock repair takes back answers more than an hour ahead and the time of the last poll', async () => {
   const mended = now + 2 * hour
   const seconds = mended / 1e6
   const line = (value: number) => ({ after: 0, soft: { 'registry.polled': { at: now + year, value } } })

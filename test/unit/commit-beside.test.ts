@@ -136,7 +136,7 @@ test('another job that commits while the journal is listed is no damage, and is 
 test.each([
   ['what was listed is read', 1],
   ['the entries after a checkpoint are read', 2],
-])('a journal that is folded before %s is read anew', (_, turn) =>
+])('a journal that gets a checkpoint before %s is read again', (_, turn) =>
   inFolder(async (root) => {
     using beside = await foldedLake(root)
     meanwhile('list', places.journal, async () => await fold(beside), turn)
@@ -173,7 +173,7 @@ test('lines of a run that is folded away after its file was looked at are those 
   expect((await beside.catchUp()).version).toBe(1)
 })
 
-test('doctor reads a journal anew that was folded while it read, and finds no damage', async ({ root }) => {
+test('doctor repeats its look at a journal that gets a checkpoint meanwhile, and finds no damage', async ({ root }) => {
   using beside = await foldedLake(root)
   meanwhile('list', places.journal, async () => await fold(beside))
   expect(await checkJournal(root)).toMatchObject({ findings: [], broken: [], newest: 3 })
@@ -268,7 +268,7 @@ test('doctor takes an index for sound that another job has only begun, where the
   expect(await kinds()).toEqual(['ledger_torn', 'views_missing'])
 })
 
-test('doctor takes no file for an orphan that a pull brings', async ({ root }) => {
+test('doctor does not take files of a running pull for orphans', async ({ root }) => {
   using own = await foldedLake(root)
   writeFileSync(inLake(root, data(3)), 'of the next version')
   const holder = { pid: 1, host: 'h', command: 'c', since: 0 }
@@ -318,7 +318,7 @@ test('a lake that another job begins is not lost', async ({ root }) => {
   expect(await isLakeLost(root)).toBe(false)
 })
 
-test('where nothing can be written the index is read with the log of whoever writes to it', async ({ root }) => {
+test('if a reader cannot write, it reads the index with the log of the current writer', async ({ root }) => {
   using beside = await foldedLake(root)
   beside.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   other.readOnly = true

@@ -48,7 +48,7 @@ describe('a commit', () => {
     expect(entry.committed_at).toBe(made.committed_at)
   })
 
-  it('without news makes no version; requests and the time of asking still stay', async ({ root }) => {
+  it('a commit without news makes no version but records its requests and their times', async ({ root }) => {
     const ledger = await Ledger.open(root)
     const empty = coverageRow(0, 0, 10, { state: 'empty', asked_at: 5 })
     const facts = violationRow(0, 0)
@@ -196,7 +196,7 @@ describe('a failing disk', () => {
 })
 
 describe('sweeping', () => {
-  it('takes what nobody names and leaves what a living run owns', async ({ root }) => {
+  it('sweeping removes files that no entry names and leaves those of a living run', async ({ root }) => {
     using ledger = await Ledger.open(root)
     await commit(ledger, draftOf(root, 0), deps)
     const spool = await openSpool(root, 'alive', deps)
@@ -228,7 +228,7 @@ describe('sweeping', () => {
 
 describe('the provider', () => {
   const real = { metrics: 'https://a/v1', synthetic: false }
-  it('of a lake stays the same', () => {
+  it('the provider of a lake can change its address if told so, but not from real to synthetic', () => {
     expect(() => agreeProvider(real, { ...real, metrics: 'https://b/v1' }, false)).toThrow(
       /https:\/\/a\/v1.*https:\/\/b\/v1/,
     )

@@ -38,7 +38,7 @@ interface Over {
 
 const rowsOf = async ({ out }: ConvertPart): Promise<Row[]> => await made.stored(out)
 
-test('partitions of one batch keep their own rules, intervals, values and clocks', async () => {
+test('partitions of one batch keep their rules, intervals, values and clocks apart', async () => {
   const starts: readonly [Interval, number][] = [
     ['24h', t1],
     ['1month', at('2024-02-01')],
@@ -81,7 +81,7 @@ test('partitions of one batch keep their own rules, intervals, values and clocks
   }
 })
 
-test('each partition is compared with its own files only', async () => {
+test('each partition of a batch is compared with files of that partition only', async () => {
   const first = part(0, [await made.body(`[{"t":${t1},"v":1}]`)])
   const other = part(1, [await made.body(`[{"t":${t1},"v":2}]`)])
   await batch([first, other])
@@ -106,7 +106,7 @@ test('a file whose points all lie elsewhere is not opened', async () => {
   await expect(batch([part(0, [beyond], { existing: gone })])).rejects.toThrow('gone.parquet')
 })
 
-test('long bodies of one partition go beside the short ones of others', async () => {
+test('long bodies of one partition are converted next to short ones of others', async () => {
   const long = `[${Array.from({ length: 30_000 }, (_, i) => `{"t":${t1 - (30_000 - i) * 600},"v":${i}.25,"pad":null}`).join(',')}]`
   const plain = long.replaceAll(',"pad":null', '')
   const parts = [
@@ -239,7 +239,7 @@ test('the recent file is written to be opened fast, however many rows it holds',
   expect(await codecsOf(made.engine, out)).toEqual(['SNAPPY'])
 })
 
-test('large portions get a file of their own beside the recent one', async () => {
+test('large portions get a file apart from the recent one', async () => {
   const many = JSON.stringify(Array.from({ length: 40 }, (_, i) => ({ t: t1 + i * day, v: i })))
   const parts = [
     part(0, [await made.body(many)]),
@@ -255,7 +255,7 @@ test('large portions get a file of their own beside the recent one', async () =>
   expect([none.recent, existsSync(none.out)]).toEqual([null, false])
 })
 
-test('bodies are compared with what recent files hold of their own partition', async () => {
+test('bodies are compared with the rows of their partition in recent files', async () => {
   const held = [part(0, [await made.body(`[{"t":${t1},"v":1}]`)]), part(1, [await made.body(`[{"t":${t1},"v":7}]`)])]
   const { out } = await batch(held, { portion: 9 })
   const offered = `[{"t":${t1},"v":2},{"t":${t1 + day},"v":3}]`

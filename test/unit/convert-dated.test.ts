@@ -83,7 +83,7 @@ test('a value that contradicts a dated one is a violation, and hides no vintage 
   expect(again?.stored).toMatchObject([{ value: '2', available: micros('2024-03-07') }])
 })
 
-test('of values dated before their interval ends the last dated one is known at its end, also when it comes later', async () => {
+test('of values dated before the end of their interval the last one is known at that end, even if it arrives later', async () => {
   const early = (value: string, hour: number): Vintage => ({ t: t1, value, dated: t1 + hour * 3600 })
   const [one, two, three] = await importAll([
     [early('1', 4), early('2', 6), early('3', 5), early('2', 3)],

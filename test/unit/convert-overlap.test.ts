@@ -13,7 +13,7 @@ async function seed(content: string): Promise<{ out: string; result: Converted }
 }
 const three = daily(3)
 
-test('the same again adds nothing, writes nothing, tells nothing', async () => {
+test('an answer that repeats stored points adds no row, writes no file and reports no difference', async () => {
   const { out, result } = await seed(JSON.stringify(three))
   const task = made.job([await made.body(JSON.stringify(three))], { existing: [out] })
   const again = await convert(made.engine, task)
@@ -23,7 +23,7 @@ test('the same again adds nothing, writes nothing, tells nothing', async () => {
   expect(result.file?.rows).toBe(3)
 })
 
-test('TIME 14: changed, vanished, null filled, computed_at changed: told with both values, never applied', async () => {
+test('TIME 14: changed, vanished and filled values and a changed computed_at are reported with both values, never applied', async () => {
   const was = [
     { t: t1, v: 100, computed_at: t1 + day + 1 },
     { t: t1 + day, v: null },
@@ -60,7 +60,7 @@ test('TIME 14: changed, vanished, null filled, computed_at changed: told with bo
   expect(await made.stored(task.out)).toMatchObject([{ v: 8 }])
 })
 
-test('contradictions are told body by body, each in the order of its points', async () => {
+test('contradictions are reported body by body, each in the order of its points', async () => {
   const eth = { series: series('ETH') }
   const point = (n: number, v: number) => ({ t: t1 + n * day, v })
   const bodies = async (v: number) => [
@@ -76,7 +76,7 @@ test('contradictions are told body by body, each in the order of its points', as
   ])
 })
 
-test('a point vanishes inside the asked window only: its start is inside, its end is not', async () => {
+test('a point vanishes only inside the requested window, which includes its start and not its end', async () => {
   const eth = { series: series('ETH') }
   const whole = JSON.stringify(three)
   const first = made.job([await made.body(whole), await made.body(whole, eth)])
@@ -113,7 +113,7 @@ test('an answer made before a point was held says nothing of it; clocks may diff
   }
 })
 
-test('overlap off and a range asked for the first time compare nothing', async () => {
+test('without overlap, and for a range requested for the first time, no point is compared', async () => {
   const { out } = await seed(JSON.stringify(three))
   const rewritten = JSON.stringify(three.map((p) => ({ ...p, v: p.v + 1 })))
   const asked = { since: t1, until: t1 + 3 * day }
@@ -132,7 +132,7 @@ test('overlap off and a range asked for the first time compare nothing', async (
   expect(same.violations).toHaveLength(3)
 })
 
-test('an earlier answer says of its own series only that a point was not there', async () => {
+test('an earlier answer without a point counts for its series only', async () => {
   const window = { since: t1, until: t1 + 3 * day }
   const [first, second] = [t1 + 40 * day, t1 + 41 * day]
   const content = JSON.stringify(three)
@@ -164,7 +164,7 @@ test('an empty answer makes everything in its window vanish, a poisoned one noth
   expect(broken.violations).toEqual([])
 })
 
-test('other series, other dimensions and NULL never meet', async () => {
+test('points of different series, of different dimensions and of NULL are never compared', async () => {
   const { out } = await seed(JSON.stringify(three))
   const others = [
     series('BTC', { currency: 'usd' }),
@@ -180,7 +180,7 @@ test('other series, other dimensions and NULL never meet', async () => {
   expect(result.file?.rows).toBe(12)
 })
 
-test('overlapping bodies of one batch: the first wins, the later contradiction is told', async () => {
+test('of overlapping bodies in one batch the first wins, and the later contradiction is reported', async () => {
   const first = await made.body(JSON.stringify(three), { since: t1, until: t1 + 3 * day, askedAt: 5 })
   const later = await made.body(
     JSON.stringify([
@@ -212,7 +212,7 @@ test('points outside the window are compared, then dropped', async () => {
   expect(bodies[0]).toMatchObject({ points: 3, added: 1, first: t1 + 3 * day, last: t1 + 3 * day })
 })
 
-test('a body contradicts what was known before it, not what a later body brings', async () => {
+test('a body is compared with points known before it, not with those of a later body', async () => {
   const beyond = await made.body(`[{"t":${t1},"v":1},{"t":${t1 + day},"v":9}]`, { since: t1, until: t1 + day })
   const asked = await made.body(`[{"t":${t1 + day},"v":5}]`, { since: t1 + day, until: t1 + 2 * day })
   const { violations, bodies } = await convert(made.engine, made.job([beyond, asked]))

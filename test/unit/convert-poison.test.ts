@@ -104,7 +104,7 @@ const unreadable: readonly Case[] = [
 test.each([
   ['that is read', cases],
   ['that is not', unreadable],
-])('each poisoned body of one batch %s is left out, and why is said', async (_name, cases) => {
+])('each poisoned body of one batch %s is left out with a reason', async (_name, cases) => {
   const verdicts = await besides(cases.map(([, content]) => content))
   for (const [n, [name, , why]] of cases.entries()) {
     const verdict = verdicts[n]
@@ -124,7 +124,7 @@ const long: readonly (readonly [said: string, key: string, value: string])[] = [
   ['o is neither an object nor an array', 'o', word],
   ['computed_at is no Unix time in seconds', 'computed_at', word],
 ]
-test('of what is wrong forty characters are told', async () => {
+test('an error shows forty characters of the damaged text', async () => {
   const verdicts = await besides(
     long.map(([, key, value]) => {
       const point = { t: String(t1), ...(key !== 'o' && { v: '1' }), [key]: value }
@@ -169,7 +169,7 @@ test('an empty array is an answer', async () => {
   ])
 })
 
-test('nesting of 64 is taken', async () => {
+test('JSON nested 64 levels deep is accepted', async () => {
   const deep = `${'['.repeat(62)}1${']'.repeat(62)}`
   expect((await made.values(`[{"t":${t1},"o":${deep}}]`)).rows).toMatchObject([{ o: deep }])
 })

@@ -8,7 +8,7 @@ let made: Converting
 beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
-test('the rule dates a point, and the identity of the series stands beside it', async () => {
+test('a point is dated by its rule and stored with the identity of its series', async () => {
   const task = made.job([
     await made.body(`[{"t":${t1},"v":100}]`, {
       series: series('$x.1', { currency: 'usd', network: 'eth', params: { b: '2', a: '1' } }),
@@ -42,7 +42,7 @@ test('the rule dates a point, and the identity of the series stands beside it', 
   expect(footer).toEqual([{ v: "it's" }])
 })
 
-test('TIME 10: computed_at: kept, clamped to the end and to a stated instant, told', async () => {
+test('TIME 10: computed_at is stored, clamped to the end and to a stated instant, and reported', async () => {
   const told = [at('2024-03-02T11:00'), at('2024-03-02T23:00'), at('2024-03-04T05:00')]
   const content = JSON.stringify(told.map((computed_at, i) => ({ t: t1 + i * day, v: i, computed_at })))
   const task = made.job([await made.body(content)], { rules: [nextMorning] })
@@ -116,7 +116,7 @@ test('interval ends become starts, months by the calendar', async () => {
   ])
 })
 
-test('a computed_at that fits the other convention is told once', async () => {
+test('a computed_at that fits the opposite convention is reported once', async () => {
   const soon = JSON.stringify([0, 1, 2, 3].map((i) => ({ t: t1 + i * day, v: i, computed_at: t1 + i * day + 300 })))
   const started = await convert(made.engine, made.job([await made.body(soon)]))
   expect(started.findings.map((f) => [f.kind, f.t])).toEqual([['convention', t1]])
@@ -140,7 +140,7 @@ test('TIME 33: an unfinished interval and one before its stated instant are not 
   expect(stated.bodies[0]).toMatchObject({ points: 3, added: 1, last: t1, missing: [] })
 })
 
-test('what an earlier answer lacked was late', async () => {
+test('a point that an earlier answer lacked is late', async () => {
   const content = JSON.stringify(
     [0, 1, 2].map((i) => ({ t: t1 + i * day, v: i, ...(i === 2 ? { computed_at: t1 + 3 * day + 5 } : {}) })),
   )

@@ -52,7 +52,7 @@ test('the value may stand under another key, and under several', async () => {
   expect(scalar.rows).toMatchObject([{ v: null, o: '{"price":5}' }])
 })
 
-test('L7: unknown fields are kept beside the value', async () => {
+test('L7: unknown fields are stored next to the value', async () => {
   const { rows } = await made.values(
     `[{"t":${t1},"v":1,"q\\"k":"a","f":{"x":[null]}},{"t":${t1 + day},"v":2},{"t":${t1 + 2 * day},"v":{"a":1},"o":{"b":2}}]`,
   )
@@ -92,7 +92,7 @@ test('the text of an integer that a double does not hold goes to extra, and only
   expect(rows[0]?.['extra']).toBe('{"note":"x","v":9007199254740993}')
 })
 
-test('a point that names the asset and metric that were asked keeps both in extra', async () => {
+test('a point that names the requested asset and metric keeps both in extra', async () => {
   const named = `"asset":"btc","metric":"m"`
   const { only, rows } = await made.values(`[{"t":${t1},"v":1,${named}}]`)
   expect(only).toMatchObject({ state: 'ok', added: 1 })

@@ -71,7 +71,7 @@ test('history is known from the download, a change from when it was seen, the sa
   expect(one?.result.bodies[0]).toMatchObject({ added: 2, vintages: 0 })
 })
 
-test('computed_at dates a vintage only where it came after what was held, and is kept where not', async () => {
+test('computed_at dates a vintage only if it is later than the stored one, and is stored in any case', async () => {
   const was = at('2024-03-02T00:20:00')
   const [one, two, three] = await story(
     [
@@ -111,7 +111,7 @@ test('a late first value has no rule to stand in; a copy from before the last vi
   expect(existing).toHaveLength(2)
 })
 
-test('of two answers of one batch the one that was asked last is believed', async () => {
+test('of two answers in one batch the one requested last counts', async () => {
   const held = made.job([await made.body(JSON.stringify(daily(1)))], {
     revisable: 'observed',
     observedAt: BigInt(micros(first)),
@@ -126,7 +126,7 @@ test('of two answers of one batch the one that was asked last is believed', asyn
   expect((await made.stored(task.out)).map(({ v }) => v)).toEqual([9])
 })
 
-test('what vanishes stays and is a finding, once an answer; a PiT twin in the same shape is a violation', async () => {
+test('a vanished revisable point stays and gives one finding per answer, a vanished PiT point gives a violation', async () => {
   const window = { since: t1, until: t1 + 3 * day }
   const [, two] = await story([daily(3), [{ t: t1 + day, v: 1 }]], [first, second], window)
   expect(two?.rows).toEqual([])
@@ -134,7 +134,7 @@ test('what vanishes stays and is a finding, once an answer; a PiT twin in the sa
   expect(two?.result.findings).toMatchObject([{ t: t1, kind: 'vanished', detail: { points: 2, last: t1 + 2 * day } }])
 })
 
-test('TIME 62, 63, 64: dated vintages go where they belong; the same of one instant told otherwise is a violation', async () => {
+test('TIME 62, 63, 64: dated vintages are ordered by their dates, and a different value for the same date is a violation', async () => {
   const dated = (v: number, text: string): Offered => ({ t: t1, v, computed_at: at(text) })
   const [one, two, three] = await story(
     [

@@ -8,7 +8,7 @@ let made: Converting
 beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
-test('missing intervals are named', async () => {
+test('a conversion lists the missing intervals of each body', async () => {
   const content = JSON.stringify([2, 3, 6].map((i) => ({ t: t1 + i * day, v: i })))
   const result = await convert(made.engine, made.job([await made.body(content, { since: t1, until: t1 + 9 * day })]))
   const windows = result.bodies[0]?.missing.map((w) => [(w.since - t1) / day, (w.until - t1) / day])
@@ -24,7 +24,7 @@ test('missing intervals are named', async () => {
   expect(empty.bodies[0]).toMatchObject({ state: 'empty', missing: [{ since: t1, until: t1 + 3 * day }] })
 })
 
-test('nothing is left behind but the file', async () => {
+test('a conversion leaves no file but its bodies and its result', async () => {
   const before = await readdir(made.folder)
   const task = made.job([await made.body(`[{"t":${t1},"v":-0,"x":1}]`), await made.body('nonsense')])
   await convert(made.engine, task)

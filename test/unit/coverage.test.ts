@@ -51,7 +51,7 @@ describe('laying a window over what is known', () => {
     for (let day = 0; day < 365; day++) live = apply(live, coverageRow(1, day - 3, day + 1, { asked_at: day }), layOver)
     expect(live).toEqual([coverageRow(1, -3, 365, { asked_at: 364 })])
   })
-  it('joins on either side with what says the same; whatever was asked last counts', () => {
+  it('a window joins equal neighbours on both sides, and the latest request counts', () => {
     const later = coverageRow(1, 10, 20, { asked_at: 9, request: 'later' })
     for (const [first, second] of [
       [later, coverageRow(1, 0, 10, { asked_at: 5 })],
@@ -79,7 +79,7 @@ describe('laying a window over what is known', () => {
     const between = coverageRow(1, 10, 20)
     expect(layOver(held, between)).toEqual({ remove: [], add: [between] })
   })
-  it('keeps empty windows asked at different times apart', () => {
+  it('empty windows requested at different times stay apart', () => {
     const first = coverageRow(1, 0, 10, { state: 'empty', asked_at: 5 })
     const second = coverageRow(1, 10, 20, { state: 'empty', asked_at: 6 })
     expect(apply([first], second, layOver)).toEqual([first, second])
@@ -103,7 +103,7 @@ describe('asking again', () => {
       }),
     )
   })
-  it('keeps the request that brought the answer where another one of the same second says the same', () => {
+  it('of two equal answers in one second the request of the first stays', () => {
     const held = coverageRow(1, 0, 9, { state: 'empty', asked_at: 7, request: 'first' })
     expect(askedAgain([held], { ...held, request: 'second' })).toEqual({ remove: [], add: [] })
     const later = { ...held, asked_at: 8, request: 'second' }

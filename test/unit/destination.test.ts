@@ -12,7 +12,7 @@ const opened = (mark: string, disk = realDisk): Destination => destinationOf(joi
 
 freshFolder('destination', (path) => (home = path))
 
-test('of several who create one file one wins, and its bytes stay', async () => {
+test('of several writers that create one file one wins, and its bytes stay', async () => {
   const writers = Array.from({ length: 8 }, (_, i) => opened(`w${i}`))
   const ends = await Promise.all(writers.map(async (to, i) => await to.create('log/0.json', `{"by":${i}}\n`)))
   expect(ends.filter((end) => end === 'created')).toHaveLength(1)
@@ -68,6 +68,6 @@ test('when the power goes after the last step nothing is lost, at any step befor
   expect(survived).toBeGreaterThan(2)
 })
 
-test.each(['', 'gs://bucket/x', 'https://host/x'])('%j is no destination', (text) => {
+test.each(['', 'gs://bucket/x', 'https://host/x'])('%j is refused as a destination', (text) => {
   expect(() => destinationOf(text, { disk: realDisk, mark: 'a' })).toThrow(/expected a folder or s3:\/\//)
 })

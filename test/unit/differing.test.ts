@@ -13,7 +13,7 @@ const differing = (count: number, request = 'a') => {
 }
 const ids = (found: readonly AnswerWithBody[]): string[] => found.map(({ request }) => request.id)
 
-test('what differs is doubted from the first point on that is too many, with those that the run put on record', () => {
+test('a run requests differing answers again from the first point beyond the limit, recorded ones included', () => {
   const all = [answer('a'), answer('b')]
   const none = { recorded: 0, twice: 0 }
   expect(ids(findDoubted(all, differing(manyAtOnce), none))).toEqual([])

@@ -20,7 +20,7 @@ test.each([
   expect(String(told)).toContain('/data/points/x')
 })
 
-test('what engines say in words only is the same', () => {
+test('disk errors that engines report in words only end with 6', () => {
   expect(exitCode(diskError(new Error('IO Error: Could not write: No space left on device'), 'merging'))).toBe(6)
   expect(exitCode(diskError(new Error('attempt to write a readonly database'), 'merging'))).toBe(6)
   const other = new Error('something else')

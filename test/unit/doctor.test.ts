@@ -101,7 +101,7 @@ describe('a sound lake', () => {
     expect(await read(dump)).toEqual(before)
     await expectSound()
   })
-  test('no lake is a slip of the user', async () => {
+  test('doctor on a folder without a lake is an error of usage', async () => {
     await expect(ask({}, {}, `${rig().root}/nothing`)).rejects.toMatchObject({ kind: 'usage' })
   })
 })
@@ -119,7 +119,7 @@ describe('the ledger', () => {
     expect(await read(dump)).toEqual(before)
     await expectSound()
   })
-  test('torn', async () => {
+  test('a torn ledger is found and rebuilt from the journal', async () => {
     loseLedger()
     writeFileSync(at('ledger.sqlite'), 'no database, but long enough to be taken for one'.repeat(200))
     expect(kinds(await ask())).toEqual(['damage ledger_torn'])
@@ -185,7 +185,7 @@ describe('the journal', () => {
     expect((await ask({ rebuildLedger: true })).findings).toEqual([])
     await expectSound()
   })
-  test('a torn checkpoint is passed over and folded anew', async () => {
+  test('a torn checkpoint is ignored and written again', async () => {
     await writing(rig().root, async (ledger) => await writeCheckpoint(realDisk, ledger))
     expect((await ask()).findings).toEqual([])
     truncateSync(at(checkpointFile(newest)), 1000)
@@ -226,7 +226,7 @@ describe('a data file', () => {
     ['lost', (path: string) => rmSync(path), 'file_lost', true],
     ['torn', (path: string) => truncateSync(path, 500), 'file_torn', true],
     ['changed in one bit', flip, 'file_changed', false],
-  ])('is %s: named, and asked for again only once that was allowed', async (_, harm, kind, seenQuickly) => {
+  ])('a data file that is %s is named, and requested again only once allowed', async (_, harm, kind, seenQuickly) => {
     const file = await largest()
     harm(at(file.path))
     const found = await ask()
@@ -252,7 +252,7 @@ describe('a data file', () => {
     expect((await rig().fetch(selection)).requests).toBe(quiet)
   })
 
-  test('of two recent ones: what the other holds is not asked for again', async () => {
+  test('a lost file of two recent ones: points of the second file are not requested again', async () => {
     const [first, second, ...more] = await files()
     expect([first?.metric, second?.metric, more]).toEqual([null, null, []])
     rmSync(at(first!.path))
@@ -282,7 +282,7 @@ describe('a data file', () => {
     await expectSound()
   })
 
-  test('of the registry’s history is never forgotten', async () => {
+  test('a lost file of registry history is never forgotten', async () => {
     const path = 'registry/history.products/h.parquet'
     const staged = { ...stage(rig().root, 'h', 'steps'), path, table: 'history.products', metric: null, interval: null }
     const ledger = await Ledger.open(rig().root)
@@ -299,7 +299,7 @@ describe('a data file', () => {
     })
   })
 
-  test('that left the view: only said', async () => {
+  test('a lost file that already left the view is only reported', async () => {
     const file = await largest()
     const ledger = await Ledger.open(rig().root)
     const { provider } = ledger.head()
@@ -345,18 +345,18 @@ describe('around the lake', () => {
       rmSync(moved, { recursive: true, force: true })
     }
   })
-  test.each(['lake.duckdb', 'lake.sql'])('%s is missing', async (name) => {
+  test.each(['lake.duckdb', 'lake.sql'])('%s is missing and doctor names the command that makes it', async (name) => {
     rmSync(at(name))
     expect((await ask()).findings).toMatchObject([{ kind: 'views_missing', path: name, remedy: 'run pitlake views' }])
     expect((await ask({ repair: true }, { views })).findings).toEqual([])
   })
-  test('what the views name is not known', async () => {
+  test('a missing manifest of the views is a notice that advises pitlake views', async () => {
     rmSync(at(places.manifest))
     expect((await ask()).findings).toMatchObject([
       { kind: 'views_missing', severity: 'notice', path: places.manifest, remedy: 'run pitlake views' },
     ])
   })
-  test('where journal and ledger are lost all that is left is counted, and nothing judged', async () => {
+  test('without journal and ledger doctor counts all remaining files and judges none', async () => {
     loseLedger()
     rmSync(at(places.journal), { recursive: true })
     const all = readdirSync(rig().root, { recursive: true, encoding: 'utf8' })

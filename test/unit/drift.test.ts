@@ -32,7 +32,7 @@ test('a listing of the same endpoints is no drift', () => {
   })
 })
 
-test('new, gone and changed endpoints are told with what each side has alone', () => {
+test('new, gone and changed endpoints are listed with the fields that one side lacks', () => {
   const rows = all
     .filter(({ ask }) => ask !== 'blockchain/block_height_pit')
     .map((endpoint) => {
@@ -121,7 +121,7 @@ const inputOf = (url: string, key = 'metrics-key') => {
   }
 }
 
-test.each(mounts)('the provider is asked for its listing ($name)', async (mount) =>
+test.each(mounts)('the listing is requested from the provider ($name)', async (mount) =>
   withSandbox(mount, {}, async ({ metricsUrl }) => {
     // The sandbox lists the catalogue's placeholders: they are its names.
     const none = { new: [], gone: [], changed: [], unmapped: [] }
@@ -134,7 +134,7 @@ test.each(mounts)('the provider is asked for its listing ($name)', async (mount)
   }),
 )
 
-test('what changed upstream is found over the wire', async () => {
+test('changes of a provider are found in its listing over HTTP', async () => {
   const port = mounts.find(({ name }) => name === 'port')!
   const rows = [...all.slice(2).map(rowOf), { path: 'fresh/metric_pit' }]
   const changed = { handle: async () => Response.json({ data: rows }) } as unknown as Sandbox
@@ -157,7 +157,7 @@ test.each([
     '/v1/metrics/endpoints',
     [...all.map(rowOf), { path: 'fresh/metric_pit' }],
   ],
-])('without --path the listing is requested %s', async (_, place, listing) => {
+])('drift without --path requests the listing %s', async (_, place, listing) => {
   const port = mounts.find(({ name }) => name === 'port')!
   const handle = async (request: Request): Promise<Response> =>
     new URL(request.url).pathname === place ? Response.json(listing) : Response.json({}, { status: 404 })
@@ -170,7 +170,7 @@ test.each([
   }
 })
 
-test('where the listing names paths alone, parameters are compared with the metadata that the lake has', async () => {
+test('if the listing has paths only, parameters are compared with stored metadata', async () => {
   const { asset, interval, currency, exchange } = catalogue.wire.queryKeys
   const text = JSON.stringify([...catalogued, 'fresh/metric_pit'])
   const said = { parameters: {}, min: null, at: 0 }
@@ -204,7 +204,7 @@ test('where the listing names paths alone, parameters are compared with the meta
   expect([newer.described, newer.changed]).toEqual([0, []])
 })
 
-test('without an address or a key the way out is named', async () => {
+test('drift without an address or a key names the setting that is missing', async () => {
   const bare = { ...inputOf('http://127.0.0.1:1'), settings: resolveSettings({ flags: {}, env: {}, cwd: '/' }) }
   await expect(findDrift(bare, deps)).rejects.toMatchObject({
     kind: 'usage',

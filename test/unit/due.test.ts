@@ -74,7 +74,7 @@ describe('the next point', () => {
     }
   })
 
-  test('of a clock rule, whatever the lag that is known', () => {
+  test('the next point of a clock rule is due by the rule, whatever lag is known', () => {
     const point = next(want('24h', nextMorning), upTo(at('2024-02-29')), at('2024-02-29T12:00:00Z'), { lag: told })
     expect(iso(sure(point).due)).toBe('2024-03-01T10:15')
   })
@@ -94,7 +94,7 @@ describe('the next point', () => {
     expect([stated.due, stated.poll]).toEqual([end(t, '24h') + 2 * hour, end(t, '24h') + 2 * hour])
   })
 
-  test('until then by the lag that the provider tells: once in its middle, once at its end, never before a stated rule', () => {
+  test('the next point with a lag from the provider is due in its middle and at its end, never before a stated rule', () => {
     const t = at('2024-03-01')
     const few: Learnt = { observations: 0, lag: null, reportedLags: { usual: 200, late: 1150 } }
     const now = at('2024-03-01T12:00:00Z')
@@ -112,7 +112,7 @@ describe('the next point', () => {
     expect(sure(next(one, upTo(t), now, { lag: { ...few, ...told } }))).toMatchObject({ by: 'learnt' })
   })
 
-  test('of what was never asked, has nothing, is refused, withdrawn, over, or not begun', () => {
+  test('the next point of a new, empty, refused, withdrawn, ended or future series is due at its known time', () => {
     const now = at('2024-03-10T12:00:00Z')
     const t = at('2024-03-10')
     const empty = answered(at('2020-01-06'), t, { state: 'empty', asked_at: now - hour })
@@ -198,7 +198,7 @@ describe('when to ask', () => {
     for (const [t, when] of seen) expect(when - usual(t)).toBeLessThanOrEqual(600)
   })
 
-  test('a lag that nobody knows is looked for before the rule, too: two requests a point', () => {
+  test('an unknown lag is searched for before the rule as well, with two requests a point', () => {
     const { polls, seen } = watched(
       want('24h', lagOf(40 * minute)),
       from,
@@ -210,7 +210,7 @@ describe('when to ask', () => {
     expect(polls.length).toBe(2 * seen.size)
   })
 
-  test('a late point is asked for less and less often, and no point after it waits for it', () => {
+  test('a late point is requested less and less often, and no later point waits for it', () => {
     const late = at('2024-02-10')
     const slow = (t: Instant): Instant => (t === late ? t + day + 9 * hour : usual(t))
     const { polls, seen } = watched(want('24h'), from, until, told, slow)
@@ -225,7 +225,7 @@ describe('when to ask', () => {
     for (const [i, gap] of gaps.slice(1).entries()) expect(gap).toBeGreaterThanOrEqual((gaps[i] ?? 0) * 0.9)
   })
 
-  test('the next point is asked for when it is due, though the one before is still missing', () => {
+  test('the next point is requested when due, even if the one before is still missing', () => {
     const t = at('2024-03-10T12:20:00Z')
     const after = (asked: Instant): Instant => {
       const missing = answered(t, t + 600, { reason: 'pending', asked_at: asked })
@@ -236,7 +236,7 @@ describe('when to ask', () => {
     ])
   })
 
-  test('what an outage of days left out is asked for at once, and once', () => {
+  test('points that an outage of days left out are requested at once, and once', () => {
     const [out, back] = [at('2024-02-14T09:00:00Z'), at('2024-02-19T09:00:00Z')]
     const { polls, seen } = watched(
       want('1h'),
@@ -287,7 +287,7 @@ describe('when to ask', () => {
   })
 })
 
-test('a lag is learnt from what the provider tells; else the rule holds, or what the arrivals make of it', () => {
+test('a lag comes from the provider, else from the rule as arrivals corrected it', () => {
   const arrivals = {
     points: 100,
     computed: 90,

@@ -59,7 +59,7 @@ test('a stream gives all rows in order', async () => {
   expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => BigInt(i)))
 })
 
-test('what runs on a session is interrupted with the engine that it came from, until it is closed', async () => {
+test('an interrupt of an engine stops statements of its sessions until they are closed', async () => {
   using engine = await Engine.open()
   const session = await engine.session()
   const running = session.rows('SELECT count(*) FROM range(1000000000000) a, range(1000000) b')
@@ -105,7 +105,7 @@ test('ask runs exactly one SELECT, with its parameters, and writes to no databas
   await engine.run('COMMIT')
 })
 
-test('texts are quoted', async () => {
+test('texts are quoted as SQL literals', async () => {
   expect(await engine.rows(`SELECT ${quote("a'b")} AS a, ${quoteList(["'", ''])} AS l`)).toEqual([
     { a: "a'b", l: ["'", ''] },
   ])
@@ -130,7 +130,7 @@ describe('a stream that fails on its way', () => {
     expect(await read('FROM range(3)')).toBe(3)
   })
 
-  test('so is one that was stopped, and one that nobody reads to its end leaves nothing open', async () => {
+  test('a stopped stream ends in an error, and an abandoned one leaves no statement open', async () => {
     using engine = await Engine.open()
     const stopped = async (): Promise<void> => {
       for await (const { rows } of (await engine.stream('FROM range(100000000)')).chunks)

@@ -9,20 +9,22 @@ test.each<[ErrorKind, number]>([
   ['stopped', 5],
   ['incomplete', 6],
   ['busy', 7],
-])('%s ends with %i', (kind, code) => expect(exitCode(new LakeError(kind, { subject: 'x', next: 'y' }))).toBe(code))
+])('an error of kind %s ends with %i', (kind, code) =>
+  expect(exitCode(new LakeError(kind, { subject: 'x', next: 'y' }))).toBe(code),
+)
 
-test('of several exit codes the weightiest counts', () => {
+test('the gravest of several exit codes is returned', () => {
   const order = [4, 3, 1, 2, 6, 5, 7, 0]
   for (const [i, code] of order.entries()) expect(gravest(order.slice(i).toReversed())).toBe(code)
   expect(gravest([])).toBe(0)
   expect(gravest([0, 130])).toBe(130)
 })
 
-test('what is no LakeError is unexpected', () => {
+test('a thrown value that is no LakeError ends with 1', () => {
   for (const thrown of [new Error('x'), new RangeError('x'), 'text', undefined]) expect(exitCode(thrown)).toBe(1)
 })
 
-test('a complaint is one line: subject, expected, got, next; its cause is kept', () => {
+test('an error is one line of subject, expected, got and next, and keeps its cause', () => {
   const cause = new Error('why')
   const error = usage('a', { expected: 'b\n  c', got: 'd', next: 'try e', cause })
   expect(error.message).toBe('a: expected b c, got d; try e')

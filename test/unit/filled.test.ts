@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isDoubtful } from '../../src/query/answer-notes.ts'
 import { Filled } from '../../src/query/filled-columns.ts'
 
-test('a zero in the only row is told, as a number of any kind or as its text', () => {
+test('a zero in the only row is noted, as a number of any kind or as its text', () => {
   const told = (...rows: readonly (number | bigint | string | null)[]) => {
     const filled = new Filled(['n'])
     filled.addCells(rows.length, [rows])
@@ -19,7 +19,7 @@ test('a zero in the only row is told, as a number of any kind or as its text', (
   expect(later.empty()).toEqual([])
 })
 
-test('what a column lacks is told by asset, in the order of their names', () => {
+test('missing values of a column are listed by asset in the order of their names', () => {
   const filled = new Filled(['asset', 'v', 'w'], 'asset')
   filled.addCells(2, [
     ['ETH', 'BTC'],
@@ -33,7 +33,7 @@ test('what a column lacks is told by asset, in the order of their names', () => 
   ])
 })
 
-test('an answer is one to wonder about where nothing came, or a column is empty that mostly is not', () => {
+test('an answer without rows, or with a column that is empty unlike the rest, is worth a note', () => {
   const column = (name: string, everywhere = true) => ({ column: name, assets: [], everywhere })
   const zero = { ...column('n', false), zero: true as const }
   expect([isDoubtful(0, [], false), isDoubtful(3, [], false), isDoubtful(3, [column('v')], false)]).toEqual([

@@ -29,7 +29,7 @@ test.each([
   ['exchange', { exchange: 'f' }],
   ['network', { network: 'o' }],
 ] as const)(
-  'what is lost with a file is told by what is left of each series: another %s is another series',
+  'the loss of a file is counted by the remaining points of each series, and a different %s is a different series',
   (_, other) =>
     inFolder(async (root) => {
       const id = (own: Partial<Record<'asset' | 'currency' | 'exchange' | 'network', string>>): string =>
@@ -66,10 +66,7 @@ test.each([
     }),
 )
 
-test('what nothing builds on is let go of: datings, listings, bodies; never the steps of a history', async ({
-  root,
-  ledger,
-}) => {
+test('lost datings, listings and raw bodies are forgotten, lost steps of a history never', async ({ root, ledger }) => {
   const lost = ['redated', 'metric_assets', 'raw']
   const add = [...lost, 'history.issuers', 'events'].map((table, n) => stage(root, `f${n}`, table, { table }))
   await commit(ledger, { job: 'sync', run: 's', provider: { synthetic: true }, add }, commitDeps())
@@ -81,7 +78,7 @@ test('what nothing builds on is let go of: datings, listings, bodies; never the 
   expect(liveFiles(ledger)).toHaveLength(2)
 })
 
-test('of a copy that is too young only files of versions beyond its journal are asked for', async ({
+test('missing files count as beyond a copy of the journal only if a later version added them', async ({
   root,
   ledger,
 }) => {

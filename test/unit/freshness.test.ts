@@ -44,7 +44,7 @@ test('held is what was answered, failed what was not; a window that holds for an
   expect(one).toMatchObject({ due: { since: at(0), until: at(4) }, held: windows([0, 2]), failed: windows([3, 4]) })
 })
 
-test('fresh, behind since when nobody asked, and stopped where it was asked for in vain', () => {
+test('a series is fresh, behind since the last request, or stopped after vain requests', () => {
   const freshness = (now: number, ...rows: readonly Row[]) => {
     const { fresh, overdue, late } = judged(now, ...rows)
     return [fresh, overdue / day, late / day]
@@ -62,7 +62,7 @@ test('fresh, behind since when nobody asked, and stopped where it was asked for 
   expect(freshness(4.5, ['covered', 0, 3], ['failed', 3, 4, refused])).toEqual(['stopped', 0, 0.5])
 })
 
-test('nothing is due of what was withdrawn, nor of a series without points', () => {
+test('a withdrawn series and one without points have no due point', () => {
   const reason = withdrawnReason(at(3), refusalWords('gone', 'over'))
   const due = { since: at(0), until: at(3) }
   const over = judged(9, ['covered', 0, 3], ['unsupported', 3, 9, reason])
@@ -73,7 +73,7 @@ test('nothing is due of what was withdrawn, nor of a series without points', () 
   expect(none(9, ['covered', 0, 3])).toMatchObject({ due: null, held: [], fresh: null })
 })
 
-test('a point that was asked for in vain is pending as long as is tolerated, and no second longer', () => {
+test('a point requested in vain is pending as long as tolerated, and no second longer', () => {
   const endpoint = catalogue.endpoints.get('supply/current_pit')
   if (endpoint === undefined) throw new Error('no endpoint')
   const due = availableAt(endpoint.rules['24h'], at(3), '24h')

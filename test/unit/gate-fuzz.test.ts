@@ -54,7 +54,7 @@ async function outcome(engine: Engine, folder: string, sql: string): Promise<{ r
   }
 }
 
-test(`nothing outside is read and nothing is written by ${rounds} statements, seed ${seed}`, {
+test(`${rounds} statements of seed ${seed} read no file outside the lake and write none`, {
   timeout: 3_600_000,
 }, async () => {
   const { root: folder, remove } = await openTestLake(hundredFetchedDays)

@@ -48,7 +48,7 @@ describe('ten minutes with eight workers against', () => {
       ])
     }
   }
-  test.each(limiters)('%s', (name, limit, make) => {
+  test.each(limiters)('%s: its limit is used to 98 % and never exceeded', (name, limit, make) => {
     // Where headers tell, the configured rate is wrong on purpose.
     const configured = name.includes('none') ? limit : 60
     const { allowed, refused } = simulate(make(), configured, 11 * minute)
@@ -58,7 +58,7 @@ describe('ten minutes with eight workers against', () => {
     expect(refused).toEqual([])
   })
 
-  test('one that refuses a third of all with Retry-After: 1, whatever the pace', () => {
+  test('one that refuses a third at random with Retry-After: 1: thirty requests a minute still pass', () => {
     let n = 0
     const third: Limiter = () => {
       n = (n * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -130,7 +130,7 @@ test('a spent long window parks until it ends and a second more, and no shorter 
   expect(parkedUntil(again, at + 86_401_000)).toBeNull()
 })
 
-test('what others use of a fixed window is left to them', () => {
+test('requests of other clients in a fixed window are counted as used', () => {
   const limiter = fixedWindow(600, minute, 'unix')
   let calls = 0
   const shared: Limiter = (when) => {
@@ -149,7 +149,7 @@ test('requests are spread evenly, not in bursts', () => {
   expect(Math.max(...gaps)).toBeLessThan(1_400)
 })
 
-test('without headers a limit below the configured rate is found by backing off', () => {
+test('a limit below the configured rate is found by backing off if headers are missing', () => {
   const { allowed, refused, state } = simulate(slidingWindow(300, minute, 'none', 'oldest'), 600, 30 * minute)
   expect(currentRate(state, at + 30 * minute)).toBeLessThan(330)
   expect(allowed.length / (30 * 300)).toBeGreaterThan(0.7)
@@ -168,7 +168,7 @@ test('after a refusal the rate comes back slowly', () => {
   expect(currentRate(state, when)).toBeCloseTo(594)
 })
 
-test('one refused burst lowers the rate once', () => {
+test('several refusals of one burst lower the rate once', () => {
   let state = fresh
   for (let i = 0; i < 8; i++) state = governor(state, { kind: 'request-sent', at: at + i })
   for (let i = 1; i <= 8; i++)
@@ -193,7 +193,7 @@ describe('a wait that the provider names', () => {
     expect(parkedUntil(state, at)).toBeNull()
   })
 
-  test('a 503 with Retry-After holds everybody, without it nobody', () => {
+  test('a 503 holds all workers with Retry-After and none without it', () => {
     expect(nextSlot(answered(fresh, 503, { 'retry-after': '120' }), at)).toBe(120_000)
     expect(nextSlot(answered(fresh, 503, {}), at)).toBeLessThan(200)
   })
@@ -208,7 +208,7 @@ describe('a wait that the provider names', () => {
     expect(waits).toEqual([0, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000])
   })
 
-  test('nobody bursts when a wait is over', () => {
+  test('no worker bursts when a wait is over', () => {
     const state = answered(fresh, 429, { 'retry-after': '60' })
     const sent = governor(state, { kind: 'request-sent', at: at + 60_000 })
     expect(nextSlot(sent, at + 60_000)).toBeGreaterThan(90)
@@ -248,7 +248,7 @@ describe('parking', () => {
     expect((sent.at(-1) ?? 0) - at).toBeLessThan(10_000)
   })
 
-  test('a limited snapshot stops nobody else', () => {
+  test('a limited snapshot stops no other request', () => {
     const state = answered(fresh, 429, { 'retry-after': '86400' }, at, 'snapshot_limit')
     expect(parkedUntil(state, at)).toBeNull()
     expect(nextSlot(state, at)).toBeLessThan(200)

@@ -56,7 +56,7 @@ test('the token is a key: of eight characters at least, and among what may not b
   expect(() => settingsOf('', { PITLAKE_TOKEN: 'short' })).toThrow(/PITLAKE_TOKEN: expected a key of at least 8/)
 })
 
-test('what names a path most exactly holds, of equals the strictest', () => {
+test('the tolerance that names a path most exactly applies, and the strictest of equals', () => {
   const maxLate = Object.entries({ '*': 5, 'a/*': 4, 'a/b*': 3, 'a/bc': 9 }).map(([pattern, seconds]) => ({
     pattern,
     seconds,

@@ -50,7 +50,7 @@ test.each([
     }),
 )
 
-test('windows, requests and what was asked again are counted by what they say', async ({ root }) => {
+test('windows, requests and repetitions are counted by their outcome', async ({ root }) => {
   using ledger = await Ledger.open(root)
   const now = 1_700_000_000
   const day = 86_400
@@ -92,9 +92,7 @@ test('windows, requests and what was asked again are counted by what they say', 
   expect(verifiedTotals(ledger)).toEqual({ windows: 5, differing: 1, refused: 0, last_at: 8 })
 })
 
-test('what a merged file was made of are the files that it replaced: of its own partition, and no fewer rows', async ({
-  root,
-}) => {
+test('sources of a merged file are the replaced files of its partition with at least its rows', async ({ root }) => {
   using ledger = await Ledger.open(root)
   const draft = { job: 'compact', run: 'a', provider: { metrics: 'x', synthetic: true } }
   const other = stage(root, 'other', 'o', { interval: '1h', path: 'points/metric=m/interval=1h/o.parquet' })
@@ -147,7 +145,7 @@ test('state is found by the beginning of its name, as it was committed', async (
   expect(versionChanges(ledger).map(({ rules: changed }) => changed)).toEqual([true])
 })
 
-test('what went into files leaves the index: requests at once, runs after a month, a verify never', async ({
+test('rows written to files leave the index: requests at once, runs after a month, verify results never', async ({
   root,
 }) => {
   using ledger = await Ledger.open(root)
@@ -196,7 +194,7 @@ test('earlier datings follow one another within their partition only', () => {
   ])
 })
 
-test('at an instant each partition is read as it was dated then, and the newest where none is given', async () => {
+test('a partition is read as dated at the given instant, or by its newest dating without one', async () => {
   using engine = await Engine.open()
   await engine.run(`CREATE TABLE stored AS SELECT * FROM (VALUES ('now', 'a', '24h'), ('now', 'a', '1h'), ('now', 'b', '24h'),
     ('now', 'c', '24h'), ('a3', 'a', '24h'), ('a20', 'a', '24h'), ('h7', 'a', '1h'), ('b3', 'b', '24h')) AS s (path, metric, "interval")`)
@@ -261,7 +259,7 @@ test('old requests stay while a live window or a violation names them', async ({
   expect(await kept(20)).toEqual(['doubted', 'live'])
 })
 
-test('of runs that began together the last by name is the newest', async ({ root }) => {
+test('the last by name is the newest of runs that began together', async ({ root }) => {
   using ledger = await Ledger.open(root)
   for (const [id, at] of [
     ['b', 5],
@@ -276,7 +274,7 @@ test('of runs that began together the last by name is the newest', async ({ root
   expect(newest(3)).toEqual(['c', 'b', 'a'])
 })
 
-test('live files are listed by what they are of, then as they came, whatever they are called', async ({ root }) => {
+test('live files are listed by table and partition, then by version, whatever their names', async ({ root }) => {
   using ledger = await Ledger.open(root)
   const provider = { metrics: 'sandbox:1', synthetic: true }
   for (const [run, names] of [
@@ -298,7 +296,7 @@ test('live files are listed by what they are of, then as they came, whatever the
   expect(listed(1)).toEqual(['c', 'z'])
 })
 
-test('rows of data files are records of the columns that are asked for, or an error of integrity', async () => {
+test('rows of data files are records of the requested columns, or an error of integrity', async () => {
   using engine = await Engine.open()
   const fields = { n: count, none: orNull(real), list: listOf(shape({ at: real })) }
   const row = (n: string): string => `SELECT ${n} AS n, NULL AS none, [{'at': 7::BIGINT}] AS list`

@@ -16,7 +16,7 @@ import { test } from '../helpers/lake-test.ts'
 
 const violation = violationRow(0, 0)
 
-test('of two jobs that end at once one tells what is new', async ({ root: home }) => {
+test('only one of two jobs that end at once reports a new violation', async ({ root: home }) => {
   writeFileSync(join(home, 'pitlake.yaml'), 'hooks: { on_violation: cat >> told }\n')
   const data = join(home, 'data')
   const settings = resolveSettings({ flags: { config: undefined, data }, env: {}, cwd: home })

@@ -7,7 +7,7 @@ import type { Deps, Input } from '../../src/interfaces/cli/spec.ts'
 import { LakeError, usage } from '../../src/base/errors.ts'
 import { test } from '../helpers/lake-test.ts'
 
-test('the end of a job is told with its exit code; a call that was refused before it began has none', async ({
+test('a hook gets the exit code of an ended job; a call refused before its start runs no hook', async ({
   root: home,
 }) => {
   writeFileSync(join(home, 'pitlake.yaml'), 'hooks: { on_done: cat >> told }\n')

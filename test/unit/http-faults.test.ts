@@ -79,7 +79,7 @@ describe('what unfolds to more than 32 MB', () => {
   })
 })
 
-test('an encoding told in two headers is read as one list', async () => {
+test('an encoding in two headers is read as one list', async () => {
   const { outcome } = await get((_, response) => {
     response.setHeader('content-encoding', ['identity', 'gzip'])
     response.end(zipped)
@@ -90,13 +90,13 @@ test('an encoding told in two headers is read as one list', async () => {
 describe('timeouts', () => {
   const soon = { timeouts: { ...patient, firstByteMs: 400, idleMs: 400 } }
 
-  test('a slow first byte', async () => {
+  test('a request whose first byte is late ends in a timeout and is repeated', async () => {
     const { outcome } = await get(() => undefined, soon)
     expect(outcome).toMatchObject({ kind: 'again', reason: 'timeout', status: null })
     expect(outcome.kind === 'again' && outcome.words).toMatch(/^UND_ERR_HEADERS_TIMEOUT/)
   })
 
-  test('a body that stops', async () => {
+  test('a request whose body stops ends in a timeout and is repeated', async () => {
     const { outcome } = await get((_, response) => void response.write(body.slice(0, 3_000)), soon)
     expect(outcome).toMatchObject({ kind: 'again', reason: 'timeout', status: 200 })
     expect(outcome.kind === 'again' && outcome.words).toMatch(/^UND_ERR_BODY_TIMEOUT/)
@@ -160,20 +160,23 @@ describe('timeouts', () => {
     expect(outcome).toMatchObject({ kind: 'body', bytes: 24_001 })
   })
 
-  test('a body that begins as a page does is told as one', async () => {
+  test('a body that begins like a web page is reported as one', async () => {
     const page = await get((_, response) => response.end(' \n<!doctype html><p>Sign in'))
     expect(page.outcome).toMatchObject({ kind: 'body', vain: 'a page' })
     const points = await get((_, response) => response.end(' \n["<"]'))
     expect(points.outcome).not.toHaveProperty('vain')
   })
 
-  test.each(['', '{}', ' {\n} ', 'null'])('JSON without anything in it is told: %j', async (text) => {
+  test.each(['', '{}', ' {\n} ', 'null'])('JSON without content is reported: %j', async (text) => {
     expect((await get((_, response) => response.end(text))).outcome).toMatchObject({ kind: 'body', vain: 'nothing' })
   })
 
-  test.each(['[]', '{"data":[]}', '[null]', '0'])('what says that there is nothing is no silence: %j', async (text) => {
-    expect((await get((_, response) => response.end(text))).outcome).not.toHaveProperty('vain')
-  })
+  test.each(['[]', '{"data":[]}', '[null]', '0'])(
+    'JSON that states emptiness is no silent answer: %j',
+    async (text) => {
+      expect((await get((_, response) => response.end(text))).outcome).not.toHaveProperty('vain')
+    },
+  )
 
   test('the head may be waited for less long than usual', async () => {
     const { outcome } = await get(() => undefined, {}, { firstByteMs: 300 })
@@ -195,7 +198,7 @@ describe('timeouts', () => {
 })
 
 describe('no answer', () => {
-  test('nobody listens', async () => {
+  test('a request to a closed port fails to connect and is repeated', async () => {
     const gone = createTcp()
     await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
     const away = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`
@@ -219,7 +222,7 @@ describe('no answer', () => {
     expect(outcome).toMatchObject({ kind: 'again', reason, status: null })
   })
 
-  test('a client that is closed ends what is under way as stopped: nobody tries it again', async () => {
+  test('a closed client ends running requests as stopped, without a repetition', async () => {
     const asked = Promise.withResolvers<void>()
     answer(() => asked.resolve())
     const client = http()
@@ -247,7 +250,7 @@ describe('no answer', () => {
 
 describe('what is thrown', () => {
   test.each(['https://127.0.0.1/x', 'http://127.0.0.1:1/x', 'http://evil.example/x'])(
-    'another host: %s',
+    'a request to a different host is refused: %s',
     async (url) => {
       await expect(http().get({ url, file: join(folder, 'none') })).rejects.toThrow('foreign host')
       expect(seen).toHaveLength(0)

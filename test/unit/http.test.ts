@@ -34,7 +34,7 @@ describe('a whole body', () => {
     }
   })
 
-  test('of no bytes is a body too: what it means is decided later', async () => {
+  test('an empty body is a body, too: its meaning is decided later', async () => {
     expect((await get((_, response) => response.end())).outcome).toMatchObject({ kind: 'body', bytes: 0 })
   })
 
@@ -49,7 +49,7 @@ describe('a whole body', () => {
     expect(readFileSync(file, 'utf8')).toBe('[1]')
   })
 
-  test('ends the headers it came with: a key in one header only, an agent, a tag', async () => {
+  test('a request sends the key in one header only, and an agent and a tag', async () => {
     await get((_, response) => response.end('[]'), {}, { etag: '"7"' })
     const { headers, url, method } = seen[0] ?? { headers: {}, url: '', method: '' }
     expect(headers).toMatchObject({
@@ -105,7 +105,7 @@ describe('the byte ceiling', () => {
     expect(outcome).toMatchObject({ kind: 'too_large', by: 'ceiling' })
   })
 
-  test('itself is still allowed', async () => {
+  test('a body of exactly the ceiling is accepted', async () => {
     expect((await get((_, r) => r.end(body), { maxBytes: body.length })).outcome.kind).toBe('body')
     expect((await get((_, r) => r.end(body), { maxBytes: body.length - 1 })).outcome.kind).toBe('too_large')
   })
@@ -137,7 +137,7 @@ describe('other answers', () => {
     expect(outcome.kind === 'again' && outcome.words).toBe('x'.repeat(300))
   })
 
-  test.each([204, 304])('%i has no file', async (status) => {
+  test.each([204, 304])('status %i leaves no body file', async (status) => {
     const { outcome } = await get((_, response) => response.writeHead(status).end())
     expect(outcome.kind).toBe(status === 204 ? 'no_content' : 'not_modified')
   })
@@ -187,7 +187,7 @@ describe('proxies', () => {
     return { asked, heads, reply }
   }
 
-  test.each(['https', 'all'])('%s_proxy is asked for a tunnel and never sees the key', async (name) => {
+  test.each(['https', 'all'])('%s_proxy gets a tunnel request and never the key', async (name) => {
     const url = 'https://provider.invalid/v1/metrics/x'
     const { asked, heads, reply } = await proxied({ base: url, proxy: { [name]: '' } }, url)
     expect(asked).toEqual(['CONNECT provider.invalid:443'])

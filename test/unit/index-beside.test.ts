@@ -41,10 +41,7 @@ function atFirst(step: 'syncFolder' | 'write', work: () => Promise<unknown>): { 
   return { disk, done: () => due === undefined }
 }
 
-test('views tell of one version, also where another job commits while they are compiled', async ({
-  root,
-  ledger: own,
-}) => {
+test('views show one version, even if a job commits while they are compiled', async ({ root, ledger: own }) => {
   using other = await Ledger.open(root)
   await commit(own, news(root, 0), commitDeps())
   const { disk, done } = atFirst('syncFolder', async () => await commit(other, news(root, 1), commitDeps()))
@@ -88,7 +85,7 @@ test('a checkpoint holds each line of a run whole or not at all, also one that a
   expect(dump(again)).toEqual(dump(own))
 })
 
-test('a checkpoint takes no index back that another process has brought further', async ({ root, ledger: own }) => {
+test('a checkpoint never sets back an index that a second process has updated', async ({ root, ledger: own }) => {
   await commit(own, news(root, 0), commitDeps())
   await writeCheckpoint(realDisk, own)
   await commit(own, news(root, 1), commitDeps())
@@ -121,7 +118,7 @@ test('a vacuum leaves exports alone that views name again which are made meanwhi
   expect(await checkViews(own, root, true)).toEqual([])
 })
 
-test('the head of the index is that of one version, also where another process brings it further meanwhile', async ({
+test('the head of the index is that of one version, even if a second process updates it meanwhile', async ({
   root,
   ledger: own,
 }) => {
@@ -145,7 +142,7 @@ test('the head of the index is that of one version, also where another process b
   ]).toContainEqual({ version: head.version, digest: head.digest })
 })
 
-test('a mirror can be opened from its first entry on, while it is still brought', async ({ root }) => {
+test('a mirror can be opened from its first entry on, while its pull is running', async ({ root }) => {
   const [source, mirror] = [`${root}/lake`, `${root}/mirror`]
   {
     using ledger = await Ledger.open(source)

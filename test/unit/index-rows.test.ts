@@ -169,7 +169,7 @@ test('only whole windows inside what is uncovered go, of that series, and what w
     ])
   }))
 
-test('an acceptance counts for its own violation alone', () =>
+test('an acknowledgement counts for its violation only', () =>
   withLedger(async (ledger) => {
     const accepted = violationRow(0, 10)
     const others = [
@@ -192,7 +192,7 @@ test('an acceptance counts for its own violation alone', () =>
     expect(storedViolations(ledger, seriesRow(1).id)).toMatchObject([others[0]])
   }))
 
-test('what was noted at the very instant of a mended clock, or before it, keeps its own; what is later has that of before', () =>
+test('rows from the repair of a clock or before keep their instant, later ones get the instant of the version before', () =>
   withLedger(async (ledger) => {
     const at = 1_700_000_000_000_000
     const noted = (key: string, late: number) => ({ [key]: { at: at + late, value: key } })

@@ -60,7 +60,7 @@ test('starts, ends, steps and counts are those of TypeScript, whatever the form,
   await fc.assert(property, { numRuns: 60 })
 })
 
-test('the grid is the same in SQL as in TypeScript; Sunday weeks have one of their own', async () => {
+test('the grid is the same in SQL as in TypeScript, also for weeks that begin on Sunday', async () => {
   for (const interval of intervals) {
     const moments = fc.sample(instants, 60).flatMap((at) => [at, floor(at, interval), floor(at, interval) + 3600])
     for (const [, name] of forms(interval)) {
@@ -91,7 +91,7 @@ test('an interval that the table does not have is an error, never a month of 28 
       await expect(engine.rows(`SELECT ${sql} FROM (SELECT ${interval} AS i)`)).rejects.toThrow(/no interval/)
 })
 
-test('lengths are told in either tick, and weeks begin on Monday unless another day is given', async () => {
+test('lengths are given in seconds or microseconds, and weeks begin on Monday unless configured', async () => {
   for (const [i, seconds] of [600, 3600, 86_400, 7 * 86_400, 28 * 86_400, 90 * 86_400].entries())
     for (const ticks of [1, micros])
       expect(await engine.rows(`SELECT ${lengthSql(intervals[i] ?? '', ticks)}::BIGINT AS n`)).toEqual([
@@ -102,7 +102,7 @@ test('lengths are told in either tick, and weeks begin on Monday unless another 
   expect(row).toEqual({ start: BigInt(monday) })
 })
 
-test('which intervals make up which', async () => {
+test('each interval divides exactly the intervals that hold a whole number of it', async () => {
   const told = [
     ['10m', '1h', '24h', '1w', '1month', '3month'],
     ['1h', '24h', '1w', '1month', '3month'],

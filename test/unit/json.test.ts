@@ -11,7 +11,7 @@ test.each<[string, string | undefined]>([
   ['{"a":"}","b":"{\\"a\\":1","c":"a"}', undefined],
   ['{"a":"\\"a\\":","\\u0061" :1}', 'a'],
   ['{}', undefined],
-])('of %s readers see one of two: %s', (text, key) => expect(repeatedKey(text)).toBe(key))
+])('in %s the repeated key is found: %s', (text, key) => expect(repeatedKey(text)).toBe(key))
 
 test('a text is read with a byte order mark or without, and whole numbers are written as they are', () => {
   expect([jsonOf('\uFEFF{"a":1}'), jsonOf('{"a":1}'), jsonOf('{"a":'), jsonOf('')]).toEqual([

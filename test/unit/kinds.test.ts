@@ -27,7 +27,7 @@ test('an option holds what its kind reads, its default too', async () => {
 })
 
 test.each(commandTable)(
-  'options of $name that nobody names have the values of a bare command line',
+  'options of $name that are not given have the values of a bare command line',
   async ({ load }) => {
     const command = await load()
     const args = Object.keys(command.args ?? {}).filter((name) => name.startsWith('<'))
@@ -47,19 +47,19 @@ test.each([
   await expect(read(name, `${flag}=${text}`)).rejects.toThrow(words)
 })
 
-test('the least number that a count takes is taken, and none below it, nor one that is written otherwise', () => {
+test('a count accepts its least number, and neither a lower nor an oddly written one', () => {
   expect([kinds.count(0).read('--n', '0'), kinds.count().read('--n', '1')]).toEqual([0, 1])
   expect(kinds.count().read('--n', '999999999999')).toBe(999_999_999_999)
   for (const text of ['0', '-1', '01', '1.0', '1e3', ' 1', '', '1000000000000'])
     expect(() => kinds.count().read('--n', text)).toThrow('--n: expected a whole number above 0, got')
 })
 
-test('an unknown option that names a choice is told where it belongs', async () => {
+test('an unknown option that is a choice of an option is refused with that option', async () => {
   await expect(read('sql', '--json')).rejects.toThrow('got --json; did you mean `--format json`?')
   await expect(read('sql', '--fromat', 'csv')).rejects.toThrow('did you mean `--format`?')
 })
 
-test('flags name a kind of their own accord', () => {
+test('flags name their kind by themselves', () => {
   expect(kindOf('-o, --out FILE')).toBe(kinds.file)
   expect(kindOf('--why TEXT')).toBe(kinds.text)
 })

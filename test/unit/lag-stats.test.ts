@@ -13,7 +13,7 @@ test.each([
   expect(readLagStats(text)).toEqual({ byInterval: new Map(), overall }),
 )
 
-test('statistics in the recorded form give each interval its own hint', () => {
+test('lag statistics in the recorded form give each interval a hint', () => {
   const resolution = {
     '10m': { p50: 1149, p90: 2000, p95: 3000, p99: 4162 },
     '24h': { p50: 2400, p90: 3000, p95: 3600, p99: 7200 },
@@ -41,4 +41,4 @@ test.each([
   '{"p5":1,"p9":2,"p500":3,"p950":4}',
   '{"a":{"b":{"c":{"d":{"e":{"f":{"p50":1,"p95":2}}}}}}}',
   '{"unit":"fortnights","p50":1,"p95":2}',
-])('what tells none gives none: %s', (text) => expect(readLagStats(text)).toBe(null))
+])('metadata without usable lag statistics give none: %s', (text) => expect(readLagStats(text)).toBe(null))

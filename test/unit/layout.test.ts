@@ -44,7 +44,7 @@ describe('segments', () => {
     ['null', '%6Eull'],
     ['$a b', '%24a%20b'],
   ])('%s is %s', (value, segment) => expect(encodeSegment(value)).toBe(segment))
-  it('of 248 bytes are the longest', () => {
+  it('a path segment has at most 248 bytes', () => {
     expect(encodeSegment('x'.repeat(248))).toHaveLength(248)
     expect(encodeSegment('X'.repeat(82))).toHaveLength(246)
     expect(() => encodeSegment('X'.repeat(83))).toThrow('at most 248 bytes when encoded, got 249')
@@ -55,7 +55,7 @@ describe('segments', () => {
 })
 
 describe('paths', () => {
-  it('of points come back', () => {
+  it('paths of points are parsed back into their parts', () => {
     fc.assert(
       fc.property(text, text, (metric, id) => {
         expect(parsePointsFile(pointsFile(metric, '1month', id))).toEqual({ metric, interval: '1month', id })
@@ -63,13 +63,13 @@ describe('paths', () => {
     )
     expect(parsePointsFile('points/metric=a/interval=2h/x.parquet')).toBeUndefined()
   })
-  it('of registry tables come back, raw bodies are none', () => {
+  it('paths of registry tables are parsed back, those of raw bodies are not', () => {
     const dated = { table: 'products', id: 'a b', date: '2024-03-01' }
     expect(parseRegistryFile(registryFile('products', 'a b', '2024-03-01'))).toEqual(dated)
     expect(parseRegistryFile(registryFile('events', 'e', null))).toEqual({ table: 'events', id: 'e', date: null })
     expect(parseRegistryFile(rawFile('snapshot', 'x', '.json.zst'))).toBeUndefined()
   })
-  it('of the journal come back', () => {
+  it('paths of the journal are parsed back into versions', () => {
     expect(parseJournalName(entryFile(12).slice('journal/'.length))).toEqual({ kind: 'entry', version: 12 })
     expect(parseJournalName(checkpointFile(7).slice('journal/'.length))).toEqual({ kind: 'checkpoint', version: 7 })
     for (const name of ['.tmp-0000000001.json.gz', '0000000001.json']) expect(parseJournalName(name)).toBeUndefined()

@@ -80,7 +80,7 @@ describe('the index', () => {
     }
   })
 
-  it('takes lines of a run in once they are forced to the disk, whoever wrote them', async ({ root, ledger }) => {
+  it('lines of a run by any writer enter the index once they are forced to the disk', async ({ root, ledger }) => {
     await commit(ledger, draftOf(root, 0), deps)
     const line = { after: 1, run: { id: 'unforced', job: 'fetch', started_at: 7 } }
     mkdirSync(inLake(root, 'runs'), { recursive: true })
@@ -199,7 +199,7 @@ describe('checkpoints', () => {
     expect(existsSync(inLake(root, 'ledger.sqlite'))).toBe(true)
   })
 
-  it('that are damaged are passed over for an older one that the entries go on from', async ({ root }) => {
+  it('a damaged checkpoint is skipped for an older one that the entries continue', async ({ root }) => {
     const ledger = await fill(root)
     await writeCheckpoint(realDisk, ledger)
     const folded = await foldedFiles(root)
@@ -309,7 +309,7 @@ describe('checkpoints', () => {
     expect(statSync(inLake(root, 'runs/2026-01-02.log.gz')).mode & 0o777).toBe(0o600)
   })
 
-  it('are forced to the disk before the entries behind them go, whoever wrote them', async ({ root, ledger }) => {
+  it('checkpoints of any writer are forced to the disk before their entries are removed', async ({ root, ledger }) => {
     await commit(ledger, draftOf(root, 0), deps)
     await writeCheckpoint(realDisk, ledger)
     const steps: string[] = []
@@ -329,7 +329,7 @@ describe('checkpoints', () => {
     expect(steps.filter((step) => step === forced || step === gone)).toEqual([forced, gone])
   })
 
-  it('that are damaged are passed over while the entries are there', async ({ root }) => {
+  it('a damaged checkpoint is ignored while its entries exist', async ({ root }) => {
     const ledger = await fill(root)
     await writeCheckpoint(realDisk, ledger)
     truncateSync(inLake(root, checkpointFile(12)), 500)

@@ -73,7 +73,7 @@ test('keys are counted with the kinds of their values, numbers spelled -0 with t
   ])
 })
 
-test('what the end of a chunk cuts is read as if nothing had cut it', async () => {
+test('JSON that is cut between two chunks is read as if uncut', async () => {
   const rows = Array.from({ length: 150_000 }, (_, i) => ({
     t: 1_600_000_000 + i * 600,
     v: i / 7,

@@ -7,7 +7,7 @@ import { until } from '../helpers/processes.ts'
 
 const secrets = ['a-key-of-the-provider', 'another-key-0987654321']
 
-test('what an answer or a failure says is told without the keys, on every path', async () => {
+test('answers and errors on every path show no key', async () => {
   const said = `https://x.example/?a=1 refused ${secrets.join(' and ')}`
   await using door = await listen(
     { host: '127.0.0.1', port: 0 },
@@ -36,7 +36,7 @@ test('what an answer or a failure says is told without the keys, on every path',
   }
 })
 
-test('what takes a POST is told by its path, and each other method which ones it may be', async () => {
+test('a path accepts POST if declared so, and refuses other methods with the list of its methods', async () => {
   const show = async ({ method, body }: Parameters<Routes[string]>[0]): Promise<HttpResponse> => ({
     status: 200,
     type: 'text/plain',
@@ -128,7 +128,7 @@ test.each([
   expect(answer.toString()).toContain(`HTTP/1.1 ${status} `)
 })
 
-test('one address has at most its share of the connections', async (context) => {
+test('a single address gets at most its share of the connections', async (context) => {
   need(context, 'linux')
   await using door = await crowded()
   const own = await openHalves(door.url, 8, halves['half a head'])

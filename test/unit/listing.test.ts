@@ -12,7 +12,7 @@ test('a list of paths, with and without address, each once', () => {
   ])
 })
 
-test('objects under data, endpoints or metrics; parameters in the catalogue’s words, what is unknown is kept', () => {
+test('a listing under data, endpoints or metrics is read, known parameters renamed and unknown fields kept', () => {
   const row = {
     path: 'a/b_pit',
     resolutions: ['1h', '24h', '24h', '3d'],
@@ -36,7 +36,7 @@ test('objects under data, endpoints or metrics; parameters in the catalogue’s 
     expect(read(value)).toEqual([expected])
 })
 
-test('a path goes by three names, and what is not of the known kind is kept beside', () => {
+test('a path is read from three keys, and values of an unknown kind are stored next to it', () => {
   expect(read([{ endpoint: 'a/b' }, { url: 'https://host.example/v1/metrics/c/d' }])).toEqual([
     { path: 'a/b' },
     { path: 'c/d' },
@@ -53,7 +53,7 @@ test('a path goes by three names, and what is not of the known kind is kept besi
     expect(read([{ path: 'a/b', ...odd }])).toEqual([{ path: 'a/b', extra: odd }])
 })
 
-test('what is read becomes rows that the catalogue loads, unknown fields included', () => {
+test('a listing becomes rows that the catalogue loads, unknown fields included', () => {
   const listed = read([
     { path: 'new/thing_pit', intervals: ['24h'], networks: ['eth'], score: { a: [1] } },
     'new/bare_pit',

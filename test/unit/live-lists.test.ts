@@ -51,7 +51,7 @@ async function expectDefined(root: string): Promise<readonly string[]> {
   })
 }
 
-test('each version commits to exactly its live files, whatever commits add and remove', async () => {
+test('the list of live files is exact in each version, whatever commits add and remove', async () => {
   await inFolder(async (root) => {
     const random = seeded(5)
     const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T

@@ -19,7 +19,7 @@ async function heldByChild(root: string): Promise<ChildProcess> {
 }
 
 describe('locks', () => {
-  it('are held once, and a second job is told by whom', async ({ root }) => {
+  it('a lock has one holder, and a second job gets the name of the first', async ({ root }) => {
     const lock = await lockJob(root, 'metrics', holder)
     await expect(lockJob(root, 'metrics', holder)).rejects.toMatchObject({
       kind: 'busy',
@@ -42,7 +42,7 @@ describe('locks', () => {
     expect(takers.filter((lock) => lock !== undefined)).toHaveLength(1)
     for (const lock of takers) await lock?.release()
   })
-  it('are not refused to a job because somebody looks whether they are free', async ({ root }) => {
+  it('a lock that is only looked at can be taken by a job', async ({ root }) => {
     await (await lockJob(root, 'metrics', holder)).release()
     const module = new URL('../../src/lake/store/database.ts', import.meta.url).href
     const code = `const { holdFile } = await import(${JSON.stringify(module)})

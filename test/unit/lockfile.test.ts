@@ -24,7 +24,7 @@ describe('the lockfile of this project', () => {
     expect(missingEntries(project)).toEqual([])
   })
 
-  test('names no download address', () => {
+  test('the lockfile of this project names no download address', () => {
     expect(addressed(project)).toEqual([])
     expect(JSON.stringify(project)).not.toContain('"resolved"')
   })
@@ -53,7 +53,7 @@ describe('the lockfile of this project', () => {
 })
 
 describe('completing a lockfile', () => {
-  test('leaves out what nothing proves, and nobody names it any more', () => {
+  test('a package without proof is left out, and so are references to it', () => {
     const given = lock({
       '': { version: '1.0.0' },
       'node_modules/@zed/bin-darwin-arm64': { version: '2.0.0', optional: true, os: ['darwin'] },
@@ -112,7 +112,7 @@ describe('completing a lockfile', () => {
     ])
   })
 
-  test('what a parent folder already holds is not missing, nor what a bundle brings', () => {
+  test('a package in a parent folder or in a bundle is not missing', () => {
     const given = lock({
       '': { optionalDependencies: { 'n-linux-x64': '1.0.0' } },
       'node_modules/n-linux-x64': { version: '1.0.0', integrity: 'sha512-n' },

@@ -72,7 +72,7 @@ const before = (h: number): string => hour(h - 1).replace(':00:00Z', ':59:59.999
 const hour = (h: number): string => `2024-03-01T${String(h).padStart(2, '0')}:00:00Z`
 
 describe('states', () => {
-  test('those between two arrivals of what the query names are one, and an arrival counts at its own instant', async () => {
+  test('instants between two arrivals of the named series are one state, and an arrival counts at its instant', async () => {
     await store([...[10, 12, 12, 15].map((h) => ({ available: hour(h) })), { metric: 'm/b', available: hour(13) }])
     await decide([hour(9), hour(10), hour(11), hour(12), hour(14), hour(14), null, hour(15), hour(16)])
     expect(await numberStates(querySubject(session, `FROM points WHERE metric = 'm/a'`), 'ts')).toMatchObject({
@@ -98,7 +98,7 @@ describe('states', () => {
     expect(await numberStates(querySubject(session, 'FROM points'), 'ts')).toMatchObject({ count: 5, polls: null })
   })
 
-  test('where no row stands the end of what is known there is tried alone, before the first arrival and behind the last row, too', async () => {
+  test('without rows only the end of a known range is tried, also before the first arrival and after the last row', async () => {
     await store([2, 4, 6, 8, 10, 12].map((h) => ({ available: hour(h) })))
     await store([{ available: '2024-03-01T06:00:01Z' }])
     await decide([hour(3), hour(8), hour(9)])
@@ -110,7 +110,7 @@ describe('states', () => {
     expect(await rowlessInstants(session, 0)).toEqual({ tried: [], all: 4 })
   })
 
-  test('of very many arrivals those around the rows tell the same states, and the ends of nothing else are tried', async () => {
+  test('of very many arrivals those around the rows give the same states, and no other end is tried', async () => {
     const random = seeded(7)
     const second = (most: number): string =>
       new Date(Date.UTC(2024, 2, 1) + Math.floor(random() * most) * 1000).toISOString()
@@ -157,7 +157,7 @@ describe('states', () => {
     }
   })
 
-  test('where the registry is read, each instant is a state of its own, in their order', async () => {
+  test('each instant is a state apart, in order, if the registry is read', async () => {
     await store([{ available: hour(10) }])
     await session.run(`CREATE SCHEMA history; CREATE SCHEMA other;
       CREATE VIEW history.products AS SELECT TIMESTAMPTZ '2024-03-01 11:00:00+00' AS valid_from;
@@ -205,7 +205,7 @@ const chosen = async (states: States, order: 'even' | 'days' = 'even'): Promise<
 describe('choice', () => {
   const plain = '2024-05-07'
 
-  test('without anything special it is the last and the rest evenly, all of them where there are few', async () => {
+  test('without special points the last state and evenly spread ones are chosen, or all of few', async () => {
     const { states } = await hundred(plain)
     const found = await chosen(states)
     expect(found).toHaveLength(34)
@@ -222,19 +222,19 @@ describe('choice', () => {
     },
   )
 
-  test('where a point comes without any value, with the state before it; an object is one', async () => {
+  test('a state in which a point without any value arrives is chosen with the one before; an object is a value', async () => {
     const { states } = await hundred(plain, { 20: { available: '', v: null }, 65: { available: '', v: null, o: '{}' } })
     const found = await chosen(states)
     expect(found).toEqual(expect.arrayContaining([19, 20]))
     expect([found.includes(64), found.includes(65)]).toEqual([false, false])
   })
 
-  test('no state is chosen before the first arrival', async () => {
+  test('states before the first arrival are not chosen', async () => {
     const { states } = await hundred(plain, { 0: { available: '', v: null } })
     expect((await chosen(states))[0]).toBe(0)
   })
 
-  test('where a point comes later than a newer one of its series', async () => {
+  test('a state in which a point arrives after a newer one of its series is chosen', async () => {
     const old = '2020-01-01T00:00:00Z'
     const others = ['asset', 'interval', 'currency', 'exchange', 'network'].map((name) => ({ [name]: 'other' }))
     const of = Object.fromEntries(
@@ -247,13 +247,13 @@ describe('choice', () => {
     expect(await chosen(states)).toEqual(expect.arrayContaining([34, 35]))
   })
 
-  test('at polls of the registry, at their own instants', async () => {
+  test('states at polls of the registry are chosen at their exact instants', async () => {
     const { places, states } = await hundred(plain)
     const polls = [20, 80].map((n) => `SELECT TIMESTAMPTZ '${places[n]}' AS moment`).join(' UNION ')
     expect(await chosen({ ...states, polls })).toEqual(expect.arrayContaining([19, 20, 79, 80]))
   })
 
-  test('by days, every day of the month and its end have their turn', async () => {
+  test('states are chosen so that every day of the month and its end occur', async () => {
     const days = Array.from({ length: 366 }, (_, n) => new Date(Date.UTC(2024, 0, 1 + n)).toISOString())
     await decide(days)
     await store(days.map((available) => ({ available })))
@@ -307,7 +307,7 @@ describe('holes', () => {
     expect(await moved()).toEqual([1, 2, 3].map((p) => [20, 20 + p, p]))
   })
 
-  test('one that looks a step ahead moves right before a hole, also where a row goes or comes', async () => {
+  test('a query that looks a step ahead changes right before a hole, even if a row disappears or appears', async () => {
     const ahead = `max(p.v) + coalesce((SELECT max(v) FROM points AS q WHERE d.ts = '2024-03-01 14:00:00+00'
       AND q.available_at = d.ts + INTERVAL 1 HOUR), 0)`
     const probe = await forty(ahead)
@@ -317,7 +317,7 @@ describe('holes', () => {
     expect(await suspectStates(session, 40, 5)).toEqual([14])
   })
 
-  test('rows that are there only while something is hidden are told, whatever state they stand in', async () => {
+  test('rows that exist only while points are hidden are reported in whatever state', async () => {
     const probe = await forty('max(p.v)')
     const sql = `${probe.subject.text} WHERE NOT EXISTS (FROM points AS p WHERE p.available_at = d.ts + INTERVAL 1 HOUR)`
     await session.run(`CREATE OR REPLACE TEMP TABLE proof_full AS ${sql}`)

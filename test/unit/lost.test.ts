@@ -9,9 +9,7 @@ const { id } = seriesRow(0)
 const differs = (offered_at: number, stored: string | null, kind = 'changed') =>
   violationRow(0, 0, { kind, stored, offered: `${kind} ${100 - offered_at}`, stored_at: 5, offered_at })
 
-test('of what is on record of a lost point the latest has the word, of its value and of its clock apart', async ({
-  ledger,
-}) => {
+test('the latest record of a lost point counts, for its value and its clock apart', async ({ ledger }) => {
   const draft = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthetic: true } }
   const violations = [
     differs(30, '3'),

@@ -42,7 +42,7 @@ test('a frame that is cut, refers before its beginning or is of another size is 
     expect(() => unpackLz4(bytes, size)).toThrow(RangeError)
 })
 
-test('any bytes behind the head of a frame end in an error or in as many bytes as were asked for', () => {
+test('arbitrary bytes after the head of a frame give an error or the requested number of bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), fc.nat(80), (bytes, size) => {
       try {

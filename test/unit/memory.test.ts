@@ -27,14 +27,14 @@ afterAll(async () => {
   await remove()
 })
 
-test('a size is read and told with its unit', () => {
+test('a memory size is read and shown with its unit', () => {
   expect(['512MB', '1.5GB', '1 TiB', '64kb'].map(bytesOf)).toEqual([512 * mega, 1.5 * giga, 1024 * giga, 65_536])
   expect(['512', 'MB', '-1GB', '1PB', '1GB or so'].map(bytesOf)).toEqual(Array.from({ length: 5 }, () => undefined))
   expect([giga, 3 * giga, 1.5 * giga, mega + 1].map(sizeText)).toEqual(['1GB', '3GB', '1536MB', '2MB'])
   expect(() => kinds.size.read('--memory', 'much')).toThrow('--memory: expected a size such as 512MB or 16GB, got much')
 })
 
-test('a process keeps to a quarter of the machine where nobody says, and to no less than half a gigabyte', () => {
+test('the default memory is a quarter of the machine and at least half a gigabyte', () => {
   expect([64, 2, 0.5].map((machine) => usualMemory(machine * giga))).toEqual([16 * giga, 512 * mega, 512 * mega])
 })
 
@@ -52,7 +52,7 @@ test('the engines get what Node leaves; more than one share it', async () => {
   expect(memoryWith(all, 2 * all)).toBeGreaterThan(1.7 * giga)
 })
 
-test('with too little nothing begins', () => {
+test('a command with too little memory does not start', () => {
   const refused = '--memory: expected at least 384MB, got 100MB'
   expect(() => keepMemory(100 * mega, '--memory')).toThrow(refused)
   expect(keptMemory()).toBe(giga)

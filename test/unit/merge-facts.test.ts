@@ -48,7 +48,7 @@ test('files that take the place of others carry their facts, and bounds that are
   expect(await facts(told)).toEqual({ ...none, min_t: 4, max_t: 9 })
 })
 
-test('what takes the place of others is written like the largest of them, if that was written for good', () => {
+test('a merged file is compressed like the largest of its sources, if that was written for good', () => {
   const like = (mark: unknown, minusZero: boolean, hard: boolean) => {
     const files = [
       { rows: 5, meta: {} },
@@ -94,7 +94,7 @@ test('files whose footer names a different layout, or none that can be read, are
   }
 })
 
-test('files that do not fit onto the disk are said to, whoever found out, and do not stay', async ({ root }) => {
+test('files that do not fit onto the disk are reported as such and do not stay', async ({ root }) => {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const out = join(root, 'half.parquet')
   const ends = async (words: string): Promise<void> => {

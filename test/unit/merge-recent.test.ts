@@ -6,7 +6,7 @@ import { withRewriting } from '../../src/maintenance/upkeep/rewrite.ts'
 import { test } from '../helpers/lake-test.ts'
 import { metrics, rewriteDeps, topUps } from '../helpers/lakes/top-ups.ts'
 
-test('a partition of a whole portion gets a file of its own, one that has a row less stays among the recent', async ({
+test('a partition of a whole portion gets a file apart, one with a row less stays in the recent file', async ({
   root,
 }) => {
   const deps = rewriteDeps()

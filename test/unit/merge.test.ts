@@ -180,7 +180,7 @@ describe('encodings', () => {
   })
 })
 
-it('files that hold all metrics have a size of their own, beside that of each metric', () =>
+it('files of all metrics have a size limit apart from that of each metric', () =>
   withLake(1, async (root, ledger) => {
     const more = metrics.map((metric) => ({ metric, since: 20, days: 20 }))
     await topUps(ledger, rewriteDeps(), more, 'recent')

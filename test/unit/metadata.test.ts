@@ -77,7 +77,7 @@ test.each([
   '{"parameters":null}',
   '<html>',
   '{"parameters":{',
-])('no metadata: %s', (text) => expect(readMetadata(text, keys)).toBeNull())
+])('a body gives no metadata: %s', (text) => expect(readMetadata(text, keys)).toBeNull())
 
 test('the address holds the path with its slashes, and every other sign encoded', () => {
   expect(metadataUrl('https://x.test/base/', keys.template, 'a b/c&d$_pit')).toBe(
@@ -106,7 +106,7 @@ test('a series is left out by any list that does not hold its value', () => {
   expect(said({ network: ['arb'] }, { network: 'arb' })).toBe(true)
 })
 
-test('lists that say nothing leave nothing out: empty, absent, of a parameter that is not taken, in another spelling', () => {
+test('lists that are empty, absent, foreign or spelt differently exclude no series', () => {
   expect(said({})).toBe(true)
   expect(said({ a: [], i: [], network: [] })).toBe(true)
   expect(said({ c: ['eur'], e: ['nobody'] })).toBe(true)
@@ -170,7 +170,7 @@ async function asked(
 
 const gone = { kind: 'gone', status: 404 }
 
-test('metadata are asked of all paths once one has them, and of nobody else where the first few have none', async () => {
+test('metadata are requested for all paths once one has them, and for none if the first few have none', async () => {
   const plain = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   const guarded = ['x', 'y']
   const both = { plain, guarded }
@@ -185,7 +185,7 @@ test('metadata are asked of all paths once one has them, and of nobody else wher
   expect((await asked(both, [], { kind: 'limited', status: 429 }))[0]).toEqual(['a'])
 })
 
-test('metadata of names that stand for others are asked of a sandbox only', async () => {
+test('metadata of placeholder names are requested from a sandbox only', async () => {
   const both = { plain: ['a'], guarded: ['x', 'y'] }
   expect((await asked(both, ['a', 'x'], gone, true))[0]).toEqual(['a', 'x', 'y'])
   expect((await asked(both, ['a', 'x'], gone, false))[0]).toEqual(['a'])

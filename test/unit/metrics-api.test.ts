@@ -23,7 +23,7 @@ test('every parameter that the endpoint takes, under the configured key', () => 
   expect(metricsUrl(base, other, { endpoint: full, series, window })).toContain('?id=BTC&from=1514764800&u=')
 })
 
-test('nothing that the endpoint does not take, even if the series has it', () => {
+test('a request has no parameter that the endpoint does not take, even if the series has one', () => {
   expect(metricsUrl(base, wire, { endpoint: bare, series, window })).toBe(
     'https://api.example/v1/metrics/supply/current_pit?a=BTC',
   )

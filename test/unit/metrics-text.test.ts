@@ -82,7 +82,7 @@ test('says what status --json says, by endpoint too, and replaces the file', asy
     expect(await run('--metrics', join(rig.root, 'lake.json'))).toMatchObject({ code: 2 })
   }))
 
-test('what nobody knows has no line, and a label takes any text', () => {
+test('an unknown value has no line, and a label takes any text', () => {
   const facts = standing()
   const odd = 'a"b\\c\nd'
   const judged = {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const peak = fileURLToPath(new URL('../bench/peak.ts', import.meta.url))
 
-test('the memory of a process is its own, however much the one holds that started it', () => {
+test('the memory of a process is measured without that of its parent', () => {
   const held = Buffer.alloc(400_000_000, 1)
   const done = spawnSync(process.execPath, [peak, '--version'], { encoding: 'utf8' })
   expect(held.at(-1)).toBe(1)

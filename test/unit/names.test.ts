@@ -35,7 +35,7 @@ test('a lake has the same names in TypeScript and in Python', () => {
   expect(named.python).toEqual(named.typescript)
 })
 
-test('so have the options with which it is opened; a progress bar is for people at a notebook', () => {
+test('options of opening a lake have the same names in TypeScript and Python, apart from the progress bar', () => {
   const fieldsOf = (name: string, file: string): readonly string[] =>
     all(
       new RegExp(`interface ${name} extends .*\\{\\n([\\s\\S]*?)\\n\\}`).exec(read(file))?.[1] ?? '',
@@ -50,7 +50,7 @@ test('so have the options with which it is opened; a progress bar is for people 
 test.each([
   ['joins', /def pit_join\(([\s\S]*?)\) -> Result/, joinOptions, ['self', 'decisions', 'metric']],
   ['panels', /def panel\(([\s\S]*?)\) -> Result/, panelOptions, ['self', 'decisions']],
-] as const)('so have the options of %s', (_, pattern, table, further) => {
+] as const)('options of %s have the same names in TypeScript and Python', (_, pattern, table, further) => {
   const theirs = all(pattern.exec(python)?.[1] ?? '', /(\w+): /g).filter((name) => !further.some((one) => one === name))
   expect(theirs.length).toBeGreaterThan(7)
   // `with` is a word of Python.
@@ -58,7 +58,7 @@ test.each([
   expect(theirs).toEqual(ours.toSorted())
 })
 
-test('both pages name each of them', () => {
+test('both reference pages name each method of a lake', () => {
   const [own, other] = [read('docs/reference/python.md'), read('docs/reference/typescript.md')]
   const lost = (page: string, names: readonly string[]): string[] =>
     names.filter((name) => !new RegExp(`\`[^\`]*\\b${name}\\b[^\`]*\``).test(page))

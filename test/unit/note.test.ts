@@ -82,7 +82,7 @@ print(json.dumps([v.is_signed(*map(bytes.fromhex, one)) for one in json.load(sys
   expect(JSON.parse(stdout)).toEqual([true, true, false, false, false, false])
 })
 
-test('what others say of a head is kept beside it: a witness, a time stamp; anything else is refused', async () => {
+test('a witness and a time stamp of a head are stored next to it, anything else is refused', async () => {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-note-'))
   try {
     mkdirSync(join(root, 'lake'))

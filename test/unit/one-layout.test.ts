@@ -141,7 +141,7 @@ test.each([
     }),
 )
 
-test('an index of another shape is made anew by many at once, and none is in the way of another', async () => {
+test('an index of an old shape is rebuilt by many processes at once without a conflict', async () => {
   await withLake(async (root) => {
     const index = new DatabaseSync(inLake(root, places.ledger))
     index.exec("UPDATE meta SET value = '9' WHERE key = 'schema'")

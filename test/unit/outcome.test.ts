@@ -61,7 +61,7 @@ test.each<[number, Outcome['kind']]>([
   }
 })
 
-test('the head of an answer is kept: date, tag, request id, sandbox', () => {
+test('date, tag, request id and sandbox mark of an answer are read from its head', () => {
   const headers = {
     date: 'Tue, 14 Nov 2023 22:13:20 GMT',
     age: '30',
@@ -127,7 +127,7 @@ test.each([
   ['{"code":', null],
   ['null', null],
   ['<html>code</html>', null],
-])('the code of %s', (body, code) => {
+])('the error code is read from %s', (body, code) => {
   const outcome = see(400, body)
   expect(outcome.kind === 'refused' && outcome.code).toBe(code)
 })
@@ -168,7 +168,7 @@ test.each<[string | undefined, number | null]>([
   ['999999999', 999_999_999_000],
   ['30s', null],
   ['soon', null],
-])('Retry-After %s', (text, waitMs) => {
+])('a wait is read from Retry-After %s', (text, waitMs) => {
   const outcome = see(429, '', { 'retry-after': text })
   expect(outcome.kind === 'limited' && outcome.waitMs).toBe(waitMs)
   const again = see(503, '', { 'retry-after': text })
@@ -196,9 +196,9 @@ test.each<[Headers, Partial<ReturnType<typeof readLimits>>]>([
   [{ 'x-quota-daily-remaining': '3' }, { dailyRemaining: 3, limit: null }],
   // The provider's clock is an hour behind: its reset is measured against its own Date.
   [{ 'x-ratelimit-reset': '1699996430', date: 'Tue, 14 Nov 2023 21:13:20 GMT' }, { resetMs: 30_000 }],
-])('limits in %j', (headers, signs) => expect(readLimits(headers, at)).toMatchObject(signs))
+])('limits are read from the headers %j', (headers, signs) => expect(readLimits(headers, at)).toMatchObject(signs))
 
-test('a redirect tells where, without host, credentials or query', () => {
+test('a redirect is described without host, credentials or query', () => {
   const outcome = see(302, '', { location: 'https://user:pw@elsewhere.example/x?api_key=abc' })
   expect(outcome.kind === 'unexpected' && outcome.location).toBe('another address')
   expect(describeOutcome(outcome)).not.toMatch(/elsewhere|abc|pw/)
@@ -232,7 +232,7 @@ test.each<[Outcome, string]>([
   [see(418, 'tea'), 'unexpected status 418: tea'],
   [see(413, 'less'), '413: less'],
   [{ kind: 'parked', until: 1_700_000_000_001, words: 'wait' }, 'no more requests before 2023-11-14T22:13:21Z: wait'],
-])('%j is told as %s', (outcome, words) => expect(describeOutcome(outcome)).toBe(words))
+])('the outcome %j is described as %s', (outcome, words) => expect(describeOutcome(outcome)).toBe(words))
 
 test('a request row keeps the clock of an answer that showed one', () => {
   expect(clockOf(answer)).toEqual({ provider_date: 1_700_000_000 })
@@ -240,7 +240,7 @@ test('a request row keeps the clock of an answer that showed one', () => {
   expect(clockOf({ kind: 'stopped', by: 'signal' })).toEqual({})
 })
 
-test('blank headers are none', () => {
+test('blank headers count as missing', () => {
   expect(see(204, '', { etag: ' ', 'x-request-id': '', date: '  ' })).toMatchObject({
     etag: null,
     requestId: null,
@@ -277,7 +277,7 @@ test.each<[number, Headers, string]>([
   expect(describeOutcome(see(status, body, headers))).not.toContain('(request id')
 })
 
-test('a request id that is a key is not told', () => {
+test('a request id that equals the key is not shown', () => {
   const long = 'abcdefgh-12345678'
   const outcome = (headers: Headers, body: string): Outcome =>
     classify(500, headers, body, { ...context, secrets: [long] }) as Outcome

@@ -29,7 +29,7 @@ const owned = [
   'LAKE.duckdb',
 ]
 
-test('nothing is written over or among the files of a lake, of this one or of another', async () => {
+test('an output never replaces or joins files of a lake, this one or a second one', async () => {
   for (const folder of [lake, null, join(home, 'elsewhere')])
     for (const name of owned) {
       if (name === 'journal') continue
@@ -44,7 +44,7 @@ test('nothing is written over or among the files of a lake, of this one or of an
   expect(readdirSync(lake).toSorted()).toEqual(['Journal', 'exports', 'journal', 'ledger.sqlite', 'notes', 'points'])
 })
 
-test('beside them it is, also in a folder that is not of the layout, also through a linked lake', async () => {
+test('an output next to the files of a lake is written, also in a foreign folder and through a linked lake', async () => {
   symlinkSync(lake, join(home, 'link'))
   await putOut(join(lake, 'status.html'), 'a', lake, '--html')
   await putOut(join(lake, 'notes/journal.html'), 'b', lake, '--html')
@@ -55,7 +55,7 @@ test('beside them it is, also in a folder that is not of the layout, also throug
   await expect(putOut(join(home, 'link/journal/x'), 'c', join(home, 'link'), '--html')).rejects.toThrow(/outside/)
 })
 
-test('no planted link is followed: not at the name, not at its temporary names, not a second name of one file', async () => {
+test('an output follows no planted link: at its name, at temporary names or as a second name of a file', async () => {
   const entry = join(lake, 'journal/0000000001.json.gz')
   symlinkSync(entry, join(home, 'page.html'))
   symlinkSync('nowhere.html', join(home, 'dangling.html'))

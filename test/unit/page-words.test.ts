@@ -34,7 +34,7 @@ test.each<[number, string]>([
   [100_000, '100 kB'],
   [1_000_000, '1.0 MB'],
   [2e15, '2000 TB'],
-])('%i bytes are %s', (count, words) => expect(bytes(count)).toBe(words))
+])('%i bytes are shown as %s', (count, words) => expect(bytes(count)).toBe(words))
 
 test.each<[number, string]>([
   [0, '0 s'],
@@ -49,7 +49,7 @@ test.each<[number, string]>([
   [86_400, '1 d'],
   [-90_000, '-1 d 1 h'],
   [20 * 86_400 + 3600, '20 d'],
-])('%d seconds are %s', (seconds, words) => expect(span(seconds)).toBe(words))
+])('%d seconds are shown as %s', (seconds, words) => expect(span(seconds)).toBe(words))
 
 test('instants, months and counts as people write them', () => {
   expect([instant(0), instant(86_400), instant(86_460)]).toEqual(['1970-01-01', '1970-01-02', '1970-01-02 00:01'])

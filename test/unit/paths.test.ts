@@ -42,14 +42,14 @@ test.each<[string | undefined, string]>([
   ['text/csv;q=0, */*;q=0.1', lines],
 ])('who accepts %s gets %s', async (accept, type) => expect((await told(accept))?.type).toBe(type))
 
-test('what is named holds against what is accepted, and what nobody wants is refused', async () => {
+test('an exact media type wins over a wildcard in Accept, and an excluded one is refused', async () => {
   expect((await told('text/csv', 'format=json'))?.type).toBe(json)
   for (const accept of ['text/html', 'text/csv;q=0', 'text/csv;q=0.0, image/*'])
     await expect(told(accept)).rejects.toThrow(`got ${accept}; numbers for Prometheus`)
   await expect(told('*/*', 'format=csv&format=json')).rejects.toThrow('format: expected one value, got several')
 })
 
-test('the head tells the lake, the rows, the SQL and the notes, of these as much as it has room for', async () => {
+test('response headers name the lake, the rows, the SQL and as many notes as fit', async () => {
   const note = { code: 'unknown-asset', subject: 'BTX é' } as const
   const headers = (await told('*/*', '', { sql: 'SELECT é', rows: 7, notes: [note] }))?.headers ?? {}
   expect(headers).toMatchObject({

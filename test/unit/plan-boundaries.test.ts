@@ -20,7 +20,7 @@ test.each([
   [80_000, [80_000]],
   [80_001, [80_000, 1]],
   [160_001, [80_000, 80_000, 1]],
-])('of %i points in a row answers hold %j', (points, told) => {
+])('%i points in a row are requested in answers of %j points', (points, told) => {
   const until = since + points * 600
   const { asks } = planned(want({ intervals: ['10m'], until }), [], until + day)
   expect(asks.map(({ settles }) => (settles.until - settles.since) / 600)).toEqual(told)
@@ -30,13 +30,13 @@ test.each([
 test.each([
   [5000, 1],
   [5001, 2],
-])('what is missing around %i stored points is asked for in %i requests', (points, requests) => {
+])('missing points around %i stored ones are requested in %i requests', (points, requests) => {
   const stored = answered(since + 600, since + 600 + points * 600)
   const until = stored.until + 600
   expect(planned(want({ intervals: ['10m'], until }), [stored], until + day).asks).toHaveLength(requests)
 })
 
-test('what is missing for exactly as long as is tolerated is still pending, a second longer it is a gap', () => {
+test('a point missing for exactly the tolerated time is pending, a second longer it is a gap', () => {
   const wanted = want({ intervals: ['24h'], until: since + day })
   const { endpoint } = wanted
   const limit = availableAt(endpoint.rules['24h'], since, '24h') + toleranceOf(endpoint, '24h')

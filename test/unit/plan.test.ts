@@ -127,7 +127,7 @@ const cases: fc.Arbitrary<Case> = fc
     return { interval, lag, now: when, since, until: cut === null ? null : when - cut, answers }
   })
 
-test('against a bitmap of the grid: what is missing and due is settled by one request each, nothing else is asked', () => {
+test('compared with a bitmap, each missing and due range gets one request and no other is sent', () => {
   let [dues, requests] = [0, 0]
   fc.assert(
     fc.property(cases, (c) => {
@@ -167,7 +167,7 @@ test('against a bitmap of the grid: what is missing and due is settled by one re
   expect(requests).toBeGreaterThan(50)
 })
 
-test('everything is asked in one window up to the newest ended interval when nothing is held', () => {
+test('an empty lake requests one window up to the newest ended interval', () => {
   const found = planned(want({ since: at('2024-01-01') }, { rules: lagRules(2 * day) }), [])
   expect(dates(found)).toEqual([['2024-01-01 .. 2024-03-10', '2024-01-01 .. 2024-03-08']])
   expect(found.totals).toEqual({ series: 1, windows: 1, requests: 1, credits: 1, points: 67, bytes: 3864, seconds: 1 })
@@ -179,7 +179,7 @@ test.each([...intervals])('an open end at %s is the newest ended interval', (int
   expect(ask?.window?.until).toBe(floor(now, interval))
 })
 
-test('nothing is asked where no new point can exist', () => {
+test('a window without room for a new point is not requested', () => {
   const wanted = want({ since: at('2024-01-01') }, { rules: lagRules(0) })
   const all = answer('2024-01-01', '2024-03-10')
   expect(planned(wanted, [all])).toMatchObject({
@@ -207,7 +207,7 @@ test.each<[string, boolean, Partial<WindowAnswer>]>([
   ['empty, 29 days', false, { state: 'empty', ...daysAgo(29) }],
   ['empty, 30 days', true, { state: 'empty', ...daysAgo(30) }],
   ['a gap older than 90 days', false, { reason: 'gap', ...daysAgo(300) }],
-])('old window, %s: asked again %s', (_, again, rest) => {
+])('an old window that is %s is requested again %s', (_, again, rest) => {
   expect(planned(winter, [lastYear(rest)]).asks).toHaveLength(again ? 1 : 0)
 })
 
@@ -246,7 +246,7 @@ test('--gaps asks for known gaps and for nothing else', () => {
   expect([older(3 * day), older(3 * day + 1)]).toEqual([0, 1])
 })
 
-test('what was refused is not asked again the next day, for its new window either', () => {
+test('a refused series is not requested the next day, not even for its new window', () => {
   const wanted = want({ since: at('2024-03-01') }, { rules: lagRules(0) })
   const refused = { state: 'unsupported', reason: '400: no', asked_at: now - day } as const
   const answers = [answer('2024-03-01', '2024-03-09', refused)]
@@ -270,7 +270,7 @@ test('a blocked series is listed with its reason, once; another block does not h
   expect(planned(wanted, [said]).asks).toHaveLength(1)
 })
 
-test('an endpoint without since and until is asked whole and once; with one of them in one request', () => {
+test('an endpoint without since and until is requested whole and once; with one of them in one request', () => {
   const held = [answer('2010-01-01', '2023-01-01'), answer('2023-02-01', '2024-03-01')]
   const range = { since: at('2010-01-01') }
   const whole = planned(want(range, { since: false, until: false, rules: lagRules(0) }), held)
@@ -288,7 +288,7 @@ test('prices: per asset, by the star, by one', () => {
   expect([price({ BTC: 3, '*': 2 }), price({ '*': 2 }), price({})]).toEqual([3, 2, 1])
 })
 
-test('a series without an interval of its own is planned on the interval that it settled on', () => {
+test('a series without a fixed interval is planned on the interval that its points show', () => {
   const wanted = want({ paths: ['options/50delta_skew_call_put_all_pit'] })
   const known = { metric: 'm', points: 1, answers: [answer('2009-01-03', '2024-03-10')], settled: '1h' as const }
   const held = new Map([[wanted.series.id, known]])

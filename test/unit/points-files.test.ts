@@ -24,7 +24,7 @@ const shares = [
   { metric: "b/it's", interval: '24h', rows: 2, min_lag: 7 },
 ] as const
 
-test('shares come back from the meta of a recent file, and a partition is one share of its own', () => {
+test('shares are read back from the meta of a recent file, and a partition file is one share', () => {
   const recent = entry(recentFile('r'), null, 4, { shares: sharesMeta(shares), min_lag: 0 })
   expect([isRecent(recent), sharesOf(recent)]).toEqual([true, shares])
   const own = entry(pointsFile('a/x', '24h', 'o'), ['a/x', '24h'], 9, { min_lag: 3 })

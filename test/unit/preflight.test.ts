@@ -55,11 +55,11 @@ test.each([
   ['nothing, and yesterday soon after midnight', daysTo(midnight - day), 0.2, null],
   ['nothing, and yesterday once every day must be there', daysTo(midnight - day), 0.5, 'interval_start'],
   ['nothing, and the day before at noon', daysTo(midnight - 2 * day), 36, null],
-] as const)('computed_at %s', (_, points, hours, meaning) => {
+] as const)('computed_at that is %s decides what t marks', (_, points, hours, meaning) => {
   expect(meaningOf(points, midnight + hours * 3600, 1800, null).meaning).toBe(meaning)
 })
 
-test('without computed_at the newest point tells a start from the instant on at which an end would be two days old', () => {
+test('without computed_at the newest point marks a start once an end would be two days old', () => {
   const meant = (age: number) => meaningOf(daysTo(midnight), midnight + age, 1800, null).meaning
   const [least, most] = [day + 1800, 2 * day + 1800]
   expect([meant(least - 1), meant(least), meant(most - 1), meant(most)]).toEqual([
@@ -70,7 +70,7 @@ test('without computed_at the newest point tells a start from the instant on at 
   ])
 })
 
-test('without computed_at only a second look tells an end from a day that is not over', () => {
+test('without computed_at only a second request can tell an end from an unfinished day', () => {
   const now = midnight + day / 2
   const points = daysTo(midnight)
   expect(isUnfinished(points, now)).toBe(true)
@@ -148,7 +148,7 @@ test('lists name the keys of what they hold', () => {
   expect(keysFrom(lists, endpoint, 'BTC', keys)).toEqual({ ...keys, asset: 'coin', currency: 'money' })
 })
 
-test('limits: what is read, what nobody reads, and nothing', () => {
+test('limits of headers are reported as read, unread or missing', () => {
   const of = (headers: Readonly<Record<string, string>>) => rateHolds([bodyOf([], headers)], 600)
   expect(of({ 'x-ratelimit-limit': '50' })).toMatchObject({ verdict: 'holds', yaml: null })
   expect(of({ 'x-calls-allowed': '50' })).toMatchObject({
@@ -162,7 +162,7 @@ test('limits: what is read, what nobody reads, and nothing', () => {
   expect(resetHolds([bodyOf([], { 'x-ratelimit-reset': '30' })])).toMatchObject({ verdict: 'holds' })
 })
 
-test('a list that refuses the limit is told the largest one that it takes', () => {
+test('a list that refuses the limit is requested with the largest accepted one', () => {
   const judge = registryJudges['`limit` of a page']
   const seen = {
     resources: catalogue.resources,
@@ -178,7 +178,7 @@ test('a list that refuses the limit is told the largest one that it takes', () =
   expect(judge?.({ ...seen, list })).toMatchObject({ verdict: 'contradicted', yaml: { registry: { page_limit: 250 } } })
 })
 
-test('one missing point is a gap; a `since` that no window shows is left out', () => {
+test('one missing point is a gap, and a `since` that no window confirms is left out', () => {
   const judge = metricsJudges['since, until'] as unknown as (seen: object) => unknown
   const windows = { days: window, hours: { since: midnight - day, until: midnight } }
   const of = (spacing: number, from: number, n: number, left: number) =>

@@ -74,7 +74,7 @@ test('elsewhere plain lines come every few seconds', () => {
   expect(shown[0]).toMatch(/^plan: \d+ requests?, \d+ credits?, about [\d,]+ points?/)
 })
 
-test('a verbose run tells each request and each try', () => {
+test('a verbose run prints each request and each try', () => {
   const shown = play(false, true).join('')
   expect(shown).toMatch(/r-0 asks blockchain\/\S+\n/)
   expect(shown).toMatch(/r-0 try 1: body 200, pace 594 a minute\n/)
@@ -97,7 +97,7 @@ test('the time left follows the pace of the last two minutes', () => {
   expect(last).toMatch(/about ([4-9]|10) min( \d+ s)? left/)
 })
 
-test('of the reasons for which windows are not asked three are told, and how many more there are', () => {
+test('three reasons for windows not requested are shown, with the number of further ones', () => {
   const [ask] = work.asks
   if (ask === undefined) throw new Error('nothing is asked')
   const told = (...reasons: readonly string[]): string => {

@@ -39,7 +39,7 @@ describe('the place of what stands in the way', () => {
     expect({ at: unproved?.at, what: unproved?.what }).toEqual({ at: at === -1 ? null : at, what: unproved?.what })
   })
 
-  test('of most rules that are broken a place is told, and what stands there is what is named', async () => {
+  test('most broken rules are reported with a place, and the text there is the named one', async () => {
     let placed = 0
     for (const [, , leak] of proofRules) {
       const sql = onGrid(leak)

@@ -33,14 +33,14 @@ describe('a rule of the proof from the plan', () => {
     ],
     ['SELECT DISTINCT ON (ts) ts, asset FROM j ORDER BY ts, v', 'DISTINCT ON (ts)'],
     ['SELECT ts, any_value(v) AS v FROM j GROUP BY ts', 'any_value(v)'],
-  ])('what the engine may choose among equals is told as assumed: %s', async ([sql = '', what = '']) => {
+  ])('a choice of the engine among equals is reported as assumed: %s', async ([sql = '', what = '']) => {
     const { proved, chain } = await argued(sql)
     expect(proved).toBe(true)
     expect(chain).toContain(`assumed: ${what} takes one of equal values, or its rows in one order`)
     expect((await argued('SELECT ts, v FROM j ORDER BY v')).chain.join()).not.toContain('assumed')
   })
 
-  test('labels may look ahead, what is beside them may not', async () => {
+  test('labels may look ahead, other columns may not', async () => {
     const sql = 'SELECT ts, v, lead(v) OVER (PARTITION BY asset ORDER BY ts) AS reward FROM j'
     expect((await argued(sql)).proved).toBe(false)
     expect((await argued(sql, ['reward'])).proved).toBe(true)
@@ -58,7 +58,7 @@ describe('a rule of the proof from the plan', () => {
     ['CREATE TABLE x AS SELECT 1', /not one SELECT/],
     ['SELECT ts FROM', /not one SELECT/],
     ['SELECT available_at AS ts, rowid FROM points', /rowid/],
-  ] as const)('nothing is proved of %s', async ([sql, why]) => {
+  ] as const)('no proof is given for %s', async ([sql, why]) => {
     const { proved, unproved } = await argueFromPlan(lake, { sql, ts: 'ts', labels: [] })
     expect(proved).toBe(false)
     expect(`${unproved?.what ?? ''}: ${unproved?.why ?? ''}`).toMatch(why)

@@ -9,7 +9,7 @@ import { test } from '../helpers/lake-test.ts'
 const checksum = (text: string): string => createHash('sha256').update(text).digest('hex')
 const known = (path: string, text: string) => ({ path, bytes: text.length, checksum: checksum(text) })
 
-test('a file is proved while nobody touched it since it was read; what is gone or another is not', async ({ root }) => {
+test('a file counts as read until it is touched; a missing or replaced one does not', async ({ root }) => {
   mkdirSync(join(root, 'exports'))
   const files = ['one', 'two', 'six'].map((text) => known(`${text}.parquet`, text))
   for (const [n, text] of ['one', 'two', 'six'].entries()) writeFileSync(join(root, files[n]?.path ?? ''), text)

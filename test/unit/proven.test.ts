@@ -41,7 +41,7 @@ function laid(live: readonly CoverageRow[], rows: readonly CoverageRow[]): Cover
   return held
 }
 
-test('no row of any answer takes away a window in which each point is held, also within one batch', () => {
+test('no answer removes a window whose points are all stored, not even within one batch', () => {
   fc.assert(
     fc.property(fc.array(said, { maxLength: 8 }), fc.array(said, { maxLength: 8 }), (before, after) => {
       const live = laid([], before.map(row))

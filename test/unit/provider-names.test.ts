@@ -143,7 +143,7 @@ const step = fc.record({
   listing: fc.option(fc.uniqueArray(realName)),
 })
 
-test('over all changes of mapping, metadata and listing no series holds what was asked under two names, and none is lost', () => {
+test('whatever changes in mapping, metadata and listing, no series mixes points of two names and none is lost', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), (steps) => {
       let held = noNames

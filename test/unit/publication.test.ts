@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { launchOf, publicationOf } from '../../src/sandbox/world/points.ts'
 import { end } from '../../src/base/time.ts'
 
-test('what is computed at the very launch of a metric is not of the batch that came before it', () => {
+test('a point computed at the launch of a metric is not part of the backfill before it', () => {
   const path = 'indicators/asol_pit'
   const [launch, series] = [launchOf(path), 4321]
   const publishes = publicationOf(path, '24h', series)

@@ -50,7 +50,7 @@ test('a file is made again where it may hold a value that changed, its least and
   expect(await left(['2026-01-01', '2026-01-06'])).toEqual(['a', 'b', 'c'])
 })
 
-test('what no bounds tell may hold any value; what was lost is made again whatever changed', async () => {
+test('a published file without bounds may have any value, and a lost one is always written again', async () => {
   expect(await left(['2026-01-07'])).toEqual(['c'])
   expect(await left([])).toEqual([])
   expect(await left([], ['b'])).toEqual(['b'])

@@ -31,7 +31,7 @@ async function fits(jobs: readonly string[], states: Readonly<Record<string, Tab
   return await requireFit(engine, { uri: '/there' } as Destination, new Map(Object.entries(states)), at)
 }
 
-test('what was published before the last job that may change rows is written anew, whichever job that was', async () => {
+test('files published before the last job that may change rows are written again, whatever the job', async () => {
   expect(await fits(['fetch', 'sync', 'compact', 'vacuum', 'accept'], {})).toBe(0)
   for (const job of ['doctor', 'adopt']) {
     expect(await fits(['fetch', job, 'fetch'], { points: told(3) })).toBe(2)

@@ -79,7 +79,7 @@ test('a log is read back as it was written, from its commits and from its checkp
   })
 })
 
-test('of two who make a version one is told so, and the log is that of the other', async () => {
+test('of two writers of a version the loser gets an error, and the log is that of the winner', async () => {
   const state = await tableOf(2)
   const mine = await commitTable(logs, 't', state, [addOf(7)], 0)
   expect(await commitTable(logs, 't', state, [addOf(8)], 0)).toBe(false)
@@ -91,7 +91,7 @@ test.each([
   ['a torn commit', (file: string) => writeFileSync(file, '{"txn":{"appId":"v","ver'), /a torn one/],
   ['something else', (file: string) => writeFileSync(file, '{"add":{"path":7}}\n'), /a torn one/],
   ['a gap', (file: string) => rmSync(file), /no such file, but later ones/],
-])('%s is told in one line, and nothing is read past it', async (_, harm, words) => {
+])('%s is reported in one line, and the log is read no further', async (_, harm, words) => {
   await tableOf(5)
   harm(join(home, 'out', commitFile('t', 3)))
   const before = readdirSync(join(home, 'out/t/_delta_log'))
@@ -101,13 +101,13 @@ test.each([
   expect(readdirSync(join(home, 'out/t/_delta_log'))).toEqual(before)
 })
 
-test('a torn checkpoint is told, not taken for an empty table', async () => {
+test('a torn checkpoint is an error, not an empty table', async () => {
   await tableOf(12)
   writeFileSync(join(home, 'out/t/_delta_log/00000000000000000009.checkpoint.parquet'), 'PAR1')
   await expect(readTable(logs, 't')).rejects.toMatchObject({ kind: 'integrity' })
 })
 
-test('a table of another lake or of somebody else is refused', async () => {
+test('a table of a second lake or of a third party is refused', async () => {
   const own = await tableOf(1, 'mine')
   expect(() => requireOwn(logs.to, 't', own, 'mine')).not.toThrow()
   expect(() => requireOwn(logs.to, 't', noTable, 'mine')).not.toThrow()

@@ -34,7 +34,7 @@ function lived(days: readonly number[]): { files: readonly HeldPiece[]; written:
   return { files, written }
 }
 
-test('whatever came, the files are of ranges that follow one another and hold every row once', () => {
+test('whatever arrived, published files cover ranges in a row and have every row once', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.nat(50), fc.nat(3000), fc.constant(0)), { maxLength: 40 }), (days) => {
       const { files } = lived(days)
@@ -63,7 +63,7 @@ test('a large file stays as it is, a small one behind it does not let it grow', 
   expect(write).toEqual([{ since: mark(3), until: mark(5), group: null, rows: 30 }])
 })
 
-test('what is stale is made again in its own range and group, and nothing else', () => {
+test('only stale files are written again, each in its range and group', () => {
   const files = [held(0, 3, 9000, 'a'), held(0, 3, 9000, 'b'), held(3, 4, 400)]
   const { write, leave } = rewriting(
     files,
@@ -79,14 +79,14 @@ test('what is stale is made again in its own range and group, and nothing else',
   ])
 })
 
-test('what the log tells of a file is read back', () => {
+test('the range of a file is read back from the log', () => {
   for (const { piece } of [held(0, 3, 1, 'a'), held(0, 3, 1)]) expect(pieceOf(tagsOf(piece))).toEqual(piece)
   expect(pieceOf(tagsOf({ since: beginning, until: mark(9), group: null }))?.since).toEqual(beginning)
   expect(pieceOf({})).toBeUndefined()
   expect(pieceOf({ since: '1@2' })).toBeUndefined()
 })
 
-test('small files go together up to the largest that is written anew, and up to twice what is newer', () => {
+test('small files are joined up to the largest rewritten one, and up to twice the newer rows', () => {
   const leaves = (own: number, fresh: number): number =>
     rewriting([held(0, 1, own)], { since: mark(1), until: mark(2) }, fresh, no, portions).leave.length
   expect([leaves(2500, 2500), leaves(2501, 2500)]).toEqual([1, 0])

@@ -38,6 +38,6 @@ test.each([1, 8, 60, 149])(
   },
 )
 
-test('a body that nobody could read is no data: what may be the key of digits is replaced in its numbers, too', async () => {
+test('an unreadable body is no data: a key of digits is replaced in its numbers, too', async () => {
   expect(await aside(`[{"t":${digits},"v":"x${digits}`)).toBe('[{"t":[key],"v":"x[key]')
 })

@@ -48,7 +48,7 @@ const kinds: readonly (readonly [field: string, sql: string, value: unknown])[] 
 ]
 
 describe('values come as typed Arrow columns, and as rows', () => {
-  test('every kind, and NULL', async () => {
+  test('values of every kind and NULL come as typed Arrow columns and as rows', async () => {
     const values = kinds.map(([, sql]) => sql).join(', ')
     const names = kinds.map(([field]) => `"${field.split(' ')[0]}"`)
     const nulls = kinds.map(() => 'NULL').join(', ')
@@ -84,7 +84,7 @@ describe('values come as typed Arrow columns, and as rows', () => {
     expect(sum).toBe(9_799_930_000n)
   })
 
-  test('no rows keep their types; names that are there twice', async () => {
+  test('an answer without rows keeps its types, and repeated names stay apart', async () => {
     const none = await lake.sql('SELECT 1 AS a, NULL::TIMESTAMPTZ AS b LIMIT 0')
     expect([none.numRows, String(none.schema.fields[1]?.type)]).toEqual([0, 'Timestamp<MICROSECOND, UTC>'])
     expect((await lake.sql('SELECT 1 AS a, 2 AS a')).get(0)?.toJSON()).toEqual({ a: 1, a_1: 2 })
@@ -164,7 +164,7 @@ describe('panel, points, universe', () => {
     ])
   })
 
-  test('mistakes are told', async () => {
+  test('mistakes in panel, points and universe are named with the argument', async () => {
     await expect(lake.panel({ decisions: [], metrics: [], interval: '24h' })).rejects.toThrow(
       /^metrics: expected paths/,
     )

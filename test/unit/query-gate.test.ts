@@ -88,7 +88,7 @@ describe('what the gate refuses', () => {
 describe('what the gate lets pass', () => {
   test.each(cases.passes)('%s', async (sql) => await expect(run(sql)).resolves.toBeInstanceOf(Array))
 
-  test('parameters reach the plan', async () => {
+  test('a statement with parameters passes the gate, and its values reach the plan', async () => {
     const lake = await openLake(folder)
     const table = await lake.sql('SELECT count(*) AS n FROM points WHERE asset = $asset AND v < $v', {
       asset: 'BTC',
@@ -117,7 +117,7 @@ async function forged(name: string, statements: readonly string[]): Promise<stri
 describe('a lake that somebody else made', () => {
   const log = (root: string): string => LOG.replace('@@', join(root, 'points', 'written'))
 
-  test('its views run behind the lock, and only what reads', async () => {
+  test('views of a foreign lake run behind the lock, and only those that read', async () => {
     const outside = join(folder, '..', 'outside')
     const trap = `FROM ${LOG.replace('@@', outside)}`
     const root = await forged('trap', [
@@ -128,12 +128,12 @@ describe('a lake that somebody else made', () => {
     expect(await readdir(join(folder, '..'))).not.toContain('outside')
   })
 
-  test('no folder becomes readable by what a view says', async () => {
+  test('a view of a foreign lake makes no folder readable', async () => {
     const root = await forged('liar', [`CREATE VIEW lake_info AS SELECT '/etc' AS folder`])
     await expect(openQuery(root)).rejects.toThrow(/views made for \/etc/)
   })
 
-  test('views and macros that write are refused when they are asked', async () => {
+  test('views and macros that write are refused when they are queried', async () => {
     const root = join(folder, '..', 'writers')
     await forged('writers', [
       `CREATE VIEW points AS FROM ${log(root)}`,
@@ -154,7 +154,7 @@ describe('a lake that somebody else made', () => {
   })
 
   test.each(['json_serialize_sql', 'duckdb_views', 'duckdb_extensions', 'epoch_us'])(
-    'a macro named %s',
+    'a macro named %s in a foreign lake does not run',
     async (name) => {
       const outside = join(folder, '..', `outside-${name}`)
       const table = name.startsWith('duckdb') ? `AS TABLE FROM ${LOG.replace('@@', outside)}` : `AS 1`
@@ -182,7 +182,7 @@ describe('a lake that somebody else made', () => {
 })
 
 describe('no path that SQL can name is writable', () => {
-  test('not the folder for what does not fit into memory, whose name nobody tells and nobody else may enter', async () => {
+  test('the spill folder is not writable from SQL, has an unknown name and is closed to other users', async () => {
     const session = await openQuery(folder, { memoryLimit: '60MB', threads: 1 })
     const [row] = await session.rows<{ path: string; seen: readonly string[] }>(
       `SELECT current_setting('temp_directory') AS path, current_setting('allowed_directories') AS seen`,
@@ -205,7 +205,7 @@ describe('no path that SQL can name is writable', () => {
     await expect(readdir(join(path, '..'))).rejects.toThrow(/ENOENT/)
   })
 
-  test('a path below it is refused in words, by whoever knows its name; so are names of files that are computed', async () => {
+  test('a path below the spill folder is refused by name, and so are computed file names', async () => {
     using session = await openQuery(folder)
     const { spill = '' } = session
     const [row] = await session.rows<{ path: string }>(`SELECT current_setting('temp_directory') AS path`)
@@ -267,7 +267,7 @@ describe('no path that SQL can name is writable', () => {
     await rm(target)
   })
 
-  test('nothing was written into the lake by all of the above', async () => {
+  test('none of these statements wrote into the lake', async () => {
     expect(await below()).toEqual(stands)
     const bytes = await readFile(join(folder, 'points', ofPoints()))
     await writeFile(join(folder, '..', 'kept'), bytes)

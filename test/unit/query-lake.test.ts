@@ -45,9 +45,9 @@ describe('the state of knowledge', () => {
     ['2024-01-02T01:10:00+01:00', 4n],
     [new Date('2024-01-03T00:10:00Z'), 8n],
     ['2099-01-01', 400n],
-  ])('as_of %s', async (asOf, points) => expect(await count({ asOf })).toBe(points))
+  ])('as_of of %s decides which points are seen', async (asOf, points) => expect(await count({ asOf })).toBe(points))
 
-  test('variables of any type', async () => {
+  test('session variables may have any type', async () => {
     const set = { text: `it's`, number: 1.5, yes: true, none: null, as_of: '2024-01-03' }
     await session({ backfill: 'rule', registryBackfill: true, set }, async (engine) => {
       const [row] = await run(
@@ -74,14 +74,14 @@ describe('the state of knowledge', () => {
 })
 
 describe('a lake that is not there', () => {
-  test('no lake, a lake without its views', async () => {
+  test('a folder without a lake and a lake without views end in the next command', async () => {
     const empty = join(folder, '..', 'empty')
     await mkdir(join(empty, 'journal'), { recursive: true })
     await expect(openQuery(empty)).rejects.toThrow(/expected lake.duckdb, got a lake without it; run `pitlake views`/)
     await expect(openQuery(join(empty, 'no'))).rejects.toThrow(/got a folder without a lake; run `pitlake fetch`/)
   })
 
-  test('a damaged database', async () => {
+  test('a damaged database ends in the next command', async () => {
     const damaged = join(folder, '..', 'damaged')
     await mkdir(damaged)
     await writeFile(join(damaged, 'lake.duckdb'), 'x'.repeat(20_000))
@@ -148,7 +148,7 @@ CREATE TEMP MACRO plus(x) AS x + 1; SET VARIABLE k = 5; SELECT sum(plus(a)) + ge
       ])
     }))
 
-  test('what does not fit into memory goes to a folder of its own', async () => {
+  test('a query that exceeds memory spills into a temporary folder', async () => {
     await session({ memoryLimit: '60MB', threads: 1 }, async (engine) => {
       const sql = 'SELECT count(*) AS n FROM (SELECT row_number() OVER (ORDER BY hash(i)) FROM range(2000000) AS r(i))'
       expect(await run(engine, sql)).toEqual([{ n: 2_000_000n }])

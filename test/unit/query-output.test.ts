@@ -67,7 +67,7 @@ describe('json and jsonl', () => {
     '"open":"infinity","plain":"2024-02-29T13:00:00.000001","list":[1,null,3],"struct":{"a":1,"b":["x"]},' +
     '"map":[{"key":"k","value":2}],"pair":[1,2],"doc":{"a": 1.0},"enum":"x","id":"00000000-0000-0000-0000-000000000000",' +
     '"span":"1 month 2 days","hour":"10:00:00.000001"}'
-  test('nothing is lost, each row is valid JSON', async () => {
+  test('JSON output loses no value, and each row is valid', async () => {
     const [first = '', second = '', rest] = (await text(withNulls, 'jsonl')).split('\n')
     expect(first).toBe(line)
     expect(Object.values(JSON.parse(second) as object).every((value) => value === null)).toBe(true)
@@ -75,7 +75,7 @@ describe('json and jsonl', () => {
     expect(JSON.parse(await text(withNulls, 'json'))).toEqual([JSON.parse(first), JSON.parse(second)])
   })
 
-  test('no rows, several chunks, names that are there twice', async () => {
+  test('JSON output has no rows, several chunks and repeated names as asked', async () => {
     expect(await text('SELECT 1 AS a LIMIT 0', 'json')).toBe('[]\n')
     expect(await text('SELECT 1 AS a LIMIT 0', 'jsonl')).toBe('')
     const rows = JSON.parse(await text('SELECT range AS i FROM range(5000)', 'json')) as readonly { i: number }[]
@@ -245,7 +245,7 @@ describe('CSV for spreadsheets', () => {
     expect(await readFile(await file(sql, 'safe.csv', { safe: true }), 'utf8')).toBe(safe)
   })
 
-  test('without it every sign is kept', async () => {
+  test('CSV without the option keeps every sign', async () => {
     expect(await text(sql, 'csv')).toContain('=name,b,c,d,e,f,g,h,i,j\n=1+1, @x,-5,-5,"a\u001b[31m\nb"')
   })
 })
@@ -271,7 +271,7 @@ describe('a table for people', () => {
     )
   })
 
-  test('no line is longer than the width, all columns are there', async () => {
+  test('a table fits the width and shows all columns', async () => {
     const columns = Array.from({ length: 20 }, (_, i) => `'value ${i}' AS column_${i}`).join(', ')
     const table = await text(`SELECT ${columns}`, 'table')
     expect(Math.max(...table.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
@@ -298,7 +298,7 @@ describe('a table for people', () => {
     ])
   })
 
-  test('only the rows asked for are computed and shown', async () => {
+  test('a table computes and shows only the requested rows', async () => {
     const endless = 'SELECT range AS i FROM range(1000000000000)'
     expect((await text(endless, 'table', { rows: 3 })).split('\n')).toHaveLength(6)
     expect(await text('SET VARIABLE a = 1', 'table')).toBe('')

@@ -34,7 +34,7 @@ test('a range of t holds its beginning and not its end, and points stand in the 
   expect(await told({ ...of, since: '2024-03-02', until: '2024-03-02' })).toEqual([])
 })
 
-test('where no dimension is named each metric has its own, and what the catalogue does not know has all', async () => {
+test('without a named dimension each metric uses its default, and an unknown one gives all', async () => {
   const first = { until: '2024-03-02' }
   expect(await told(first)).toEqual([
     'a/x ADA 24h 0',

@@ -83,7 +83,7 @@ function mortal(engine: Engine): Engine {
 }
 
 describe('a session whose engine gave up after a fatal error', () => {
-  test('answers the next statement from an engine anew, at the same as_of', async () => {
+  test('the next statement is answered by a new engine at the same as_of', async () => {
     const first = mortal(await openQuery(folder))
     const seat = await sit(false, undefined, 24, { first, reopen: async () => await openQuery(folder) })
     await seat.ask(
@@ -149,7 +149,7 @@ describe('a session at a pipe', () => {
     expect(seat.screen.text).not.toContain('later')
   })
 
-  test('the lists', async () => {
+  test('dot commands list tables, macros, metrics and assets', async () => {
     const seat = await sit(false)
     expect(await seat.ask('.tables', 'resample(…)\n')).toMatch(
       /history.products\nhistory.provenance\n[^(]*\nlake_info\nlinks\n[^(]*\npoints\nprice_usd\n/,
@@ -243,7 +243,7 @@ describe('a session at a terminal', () => {
     await again.left
   })
 
-  test('long results come page by page, and stop when asked', async () => {
+  test('long results come page by page and stop on request', async () => {
     const seat = await sit(true, undefined, 10)
     const from = seat.screen.text.length
     seat.type('SELECT range AS number FROM range(1000000000000);\n')

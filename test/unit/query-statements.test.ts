@@ -22,7 +22,7 @@ describe('a script is cut at its semicolons', () => {
     ['', []],
   ])('%j', (sql, expected) => expect(texts(sql)).toEqual(expected))
 
-  test('nothing is lost: the parts stand where their offsets say', () => {
+  test('the parts of a script stand at their offsets and lose no text', () => {
     const part = fc.constantFrom('a', ' ', '\n', ';', "'", '"', '--', '/*', '*/', '$$', '$x$', 'é', "E'", '\\', '1')
     fc.assert(
       fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
@@ -46,7 +46,7 @@ describe('a script is cut at its semicolons', () => {
 })
 
 describe('what a statement says about itself', () => {
-  test('its opening words, comments left out', () => {
+  test('a statement is known by its opening words without comments', () => {
     expect(openingWords('/* COPY */ select  1', 2)).toEqual(['SELECT', '1'])
     expect(opening(' -- a\r/* b */ SELECT 1')).toBe(14)
     expect(opening(' -- a')).toBeUndefined()

@@ -73,7 +73,7 @@ describe('what gets past as_of', () => {
     }
   })
 
-  test('the columns that a judged plan tells are those that the engine tells', async () => {
+  test('a judged plan has the same columns as the engine', async () => {
     for (const sql of [
       `SELECT 1::DECIMAL(18,3) AS a, 2 AS b, 'x'::JSON AS j, [[1]] AS l, {'q': 1, 'w "e': [now()]} AS s, now() AS t, 1::HUGEINT AS h`,
       `SELECT *, NULL AS n, MAP {1: 'x'} AS m, 'x'::ENUM('x', 'y''z') AS e, array_value(1, 2) AS p FROM points ORDER BY t LIMIT 1`,
@@ -104,7 +104,7 @@ describe('what gets past as_of', () => {
     await expect(asked).rejects.toThrow(/^SQL: expected one SELECT/)
   })
 
-  test('what tells the files of a join is bound once, as each judgement binds it', () => {
+  test('the file list of a join is bound once, and the same way in each check', () => {
     const text = relationText('/lake', 'told_paths', (list) => `array_to_string(${list}, ' ')`, true)
     expect(text.match(/told_paths/g)).toHaveLength(1)
   })

@@ -39,7 +39,7 @@ test.each<readonly [string, Outcome]>([
   ['a refusal', { kind: 'forbidden', status: 403, ...words }],
   ['a window that is too long', { kind: 'too_large', by: 'status', ...words, status: 413 }],
   ['points', body],
-])('nobody is given up for %s', (_, outcome) => {
+])('a provider is not given up for %s', (_, outcome) => {
   const reach = newReach()
   expect(vain(reach, outcome, 99, 5_000).sent).toBe(99)
   expect(reach.gaveUp()).toBeNull()
@@ -98,7 +98,7 @@ test('who has answered is slowed down, and given up only after both', () => {
   expect(vain(other, fault(), 19, 0, 2_000_000).sent).toBe(19)
 })
 
-test('what this side lost says nothing of the other', () => {
+test('a failure of the local network says nothing about the provider', () => {
   const reach = newReach()
   for (let n = 0; n < 99; n++) {
     reach.sent()

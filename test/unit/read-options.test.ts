@@ -5,7 +5,7 @@ import { splitKnownOptions, readOption, readOptions, saysSame } from '../../src/
 const rows: OptionFact = { kind: 'count', most: 5, about: 'rows' }
 const table = { max_rows: rows, fields: { kind: 'choices', choices: ['v', 'age'], about: '' } } as const
 
-test('a count is a whole number from 1 up to its most, both taken', () => {
+test('a count is a whole number from 1 up to its maximum, both included', () => {
   expect([1, 5].map((n) => readOption(rows, 'rows', n))).toEqual([1, 5])
   for (const wrong of [0, 6, 1.5, '3', null, Number.NaN])
     expect(() => readOption(rows, 'rows', wrong)).toThrow('rows: expected a whole number from 1 to 5, got')
@@ -13,7 +13,7 @@ test('a count is a whole number from 1 up to its most, both taken', () => {
   expect(() => readOption({ kind: 'count', about: '' }, 'n', 0)).toThrow('expected a whole number from 1 on, got 0')
 })
 
-test('an option is named as its door names it, and one that the door does not know is refused', () => {
+test('an option is named as its interface names it, and an unknown one is refused', () => {
   expect(readOptions(table, { max_rows: 2, fields: 'v, age' }, 'fields')).toEqual({ maxRows: 2, fields: ['v', 'age'] })
   expect(readOptions(table, { maxRows: 2, fields: undefined }, 'typescript')).toEqual({ maxRows: 2 })
   expect(() => readOptions(table, { maxRows: 2 }, 'fields')).toThrow('did you mean `max_rows`?')

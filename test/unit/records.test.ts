@@ -107,7 +107,7 @@ test('the sum of a month adds up its points, in whatever order they come', async
   }
 })
 
-test('sums add up, and tell each change of a point', async () => {
+test('checksums add up and show each change of a point', async () => {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const only = async (points: readonly Drawn[]): Promise<bigint> => {
     const [one] = [...(await sums(engine, points, true)).values()]

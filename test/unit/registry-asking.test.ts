@@ -59,7 +59,7 @@ const refused = (code: string | null, words = '', parameter: string | null = nul
 })
 
 describe('the feed', () => {
-  test('is read page after page; what came counts up to the last one, whoever ends it', () =>
+  test('the feed is read page after page, and pages count up to the last, whatever ends it', () =>
     asking(
       (_, n) => page(`c${n + 1}`, [event(`i${n}`)], n < 2),
       async (own, asked) => {
@@ -110,7 +110,7 @@ describe('the feed', () => {
     )
   })
 
-  test('is left after six hours, to the millisecond, and what came until then counts', async () => {
+  test('the feed is left after six hours to the millisecond, and its pages until then count', async () => {
     const clock = { now: 0 }
     await asking(
       (_, n) => {
@@ -126,7 +126,7 @@ describe('the feed', () => {
     )
   })
 
-  test('that brings nothing new for a thousand pages goes round in circles', () =>
+  test('a feed without news for a thousand pages is an error of going round in circles', () =>
     asking(
       () => page('again', [event('i')]),
       async (own, asked) => {
@@ -164,7 +164,7 @@ describe('a list', () => {
     expect(await read(() => listed([], 'c'))).toMatch(/pages without an end/)
   })
 
-  test('that is not there is no list, and says so', async () => {
+  test('a missing list of the registry is reported as missing', async () => {
     const gone = { outcome: { kind: 'gone', status: 404, code: null, words: 'no such list' } as Partial<Outcome> }
     expect(await read(() => gone)).toBe('/issuers: 404: no such list')
   })
@@ -184,7 +184,7 @@ describe('a list', () => {
   })
 })
 
-test('a whole state is put together from the lists where the snapshot has a limit of its own', () =>
+test('a whole state is put together from the lists if the snapshot is limited', () =>
   asking(
     (address) => {
       if (address === '/snapshot')
@@ -229,7 +229,7 @@ test.each([
   expect(verdictOf({ stopped_by, words: null, resume_at: null })?.kind ?? null).toBe(kind)
 })
 
-test('no resource of a catalogue may have the name of a table that is ours, nor a field that of a column', () => {
+test('a catalogue may not name a resource like a table of pitlake, nor a field like a column', () => {
   const tables = ['absorbed', 'schema_changes', 'registry_findings', 'snapshots', 'events', 'raw', 'history']
   expect(ownNames.tables).toEqual(expect.arrayContaining(tables))
   const columns = ['id', 'at', 'op', 'layer', 'entity', 'removed', 'record', 'superseded_at', 'hash']

@@ -51,7 +51,7 @@ const told = ({ findings }: RegistryVerified): string[] => [
   ...new Set(findings.map(({ kind, id, detail }) => `${kind} ${id}: ${detail}`)),
 ]
 
-test("a record's own address that gives another record is a failure of that address, not a change of the record", async () =>
+test('an address that returns a different record is a failure of the address, not a change of the record', async () =>
   await contradicting(
     'issuers',
     (address) => (address === 'issuers/i3' ? Response.json({ data: { id: 'i4', name: 'Issuer 4' } }) : undefined),
@@ -61,7 +61,7 @@ test("a record's own address that gives another record is a failure of that addr
     },
   ))
 
-test('an answer that nobody can read is told, and all others are compared', async () =>
+test('an unreadable answer is reported, and all others are compared', async () =>
   await contradicting(
     'issuers',
     (address) => (address === 'issuers/i3' ? new Response('<html>', { status: 200 }) : undefined),
@@ -71,7 +71,7 @@ test('an answer that nobody can read is told, and all others are compared', asyn
     },
   ))
 
-test('a list that shows a record which is not held, and which its own address does not know', async () =>
+test('a list that shows an unknown record without an address is a finding', async () =>
   await contradicting(
     'issuers',
     async (address, truth) => (address === 'issuers' ? [...(await truth()), { id: 'z', name: 'Z' }] : undefined),
@@ -95,7 +95,7 @@ test('a list by a filter that shows a record without a value there', async () =>
       ]),
   ))
 
-test('a key that came after the held text is no contradiction, whoever shows it', async () =>
+test('a key newer than the stored text is no contradiction', async () =>
   await contradicting(
     'issuers',
     async (address, truth) => {
@@ -106,7 +106,7 @@ test('a key that came after the held text is no contradiction, whoever shows it'
     (done, code) => expect([code, told(done)]).toEqual([0, []]),
   ))
 
-test('a record without an address of its own, left out of a list by a filter, while the whole list is refused', async () => {
+test('a record without an address is no finding if only a filtered list lacks it', async () => {
   let asked = 0
   await contradicting(
     'derivatives',

@@ -34,7 +34,7 @@ async function layersOf(root: string, table: string): Promise<string[]> {
     .toSorted()
 }
 
-test('every date shows its own state: bases, deltas, removals, a new base, nothing new', async () => {
+test('every date shows its state after bases, deltas, removals, a new base and no news', async () => {
   const small = new SmallRegistry()
   const { world } = small
   const source = (n: number): Fields => ({ kind: 'explorer', n })

@@ -39,7 +39,7 @@ async function withTables(
 
 const at = (seconds: number): string => `make_timestamptz(${seconds * 1_000_000})`
 
-test('a key is known since it was told first, and a change that is told again is one', async () => {
+test('a key is known since its first appearance, and a repeated change counts once', async () => {
   const row = (path: string, seconds: number, initial: boolean, kind = 'NULL', value = 'NULL'): string =>
     `SELECT 'issuers' AS resource, '${path}' AS path, ${at(seconds)} AS "at", ${initial} AS initial, ${kind}::VARCHAR AS kind, ${value}::VARCHAR AS value`
   const changes = [
@@ -62,7 +62,7 @@ test('a key is known since it was told first, and a change that is told again is
   })
 })
 
-test('a finding on record is the one that is found again, also where records lie beside it', async () => {
+test('a recorded finding is recognised when found again, even with records next to it', async () => {
   const found = [
     { kind: 'differs', resource: 'issuers', id: 'i1', detail: 'name' },
     { kind: 'differs', resource: 'issuers', id: 'i1', detail: 'name', held: '{"a":1}', offered: '{"a":2}' },
@@ -82,7 +82,7 @@ test('a finding on record is the one that is found again, also where records lie
   })
 })
 
-test('the last word on a record and on an event is the one that came last, whichever file it lies in', async () => {
+test('the latest text of a record and of an event counts, whichever file it is in', async () => {
   const step = (id: string, seconds: number, op: string, hash: string): string =>
     `SELECT '${id}' AS id, ${at(seconds)} AS "at", ${op}::VARCHAR AS op, '${hash}' AS hash, NULL::TIMESTAMPTZ AS superseded_at`
   const absorbed = (id: string, seconds: number, resource: string): string =>

@@ -203,7 +203,7 @@ describe('cases', () => {
     ])
   })
 
-  test('TIME 44: what is told on two pages with the same state is one version', () => {
+  test('TIME 44: a change on two pages with the same state is one version', () => {
     const [world, memory] = [new SmallWorld(), new Memory()]
     world.put('issuers', 'i', { v: 1 })
     world.put('issuers', 'i', { v: 1 })
@@ -229,7 +229,7 @@ describe('cases', () => {
     ])
   })
 
-  test('what comes and goes within one poll was never there; what goes and comes back within one is reported', () => {
+  test('a record that comes and goes within one poll leaves no trace; one that goes and returns is reported', () => {
     const [world, memory] = [new SmallWorld(), new Memory()]
     /** One poll that is told of each change as it happens. */
     const told = (at: number, ...changes: readonly (readonly [id: string, v: number | null])[]): Outcome => {

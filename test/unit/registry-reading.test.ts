@@ -80,7 +80,7 @@ describe('a body that is cut into records', () => {
     }
   })
 
-  test('damage in an array that nobody reads is damage of the body', () => {
+  test('damage in an unused array is damage of the body', () => {
     const read = readSnapshot(Buffer.from('{"issuers":[{"id":"a"}],"cursor":"c","others":[{"x":tru}]}'), resources)
     expect(read).toEqual({ ok: false, reason: 'JSON that is cut or damaged' })
   })
@@ -115,7 +115,7 @@ test('two values are the same exactly where their sorted texts are', () => {
   ])
 })
 
-test('numbers come back as the same 64 bits, whichever texts stand beside them', () => {
+test('numbers are read back as the same 64 bits, whatever texts are next to them', () => {
   const given = '{"id":"x","hash":"sha256:585e123","a":-0,"b":[1e400,-1e400,5e-324],"c":9007199254740993,"d":0.1}'
   const page = `{"data":[{"entity_type":"issuer","entity_id":"x","op":"updated","record":${given},"seq":-0.0}],"has_more":false}`
   const read = readPage(Buffer.from(page), resources)
@@ -169,7 +169,7 @@ test('a page says whether more follows, and then from where', () => {
   expect(page(event, {})).toBe('a page of the feed without has_more')
 })
 
-test('a whole state may stand within its body, and events beside other records', () => {
+test('a whole state may be nested in its body, and events next to other records', () => {
   for (const within of ['data', 'snapshot', null]) {
     const whole = { issuers: [{ id: 'i' }] }
     const body = { cursor: 'c', ...(within === null ? whole : { [within]: whole }) }
@@ -203,7 +203,7 @@ test('keys are learnt with the keys below them, each once', () => {
   expect(told).toEqual(['a', 'a.b\\.c', 'a.b\\.c.d', 'a.b\\.c.e', 'f', 'f.g'])
 })
 
-test('a record of four million characters is read, one of one more is taken for damage', () => {
+test('a record of four million characters is read, one more character counts as damage', () => {
   const issuer = resources.get('issuers')
   if (issuer === undefined) throw new Error('no issuers')
   const read = (length: number): number => {
@@ -228,7 +228,7 @@ test('a deployment says whose it is, and whether the list of deployments would s
   expect(typedFields(deployment, { id: 'd', product_id: null })['product_id']).toBeNull()
 })
 
-test('what a whole state lacks is empty where that is accepted', () => {
+test('a table that a whole state lacks counts as empty if shrinking is accepted', () => {
   const held = new Map([['issuers', new Map()]])
   const all = withMissing(held, resources)
   expect([...all.keys()].toSorted()).toEqual([...resources.keys()].toSorted())

@@ -42,7 +42,7 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
     ['nothing that is known', '{"data":{"things":[]},"cursor":"c"}', /without any known resource/],
   ]
 
-  test('one after the other upon the same lake', () =>
+  test('bad bodies one after the other on one lake are put aside and change no state', () =>
     withSmall(async (small, rig) => {
       await rig.sync()
       const before = [await standing(rig.root), await contentOf(rig.root)]
@@ -128,7 +128,7 @@ test('a refused snapshot: head first, then the lists, then the feed; later 304s'
     expect(status.limits.snapshots_from).toMatch(/^2026-06-\d\dT/)
   }))
 
-test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', () =>
+test('TIME 46: after a new epoch a snapshot gives the missed changes as inferred, and the feed goes on', () =>
   withSmall(async (small, rig) => {
     await rig.sync()
     small.world.put('issuers', 'i3', null)
@@ -277,7 +277,7 @@ test('TIME 50, TIME 51: three answers, an unknown type and an additive key', () 
     })
   }))
 
-test('clocks more than an hour apart end a poll after its first answer; a sandbox is only told', async () => {
+test('clocks more than an hour apart end a poll after its first answer, except for a sandbox', async () => {
   const small = new SmallRegistry()
   await withRegistryRig(
     Date.UTC(2026, 5, 1, 12) / 1000,
@@ -306,7 +306,7 @@ test('clocks more than an hour apart end a poll after its first answer; a sandbo
   })
 })
 
-test('what an answer says of limits is kept for whoever asks next, and each 304 is counted', () =>
+test('limits from an answer are kept for the next job, and each 304 is counted', () =>
   withSmall(async (small, rig) => {
     const limits = {
       'x-ratelimit-limit': '120;w=60',

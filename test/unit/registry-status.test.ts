@@ -8,7 +8,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 
 const polled = Date.UTC(2026, 0, 20, 12)
 
-test('limits are told as far as answers told them, and a refusal of snapshots until it is over', async ({
+test('limits are shown as far as answers gave them, and a refusal of snapshots until it is over', async ({
   root,
   ledger,
 }) => {

@@ -43,7 +43,7 @@ test('the narrowest list that shows a record is that of the filter with the fewe
   expect(narrowestList(issuers, 'z', holding({ ...said, z: {} }))).toMatchObject({ filters: {}, requests: 3 })
 })
 
-test('records and lists take turns within the budget, the one that was asked longest ago first', () => {
+test('records and lists alternate within the budget, the least recently requested first', () => {
   const at = (address: string, instant: number) => [address, { at: instant, etag: null, digest: '' }] as const
   const seen = new Map([at('/issuers/a', 30), at('/issuers/b', 10), at('/issuers/c', 20), at('/issuers', 5)])
   const asked = (budget: number | null, begun = 100): string[] => {

@@ -48,7 +48,7 @@ test('the backoff doubles up to its cap, with full jitter', () => {
   expect(waits(again(), 0)).toEqual([0, 0, 0])
 })
 
-test('refusals by a limit have a budget of their own', () => expect(waits(limited(null), 0.999999)).toHaveLength(5))
+test('refusals by a limit have a retry budget apart', () => expect(waits(limited(null), 0.999999)).toHaveLength(5))
 
 test('the total time is a budget too, and waits that the provider asks for are not in it', () => {
   expect(waits(again(null, 4_900), 0.5)).toHaveLength(2)
@@ -62,7 +62,7 @@ test('faults are waited for less long than limits', () => {
   expect(waits({ ...limited(null), requestMs: 400 } as Outcome, 0, rules)).toHaveLength(25)
 })
 
-test('what the provider asks for is the least wait, never capped', () => {
+test('the wait that the provider names is the minimum and never capped', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 1e9 }), fc.double({ min: 0, max: 0.999, noNaN: true }), (asked, random) => {
       for (const outcome of [again(asked), limited(asked)]) {
@@ -77,7 +77,7 @@ test('what the provider asks for is the least wait, never capped', () => {
   )
 })
 
-test('nothing else is ever repeated', () => {
+test('outcomes of other kinds are never repeated', () => {
   const words = { words: '', code: null, ...head }
   const final: Outcome[] = [
     { kind: 'body', file: 'f', bytes: 1, status: 200, ...head },

@@ -31,7 +31,7 @@ endpoints:
   - { path: own/noon, intervals: [1h, 24h, 1month] }
 `
 
-test('a kind of rule is one row of the table: written, read, told and exported', async () => {
+test('a kind of rule is one row of a table: it is parsed, described and exported', async () => {
   const { loadCatalogue } = await import('../../src/catalog/load.ts')
   const { exportCatalogue } = await import('../../src/catalog/export.ts')
   const load = (own: string) => loadCatalogue([], undefined, [{ name: 'own.yaml', text: own }])
@@ -47,7 +47,7 @@ test('a kind of rule is one row of the table: written, read, told and exported',
   expect(() => load(text.replace('shift: 20m', 'days: 1'))).toThrow('`days` only with `daily_at`')
 })
 
-test('so it is in the configuration', async () => {
+test('a kind of rule is accepted in the configuration without further code', async () => {
   const { parseConfig } = await import('../../src/catalog/config.ts')
   const parse = (rule: string) => parseConfig('a.yaml', `metrics: { availability: { own/noon: { ${rule} } } }`)
   expect(parse('noons: 3, 24h: { noons: 1, trust: rule }').config.metrics?.availability).toEqual({
@@ -59,7 +59,7 @@ test('so it is in the configuration', async () => {
   )
 })
 
-test('and what it says in SQL, fixed or in columns, is what it says here', async () => {
+test('a kind of rule gives the same instants in SQL, fixed or from columns, as in TypeScript', async () => {
   const { availableAt } = await import('../../src/catalog/availability.ts')
   const { availableSql, rowInstantSql, ruleRows } = await import('../../src/catalog/availability-sql.ts')
   const { endSql } = await import('../../src/base/intervals-sql.ts')
@@ -80,7 +80,7 @@ test('and what it says in SQL, fixed or in columns, is what it says here', async
     }
 })
 
-test('joins tell the holes of series that are dated so', async () => {
+test('joins report gaps of series with a new kind of rule', async () => {
   const { unsettledText } = await import('../../src/query/views/joins-beyond.ts')
   const sources = { weekStart: 'monday', coverage: 'c', uncovered: 'u' } as const
   const [, behind] = unsettledText(sources, 'rules', 'unit', false)

@@ -80,7 +80,7 @@ test('compressed and plain logs of a day are gathered, nothing twice, and a dama
   expect(await linesOf(root, '2026-01-20.log.gz')).toHaveLength(2 * 320)
 })
 
-test('no secret is in a line of a log, whatever it tells', async ({ root }) => {
+test('a log line has no secret, whatever it reports', async ({ root }) => {
   const secrets = ['s3cret-of-the-lake']
   {
     await using log = openRunLog(root, 'told', { now: () => before / 1000, secrets })

@@ -17,10 +17,7 @@ import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { inFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
 
-test('a note tells of its stamp itself: the index learns of it, a checkpoint does not, and one that is gone is missed', async ({
-  root,
-  ledger,
-}) => {
+test('a stamp note enters the index and no checkpoint, and a missing one is noticed', async ({ root, ledger }) => {
   const provider = { metrics: 'x', synthetic: true }
   const stamp: Stamp = {
     id: 'f'.repeat(16),
@@ -64,7 +61,7 @@ test.each([
     { stopped_by: 'quota', exit_code: 5 },
   ],
   ['fails', 'thrown', new LakeError('busy', { subject: 's', next: 'n' }), { stopped_by: 'error', exit_code: 7 }],
-])('a run that %s is written down with what it came to', (_, stopped_by, error, end) =>
+])('a run that %s is recorded with its result', (_, stopped_by, error, end) =>
   inFolder(async (root) => {
     const clock = { micros: 1_000_000_000 }
     const deps = commitDeps({ nowMicros: () => (clock.micros += 500_000) })

@@ -62,7 +62,7 @@ test('objects are made, read, listed over pages and removed, whatever their name
   expect(to.uri).toBe('s3://lake/team/a b')
 })
 
-test('of thirty who create one object one wins', async () => {
+test('of thirty writers that create one object one wins', async () => {
   const ends = await Promise.all(
     Array.from({ length: 30 }, async (_, n) => await opened().create('log/0.json', `${n}`)),
   )
@@ -89,7 +89,7 @@ test('a create whose answer is lost is read back: it was made, or another had be
   ])
 })
 
-test('where reading back is cut too, the next try finds what the first one made', async () => {
+test('if the check of a cut upload is cut too, the next try finds the object', async () => {
   const to = opened()
   await to.create('first.json', 'x')
   const faults: (Fault | undefined)[] = ['cut-after', 'cut-before']
@@ -143,7 +143,7 @@ test('an answer that is none of S3 is no list without files, and nothing is writ
   expect([...there.objects.values()].map(String)).toEqual(['as it was'])
 })
 
-test('what is cut within an answer is asked for again, and no torn file is left', async () => {
+test('the rest of a cut answer is requested again, and no torn file is left', async () => {
   const to = opened()
   there.objects.set('team/a b/x', Buffer.alloc(5000, 'x'))
   once('GET', 'cut-within')
@@ -175,7 +175,7 @@ test.each<[Fault, boolean]>([
   [{ status: 501, code: 'NotImplemented' }, false],
   [{ status: 505, code: 'x' }, false],
   [{ status: 400, code: 'InvalidArgument' }, false],
-])('a bucket that says %j is asked again: %s', async (fault, again) => {
+])('a bucket that answers %j gets the request again: %s', async (fault, again) => {
   const to = opened()
   there.objects.set('team/a b/x', Buffer.from('here'))
   once('GET', fault)
@@ -218,7 +218,7 @@ test.each(refusals)('%s is one line with its exit code, and no key in it', async
   }
 })
 
-test('keys that the server does not know, no bucket and no host are told apart', async () => {
+test('unknown keys, a missing bucket and a missing host give different errors', async () => {
   for (const [to, code, words] of [
     [opened({ AWS_SECRET_ACCESS_KEY: 'another-secret-key' }), 3, 'SignatureDoesNotMatch'],
     [opened({ AWS_ACCESS_KEY_ID: 'another-key' }), 3, 'InvalidAccessKeyId'],
@@ -243,7 +243,7 @@ test.each(badTexts)('%s is refused in one line', (text) => {
   expect(open).not.toThrow(new RegExp(s3Key.secret))
 })
 
-test('a list that leads to itself ends in words, and nothing is taken from it', async () => {
+test('a listing that leads to itself is an error, and no key of it is used', async () => {
   const to = opened()
   for (const name of ['a', 'b', 'c', 'd', 'e']) await to.replace(name, name)
   there.loops = true

@@ -6,7 +6,7 @@ import { editPoints, poison } from '../../src/sandbox/body-faults.ts'
 type FaultTarget = Parameters<typeof strike>[1]
 
 describe('the text form', () => {
-  test('kind, path and parameters', () => {
+  test('a fault in text form has kind, path and parameters', () => {
     expect(parseFault('reset')).toEqual({ kind: 'reset' })
     expect(parseFault('status-500@indicators/*:first=2,asset=BTC')).toEqual({
       kind: 'status-500',
@@ -22,7 +22,7 @@ describe('the text form', () => {
     expect(parseFault('cut-body:announce')).toEqual({ kind: 'cut-body', announce: true })
   })
 
-  test('JSON with selectors beside the kind, under match, or as text', () => {
+  test('a fault in JSON has its selectors next to the kind, under match or as text', () => {
     const wanted = { kind: 'reset', match: { path: 'x', nth: 3 } }
     expect(readFault({ kind: 'reset', path: 'x', nth: 3 })).toEqual(wanted)
     expect(readFault({ kind: 'reset', match: { path: 'x' }, nth: '3' })).toEqual(wanted)
@@ -77,7 +77,7 @@ describe('which requests are struck', () => {
     ).toBe(wanted)
   })
 
-  test('by path, side, asset and clock', () => {
+  test('a fault hits requests by path, API, asset and clock', () => {
     const registry = asked({
       side: 'registry',
       path: '/registry/v1/changes',
@@ -95,7 +95,7 @@ describe('which requests are struck', () => {
     expect(strikes('reset:from=10000,until=20000', clock)).toEqual([false, true, true, false])
   })
 
-  test('each address apart', () => {
+  test('a fault with a count hits each address apart', () => {
     const other = asked({ address: '/other' })
     expect(strikes('reset:first=1,each', [asked(), other, asked(), other])).toEqual([true, true, false, false])
   })

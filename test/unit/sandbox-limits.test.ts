@@ -19,14 +19,14 @@ function run(limit: ApiLimit, instants: readonly number[], isSnapshot = false) {
 }
 
 describe('rate rules', () => {
-  test('a fixed window is aligned and starts anew', () => {
+  test('a fixed window is aligned, and starts again at its end', () => {
     const verdicts = run(rated(2, 60), [650, 651, 652, 659.9, 660])
     expect(verdicts.map((v) => v.refused)).toEqual([null, null, 'rate_limited', 'rate_limited', null])
     expect(verdicts.map((v) => v.remaining)).toEqual([1, 0, 0, 0, 1])
     expect(verdicts[2]).toMatchObject({ wait: 8, reset: 8 })
   })
 
-  test('who waits as told passes, and no stretch holds more than twice what a window may', () => {
+  test('a client that waits as advised passes, and no stretch has more than twice the limit of a window', () => {
     const steps = fc.array(fc.double({ min: 0, max: 20, noNaN: true }), { minLength: 5, maxLength: 80 })
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 6 }), (gaps, requests) => {
@@ -76,7 +76,7 @@ describe('headers', () => {
     Object.fromEntries(limitHeaders(limit, admitRequest(limit, unused, at, false).verdict, at))
   const base = rated(600, 60)
 
-  test('in three dialects, rounded so that nobody comes too early', () => {
+  test('limits come in three header dialects, rounded so that no client returns too early', () => {
     expect(headersOf(base)).toEqual({
       'x-rate-limit-limit': '600',
       'x-rate-limit-remaining': '599',

@@ -41,7 +41,7 @@ const decoded = (format: string | undefined, text: string): number =>
   format === 'csv' ? text.trimEnd().split('\n').length - 1 : (JSON.parse(text) as unknown[]).length
 
 describe('all endpoints', () => {
-  test('there are some', () => expect(endpoints.length).toBeGreaterThan(0))
+  test('the sandbox has endpoints', () => expect(endpoints.length).toBeGreaterThan(0))
 
   test('every combination of parameter values is answered with points on the grid', async () => {
     let asked = 0
@@ -77,7 +77,7 @@ describe('all endpoints', () => {
   }, 300_000)
 })
 
-test('what is not there, and what is not asked for by GET', () => {
+test('an unknown endpoint gets 404 and a POST 405', () => {
   const url = 'http://127.0.0.1:1/v1/metrics/supply/current_pit?a=BTC'
   const posted = new Request(url, { method: 'POST', headers: { 'x-api-key': 'secret' } })
   expect([ask('nothing_pit').status, answerMetrics(posted, base).status]).toEqual([404, 405])
@@ -129,7 +129,7 @@ describe('what is answered', () => {
     expect(await points('supply/current_pit', { a: 'ONDO', u: String(at('2020-01-01')) })).toEqual([])
   })
 
-  test('what is omitted takes its default', async () => {
+  test('an omitted parameter has its default', async () => {
     const window = { a: 'ETH', s: String(at('2025-10-01')), u: String(at('2025-11-01')) }
     const plain = await points('addresses/active_count_pit', window)
     expect(plain).toEqual(await points('addresses/active_count_pit', { ...window, i: '24h', network: 'eth' }))
@@ -159,7 +159,7 @@ describe('what is answered', () => {
     }
   })
 
-  test('what points hold is sent as it is, each number as the same double', async () => {
+  test('points are sent as they are, each number as the same double', async () => {
     const held = [{ t: 5, v: -0.0, 'odd "key"': [1, 2 ** 53 + 2] }, ...[5e-324, 0.1 + 0.2].map((v) => ({ t: 6, v }))]
     const sent = await new Response(streamPoints(held, { csv: false, humanized: false })).text()
     const [first, others] = [
@@ -169,7 +169,7 @@ describe('what is answered', () => {
     expect(sent).toBe(`[${first},${others}]`)
   })
 
-  test('nothing is made before it is read, nor after the reader left', async () => {
+  test('an answer is generated only while it is read', async () => {
     let made = 0
     function* endless() {
       for (let t = 0; ; t += 600) {
@@ -188,7 +188,7 @@ describe('what is answered', () => {
     expect(made).toBe(afterOne)
   })
 
-  test('the seed decides', async () => {
+  test('the seed decides the values of an answer', async () => {
     const text = (seed: number): Promise<string> => ask('indicators/aviv_pit', { a: 'BTC' }, { seed }).text()
     expect(await text(1)).toBe(await text(1))
     expect(await text(1)).not.toBe(await text(2))

@@ -42,7 +42,7 @@ test('a world is a function of seed, scale and instant, however it was reached',
   expect(registryStateAt({ ...demo, seed: 12 }, autumn)).not.toEqual(registryStateAt(demo, autumn))
 })
 
-test('nothing is known before the start, and something from then on', () => {
+test('the registry is empty before its start and has records from then on', () => {
   expect(count(registryStateAt(demo, at('2023-12-31T23:59:59Z')), 'products')).toBe(0)
   expect(count(registryStateAt(demo, at('2024-01-01')), 'products')).toBeGreaterThan(100)
 })

@@ -107,19 +107,22 @@ describe('lists', () => {
 })
 
 describe('details', () => {
-  test.each(['issuers', 'assets', 'products', 'deployments', 'venues'])('%s by id', async (table) => {
-    const truth = [...(registryStateAt(env(autumn), autumn).get(table)?.values() ?? [])]
-    expect(truth.length).toBeGreaterThan(4)
-    for (const record of truth.slice(0, 5)) {
-      const answer = await body(`/${table}/${record['id'] as string}`, env(autumn))
-      expect(answer).toEqual({ data: record, as_of: '2026-10-20T12:00:00Z' })
-    }
-    const response = ask(`/${table}/${truth[0]?.['id'] as string}`, env(autumn))
-    const etag = response.headers.get('etag') as string
-    expect(ask(`/${table}/${truth[0]?.['id'] as string}`, env(autumn), { 'if-none-match': etag }).status).toBe(304)
-  })
+  test.each(['issuers', 'assets', 'products', 'deployments', 'venues'])(
+    'a record of %s is found by its id',
+    async (table) => {
+      const truth = [...(registryStateAt(env(autumn), autumn).get(table)?.values() ?? [])]
+      expect(truth.length).toBeGreaterThan(4)
+      for (const record of truth.slice(0, 5)) {
+        const answer = await body(`/${table}/${record['id'] as string}`, env(autumn))
+        expect(answer).toEqual({ data: record, as_of: '2026-10-20T12:00:00Z' })
+      }
+      const response = ask(`/${table}/${truth[0]?.['id'] as string}`, env(autumn))
+      const etag = response.headers.get('etag') as string
+      expect(ask(`/${table}/${truth[0]?.['id'] as string}`, env(autumn), { 'if-none-match': etag }).status).toBe(304)
+    },
+  )
 
-  test('there is none for derivatives, for ids that nobody has, for paths that are not there', async () => {
+  test('derivatives, unknown ids and unknown paths have no details', async () => {
     const from = env(autumn)
     const [perpetual] = await listAll('derivatives', from)
     for (const path of [
@@ -168,7 +171,7 @@ describe('refusals', () => {
     }
   })
 
-  test('only GET', () => {
+  test('the registry refuses methods other than GET', () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'HEAD'])
       expect(ask('/venues', env(autumn), {}, method).status).toBe(405)
   })

@@ -89,7 +89,7 @@ describe('purity', () => {
     expect(worldPoint(seriesOf('eth2/attestation_count_pit', 'BTC'), at('2024-01-01'))).toBeUndefined()
   })
 
-  test('a path that nobody foresaw has values too', () => {
+  test('an unknown path has values, too', () => {
     const endpoint = { ...endpointAt('indicators/aviv_pit'), path: 'novel/thing_pit', ask: 'novel/thing_pit' }
     const series = { ...seriesOf('indicators/aviv_pit', 'ETH'), endpoint }
     const points = [...worldPoints(series, at('2024-01-01'), at('2024-02-01'), never)]

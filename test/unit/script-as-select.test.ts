@@ -31,7 +31,9 @@ test.for([
   ['CREATE TEMP TABLE x AS SELECT 1; WITH RECURSIVE y AS (SELECT 1) FROM y'],
   ['SELECT 1; SELECT 2'],
   [''],
-])('not folded: %s', ([script]) => expect(scriptAsSelect(String(script))).toBeUndefined())
+])('a script that is no single SELECT is not folded: %s', ([script]) =>
+  expect(scriptAsSelect(String(script))).toBeUndefined(),
+)
 
 test('a script of one statement folds into itself', () => {
   expect(scriptAsSelect('SELECT 1 AS a ;')).toEqual({ sql: 'SELECT 1 AS a', sets: [] })

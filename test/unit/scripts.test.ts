@@ -29,7 +29,7 @@ describe('counting tests', () => {
     expect(countTests([])).toEqual({ passed: 0, failed: 0, ...none })
   })
 
-  test('tells what was left out, where and why', () => {
+  test('counting tests lists skipped tests with place and reason', () => {
     const statuses = ['passed', 'skipped', 'pending', 'todo', 'failed']
     const testResults = [
       { name: 'some', status: 'passed', assertionResults: statuses.map((status) => ({ status, fullName: 'one' })) },
@@ -94,7 +94,7 @@ describe('what a test needs of the machine', () => {
     expect(() => need(asked().context, 'spark')).toThrow(/by make test-spark alone, though it can be had here$/)
   })
 
-  test('is waited for where it is still coming, and must be there if it came', () => {
+  test('a tool that is being installed is waited for, and must exist once installed', () => {
     using kept = temporaryFolder('had')
     const file = join(kept.path, 'had')
     vi.stubEnv('PITLAKE_HAD', file)
@@ -108,7 +108,7 @@ describe('what a test needs of the machine', () => {
   })
 })
 
-test('a machine for which the lockfile proves no binaries is told what to do, before anything is installed', () => {
+test('a machine without binaries in the lockfile gets the next step before an install', () => {
   const script = fileURLToPath(new URL('../../scripts/platform.cjs', import.meta.url))
   const onto = (arch: string) => {
     const fake = `Object.defineProperty(process, 'platform', { value: '${arch.split('-')[0]}' });
@@ -167,7 +167,7 @@ describe('an old Node', () => {
     expect(status).toBe(7)
   })
 
-  test('of a platform that has no fixed one pinned: the pinned one does not hand over to itself', () => {
+  test('an old Node without a pinned one for its platform does not hand over to itself', () => {
     // Each process says that it is too old, the pinned one, too; the fourth would be one of an endless chain.
     const lying = join(folder, 'lying.cjs')
     writeFileSync(
@@ -180,7 +180,7 @@ describe('an old Node', () => {
     expect([status, stdout]).toEqual([7, '20.9.0 a b\n'])
   })
 
-  test('without the pinned one it says in one line what to do', () => {
+  test('an old Node without the pinned one prints one line with the next step', () => {
     const lonely = join(folder, 'fixed-node.cjs')
     copyFileSync(preload, lonely)
     copyFileSync(preload.replace('fixed-node', 'pinned'), join(folder, 'pinned.cjs'))

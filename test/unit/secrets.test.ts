@@ -58,7 +58,7 @@ describe('every form of a key', () => {
     )
   })
 
-  test('what holds no key comes out as it went in', () => {
+  test('a text without a key stays unchanged', () => {
     fc.assert(
       fc.property(filler, fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1 }), (text, sizes) => {
         expect(inPieces(text, sizes, 'data')).toBe(text)
@@ -94,7 +94,7 @@ describe('a key of digits', () => {
     for (const out of redacted(`  ${body}`, 'data')) expect(out).toBe(`  ${clean}`)
   })
 
-  test('is replaced everywhere in what is no JSON, and where words are told', () => {
+  test('a key of digits is replaced everywhere in text that is no JSON, and in words', () => {
     for (const out of redacted(`<p>your key 1234567890 is bad</p>`, 'data')) expect(out).not.toContain(digits)
     for (const out of redacted(`{"key":1234567890}`, 'text')) expect(out).toBe('{"key":[key]}')
     expect(redact(`{"code":1234567890}`, [digits])).toBe('{"code":[key]}')
@@ -109,7 +109,7 @@ test('the shortest key that there may be is replaced in data, a shorter one in w
   expect(redact(text, [shortest, shorter])).toBe('{"a":"[key]","b":"[key]"}')
 })
 
-test('what stands where a key belongs is told to nobody, under whichever name, whoever knows it', () => {
+test('a value in the place of a key is never shown, under whatever name', () => {
   for (const name of ['key', 'api_key', 'api-key', 'apikey', 'token', 'TOKEN'])
     for (const before of ['https://x.example/a?', 'https://x.example/a?b=1&', 'a;'])
       expect(redact(`GET ${before}${name}=s3cret&c=2 failed`)).toBe(`GET ${before}${name}=[key]&c=2 failed`)

@@ -48,7 +48,7 @@ test('every id names its series again, whatever characters the parts hold', () =
 })
 
 test.each(['', 'a', 'a|b', 'a|b|2h||||', 'a|b|24h|||||', '|b|24h||||', 'a|%7C|24h||||', 'a|b|24h||||b=1&a=1'])(
-  'no id: %j',
+  'a text that is no series id gives none: %j',
   (text) => expect(parseSeriesId(text)).toBeUndefined(),
 )
 
@@ -133,7 +133,7 @@ test('a series that is selected twice comes once, with the hull of its ranges', 
   expect(before).toMatchObject({ since: null, until: 4000 })
 })
 
-test('an id is told in its parts, and what is none as a metric', () => {
+test('a series id is shown by its parts, and any other text as a metric', () => {
   const parts = { metric: 'a', asset: 'b', interval: '24h', currency: null, exchange: null, network: 'eth' }
   expect(readableSeries('a|b|24h|||eth|')).toEqual(parts)
   const none = { metric: 'a|b', asset: '', interval: null, currency: null, exchange: null, network: null }

@@ -39,7 +39,7 @@ function refusal(attempt: () => unknown): string {
   throw new Error('was accepted')
 }
 
-test('a flag beats the environment, the environment the file, the file the default; origins are told', () => {
+test('a flag beats the environment, the environment the file, the file the default; origins are shown', () => {
   const yaml = 'data: from-file\nmetrics: { url: "https://file.example", concurrency: 3 }'
   const env = { PITLAKE_DATA: 'from-env', PITLAKE_METRICS_URL: 'https://env.example/' }
   const origin = (found: Settings, name: string) => found.effective.find((s) => s.name === name)
@@ -68,7 +68,7 @@ test('paths of a config file are relative to it; empty variables count as not se
   expect(found.metrics.key).toBeNull()
 })
 
-test('memory is told with its unit; a flag is stronger than the file', () => {
+test('memory is shown with its unit, and a flag beats the file', () => {
   expect(settings('memory: 1.5GB').memoryBytes).toBe(1.5 * 2 ** 30)
   expect(settings('memory: 512MB', {}, { memory: 2 ** 30 }).memoryBytes).toBe(2 ** 30)
   expect(settings('data: x').memoryBytes).toBeNull()
@@ -109,7 +109,7 @@ test.each(refused.catalogue)('refused against the catalogue: %s', (_, yaml, text
   expect(refusal(() => applied(yaml))).toContain(text),
 )
 
-test('one exchange may bear a name in two lists; a placeholder may be mapped to itself', () => {
+test('one exchange may have a name in two lists, and a placeholder may be mapped to itself', () => {
   const yaml = 'metrics: { exchanges: { options_exchange_1: real, exchange_4: real, exchange_5: exchange_5 } }'
   expect(applied(yaml).endpoints.size).toBe(catalogue.endpoints.size)
 })
@@ -146,7 +146,7 @@ test('an override re-dates what it matches: the most exact one first, then until
   )
 })
 
-test('a rule may be written for each interval, beside one for the others', () => {
+test('a rule may be written for single intervals next to one for all others', () => {
   const rules = (yaml: string, path: string, interval: '1h' | '24h' | '1w' | '1month') =>
     applied(yaml).endpoints.get(path)?.rules[interval] ?? []
   const path = 'addresses/active_count_pit'
@@ -221,7 +221,7 @@ test('the JSON schema for editors names every key', () => {
   ])
 })
 
-test('what YAML allows and nobody means is one line with file and line', () => {
+test('valid YAML without a sensible meaning gives one line with file and line', () => {
   const bomb = ['a: &a [x, x, x, x, x, x, x, x, x, x]']
   for (const [name, before] of [...'bcdef'].map((name, k) => [name, 'abcde'[k]] as const))
     bomb.push(`${name}: &${name} [${Array.from({ length: 10 }, () => `*${before}`).join(', ')}]`)

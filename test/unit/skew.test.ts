@@ -31,7 +31,7 @@ test.each([0, 600, -600])('a clock %s s off says nothing', (ahead) => {
   expect(told).toEqual([])
 })
 
-test.each([601, -601, 3600, -3600])('a clock %s s off is told once a run, with both clocks', (ahead) => {
+test.each([601, -601, 3600, -3600])('a clock %s s off is reported once a run, with both clocks', (ahead) => {
   const { watch, told } = watching(ahead)
   for (let n = 0; n < 3; n++) watch(reply({ date }))
   expect(told).toEqual([{ seconds: ahead, local: sent + ahead, provider: sent }])
@@ -50,7 +50,7 @@ test.each([3601, -3601])('a clock %s s off ends the run with the first answer', 
   expect(told).toEqual([])
 })
 
-test('once a clock was right, an older answer is a stale copy: told, and the run goes on', () => {
+test('after an answer with the right clock an older one is reported as a stale copy, and the run goes on', () => {
   const { watch, told } = watching(0)
   watch(reply({ date }))
   watch(reply({ date: 'Thu, 29 Feb 2024 00:00:00 GMT' }))
@@ -83,7 +83,7 @@ test('a Date beyond the last year counts as its end', () => {
   expect(() => watch(reply({ date, age: '9999999999' }))).not.toThrow()
 })
 
-test('which clock is ahead is said', () => {
+test('the report of two clocks names the one ahead', () => {
   const clocks = { local: sent + 700, provider: sent }
   expect(describeSkew({ seconds: 700, ...clocks })).toBe(
     "the local clock (2024-03-01T00:11:40Z) is 700 s ahead of the provider's (2024-03-01T00:00:00Z)",

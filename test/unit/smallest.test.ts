@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { smallestPart } from '../../src/trust/results/explain-text.ts'
 
-test('of a list the part is found that all of it is needed, in a number of tries that grows with its logarithm', async () => {
+test('the smallest necessary part of a list is found in a logarithmic number of tries', async () => {
   for (const size of [1, 2, 3, 1000, 4096]) {
     const all = Array.from({ length: size }, (_, n) => n)
     let tries = 0
@@ -20,7 +20,7 @@ test('of a list the part is found that all of it is needed, in a number of tries
   }
 })
 
-test('whatever is asked, nothing can be left out of what is found, and it does what the whole does', async () => {
+test('a found part has the effect of the whole, and none of its elements can be left out', async () => {
   const property = fc.asyncProperty(
     fc.integer({ min: 1, max: 24 }),
     fc.array(fc.array(fc.nat(23), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
@@ -37,7 +37,7 @@ test('whatever is asked, nothing can be left out of what is found, and it does w
   await fc.assert(property, { numRuns: 300 })
 })
 
-test('where the tries do not suffice the smallest part so far is given, and said not to be the last word', async () => {
+test('if the tries do not suffice, the smallest part so far is returned as not final', async () => {
   const all = Array.from({ length: 64 }, (_, n) => n)
   const { part, minimal } = await smallestPart(all, async (one) => await Promise.resolve(one.includes(60)), 3)
   expect(minimal).toBe(false)
@@ -45,7 +45,7 @@ test('where the tries do not suffice the smallest part so far is given, and said
   expect(part.length).toBeLessThan(64)
 })
 
-test('so many tries are made as may be, and not one more', async () => {
+test('the search makes at most the allowed number of tries', async () => {
   const all = Array.from({ length: 8 }, (_, n) => n)
   for (const most of [1, 2, 5, 6]) {
     let tries = 0

@@ -40,14 +40,14 @@ test.each([
   expect(await spacingsOf(engine, [points(...ts)])).toEqual([interval])
 })
 
-test('what is no array of points has no spacing and no week', async () => {
+test('a body that is no array of points has no spacing and no week', async () => {
   for (const body of ['{"error":"no"}', '<html>', '', [{ v: 1 }, { v: 2 }, { v: 3 }]]) {
     expect(await spacingsOf(engine, [bodyOf(body)])).toEqual([null])
     expect(await weekdayOf(engine, bodyOf(body), '1w')).toBeNull()
   }
 })
 
-test('of many bodies each has its own spacing, in one statement unless one of them is none', async () => {
+test('the spacing of many bodies is read by one statement, or one by one if a body is damaged', async () => {
   const spaced = (gap: number, name: string): string =>
     bodyOf(
       [0, gap, 2 * gap].map((t) => ({ t, v: 1 })),

@@ -66,21 +66,21 @@ describe('what comes with the program is read once', () => {
       .filter((name) => name.endsWith('.json'))
       .map((name) => join(folder, 'cache', name))
 
-  test('what is kept of it says the same, its lines included', () => {
+  test('the cached catalogue equals the one read from its text, lines included', () => {
     for (const name of kept()) rmSync(name)
     expect(printed(script, 'program').trimEnd()).toBe(read)
     expect(kept()).toHaveLength(readdirSync(join(root, 'catalog')).filter((name) => name.endsWith('.yaml')).length)
     expect(printed(script, 'program').trimEnd()).toBe(read)
   })
 
-  test('it is what the next run reads', () => {
+  test('the next run reads the cached catalogue', () => {
     const [file = ''] = kept().filter((name) => readFileSync(name, 'utf8').includes('25-delta put IV'))
     const text = readFileSync(file, 'utf8').split('\n')[1]?.replaceAll('25-delta put IV', '25-delta PUT IV') ?? ''
     writeFileSync(file, `${createHash('sha256').update(text).digest('hex')}\n${text}`)
     expect(printed(script, 'program')).toContain('25-delta PUT IV')
   })
 
-  test('where it is torn, or holds other bytes, the text is read again', () => {
+  test('a torn or altered cache is ignored, and the text is read again', () => {
     for (const name of kept()) writeFileSync(name, readFileSync(name, 'utf8').slice(0, -1))
     expect(printed(script, 'program').trimEnd()).toBe(read)
     for (const name of kept()) rmSync(name)

@@ -25,7 +25,7 @@ const polled = (days: number): Partial<LakeStanding> => ({
   registry: { ...quiet.registry, feed_at: new Date((now - days * day) * 1000).toISOString() },
 })
 
-test('one line with the word, the reason and the command; the exit code judges', () => {
+test('status --check prints one line with verdict, reason and command, and judges by its exit code', () => {
   const sound = judged({})
   expect(sound).toMatchObject({ code: 0, trust: 'yes' })
   expect(sound.lines).toEqual([
@@ -55,7 +55,7 @@ test('one line with the word, the reason and the command; the exit code judges',
   }
 })
 
-test('each kind of reason has a line of its own, the gravest first, with its count and the oldest', () => {
+test('each kind of reason has a line with its count and oldest case, the gravest first', () => {
   const oldest = { ...quiet.oldest, violations: '2024-06-01T10:20:30Z', failed: '2024-06-04T00:00:00Z' }
   const refused = {
     series: 1,
@@ -92,7 +92,7 @@ test('each kind of reason has a line of its own, the gravest first, with its cou
   ])
 })
 
-test('limits of a good verdict have lines of their own, each with its command', () => {
+test('each limit of a good verdict has a line with its command', () => {
   const coverage = { ...quiet.coverage, verified: 0 }
   const rules = { contradicted: 3, imprecise: 0, imprecise_points: 0 }
   expect(judged({ coverage, rules, gaps: 3304 }).lines.slice(1)).toEqual([
@@ -121,7 +121,7 @@ test('a registry that was only ever snapshotted counts from its last snapshot; n
   expect(judged({ registry: { ...registry, first_snapshot: null, last_snapshot: null } }).code).toBe(0)
 })
 
-test('limits move what is told: up to them it is a note, beyond them it judges', () => {
+test('a delay up to a limit is a note, and one beyond it changes the verdict', () => {
   const failed = { windows: { ...quiet.windows, failed: 3 } }
   const cases: readonly (readonly [Partial<LakeStanding>, Partial<Check>, string, number])[] = [
     [{ violations: 2 }, { maxViolations: 2 }, 'trusted: ', 0],
@@ -150,7 +150,7 @@ function told(changes: Partial<LakeStanding>, limits: Partial<Check> = {}) {
   return reasonsOf({ ...quiet, ...changes }, now, { check: { ...usualCheck, ...limits }, late })
 }
 
-test('what is tolerated is a remark and no reason to look; what never was is none', () => {
+test('a tolerated delay is a remark and no reason, a series that never had points is neither', () => {
   const quietly = quiet.verified.windows
   expect(quietly).toBeGreaterThan(0)
   const note = { level: 'note', word: null, since: null }

@@ -160,7 +160,7 @@ test('violations, failed windows and lost files are what the verdict rests on', 
     expect(lost.standing.reasons[0]).toMatchObject({ level: 'no', next: 'pitlake doctor' })
   }))
 
-test('it works while a fetch runs, and says so', async () =>
+test('status works during a fetch and reports it', async () =>
   withRig(noon, async (rig) => {
     await rig.fetch({ ...selection, paths: ['supply/current_pit'] })
     const asked = Promise.withResolvers<void>()

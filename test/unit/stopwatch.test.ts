@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { stopwatch } from '../../src/base/stopwatch.ts'
 
-test('what goes on at once counts once, for what is nearest to the end', async () => {
+test('simultaneous work counts once, for the step nearest to the end', async () => {
   let now = 500
   const { during, spent } = stopwatch(() => now)
   let answer = (): void => undefined

@@ -87,7 +87,7 @@ test('only delays decide the verdict, which names the metric that moves the stat
   expect(stressVerdict([{ ...lag(90, true), figure: null }], 2, null, []).reason).toMatch(/ from 2 to nothing /)
 })
 
-test('each kind of run is described in words', () => {
+test('each kind of stress run is described in words', () => {
   const of = (kind: StressRun['kind'], name: string): string => describeRun({ kind, name })
   expect([of('lag', '30m'), of('latency', '30m'), of('lag', 'p95'), of('lag', 'max'), of('version', '7')]).toEqual([
     'with points 30m later',

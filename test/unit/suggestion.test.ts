@@ -16,7 +16,7 @@ test.each([
   ['supply/curent_pit', 'supply/current_pit'],
 ])('%s: %s comes first', (typed, path) => expect(nearPaths(typed, paths)[0]).toBe(path))
 
-test('at most three, each holding what was typed; nonsense has none', () => {
+test('at most three suggestions contain the typed text, and nonsense gives none', () => {
   const found = nearPaths('count', paths)
   expect(found).toHaveLength(3)
   for (const path of found) expect(path).toContain('count')
@@ -37,7 +37,7 @@ test('who holds every word as it was typed comes before who holds one like it, t
   ])
 })
 
-test('the advice in words', () => {
+test('suggestions are joined to one question', () => {
   expect(didYouMean(['a'], 'see the list')).toBe('did you mean `a`?')
   expect(didYouMean(['a', 'b', 'c'], 'see the list')).toBe('did you mean `a`, `b` or `c`?')
   expect(didYouMean([], 'see the list')).toBe('see the list')

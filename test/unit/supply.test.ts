@@ -5,14 +5,14 @@ import type { Lockfile } from '../../scripts/lockfile.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
-test('every locked package is one that somebody agreed to', () => {
+test('every locked package is on the list of accepted ones', () => {
   const rows = audit(JSON.parse(read('package-lock.json')) as Lockfile)
   expect(rows.length).toBeGreaterThan(100)
   expect(rows.filter(({ runtime }) => runtime).map(({ name }) => name)).toContain('undici')
   expect(faults(rows)).toEqual([])
 })
 
-test('a new runtime package, an unknown licence and an install script are told', () => {
+test('a new runtime package, an unknown licence and an install script are reported', () => {
   const row: Audited = { name: 'zod', version: '1.0.0', licence: 'MIT', runtime: true, installScript: false }
   expect(faults([row, { ...row, name: '@duckdb/node-bindings-linux-x64' }])).toEqual([])
   expect(
@@ -32,7 +32,7 @@ test('a new runtime package, an unknown licence and an install script are told',
   ])
 })
 
-test('the lockfile tells what the audit needs', () => {
+test('the lockfile has all facts that the audit needs', () => {
   const packages = {
     '': { version: '1.0.0' },
     'node_modules/a': { version: '1.0.0', license: 'MIT' },

@@ -7,7 +7,7 @@ import { inLake, instantName, places } from '../../src/lake/store/layout.ts'
 import { commitDeps, draftOf } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 
-test('what was swept away can be put back for a week, and no folder of another name ever goes', async ({ root }) => {
+test('swept files can be put back for a week, and folders of other names are never removed', async ({ root }) => {
   const now = Date.UTC(2026, 0, 20, 12) * 1000
   const deps = commitDeps({ nowMicros: () => now })
   using ledger = await Ledger.open(root)

@@ -64,7 +64,7 @@ test('count is the number of steps', () => {
   )
 })
 
-test('lengths of months are told at their longest and shortest, all others exactly', () => {
+test('the length of months is given as longest and shortest, all other lengths exactly', () => {
   expect(intervals.map(longestSeconds)).toEqual([600, 3600, day, 7 * day, 31 * day, 92 * day])
   expect(intervals.map(shortestSeconds)).toEqual([600, 3600, day, 7 * day, 28 * day, 90 * day])
 })
@@ -177,7 +177,7 @@ test.each([
   [26 * 3600, '26h'],
   [day, '1d'],
   [7 * day, '7d'],
-])('%s seconds are told as %s', (seconds, text) => expect(formatDuration(seconds)).toBe(text))
+])('%s seconds are shown as %s', (seconds, text) => expect(formatDuration(seconds)).toBe(text))
 
 test('durations are read with their unit, weeks too, and never rounded; 0 needs none', () => {
   expect([' 90s ', '2 m', '1h', '3d', '1w', '0', '0s'].map(parseDuration)).toEqual([
@@ -202,7 +202,7 @@ test('durations are read with their unit, weeks too, and never rounded; 0 needs 
   expect(parseDuration('5m or so')).toBeUndefined()
 })
 
-test('durations round-trip', () => {
+test('durations are parsed back from their text', () => {
   fc.assert(fc.property(fc.nat(10_000_000), (seconds) => parseDuration(formatDuration(seconds)) === seconds))
   for (const text of ['', '-5m', '1.5h', '5 parsecs', 'm']) expect(parseDuration(text)).toBeUndefined()
 })

@@ -44,7 +44,7 @@ async function call(name: string, args: object, ...given: Parameters<typeof tool
 
 const universe = { ts: '2024-03-01' }
 
-test('a page tells as many notes as there is room for, as words and as data, and how many it leaves out', async () => {
+test('a page has as many notes as fit, as words and as data, and the number left out', async () => {
   const note = (n: number): Note => ({ code: 'unknown-asset', subject: `${n}${'x'.repeat(300)}` })
   const some = Array.from({ length: 60 }, (_, n) => note(n))
   const { notes, noted, left_out, row_count, rows } = await call('universe', universe, { notes: some, rows: ['{}'] })
@@ -55,7 +55,7 @@ test('a page tells as many notes as there is room for, as words and as data, and
   expect([few['noted'], 'left_out' in few]).toEqual([some.slice(0, 2), false])
 })
 
-test('of a document that is too long half of its longest list is left out, as often as is needed, and told', async () => {
+test('a document that is too long loses half of its longest list until it fits, and says so', async () => {
   const list = (bytes: number): string[] => Array.from({ length: 64 }, (_, n) => `${n}${'x'.repeat(bytes)}`)
   const { long, short, left_out } = await call('status', {}, {}, { long: list(1200), short: list(20) })
   expect([(long as unknown[]).length, (short as unknown[]).length, left_out]).toEqual([8, 64, { long: 56 }])
@@ -71,7 +71,7 @@ test.each([
   ['history.product', 'history.products'],
   ['univers', 'universe'],
   ['pit_joins', 'pit_join'],
-])('whoever describes %s is told of %s', async (name, near) => {
+])('a description of %s mentions %s', async (name, near) => {
   const words = `${name}: expected a metric, a view or a macro, got an unknown name; did you mean \`${near}\`?`
   await expect(call('describe', { name, as_of: '2024-03-01' })).rejects.toThrow(words)
 })
@@ -80,7 +80,7 @@ interface Told {
   readonly result?: { readonly tools?: readonly { readonly name: string; readonly inputSchema: object }[] }
 }
 
-test('an agent is told what each argument takes', async () => {
+test('each argument of a tool is described for agents', async () => {
   const [input, output] = [new PassThrough(), new PassThrough({ encoding: 'utf8' })]
   const noted: string[] = []
   const close = await serveMcp({

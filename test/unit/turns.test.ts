@@ -109,7 +109,7 @@ test('a question whose client goes away gives up its wait, and one that fails it
   expect(await turns.take(asker, async () => await Promise.resolve(7))).toBe(7)
 })
 
-test('with one place it is given to whoever waits', async () => {
+test('a single freed place goes to a waiting caller', async () => {
   const turns = new Turns(1)
   const asker = { client: 'a', closed: new AbortController().signal }
   expect(await turns.take(asker, async () => await Promise.resolve(7))).toBe(7)

@@ -47,7 +47,7 @@ const { value: anyValue } = fc.letrec<{ value: Json }>((tie) => ({
   ),
 }))
 
-test('L1: values of one form tell the same types as each of them', async () => {
+test('L1: values of one form have the same types together as one by one', async () => {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const nested = anyValue.filter((value) => typeof value === 'object' && value !== null)
   await fc.assert(

@@ -57,7 +57,7 @@ test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>(
   ['key and failure', { stopped_by: 'unauthorised', ...failed(1) }, 3, [/refuses the key/, /windows? failed/]],
   ['failure and quota', { stopped_by: 'quota', ...failed(1) }, 6, [/windows? failed/, /stopped early \(quota\)/]],
   ['failure and interrupt', { stopped_by: 'signal', ...failed(4) }, 6, [/4 windows failed/, /stopped early/]],
-])('a fetch with %s', (_, changes, code, lines) => {
+])('a fetch with %s ends with the gravest code and a line for each reason', (_, changes, code, lines) => {
   const error = verdict({ ...quiet, ...changes })
   expect(error === null ? 0 : exitCode(error)).toBe(code)
   const said = error?.message.split('\n') ?? []
@@ -92,13 +92,13 @@ test.each<readonly [string, object, number, readonly RegExp[]]>([
   ['damage and key', { damage: [finding], stopped_by: 'unauthorised' }, 4, [/changed/, /refuses the key/]],
   ['all of it', { damage: [finding], differences: [{}], failures: [{}] }, 4, [/changed/, /differ/, /no usable/]],
   ['failure and limit', { failures: [{}], stopped_by: 'max_requests' }, 6, [/no usable/, /stopped early/]],
-])('a verify with %s', (_, changes, code, lines) => {
+])('a verify with %s ends with the gravest code and a line for each reason', (_, changes, code, lines) => {
   const error = verifyVerdict({ ...sound, ...changes } as VerifySummary)
   expect(error === null ? 0 : exitCode(error)).toBe(code)
   expect(error?.message.split('\n') ?? []).toEqual(lines.map((line) => expect.stringMatching(line) as string))
 })
 
-test('of several errors the gravest gives its kind, and every one is told', () => {
+test('several errors are joined under the kind of the gravest', () => {
   const next = 'see'
   const six = new LakeError('incomplete', [
     { subject: 'six', next },

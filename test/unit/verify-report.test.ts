@@ -72,7 +72,7 @@ const head = [
 ]
 const asked = 'asked      2 requests, 3 credits'
 
-test('a person is told what was read and compared, and nothing of what there is none of', () => {
+test('the report for people lists files read and points compared, without empty parts', () => {
   expect(toldOf(summary).split('\n')).toEqual([...head, asked, ''])
   const results = { ...summary.results, identical: 1200, appended: 1 }
   expect(toldOf({ ...summary, results, points_added: 5, acknowledged: 2 }).split('\n')).toEqual([
@@ -85,7 +85,7 @@ test('a person is told what was read and compared, and nothing of what there is 
   ])
 })
 
-test('ten of each kind are told, and how many more there are', () => {
+test('the report shows ten of each kind and the number of further ones', () => {
   const windows = { ...summary.windows, failed: 12, left: 1 }
   const told = toldOf({
     ...summary,

@@ -15,7 +15,7 @@ const three = [view(0, 'a'), view(1, 'b'), view(2, 'c')]
 const scriptOf = (objects: readonly Compiled[]): string =>
   scriptText({ root: '/lake', version: 3, lake: 'L', objects, tables: {} })
 
-test('of the same objects those are made anew whose text is another', () => {
+test('only objects whose text changed are made again', () => {
   expect(changedObjects(three, scriptOf(three))).toEqual([])
   const other = view(1, 'b', 'SELECT 2 AS a')
   expect(changedObjects([three[0], other, three[2]] as Compiled[], scriptOf(three))).toEqual([other])

@@ -9,7 +9,7 @@ import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 
 const day = 86_400
 
-test('of several refused series the one that is accepted is withdrawn, and no other', async ({ ledger }) => {
+test('only the accepted one of several refused series is withdrawn', async ({ ledger }) => {
   const reason = alarmReason(day, refusalWords('forbidden', 'not in the plan'))
   const series = [0, 1, 2].map((n) => seriesRow(n))
   await commit(

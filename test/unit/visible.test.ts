@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { visible, visibleLines } from '../../src/base/visible-text.ts'
 
-test('what a terminal would act on is spelt out, everything else stays', () => {
+test('control characters are spelt out, all other text stays', () => {
   expect(visible('a\u001b[31mb\u009b2J\u0007\u007f')).toBe(String.raw`a\u001b[31mb\u009b2J\u0007\u007f`)
   expect(visible('one\r\ntwo\tthree')).toBe(String.raw`one\r\ntwo\tthree`)
   expect(visible('user\u202egpj.exe\u2066x')).toBe(String.raw`user\u202egpj.exe\u2066x`)
@@ -9,7 +9,7 @@ test('what a terminal would act on is spelt out, everything else stays', () => {
   expect(visible(plain)).toBe(plain)
 })
 
-test('each mark that turns or parts a text is spelt out, and its neighbours are not', () => {
+test('each character that turns or splits a text is spelt out, and its neighbours are not', () => {
   const marks = [0x061c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202e, 0x2066, 0x2069, 0x0000, 0x001f, 0x0080, 0x009f]
   for (const mark of marks)
     expect(visible(`a${String.fromCodePoint(mark)}b`)).toBe(`a\\u${mark.toString(16).padStart(4, '0')}b`)
@@ -17,7 +17,7 @@ test('each mark that turns or parts a text is spelt out, and its neighbours are 
     expect(visible(`a${String.fromCodePoint(other)}b`)).toBe(`a${String.fromCodePoint(other)}b`)
 })
 
-test('of several lines only the line ends stay', () => {
+test('in a text of several lines only line ends stay', () => {
   expect(visibleLines('a\u001bb\r\nc\n')).toBe(`a\\u001bb\\r\nc\n`)
 })
 

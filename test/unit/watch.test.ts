@@ -59,7 +59,7 @@ describe('sixty days of a watch', () => {
     expect(place.tidiedVersion).toBe(place.version)
   })
 
-  test('a poll that was refused is asked again at the instant that it told', async () => {
+  test('a refused poll is repeated at the time that its answer names', async () => {
     const place = new Place(series('24h'), usual)
     for (const one of place.wanted) place.refused.set(one.series.id, begin)
     const events = await place.watch(begin + 5 * day)
@@ -136,7 +136,7 @@ describe('sixty days of a watch', () => {
     expect(new Set(back.map(({ id }) => id))).toEqual(new Set(others))
   })
 
-  test('what was planned by a clock that ran ahead is forgotten when it comes back', async () => {
+  test('requests planned by a clock that ran ahead are dropped when it steps back', async () => {
     const place = new Place(series('1h', '24h'), usual)
     const [ahead, back] = [begin + day, begin + day + 2 * hour]
     let state: 'before' | 'ahead' | 'after' = 'before'
@@ -157,7 +157,7 @@ describe('sixty days of a watch', () => {
     expect(place.polls.filter(({ at }) => at >= back && at < back + hour + 10 * minute).length).toBeGreaterThan(0)
   })
 
-  test('clock steps both ways lose nothing and storm nobody', async () => {
+  test('clock steps both ways lose no point and cause no burst of requests', async () => {
     const place = new Place(series('1h', '24h'), usual)
     const steps = [
       { at: begin + day, by: -2 * hour },
@@ -189,7 +189,7 @@ describe('sixty days of a watch', () => {
     ).toBeGreaterThan(0)
   })
 
-  test('a budget is kept each day, the coarser intervals never wait, and the finer ones are spread', async () => {
+  test('each day keeps its budget: coarse intervals never wait, and fine ones are spread', async () => {
     const wanted = series('10m', '1h', '24h')
     for (const creditsPerDay of [1, 2, 30, 80]) {
       const place = new Place(wanted, usual)
@@ -234,7 +234,7 @@ describe('what comes first', () => {
   }
   const now = begin
 
-  test('what is due, all of it at once; else the registry; else the views; else waiting', () => {
+  test('watch requests all due points at once, else polls the registry, else builds views, else waits', () => {
     const due = [point(now - 5), point(now), point(now + 1)]
     expect(nextAction({ ...calm, points: due, registry: now, untidy: now - 60 }, now)).toEqual({
       kind: 'metrics',
@@ -251,7 +251,7 @@ describe('what comes first', () => {
     expect(nextAction(calm, now)).toEqual({ kind: 'wait', until: now + hour })
   })
 
-  test('nothing within the minute after an action, nor while an API rests', () => {
+  test('watch does nothing within a minute after an action, nor while an API rests', () => {
     const points = [point(now - 100)]
     expect(nextAction({ ...calm, points, free: now + 7 }, now)).toEqual({ kind: 'wait', until: now + 7 })
     const rests = { ...calm.rests, metrics: now + 300 }

@@ -17,7 +17,7 @@ const instants = {
   ],
 } as const
 
-test("`unresolved := 'null'` gives NULL behind what is settled of a part with a clock of its own, as of any other, in each join", async () => {
+test("`unresolved := 'null'` gives NULL past the resolved range of a component with its own clock, in each join", async () => {
   await withDesk(async ({ put, take, rows, run }) => {
     expect((await take([put('bars.csv', bars), ...argv])).message).toBe('')
     for (const [part, all] of Object.entries(instants)) {

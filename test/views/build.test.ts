@@ -46,7 +46,7 @@ test('an open session keeps what it opened; the next one sees the new version', 
   })
 })
 
-test('nothing new: nothing is written; a lost or damaged file is made anew', async ({ root }) => {
+test('a build without news writes no file, and rebuilds lost or damaged ones', async ({ root }) => {
   await makeLake(root, [stepAt(1)])
   expect(await makeViews(root)).toMatchObject({ made: true, version: 1, files: 1 })
   const script = readFileSync(join(root, 'lake.sql'), 'utf8')
@@ -59,7 +59,7 @@ test('nothing new: nothing is written; a lost or damaged file is made anew', asy
   expect(readFileSync(join(root, 'lake.sql'), 'utf8')).toBe(script)
 })
 
-test('the database keeps which steps of a join are kept and which are read again', async ({ root }) => {
+test('the database remembers which steps of a join are materialized and which are read again', async ({ root }) => {
   await makeLake(root, [stepAt(1)])
   await makeViews(root)
   const said = `SELECT macro_definition AS text FROM duckdb_functions() WHERE function_name = 'pit_join'`
@@ -209,7 +209,7 @@ test('whatever changed since the views before, the database holds just what the 
   spied.mockRestore()
 }, 300_000)
 
-test('a run with nothing to do leaves whole views alone and makes others anew', async ({ root }) => {
+test('a run without work leaves whole views alone and rebuilds damaged ones', async ({ root }) => {
   await makeLake(root, [stepAt(1)])
   await makeViews(root)
   const deps = { ...commitDeps(), signal: new AbortController().signal }

@@ -78,7 +78,7 @@ const one = async (root: string): Promise<unknown> => {
   }
 }
 
-test('a byte that was turned under the same size is refused, whatever is asked; a file that was only touched is read', async () =>
+test('a changed byte at equal size is refused by every query, and a file that was only touched is read', async () =>
   withLake(async (root) => {
     const [file = ''] = globSync('points/**/*.parquet', { cwd: root }).filter((path) => path.includes('sopr'))
     utimesSync(join(root, file), new Date(), new Date())
@@ -92,7 +92,7 @@ test('a byte that was turned under the same size is refused, whatever is asked; 
     expect(await one(root)).toBe(1)
   }))
 
-test('what was made for the views is looked at like data: size, bytes, and that they are there', async () =>
+test('exports of the views are checked like data: existence, size and bytes', async () =>
   withLake(async (root) => {
     const [name = ''] = globSync('exports/coverage-*.parquet', { cwd: root })
     turn(join(root, name))
@@ -119,7 +119,7 @@ test('a file that was proved where it stands is not read again on opening', asyn
     await expect(one(root)).rejects.toThrow(/sopr_adjusted/)
   }))
 
-test('of the folder of exports only what the program made goes, and through no link', async () =>
+test('only files made by pitlake are removed from the folder of exports, and none through a link', async () =>
   withLake(async (root) => {
     const old = new Date(Date.parse('2024-03-01'))
     const own = 'runs-0123456789abcdef-0000000001-0123456789abcdef.parquet'

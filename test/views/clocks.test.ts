@@ -93,7 +93,7 @@ test('TIME 12: late points appear when they were known', () =>
     expect(await known(engine)).toEqual(allOfIt)
   }))
 
-test('TIME 59: a backfilled point is known at its own instant, or by the rule where the session says so', () =>
+test('TIME 59: a backfilled point is known at its arrival, or by its rule if the session asks for it', () =>
   withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE as_of = '2021-01-01'`)
     expect(await known(engine)).toEqual([])
@@ -166,7 +166,7 @@ describe('the plan', () => {
     `FROM pit_long('d', ['m/x'], '24h')`,
     `FROM pit_window('d', 'm/x', '24h', 2)`,
     `FROM resample('m/x', '24h', '1w')`,
-  ])('of %s: both instants reach every scan', (sql) =>
+  ])('the plan of %s passes both instants to every scan', (sql) =>
     withViews(root, async (engine) => {
       await engine.run(`CREATE TEMP TABLE d AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04 00:00:00+00' AS ts`)
       expect(await plan(engine, sql)).not.toMatch(/available_at<='|getvariable/)

@@ -58,7 +58,7 @@ const { root } = lakeOfFile({
   ],
 })
 
-test('there are at least twenty recipes, each with a title of its own', () => {
+test('the cookbook has at least twenty recipes with different titles', () => {
   expect(recipes.length).toBeGreaterThanOrEqual(20)
   expect(new Set(recipes.map(([title]) => title)).size).toBe(recipes.length)
   expect(text.match(/```sql/g)?.length).toBe(recipes.length)

@@ -184,7 +184,7 @@ test('the file appears whole, the same each time, in what YAML 1.1 and 1.2 both 
   expect(selected).toContain('market__btc_dominance_pit__24h')
 })
 
-test('what cannot be meant, and what cannot be written, is one line', async ({ root: folder }) => {
+test('a meaningless or unwritable dbt export ends in one line', async ({ root: folder }) => {
   const both = await pitlake(folder, ['catalog', 'export', '--dbt', '--json'])
   expect([both.code, both.message]).toEqual([2, '--dbt: expected no --json beside it, got both; leave one out'])
   const nowhere = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'none/sources.yml'])

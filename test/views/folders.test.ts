@@ -64,7 +64,7 @@ test.each([
   "a [1] b*c/it's [x",
 ])('folders above a lake mean nothing: %s', async (folder) => expect(await answers(folder)).toEqual(plain))
 
-test('there is something to compare', () => {
+test('queries over folders with odd names have rows to compare', () => {
   expect(plain.slice(0, queries.length).map((rows) => (rows as readonly unknown[]).length > 0)).toEqual(
     queries.map((sql) => !sql.includes('snapshots.')),
   )

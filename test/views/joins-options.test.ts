@@ -47,7 +47,7 @@ test('every example of the guide runs and finds something', async ({ engine }) =
   }
 })
 
-test('what does not exist is an error, without any decision too', async ({ engine }) => {
+test('an unknown metric or option is an error, even without a decision', async ({ engine }) => {
   await engine.run(`CREATE TEMP TABLE none (asset VARCHAR, ts TIMESTAMPTZ)`)
   const wrong: Readonly<Record<string, RegExp>> = {
     [`pit_join('none', 'nix', '24h')`]: /unknown metric nix/,
@@ -91,7 +91,7 @@ test('a clash of names is an error for every name that is added', async ({ engin
   }
 })
 
-test('own columns come first, whatever the decisions are', async ({ engine }) => {
+test('columns of the decisions come first, whatever their names', async ({ engine }) => {
   await engine.run(
     `CREATE TEMP VIEW w AS SELECT 7 AS weight, 'BTC' AS asset, '2024-03-01T05:30:00+05:30' AS ts, 'x' AS points`,
   )
@@ -155,7 +155,7 @@ test('components: numbers, parts, nulls, absent ones', async () => {
   })
 })
 
-test('what is asked in short is answered as in full, under every clock of a session', async () => {
+test('short options give the answer of full ones, under every clock of a session', async () => {
   // Known late, by a rule a day after its interval, and held by the lake in two portions.
   const told = Array.from({ length: 20 }, (_, n) => [
     daily(plain, n, {

@@ -200,7 +200,7 @@ const bare = [...catalogue.endpoints.values()].filter(
     intervals.includes('24h') && currencies.length + exchanges.length + networks.length === 0,
 )
 
-test('pit_long answers for far more metrics than a bit field of a number has places, each by its own points', async () => {
+test('pit_long answers for more metrics than a number has bits, each by its points', async () => {
   const names = [
     ...bare.map(({ path }) => path),
     ...Array.from({ length: 130 - bare.length }, (_, n) => `${bare[0]?.path}#/part${n}`),
@@ -275,7 +275,7 @@ test('thousands of points that are not known yet stand between a decision and it
   })
 })
 
-test('no asset and no instant match nothing, for 64 probes and more', async () => {
+test('a decision without asset or instant matches no point, for 64 probes and more', async () => {
   const story: Story = { early: [point('A', '2024-02-20')], late: [] }
   await withStories([story], async (engine) => {
     for (const count of [64, 65, 10_000]) {

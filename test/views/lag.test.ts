@@ -224,7 +224,7 @@ test('a mirror whose source is gone, or is a different lake now, says nothing of
     expect(await lagOfMirror(mirror)).toBe(null)
   }))
 
-test('a command with nothing to do makes the views of an older program anew', async () =>
+test('a command without work rebuilds views of an older program', async () =>
   await withDesk(async (desk) => {
     const root = await begun(desk)
     const file = desk.put('q.sql', 'SELECT 1')
@@ -306,7 +306,7 @@ test.each([
   ],
   ['of a different program is behind', 5, 'o', 'these views were made by o, this is p: run pitlake views'],
   ['of an unknown program is current', 5, null, null],
-])('a derived thing %s', (_, made, program, words) => {
+])('derived files that %s are rebuilt or reported', (_, made, program, words) => {
   const thing = { name: 'these views', version: made, program, remedy: 'pitlake views' }
   const lag = lagOf(thing, { newest: 5, program: 'p' })
   expect(lag && lagText(lag)).toBe(words)

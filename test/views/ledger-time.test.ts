@@ -134,7 +134,7 @@ test('before the first commit nothing was held; a request and a run that had beg
     expect(await read(engine, `${iso(1)} 23:59:59`)).toMatchObject({ requests: [], runs: [] })
   }))
 
-test('at the instant of a commit it holds, and what ends later has not ended', () =>
+test('a commit counts from its instant on, and a run that ends later has not ended', () =>
   withViews(root, async (engine) => {
     const [unsupported, ...rest] = always
     const first = {
@@ -166,7 +166,7 @@ test('at the instant of a commit it holds, and what ends later has not ended', (
     expect((await read(engine, iso(5)))['requests']).toEqual(['q1', 'q2'])
   }))
 
-test('what a commit replaces is gone from its instant on, and an acceptance is known from its own', () =>
+test('rows that a commit replaces are gone from its instant on, and an acknowledgement is known from its own on', () =>
   withViews(root, async (engine) => {
     const [unsupported, ...rest] = always
     const second = {
@@ -193,7 +193,7 @@ test('what a commit replaces is gone from its instant on, and an acceptance is k
     for (const observed of [iso(9), null]) expect(await read(engine, observed)).toMatchObject(last)
   }))
 
-test('at the instant at which a window was asked it was', () =>
+test('a window counts as requested from the instant of its request on', () =>
   withViews(root, async (engine) => {
     const window = async (at: string): Promise<string | undefined> =>
       (await read(engine, at))['coverage']?.find((line) => line.includes(' 17-18 '))

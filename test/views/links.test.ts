@@ -95,7 +95,7 @@ async function links(engine: Engine): Promise<string[]> {
 
 const { root } = lakeOfFile({ name: 'links', commits: steps, catalogue: mapping })
 
-test('by mapping, by contract, else by symbol, each with its period', () =>
+test('links come from the mapping, the contract or else the symbol, each with its period', () =>
   withViews(root, async (engine) => {
     expect(await links(engine)).toEqual([
       `ONDO p3 symbol ${first} infinity`,
@@ -108,7 +108,7 @@ test('by mapping, by contract, else by symbol, each with its period', () =>
     ])
   }))
 
-test('assets of own data by a line of the mapping or by name, and through their product those of the metrics API', () =>
+test('assets of user data are linked by mapping or name, and through their product to those of the metrics API', () =>
   withViews(root, async (engine) => {
     const own = (asset: string, basis: string, also: string | null) => ({ asset, basis, also })
     const rows = await engine.rows(

@@ -90,7 +90,7 @@ describe('a function', () => {
     expect(await tried(async (own) => await last(own))).toMatchObject({ verdict: 'leak', depends_on: ['registry'] })
   })
 
-  test('that reads rows and a file of one’s own sees of them what was known by then', async () => {
+  test('a function that reads user rows and a user file sees what was known by then', async () => {
     const days = Array.from({ length: 20 }, (_, n) => new Date(Date.UTC(2024, 2, 1 + n)))
     const decided = join(dirname(lake.root), 'decided.csv')
     writeFileSync(decided, `ts\n${days.map((at) => `${at.toISOString().slice(0, 10)}T07:00:00Z`).join('\n')}\n`)

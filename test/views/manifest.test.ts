@@ -55,7 +55,7 @@ async function grow(root: string): Promise<void> {
   await makeLake(root, [{ ...stepAt(3), remove: [old?.path ?? ''] }])
 }
 
-test('it says which object reads which files, and to which script and database it belongs', async ({ root }) => {
+test('the manifest names the files of each object and its script and database', async ({ root }) => {
   await makeLake(root, [stepAt(1), stepAt(2)])
   await makeViews(root)
   const manifest = said(root)
@@ -103,7 +103,7 @@ const damages: readonly (readonly [what: string, damage: (root: string) => void]
 ]
 
 test.each(sample(damages, 5))(
-  'a manifest that is %s names nothing and frees nothing; views make it anew',
+  'a manifest that is %s protects no files and frees none, and the next build writes it again',
   (_, damage) =>
     inFolder(async (root) => {
       await makeLake(root, [stepAt(1), stepAt(2)])
@@ -127,7 +127,7 @@ test.each(sample(damages, 5))(
 )
 
 test.each(sample([1, 2, 3], 3))(
-  'killed before rename %i of three: what stands is told apart, kept, and made anew',
+  'a build killed before rename %i of three leaves files that are recognised, kept and rebuilt',
   (nth) =>
     inFolder(async (root) => {
       await makeLake(root, [stepAt(1), stepAt(2)])
@@ -155,7 +155,7 @@ test.each(sample([1, 2, 3], 3))(
     }),
 )
 
-test('doctor tells a missing manifest from a moved lake and from a lost export, by the manifest alone', async ({
+test('doctor distinguishes a missing manifest, a moved lake and a lost export by the manifest alone', async ({
   root,
 }) => {
   await makeLake(root, [stepAt(1)])

@@ -73,7 +73,7 @@ const mistakes: readonly (readonly [sql: string, words: RegExp, parameters: read
   ['SELECT $1 AS a', /parameter \$1: expected .*got an invalid Date/, [new Date('never')]],
 ]
 
-test.each(mistakes)('%s: in words', async (sql, words, parameters) => {
+test.each(mistakes)('the note %s is shown in words', async (sql, words, parameters) => {
   await expect(lake.sql(sql, parameters)).rejects.toThrow(words)
 })
 
@@ -103,7 +103,7 @@ test.each(outs)('the command line says it on stderr, whatever the format: %s', a
   expect(readFileSync(out).length).toBeGreaterThan(0)
 })
 
-test('a variable that nobody knows is refused everywhere', async () => {
+test('an unknown variable is refused at every interface', async () => {
   using folder = temporaryFolder('variables')
   const [file, out] = [join(folder.path, 'k.sql'), join(folder.path, 'k.parquet')]
   writeFileSync(file, `SELECT getvariable('K') AS k`)

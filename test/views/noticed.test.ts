@@ -95,7 +95,7 @@ test.each([
   expect(noted(lake)).toEqual(owed)
 })
 
-test('a metric that is none is noted beside 5,000 further terms', async () => {
+test('an unknown metric among 5,000 further terms is noted', async () => {
   await lake.sql(`SELECT count(*) AS n FROM points WHERE metric = 'supply/curent' ${'AND true '.repeat(5000)}`)
   expect(noted(lake)).toEqual(lost('unknown-metric', 'supply/curent'))
 })
@@ -105,7 +105,7 @@ test('texts of parameters are looked at, too', async () => {
   expect(noted(lake)).toEqual(lost('unknown-asset', 'BTX'))
 })
 
-test('panels and joins tell of late decisions, in the words of whoever asks', async () => {
+test('panels and joins note late decisions with the names in the question', async () => {
   const late = { decisions: [{ asset: 'BTC', ts: '2024-06-01' }], metrics: [plain, 'price_usd'] }
   await lake.panel(late)
   expect(noted(lake).map(({ code, subject }) => [code, subject])).toEqual([
@@ -142,7 +142,7 @@ test('as_of moves what is settled, and nothing is known before it began', async 
   }
 })
 
-test('where an instant is mandatory notes tell what was known then, and no more', async () => {
+test('notes under a mandatory instant report only what was known then', async () => {
   using engine = await openQuery(root, { asOf: '2024-01-02', mark: 'mark_of_a_test' })
   const run = { folder: root, mark: 'mark_of_a_test', sleep: async () => undefined }
   const ask = async (sql: string) => {
@@ -173,7 +173,7 @@ test('lookahead, stamp and replay carry them', async () => {
   expect((await ask('replay', 'r.parquet')).notes).toContain(words)
 })
 
-test('lookahead of a function tells those of the answers that it asks for, on the whole lake, each once', async () => {
+test('lookahead of a function shows each note of its questions on the whole lake once', async () => {
   const work = async (own: Lake) => {
     const calendar = { since: '2024-03-04', until: '2024-03-09', step: '1d' }
     const table = await own.panel({ metrics: { v: plain }, calendar, assets: ['BTC'] })

@@ -20,14 +20,14 @@ const cell = async (panel: Partial<Panel>, name: string): Promise<unknown> => {
   return table.get(0)?.[name]
 }
 
-test('an option of one metric is none of another, and a part may be named beside its pointer', async () => {
+test('options of a panel apply to one metric each, and a component may be named with its pointer', async () => {
   expect(await cell({ component: '/c' }, `${nested}#/a/b`)).toBe(30)
   expect(await cell({ latencySeconds: 60 }, supply)).toBe(2)
   await expect(cell({ exchange: 'nowhere' }, 'derivatives/futures_volume_daily_sum_pit')).rejects.toThrow()
   await expect(cell({ network: 'nowhere' }, supply)).resolves.toBe(3)
 })
 
-test('a panel of many metrics tells of each what it tells of it alone', async () => {
+test('a panel of many metrics gives for each the values of a panel of it alone', async () => {
   const held = [supply, plain, sevens, `${nested}#/a/b`]
   const others = [...catalogue.endpoints.values()]
     .filter(({ intervals }) => intervals.includes('24h'))

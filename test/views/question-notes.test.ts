@@ -94,7 +94,7 @@ for (const way of ways)
     )
   })
 
-test('under as_of it tells nothing that was known later', () =>
+test('a note under as_of reports nothing that was known later', () =>
   withViews(root, async (engine) => {
     const told = async (question: object): Promise<unknown[]> =>
       (await engine.rows(`FROM question_notes(${quote(JSON.stringify(question))})`)).map(({ code, there }) => [
@@ -109,7 +109,7 @@ test('under as_of it tells nothing that was known later', () =>
     expect(await told({ tables: ['products'], as_of: '2024-01-02T00:00:00Z' })).toEqual([['registry-assumed', []]])
   }))
 
-test('where the views of the ledger stand at as_of, empty ones say so', () =>
+test('empty views of the ledger under as_of give a note', () =>
   withViews(root, async (engine) => {
     const tables = ['coverage', 'gaps', 'violations', 'clock_findings', 'requests', 'runs', 'versions']
     const told = async (asked: object): Promise<unknown[]> =>

@@ -70,7 +70,7 @@ test('calendars, history, the catalogue and the status', async () => {
   expect(lake.folder).toBe(root)
 })
 
-test('what the commands answer, asked of a lake', async () => {
+test('a lake in TypeScript answers like the commands', async () => {
   const lake = await openLake(days.root, { asOf: '2024-03-03' })
   const out = join(days.root, 'stamped.parquet')
   const query = `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-03', '2024-03-06', '1 day'))
@@ -83,7 +83,7 @@ test('what the commands answer, asked of a lake', async () => {
   await lake.close()
 })
 
-test('a stamp stands in the state of knowledge of the lake that is asked, each part of it', async () => {
+test('a stamp uses each part of the knowledge limits of its lake', async () => {
   const told = { asOf: '2024-04-01T13:00:00Z', observedAsOf: new Date('2024-05-01T00:00:00Z') }
   const lake = await openLake(days.root, { ...told, backfill: 'rule', registryBackfill: true, set: { mine: 'x' } })
   const query = `SELECT count(*) AS n, getvariable('mine') AS mine FROM points`

@@ -179,7 +179,7 @@ function universeAt(asOf: number, observedAsOf = asOf): Row[] {
 /** The row with its columns by name. */
 const sorted = (row: Row): Row => Object.fromEntries(Object.entries(row).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-test('L1: universe is what the polls had told by each instant', async () => {
+test('L1: the universe at each instant is the state of the last poll by then', async () => {
   const polls = [...new Set(facts.events.map(({ at }) => at))].toSorted((a, b) => a - b)
   for (const at of [(polls[0] ?? 0) - 1e9, ...polls.flatMap((one) => [ceiled(one) - 1, ceiled(one)])])
     for (const options of [{ as_of: at }, { observed_as_of: at }, { as_of: at, observed_as_of: polls[5] }, {}]) {
@@ -235,7 +235,7 @@ test.each([
   await expect(engine.rows(asked('pit_join', options))).rejects.toThrow(message)
 })
 
-test('what a metric does not take is no mistake, and no limit is none', async () => {
+test('an option that a metric does not take is ignored, and a null limit is no limit', async () => {
   await decide([['BTC', micros('2024-03-01')]])
   for (const options of [
     { exchange: 'nowhere', network: 'nowhere' },

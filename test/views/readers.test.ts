@@ -56,7 +56,7 @@ test('a text that forgets one rule is noticed, and so are instants rounded down 
   for (const { planted, noticed } of told) expect([planted, noticed > 0]).toEqual([planted, true])
 }, 600_000)
 
-test('what nobody can have meant is an error in every engine, not an answer of NULLs', (context) => {
+test('a meaningless option is an error in every engine, not an answer of NULLs', (context) => {
   const told = askReaders<{ answered: unknown[] }>(need(context, 'readers'), home, ['refused'])
   expect(told.map(({ answered }) => answered)).toEqual([[], [], []])
 }, 300_000)

@@ -129,7 +129,7 @@ test('views and joins over both levels say what they say over partitions only', 
     expect(answers.filter((answer) => answer === '[]').length).toBeLessThan(answers.length / 3)
   }))
 
-test('merging, moving to partitions and dating anew change no answer but the dates', () =>
+test('merging, moving to partitions and redating change no answer but the dates', () =>
   twins(async (both, plain, deps) => {
     const { before } = made
     await writing(both, async (ledger) => await mergeSmallFiles(ledger, deps))
@@ -199,7 +199,7 @@ test('a stamped result over both levels comes again after compact and vacuum', (
 test.each([
   ['one bit changed', (bytes: Buffer) => bytes.with(200, (bytes[200] ?? 0) ^ 1)],
   ['torn', (bytes: Buffer) => bytes.subarray(0, 100)],
-])('a recent file with %s is not merged, nor moved, nor dated anew', (_name, harm) =>
+])('a recent file with %s is not merged, moved or redated', (_name, harm) =>
   inFolder(async (root) => {
     const deps = rewriteDeps()
     await grow(root, deps, 'recent')
@@ -216,7 +216,7 @@ test.each([
   }),
 )
 
-test('what has become large of a partition moves there, the rest stays together', async ({ root }) => {
+test('a large partition moves to a file apart, the rest stays in the recent file', async ({ root }) => {
   const deps = rewriteDeps()
   using ledger = await Ledger.open(root)
   for (let n = 0; n < 2; n++) {

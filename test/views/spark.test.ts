@@ -37,7 +37,7 @@ describe('Spark', () => {
   }, 1_200_000)
 })
 
-test('the notebook of Spark is kept with the output of every cell that prints', () => {
+test('the Spark notebook has the output of every cell that prints', () => {
   const { cells } = JSON.parse(readFileSync(new URL('../../docs/how-to/spark.ipynb', import.meta.url), 'utf8')) as {
     cells: {
       cell_type: string

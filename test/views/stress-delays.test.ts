@@ -48,7 +48,7 @@ test.each([
   expect(multiset(delayed)).not.toEqual(multiset(base))
 })
 
-test('both add up, and a join sees what the view sees', async () => {
+test('a latency and a delayed rule add up, in a join as in the view', async () => {
   const join = (latency: string): string =>
     `${decisions} SELECT n, t, v FROM pit_join('d', '${lateMetric}', '24h', latency := '${latency}')`
   const both = await answered('trust', join('10 minutes'), laterBy('lag', 1200))
@@ -62,7 +62,7 @@ test('both add up, and a join sees what the view sees', async () => {
   expect(multiset(shift)).toEqual(multiset(real))
 })
 
-test('floors hold back only what came sooner than they say, of their endpoint and interval; the clocks of the provider stay', async () => {
+test('a minimum lag delays only faster points of its endpoint and interval, and provider clocks stay', async () => {
   const { signal, wave } = signalMetrics
   const lag = { p50: 120, p95: 420, p99: 600, max: 720 }
   const unknown = { p50: null, p95: null, p99: null, max: null }
@@ -90,7 +90,7 @@ test('floors hold back only what came sooner than they say, of their endpoint an
   expect(moved).toBe(684)
 })
 
-test('of one metric alone the others stay as they are', async () => {
+test('a delay of one metric leaves the others as they are', async () => {
   const sql = `SELECT metric, count(*) AS n, sum(epoch_us(available_at) - epoch_us(t)) AS lag FROM points GROUP BY metric ORDER BY 1`
   const lags = async (delay?: Delay, metrics?: readonly string[]): Promise<Map<unknown, number>> =>
     new Map(

@@ -25,7 +25,7 @@ const around = [
   '2024-07-19 00:10:00+00',
 ]
 
-test('TIME 60: each side of a question to both APIs is answered by its own clock', async () => {
+test('TIME 60: each side of a question to both APIs is answered by the clock of its API', async () => {
   expect(await seen(around)).toEqual([
     { at: '2024-07-18 12:00', products: 30n, first: true, day: '07-17' },
     { at: '2024-07-18 23:59', products: 30n, first: true, day: '07-17' },
@@ -34,7 +34,7 @@ test('TIME 60: each side of a question to both APIs is answered by its own clock
   ])
 })
 
-test('as_of between the two clocks: what came later is unknown, what was closed later is open', async () => {
+test('as_of between the two clocks hides later points and shows records closed later as open', async () => {
   const rows = await seen(['2024-07-19 12:00:00+00'], { as_of: '2024-07-18T23:00:00Z' })
   expect(rows).toEqual([{ at: '2024-07-19 12:00', products: 30n, first: true, day: '07-17' }])
 })

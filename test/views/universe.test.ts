@@ -137,7 +137,7 @@ test('pit_universe: what met a condition at each instant, as a walk through all 
   }
 })
 
-test('with as_of what came later is unknown, and what was closed later is open', async () => {
+test('a universe under as_of lacks later records and shows records closed later as open', async () => {
   const cut = from + 30 * hour
   using lake = await openQuery(root, { asOf: new Date(cut) })
   for (const [sql, holds] of conditions) {
@@ -204,7 +204,7 @@ test('a panel over a universe: its members at each ts, with what was knowable of
   }
 })
 
-test('the command line: a grid or a file of instants; what it refuses, and what it says of nobody', async () => {
+test('the universe command takes a grid or a file of instants, refuses mistakes and notes empty answers', async () => {
   const out = join(home, 'panel.csv')
   const run = async (...words: string[]): Promise<Ended & { readonly lines: readonly string[] }> => {
     rmSync(out, { force: true })
