@@ -155,7 +155,7 @@ describe('a session at a pipe', () => {
       /history.products\nhistory.provenance\n[^(]*\nlake_info\nlinks\n[^(]*\npoints\nprice_usd\n/,
     )
     expect(await seat.ask('.tables pit*', 'pit_window(…)\n')).toBe(
-      'pit_join(…)\npit_long(…)\npit_universe(…)\npit_window(…)\n',
+      'pit_join(…)\npit_long(…)\npit_registry(…)\npit_universe(…)\npit_window(…)\n',
     )
     expect(await seat.ask(`.metrics 'supply/*'`, '\n')).toBe('supply/current_pit\n')
     expect(await seat.ask('.metrics none', '\n')).toBe('nothing of that name\n')
