@@ -30,7 +30,7 @@ export async function askedAgain(
   const place = { root, url, now: () => clock.now }
   const scope = { paths: null, assets: null, since: null, until: null }
   const usual = { settings: settingsAt(place), catalogue, now: clock.now, maxRequests: null, providerMoved: false }
-  return await verify({ ...usual, scope, budget: null, ...changes }, { ...depsAt(place), ...deps })
+  return await verify({ ...usual, scope, budget: null, spreadDays: null, ...changes }, { ...depsAt(place), ...deps })
 }
 
 /** Exit code and words of what work is refused with; 0 where it is not. */

@@ -83,6 +83,22 @@ test.each([
     }),
 )
 
+test('L2: spread over two days, verify compares every window once in two days and spends half of the budget', async () =>
+  withRefusals(
+    () => null,
+    async (own) => {
+      const settings = settingsAt({ ...own, now: () => own.clock.now }, { metrics: { credits: { '*': 1 } } })
+      const days: VerifySummary[] = []
+      for (let n = 0; n < 2; n++) {
+        own.clock.now += day
+        days.push(await askedAgain(own, { settings, budget: 300, spreadDays: 2 }))
+      }
+      expect(days.map(({ windows }) => windows.verified)).toEqual([14, 14])
+      const verified = await reading(own.root, (ledger) => [...storedVerified(ledger).keys()])
+      expect(new Set(verified).size).toBe(28)
+    },
+  ))
+
 test('L2/L4: acknowledged refusals are left out of verify, which ends with 0 and makes no version', async () =>
   withRefusals(
     (_, asset) => (asset === 'A12' || asset === 'A13' ? 404 : null),

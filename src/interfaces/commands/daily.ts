@@ -37,6 +37,9 @@ type StepEnd = Readonly<{ code: number; line: string; report: unknown }>
 /** Superseded files are kept for so many seconds: whoever copies or reads an older version has that time. */
 const vacuumKeep = 30 * day
 
+/** Days in which the samples of verify reach every window once. */
+const verifySpreadDays = 30
+
 export const dailyCommand = talking({
   recorded: true,
   asks: true,
@@ -49,7 +52,8 @@ export const dailyCommand = talking({
   details: `The steps are fetch, registry sync, views, features, merge (if due), a sample of verify, and the status page. Each step prints one
 line and runs even if an earlier one failed. vacuum is a step only with \`daily: { vacuum: true }\` in pitlake.yaml; it keeps 30 days.
 
-verify may spend 300 credits, and 60 requests to the registry, each day. \`daily: { verify_budget: 50 }\` in pitlake.yaml sets another limit.
+verify compares every window about once in ${verifySpreadDays} days. It spends at most ${usualBudget} credits and 60 requests to the registry each day.
+\`daily: { verify_budget: 50 }\` in pitlake.yaml lets it spend 50 of each every day.
 
 If steps end with different exit codes, daily ends with the first of 4, 3, 1, 2, 6, 5, 7.
 
@@ -107,7 +111,8 @@ function steps(call: Call, dry: boolean): Step[] {
   })
   const computed = answerOf(call, featuresCommand, {}, ({ features }) => summarizeFeatures(features))
   const { verifyBudget: budget } = settings.daily
-  const verified = answerOf(call, verifyCommand, budget === undefined ? {} : { budget }, (report) => {
+  const verifyLimit = budget === undefined ? { spreadDays: verifySpreadDays } : { budget }
+  const verified = answerOf(call, verifyCommand, verifyLimit, (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report
     const asked =
@@ -125,7 +130,7 @@ function steps(call: Call, dry: boolean): Step[] {
     ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
     ...(call.catalogue.features.size === 0 ? [] : [['features', null, 'compute what is due', computed] as const]),
     ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
-    ['verify', null, `compare within ${budget ?? usualBudget} credits`, verified],
+    ['verify', null, `compare within ${budget ?? `at most ${usualBudget}`} credits`, verified],
     ...(key === undefined ? [] : [['head', null, 'write the head of the log', async () => headed(call)] as const]),
     ['status page', null, `write ${page}`, paged],
     ...(settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),

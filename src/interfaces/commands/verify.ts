@@ -35,6 +35,7 @@ const usualRequests = 60
 const verifyOptions = {
   '--all': 'everything that the lake has, without a limit',
   '--budget N': `one number for two limits: credits for points (default: ${usualBudget}) and requests to the registry (${usualRequests})`,
+  '--spread-days N': 'spend less on points: what daily runs need to compare everything in N days',
   '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
   '--assets LIST': 'only these assets, by comma, `*` as a glob',
   '--since TIME': 'first t to compare: a date or a timestamp, UTC',
@@ -64,7 +65,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     const { data } = settings
     requireLake(data)
     if (options.head !== undefined) return await headVerified(call)
-    const { all, budget, report, maxRequests = null } = options
+    const { all, budget, spreadDays = null, report, maxRequests = null } = options
     if (all && budget !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const { scope, names } = wantedOf(call)
     // Said before anything is asked, not after it was paid for.
@@ -75,7 +76,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     const world = askingWorld(call, 'verify')
     const within = (usual: number): number | null => (all ? null : (budget ?? usual))
     const points = await verify(
-      { ...common, now: instantNow(call), scope, budget: within(usualBudget), maxRequests },
+      { ...common, now: instantNow(call), scope, budget: within(usualBudget), spreadDays, maxRequests },
       { ...world, onEvent, detailedLog: isVerbose(call), onDamage: toldAtOnce(call) },
     ).finally(end)
     const requestsLeft = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)

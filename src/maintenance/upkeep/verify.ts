@@ -53,6 +53,8 @@ interface VerifyInput extends MetricsInput {
   readonly scope: VerifyScope | null
   /** The most credits; null: everything that the scope holds. */
   readonly budget: number | null
+  /** Days in which daily runs compare everything once; null: this run may spend the whole budget. */
+  readonly spreadDays: number | null
 }
 
 /** What a verify needs of the world; damage is told as soon as it is seen, before anybody is asked. */
@@ -213,7 +215,7 @@ async function compare(
   onDamage?.(contents.findings)
   const { paths, assets, since, until } = input.scope
   const harmed = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
-  const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget], deps.nowMicros())
+  const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget, input.spreadDays], deps.nowMicros())
   const chosen = chooseWindows(ledger, {
     ...input,
     begun: round.beganAt,

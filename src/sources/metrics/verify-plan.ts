@@ -32,6 +32,8 @@ interface Choice {
   readonly scope: VerifyScope
   /** The most credits they may cost; null: everything. */
   readonly budget: number | null
+  /** Days in which daily runs compare everything once, so that each may cost less than the budget; null: each spends all of it. */
+  readonly spreadDays: number | null
   /** What was asked again since then by this round is done. */
   readonly begun: Micros
   /** Partitions of which a file is damaged: nothing can be compared there. */
@@ -66,8 +68,9 @@ const dearProbeDays = 10
  * budget. Windows without a usable answer share a small part of it, so that they keep nobody else waiting.
  */
 export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
-  const { settings, budget, begun } = choice
+  const { settings, begun } = choice
   const { candidates, done, left } = candidatesOf(ledger, choice)
+  const budget = budgetOf(candidates, choice)
   const inOrder = (some: readonly Candidate[]): Ask[] => rotation(some).map(({ ask }) => ask)
   const take = (some: readonly Ask[], limit: number | null): Ask[] =>
     affordable(some, ({ credits }) => credits, { budget: limit, stops: true })
@@ -87,7 +90,7 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const limit = budget === null ? 'no budget (--all)' : `a budget of ${formatCount(budget)} credits`
   const waiting = refusedCandidates.length - probes.length
   const notes = [
-    `asks ${formatCount(asks.length)} of ${formatCount(windows)} windows of ${endpoints} endpoints again ` +
+    `requests ${formatCount(asks.length)} of ${formatCount(windows)} windows of ${endpoints} endpoints again ` +
       `within ${limit}${before}`,
     ...(waiting > 0 ? [`${formatCount(waiting)} windows without a usable answer wait for their turn`] : []),
     ...[...left].map(([why, seriesCount]) => `${formatCount(seriesCount)} series are left out: ${why}`),
@@ -95,9 +98,19 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }
 }
 
+/** Fewest credits that a daily run may spend: a small lake is compared whole. */
+const leastDaily = 10
+
+/** Most credits that this run may spend; null: no limit. */
+function budgetOf(candidates: readonly Candidate[], { budget, spreadDays }: Choice): number | null {
+  if (budget === null || spreadDays === null) return budget
+  const whole = candidates.reduce((sum, { ask }) => sum + ask.credits, 0)
+  return Math.min(budget, Math.max(leastDaily, Math.ceil(whole / spreadDays)))
+}
+
 /**
- * What windows without a usable answer may cost of a budget: where not even one fits into their share, one now and
- * then.
+ * Most credits for windows without a usable answer. If not even one of them fits into their share of the budget, they
+ * get the whole budget on one day in ten.
  */
 function probeBudget(refusedCandidates: readonly Candidate[], budget: number, begun: Micros): number {
   const cheapest = Math.min(...refusedCandidates.map(({ ask }) => ask.credits))
