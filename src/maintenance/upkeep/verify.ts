@@ -215,7 +215,12 @@ async function compare(
   onDamage?.(contents.findings)
   const { paths, assets, since, until } = input.scope
   const harmed = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
-  const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget, input.spreadDays], deps.nowMicros())
+  const round = roundOf(
+    ledger,
+    'verify',
+    [paths, assets, since, until, input.budget, input.spreadDays],
+    deps.nowMicros(),
+  )
   const chosen = chooseWindows(ledger, {
     ...input,
     begun: round.beganAt,
