@@ -45,8 +45,8 @@ const edits: { readonly [K in FaultKind]?: Edit } = {
 function late(point: WirePoint, fault: Fault, now: number): WirePoint[] {
   const shown = fault.shown ?? computedAt(point) + (fault.delay ?? 0)
   if (now < shown) return []
-  const known = point.computed_at
-  return typeof known === 'number' && known < shown ? [{ ...point, computed_at: Math.ceil(shown) }] : [point]
+  const computed = point.computed_at
+  return typeof computed === 'number' && computed < shown ? [{ ...point, computed_at: Math.ceil(shown) }] : [point]
 }
 
 const computedAt = (point: WirePoint): number => (typeof point.computed_at === 'number' ? point.computed_at : point.t)
@@ -74,13 +74,13 @@ function* atChosen(
 }
 
 function* atEnd(points: Iterable<WirePoint>, back: number, n: number, apply: (point: WirePoint) => WirePoint[]) {
-  const held: WirePoint[] = []
+  const waiting: WirePoint[] = []
   for (const point of points) {
-    held.push(point)
-    if (held.length > back) yield* held.splice(0, 1)
+    waiting.push(point)
+    if (waiting.length > back) yield* waiting.splice(0, 1)
   }
-  const missing = back - held.length
-  for (const [index, point] of held.entries()) {
+  const missing = back - waiting.length
+  for (const [index, point] of waiting.entries()) {
     if (index + missing < n) yield* apply(point)
     else yield point
   }

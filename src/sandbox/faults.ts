@@ -175,12 +175,12 @@ export function readFault(value: unknown): Fault {
   const takes: readonly string[] = faultTable[kind].takes
   const where: Record<string, unknown> = {}
   const fault: Record<string, unknown> = { kind }
-  for (const [name, given] of Object.entries({ ...(match as object | undefined), ...rest })) {
-    if (Object.hasOwn(selectors, name)) where[name] = read(name, selectors[name as SelectorName][0], given)
-    else if (takes.includes(name)) fault[name] = read(name, parameters[name as ParamName][0], given)
+  for (const [name, value] of Object.entries({ ...(match as object | undefined), ...rest })) {
+    if (Object.hasOwn(selectors, name)) where[name] = read(name, selectors[name as SelectorName][0], value)
+    else if (takes.includes(name)) fault[name] = read(name, parameters[name as ParamName][0], value)
     else {
-      const known = [...takes, ...Object.keys(selectors)]
-      throw usage(`fault ${kind}`, { expected: `one of ${known.join(', ')}`, got: `"${name}"` })
+      const knownNames = [...takes, ...Object.keys(selectors)]
+      throw usage(`fault ${kind}`, { expected: `one of ${knownNames.join(', ')}`, got: `"${name}"` })
     }
   }
   if (lies.has(kind) && fault.record === undefined)
@@ -202,12 +202,12 @@ const numbers: { readonly [K in ParamKind]?: { expected: string; read: (text: st
   },
 }
 
-function read(name: string, kind: ParamKind, given: unknown): string | number | boolean {
-  const text = String(given)
+function read(name: string, kind: ParamKind, written: unknown): string | number | boolean {
+  const text = String(written)
   const allowed = choices[name]
   if (allowed !== undefined && !allowed.includes(text))
     throw usage(`fault parameter ${name}`, { expected: allowed.join(', '), got: `"${text}"` })
-  if (kind === 'text' && typeof given !== 'object') return text
+  if (kind === 'text' && typeof written !== 'object') return text
   if (kind === 'switch' && /^(true|false)$/.test(text)) return text === 'true'
   const value = numbers[kind]?.read(text)
   if (value !== undefined && Number.isFinite(value)) return value
@@ -280,8 +280,8 @@ function withDefaults(fault: Fault): Fault {
 }
 
 /** The faults that strike this request, in the order of the list; counts the request. */
-export function strike(script: FaultScript, asked: FaultTarget): Fault[] {
-  return script.faults.filter((fault, index) => strikes(script, fault, index, asked))
+export function strike(script: FaultScript, target: FaultTarget): Fault[] {
+  return script.faults.filter((fault, index) => strikes(script, fault, index, target))
 }
 
 function strikes(script: FaultScript, fault: Fault, index: number, target: FaultTarget): boolean {
@@ -308,10 +308,10 @@ function strikes(script: FaultScript, fault: Fault, index: number, target: Fault
   return true
 }
 
-function fitsPath(glob: string, asked: FaultTarget): boolean {
-  if (glob === asked.side) return true
+function fitsPath(glob: string, target: FaultTarget): boolean {
+  if (glob === target.side) return true
   const fits = globTest(glob)
-  return fits(asked.shortPath) || fits(asked.path)
+  return fits(target.shortPath) || fits(target.path)
 }
 
 /** A number in [0, 1) that depends on nothing but the text. */

@@ -86,15 +86,15 @@ export function admitRequest(
   const dailyFree = (daily ?? Infinity) - today
   const ofDay = dailyFree < 1 ? 'quota_exceeded' : isSnapshot && shot >= (snapshots ?? Infinity) && 'snapshot_limit'
   const refused = ofDay || (free < 1 ? 'rate_limited' : null)
-  const taken = refused === null ? 1 : 0
-  const counted = { used: used + taken, today: today + taken, snapshots: shot + (isSnapshot ? taken : 0) }
+  const cost = refused === null ? 1 : 0
+  const counted = { used: used + cost, today: today + cost, snapshots: shot + (isSnapshot ? cost : 0) }
   const reset = rate === null ? 0 : mark + rate.seconds - at
   const verdict = {
     refused,
     wait: refused === null ? 0 : ofDay ? dayStart + day - at : reset,
-    remaining: Math.max(0, free - taken),
+    remaining: Math.max(0, free - cost),
     reset,
-    dailyRemaining: dailyFree - taken,
+    dailyRemaining: dailyFree - cost,
   }
   return { usage: { mark, dayStart, ...counted }, verdict }
 }

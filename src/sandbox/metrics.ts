@@ -78,8 +78,8 @@ export function admitCaller(request: Request, url: URL, env: MetricsEnv): void {
 export function answerPoints(url: URL, endpoint: Endpoint, env: MetricsEnv, dated = true): Response {
   const now = env.now()
   const ask = readAsk(url.searchParams, endpoint, env, now)
-  const made = dated ? wirePoints(ask, now) : undated(wirePoints(ask, now))
-  const points = editPoints(env.faults ?? [], made, now)
+  const shownPoints = dated ? wirePoints(ask, now) : undated(wirePoints(ask, now))
+  const points = editPoints(env.faults ?? [], shownPoints, now)
   const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
   return new Response(streamPoints(points, ask), { headers: { 'content-type': type } })
 }
@@ -105,8 +105,8 @@ function findEndpoint({ catalogue }: MetricsEnv, path: string, { searchParams }:
 function* wirePoints({ series, since, until }: MetricsAsk, now: number): Iterable<WirePoint> {
   // The most common form first: a literal of fixed shape is several times faster than a spread.
   for (const { t, body, computedAt, revised } of worldPoints(series, since, until, now)) {
-    const told = revised ? undefined : computedAt
-    yield 'v' in body ? { t, v: body.v, computed_at: told } : { t, ...body, computed_at: told }
+    const shownComputed = revised ? undefined : computedAt
+    yield 'v' in body ? { t, v: body.v, computed_at: shownComputed } : { t, ...body, computed_at: shownComputed }
   }
 }
 
@@ -182,8 +182,8 @@ function describePath(path: string, env: MetricsEnv): object {
     ['asset', assets] as const,
     ...dimensions.map(({ singular, plural }) => [singular, endpoint[plural]] as const),
   ]
-  const taken = lists.filter(([, list]) => list.length > 0)
-  const parameters = Object.fromEntries(taken.map(([name, list]) => [queryKeys[name], list]))
+  const listParameters = lists.filter(([, list]) => list.length > 0)
+  const parameters = Object.fromEntries(listParameters.map(([name, list]) => [queryKeys[name], list]))
   const says = pick(env.faults ?? [], 'metadata-says')
   if (says?.parameter !== undefined) parameters[says.parameter] = says.values?.split('+') ?? []
   const starts = assets.map((asset) => beginningOf(endpoint, asset, env.seed))
@@ -235,7 +235,7 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, no
     const value = parameters.get(names[key])
     if (value === undefined && usual === null && allowed.length > 0)
       throw invalidParameter(`parameter '${names[key]}' is missing`)
-    if (value === undefined) return allowed.find((one) => one === usual) ?? allowed[0] ?? null
+    if (value === undefined) return allowed.find((value) => value === usual) ?? allowed[0] ?? null
     const found = allowed.find((one) => one === value)
     if (found !== undefined) return found
     throw invalidParameter(`parameter '${names[key]}': '${value.slice(0, 60)}' is not one of ${allowed.join(', ')}`)
@@ -261,13 +261,13 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, no
 
 /** The query keys that the endpoint takes. */
 function accepted(endpoint: Endpoint, names: QueryKeys): ReadonlySet<string> {
-  const taken: QueryKey[] = [
+  const keys: QueryKey[] = [
     'asset',
     ...(['since', 'until', 'format'] as const).filter((key) => endpoint[key]),
     ...dimensions.flatMap(({ singular, plural }) => (endpoint[plural].length > 0 ? [singular] : [])),
     ...(endpoint.timestampFormat ? (['timestamp_format'] as const) : []),
   ]
-  return new Set([...taken.map((key) => names[key]), ...Object.keys(endpoint.params), 'api_key'])
+  return new Set([...keys.map((key) => names[key]), ...Object.keys(endpoint.params), 'api_key'])
 }
 
 /** The parameters as a map; refused if one is not among the accepted or comes twice. */
@@ -281,19 +281,19 @@ function once(query: URLSearchParams, keys: ReadonlySet<string>): Given {
   return values
 }
 
-function assetOf(given: Given, endpoint: Endpoint, { catalogue, provider }: MetricsEnv): string {
+function assetOf(parameters: Given, endpoint: Endpoint, { catalogue, provider }: MetricsEnv): string {
   const key = catalogue.wire.queryKeys.asset
-  const id = given.get(key)
+  const id = parameters.get(key)
   if (id === undefined) throw invalidParameter(`parameter '${key}' is missing`)
-  const asset = (provider === undefined ? worldAssets : providerAssets).find((one) => one.id === id)
+  const asset = (provider === undefined ? worldAssets : providerAssets).find((asset) => asset.id === id)
   if (!asset) throw invalidParameter(`parameter '${key}': unknown asset '${id}'`)
   if (!assetHas(endpoint.ask, asset)) throw invalidParameter(`parameter '${key}': unsupported asset '${id}'`)
   return id
 }
 
 /** Whole Unix seconds; milliseconds and everything else is refused. */
-function instant(key: string, given: Given, otherwise: number): number {
-  const text = given.get(key) ?? String(otherwise)
+function instant(key: string, parameters: Given, otherwise: number): number {
+  const text = parameters.get(key) ?? String(otherwise)
   if (/^-?\d{1,12}$/.test(text)) return Number(text)
   throw invalidParameter(`parameter '${key}': '${text.slice(0, 60)}' is not a Unix timestamp`)
 }

@@ -20,19 +20,19 @@ export const notFound = (message: string): RefusedRequest => new RefusedRequest(
 
 /** Reads the query of a request: only the named parameters, each at most once and never empty. */
 export function readQuery(query: URLSearchParams, allowed: readonly string[]): ReadonlyMap<string, string> {
-  const given = new Map<string, string>()
+  const parameters = new Map<string, string>()
   for (const [name, value] of query) {
     if (!allowed.includes(name)) throw invalidParameter(`unknown parameter: ${name}`)
-    if (given.has(name)) throw invalidParameter(`repeated parameter: ${name}`)
+    if (parameters.has(name)) throw invalidParameter(`repeated parameter: ${name}`)
     if (value === '') throw invalidParameter(`empty value of parameter: ${name}`)
-    given.set(name, value)
+    parameters.set(name, value)
   }
-  return given
+  return parameters
 }
 
 /** The `limit` of a request: 1 to 500, default 100. */
-export function readLimit(given: ReadonlyMap<string, string>): number {
-  const text = given.get('limit')
+export function readLimit(parameters: ReadonlyMap<string, string>): number {
+  const text = parameters.get('limit')
   if (text === undefined) return 100
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
   if (limit < 1 || limit > 500) throw invalidParameter('limit must be a whole number from 1 to 500')

@@ -92,8 +92,8 @@ function withBody(response: Response, body: BodyInit): Response {
 /** The first bytes of the body, then a broken connection, or with `clean` an end that looks like one. */
 async function cut(response: Response, fault: Fault): Promise<Response> {
   const whole = new Uint8Array(await response.arrayBuffer())
-  const kept = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), Math.max(0, whole.length - 1)))
-  const answer = withBody(response, fault.clean === true ? kept : brokenAfter(kept))
+  const truncated = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), Math.max(0, whole.length - 1)))
+  const answer = withBody(response, fault.clean === true ? truncated : brokenAfter(truncated))
   if (fault.announce === true && fault.clean !== true) answer.headers.set('content-length', String(whole.length))
   return answer
 }
@@ -102,8 +102,8 @@ async function cutGzip(response: Response, fault: Fault): Promise<Response> {
   if (response.body === null) return response
   const packed = response.body.pipeThrough(new CompressionStream('gzip'))
   const whole = new Uint8Array(await new Response(packed).arrayBuffer())
-  const kept = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), whole.length - 9))
-  const answer = withBody(response, kept)
+  const truncated = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), whole.length - 9))
+  const answer = withBody(response, truncated)
   answer.headers.set('content-encoding', 'gzip')
   return answer
 }
@@ -280,12 +280,12 @@ async function answerApi(
   if (slow) await options.sleep(slow.ms ?? 2000, request.signal)
   const { setAt, faults } = state.script
   const epochStarts = faults.filter(({ kind }) => kind === 'new-epoch').map((fault) => fault.at ?? setAt)
-  const told = { ...options, faults: struck }
+  const reported = { ...options, faults: struck }
   const answer =
     insteadOf(struck, scene) ??
     (side === 'metrics'
-      ? answerNamed(request, { ...told, key: options.metricsKey })
-      : answerRegistry(request, { ...told, key: options.registryKey, epochStarts, requestId }))
+      ? answerNamed(request, { ...reported, key: options.metricsKey })
+      : answerRegistry(request, { ...reported, key: options.registryKey, epochStarts, requestId }))
   if (answer.type === 'error') return answer
   return finish(await spoiled(answer, struck, scene))
 }

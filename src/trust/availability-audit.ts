@@ -113,15 +113,15 @@ export async function storedArrivals(
     for (const alike of Map.groupBy(parts, ({ interval, rules }) => JSON.stringify([interval, rules])).values()) {
       const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
       const metrics = quoteList(alike.map(({ metric }) => metric))
-      const files = [...new Set(alike.flatMap(({ files: own, recent }) => [...own, ...recent]))]
+      const files = [...new Set(alike.flatMap(({ files: partitionFiles, recent }) => [...partitionFiles, ...recent]))]
       const firsts = alike.some(({ metric }) => storedRevisable(ledger).includes(metric))
         ? ` QUALIFY ${firstVintage}`
         : ''
       const points =
         `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND ` +
         `list_contains(${metrics}, metric)${firsts})`
-      const own = await arrivalsOf(engine, points, interval, rules)
-      found.set(interval, new Map([...(found.get(interval) ?? []), ...own]))
+      const arrivals = await arrivalsOf(engine, points, interval, rules)
+      found.set(interval, new Map([...(found.get(interval) ?? []), ...arrivals]))
     }
   } finally {
     engine.close()
@@ -217,8 +217,8 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
  * named.
  */
 export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]): Promise<SeenLags[]> {
-  const held = await storedArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
-  return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
+  const arrivals = await storedArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
+  return arrivals.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
     return { metric: endpoint.path, interval, p50, p95, p99, max }
   })
 }
@@ -432,7 +432,7 @@ function changeOf(
   if (lag === null || !rule) return []
   const proposed: Rule = { ...rule, kind: 'lag', seconds: parseDuration(lag) ?? 0, basis: 'override', until: null }
   // The newest `t` that counts as published, an ISO date: what `plan` and `fetch` ask for.
-  const newest = (own: readonly Rule[]): string => dateOf(newestDue(own, interval, at))
+  const newest = (ruleList: readonly Rule[]): string => dateOf(newestDue(ruleList, interval, at))
   return [{ metric, interval, lag, redated, newest_before: newest(rules), newest_after: newest([proposed]) }]
 }
 
@@ -467,11 +467,11 @@ const lagText = (seconds: number): string => (seconds % 3600 === 0 ? `${seconds 
 export function proposalOf(rows: readonly AuditedRule[], overrides: RuleOverrides): string | null {
   const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
   if (proposed.length === 0) return null
-  const lines = [...Map.groupBy(proposed, ({ metric }) => metric)].map(([metric, own]) => {
-    const mine = own.toSorted((a, b) => intervals.indexOf(a.interval) - intervals.indexOf(b.interval))
+  const lines = [...Map.groupBy(proposed, ({ metric }) => metric)].map(([metric, auditedRules]) => {
+    const mine = auditedRules.toSorted((a, b) => intervals.indexOf(a.interval) - intervals.indexOf(b.interval))
     const rules = new Map(mine.map(({ interval, proposed_lag }) => [interval, `${interval}: { lag: ${proposed_lag} }`]))
-    const kept = Object.entries(overrides[metric] ?? {}).filter(([key]) => !rules.has(key as Interval))
-    return `    "${metric}": { ${[...kept.map(written), ...rules.values()].join(', ')} }`
+    const otherOverrides = Object.entries(overrides[metric] ?? {}).filter(([key]) => !rules.has(key as Interval))
+    return `    "${metric}": { ${[...otherOverrides.map(written), ...rules.values()].join(', ')} }`
   })
   return ['metrics:', '  availability:', ...lines, ''].join('\n')
 }

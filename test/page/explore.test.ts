@@ -58,7 +58,7 @@ describe('the chart', () => {
       const metric = state['metric']!
       const [known, later] = [await pointsAt(bare, metric, state['as_of'] ?? null), await pointsAt(bare, metric, null)]
       expect(Object.keys(picture.paths.later)).toEqual(state['assets']?.split(','))
-      expectLines(picture, { known: known, later: later })
+      expectLines(picture, { known, later })
       const second = state['second'] === undefined ? [] : await pointsAt(bare, metric, state['second'])
       expectLines(picture, { second })
       expectDots(picture, { known, later }, state['assets']?.split(',') ?? [])
@@ -79,7 +79,7 @@ describe('a step of the slider', () => {
       const picture: Drawn = await tab.evaluate(reading)
       const told = await pointsAt(bare, 'indicators/one', asOf)
       expect(told).toHaveLength(2 * (day % 3 === 0 ? day - 1 : day))
-      expectLines(picture, { known: told, later: later })
+      expectLines(picture, { known: told, later })
     }
   })
 })
@@ -141,7 +141,7 @@ describe('behind a wall', () => {
         await pointsAt(bare, state['metric']!, early.as_of ?? wall),
         await pointsAt(bare, state['metric']!, wall),
       ]
-      expectLines(picture, { known: known, later: later })
+      expectLines(picture, { known, later })
     }
     for (const view of ['universe', 'versions', 'sql', 'panel', 'coverage']) await drawn(own, door('walled'), { view })
     expect(refused).toEqual([])
@@ -357,7 +357,7 @@ describe('a folder', () => {
       await pointsAt(bare, 'indicators/one', wall),
     ]
     expect(known.length).toBeLessThan(later.length)
-    expectLines(picture, { known: known, later: later })
+    expectLines(picture, { known, later })
     await drawn(tab, site.url, { view: 'universe', product: 'p3' })
     expect(await tab.locator('h2').allTextContents()).toEqual(['p3', '20 products'])
     await drawn(tab, site.url, { view: 'coverage' })

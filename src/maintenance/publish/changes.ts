@@ -52,15 +52,15 @@ export interface Target {
 export async function changeOf(writing: Writing, target: Target, step: Step): Promise<TableChange | undefined> {
   const { growth } = target.table
   if (!growth) return await rewritten(writing, target)
-  const held = [...target.state.files.values()]
-  const known = held.every((add) => isOpen(add) || pieceOf(add.tags))
-  const first = step.last && known ? await grown(writing, target, growth, { ...step, last: step.last }) : null
+  const publishedFiles = [...target.state.files.values()]
+  const areKnown = publishedFiles.every((add) => isOpen(add) || pieceOf(add.tags))
+  const first = step.last && areKnown ? await grown(writing, target, growth, { ...step, last: step.last }) : null
   if (first !== null) return first
   const { add } = (await grown(writing, { ...target, state: { ...target.state, files: new Map() } }, growth, {
     ...step,
     last: beginning,
   })) ?? { add: [] }
-  return { add, leave: held }
+  return { add, leave: publishedFiles }
 }
 
 const openTags: Texts = { part: 'open' }
@@ -103,12 +103,12 @@ async function grown(
       await write(folderOf(part, growth), portionOf(target, growth, part, portions), tagsOf(part))
   const open = growth.open && (fresh > 0 || files.some((file) => isOpen(file) && target.lost.has(file.path)))
   if (open) await write('', openPortion(target, growth), openTags)
-  const gone = new Set([...leave.map(({ add }) => add), ...(open ? files.filter(isOpen) : [])])
-  const add = added.map((one) => one.add)
-  const rows = [...files.filter((one) => !gone.has(one)).map(rowsOf), ...added.map((one) => one.rows)]
-  const sum = rows.reduce((total, one) => total + one, 0)
+  const goneFiles = new Set([...leave.map(({ add }) => add), ...(open ? files.filter(isOpen) : [])])
+  const add = added.map((addition) => addition.add)
+  const rows = [...files.filter((file) => !goneFiles.has(file)).map(rowsOf), ...added.map((addition) => addition.rows)]
+  const sum = rows.reduce((total, rowCount) => total + rowCount, 0)
   if (sum !== (growth.total ?? sum)) return await refused(writing, target, { add, leave: [] }, last)
-  return add.length + gone.size === 0 ? undefined : { add, leave: [...gone] }
+  return add.length + goneFiles.size === 0 ? undefined : { add, leave: [...goneFiles] }
 }
 
 /**
@@ -174,12 +174,15 @@ function openPortion({ table, columns }: Target, { at }: TableGrowth): Portion {
 async function rewritten(writing: Writing, { table, columns, state, lost }: Target): Promise<TableChange | undefined> {
   const portion = { rows: table.rows(beginning), columns, where: [], order: table.order }
   const file = await writeRows(writing, table.name, portion)
-  const held = [...state.files.values()]
+  const publishedFiles = [...state.files.values()]
   const digest = await digestOf(writing, file)
-  const isSame = file.rows === 0 ? held.length === 0 : held.length === 1 && held[0]?.tags['digest'] === digest
+  const isSame =
+    file.rows === 0
+      ? publishedFiles.length === 0
+      : publishedFiles.length === 1 && publishedFiles[0]?.tags['digest'] === digest
   if (isSame && lost.size === 0) return undefined
   const add = file.rows === 0 ? [] : [await placeFile(writing, table.name, '0', file, { digest })]
-  return { add, leave: held }
+  return { add, leave: publishedFiles }
 }
 
 /** What the rows of a file are known by, whatever their order. */

@@ -170,8 +170,8 @@ export async function commitChange(
     ...change.leave.map(({ path }) => ({ remove: { path, deletionTimestamp: now, dataChange: true } })),
     ...change.add.map((add) => ({ add })),
   ]
-  const made = await commitTable(logs, name, state, actions, now)
-  if (made) return { state: made, change }
+  const committed = await commitTable(logs, name, state, actions, now)
+  if (committed) return { state: committed, change }
   for (const { path } of change.add) await logs.to.remove(`${name}/${path}`)
   throw new LakeError('busy', {
     subject: `table ${logs.to.uri}/${name}`,

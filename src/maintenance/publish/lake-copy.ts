@@ -209,19 +209,19 @@ async function bringFile(from: Destination, to: Destination, file: StampedFile, 
 
 /** What runs wrote down only ever grows; a last line without its end does not count. */
 async function bringRuns(to: Destination, root: string): Promise<void> {
-  const there = new Map((await to.list(places.runs)).map(({ path, bytes }) => [path, bytes]))
+  const sizes = new Map((await to.list(places.runs)).map(({ path, bytes }) => [path, bytes]))
   for (const name of await namesIn(inLake(root, places.runs))) {
     const path = `${places.runs}/${name}`
     const local = inLake(root, path)
-    if ((await sizeOf(local)) > (there.get(path) ?? 0)) await to.put(path, local)
+    if ((await sizeOf(local)) > (sizes.get(path) ?? 0)) await to.put(path, local)
   }
 }
 
 /** Copies the signed heads that the lake stored, as they were stored; one that was lost or changed stays behind. */
 async function bringHeads(from: Destination, to: Destination, index: Ledger): Promise<void> {
   for (const [path, digest] of recordedHeadFiles(index)) {
-    const there = await to.read(path)
-    if (there && sha256Bytes(there) === digest) continue
+    const present = await to.read(path)
+    if (present && sha256Bytes(present) === digest) continue
     const bytes = await from.read(path)
     if (bytes && sha256Bytes(bytes) === digest) await to.replace(path, bytes)
   }
@@ -230,8 +230,8 @@ async function bringHeads(from: Destination, to: Destination, index: Ledger): Pr
 const sha256Bytes = (bytes: Buffer): string => hash('sha256', bytes)
 
 async function bringNotes(to: Destination, root: string, notes: readonly string[]): Promise<number> {
-  const there = new Set((await to.list(places.stamps)).map(({ path }) => path))
-  const missing = notes.filter((path) => !there.has(path))
+  const storedStamps = new Set((await to.list(places.stamps)).map(({ path }) => path))
+  const missing = notes.filter((path) => !storedStamps.has(path))
   for (const path of missing) await to.create(path, await readBytes(inLake(root, path)))
   return missing.length
 }
@@ -265,12 +265,13 @@ async function bringJournal(to: Destination, { staged, target, rewritten, leap }
   const base = leap ? version : Math.max(staged.checkpoint ?? 0, newestCheckpoint)
   if (rewritten) await to.remove(entryFile(target.newest))
   if (base > newestCheckpoint || rewritten) await to.put(checkpointFile(base), inLake(root, checkpointFile(base)))
-  for (const one of target.entries.filter((entry) => entry < base)) await to.remove(entryFile(one))
-  for (const one of target.checkpoints.filter((checkpoint) => checkpoint < base)) await to.remove(checkpointFile(one))
+  for (const version of target.entries.filter((entry) => entry < base)) await to.remove(entryFile(version))
+  for (const version of target.checkpoints.filter((checkpoint) => checkpoint < base))
+    await to.remove(checkpointFile(version))
   // The newest entry stands beside its checkpoint: by it the next copy knows where this one ended.
-  const held = rewritten ? target.newest - 1 : target.newest
-  const fresh = staged.entries.filter((one) => (one > held && !leap) || one === version)
-  for (const one of fresh) await bringEntry(to, root, entryFile(one))
+  const keptUntil = rewritten ? target.newest - 1 : target.newest
+  const fresh = staged.entries.filter((entry) => (entry > keptUntil && !leap) || entry === version)
+  for (const entry of fresh) await bringEntry(to, root, entryFile(entry))
   return version - target.newest + (rewritten ? 1 : 0)
 }
 

@@ -52,8 +52,8 @@ export async function stageJournal(
     )
     const far = source.entries.filter((version) => version >= newest)
     const places = [
-      ...near.map((one) => ({ ...one, place: earlierCopy.place })),
-      ...far.map((one) => ofEntry(one, from)),
+      ...near.map((file) => ({ ...file, place: earlierCopy.place })),
+      ...far.map((version) => ofEntry(version, from)),
     ]
     try {
       return await staged(`${root}/near`, from, places, earlierCopy)
@@ -62,7 +62,7 @@ export async function stageJournal(
       if (!(error instanceof LakeError)) throw error
     }
   }
-  const places = inForce(source).map((one) => ({ ...one, place: from }))
+  const places = inForce(source).map((file) => ({ ...file, place: from }))
   return await staged(`${root}/all`, from, places, earlierCopy)
 }
 

@@ -91,14 +91,15 @@ export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros)
   const { newest } = await journalAt(below(to, lakeFolder))
   if (newest === 0) return []
   const ends = new Map(storedVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
-  const kept = new Set<string>()
+  const keptPaths = new Set<string>()
   for (const { path, removed_version: end } of ledger.statement('SELECT path, removed_version FROM files').iterate())
-    if (end === null || Number(end) > newest || (ends.get(Number(end)) ?? before) > before) kept.add(String(path))
-  for (const { version } of storedStamps(ledger)) for (const { path } of liveFiles(ledger, { version })) kept.add(path)
+    if (end === null || Number(end) > newest || (ends.get(Number(end)) ?? before) > before) keptPaths.add(String(path))
+  for (const { version } of storedStamps(ledger))
+    for (const { path } of liveFiles(ledger, { version })) keptPaths.add(path)
   const all = await Promise.all(dataPlaces.map(async (place) => await to.list(`${lakeFolder}/${place}`)))
   return all.flat().filter(({ path, modified }) => {
-    const own = path.slice(lakeFolder.length + 1)
-    return dataVersion(own) !== undefined && !kept.has(own) && modified * 1_000_000 <= before
+    const relativePath = path.slice(lakeFolder.length + 1)
+    return dataVersion(relativePath) !== undefined && !keptPaths.has(relativePath) && modified * 1_000_000 <= before
   })
 }
 
@@ -137,9 +138,9 @@ export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Prom
     done.bytes = copied.bytes
     const going = await lakeGoing(to, ledger, deps.nowMicros())
     const left = (await leftOnTheWay(below(to, lakeFolder))).map(({ path }) => `${lakeFolder}/${path}`)
-    const gone = new Set([...going.map(({ path }) => path), ...left])
-    for (const path of gone) await to.remove(path)
-    return { destination: to.uri, ...copied, removed: gone.size }
+    const gonePaths = new Set([...going.map(({ path }) => path), ...left])
+    for (const path of gonePaths) await to.remove(path)
+    return { destination: to.uri, ...copied, removed: gonePaths.size }
   })
 }
 
@@ -176,8 +177,8 @@ export interface PullSummary extends CopySummary {
  * shall be a lake of its own is a mirror until all of it is there.
  */
 export async function pull(input: PullInput, deps: PullDeps): Promise<PullSummary> {
-  const { root, own = false } = input
-  const name = own ? 'restore' : 'pull'
+  const { root, own: isOwn = false } = input
+  const name = isOwn ? 'restore' : 'pull'
   const disk = deps.disk ?? realDisk
   const run = runName(deps, name)
   const reach: DestinationDeps = { disk, mark: run, web: deps.web }
@@ -199,7 +200,7 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<PullSummar
     using ledger = await openMirror(root, deps)
     await buildViews(ledger, { catalogue: input.catalogue, deps })
     const removed = await tidy(ledger, to, inPlace, deps)
-    if (own) await to.replace(places.marker, lakeMarker(copied.lake, (await markedSynthetic(root)) === true))
+    if (isOwn) await to.replace(places.marker, lakeMarker(copied.lake, (await markedSynthetic(root)) === true))
     return { source: from.uri, ...copied, removed }
   } catch (error) {
     throw diskError(error, name)
@@ -256,8 +257,8 @@ async function openMirror(root: string, deps: PullDeps): Promise<Ledger> {
 async function tidy(ledger: Ledger, to: Destination, inPlace: (path: string) => boolean, deps: PullDeps) {
   const disk = deps.disk ?? realDisk
   await closePrivate(ledger.root)
-  const gone = (await findOrphans(ledger)).filter((path) => !inPlace(path))
-  gone.push(...(await leftOnTheWay(to)).map(({ path }) => path))
-  for (const path of new Set(gone)) await disk.remove(inLake(ledger.root, path))
-  return new Set(gone).size
+  const orphans = (await findOrphans(ledger)).filter((path) => !inPlace(path))
+  orphans.push(...(await leftOnTheWay(to)).map(({ path }) => path))
+  for (const path of new Set(orphans)) await disk.remove(inLake(ledger.root, path))
+  return new Set(orphans).size
 }

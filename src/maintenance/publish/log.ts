@@ -12,7 +12,7 @@ import type { Destination, Published } from './destination.ts'
  */
 
 const texts = z.record(z.string(), z.string().nullable()).readonly()
-const some = texts.nullish().transform((held) => held ?? {})
+const some = texts.nullish().transform((map) => map ?? {})
 
 /** Text by key. */
 export type Texts = z.infer<typeof texts>
@@ -29,7 +29,7 @@ const addShape = z.object({
   stats: z
     .string()
     .nullish()
-    .transform((held) => held ?? '{}'),
+    .transform((text) => text ?? '{}'),
   tags: some,
 })
 
@@ -39,7 +39,7 @@ const removeShape = z.object({
   deletionTimestamp: z
     .number()
     .nullish()
-    .transform((held) => held ?? 0),
+    .transform((value) => value ?? 0),
   dataChange: z.boolean(),
 })
 
@@ -238,11 +238,11 @@ export async function requireFree({ uri, list }: Destination, table: string): Pr
 export function requireOwn({ uri }: Destination, table: string, state: TableState, lake: string): void {
   if (state.version < 0) return
   const named = state.metaData?.configuration[lakeKey]
-  const own = state.protocol?.writerFeatures?.includes(ownFeature) === true
-  if (own && named === lake) return
+  const hasOwnFeature = state.protocol?.writerFeatures?.includes(ownFeature) === true
+  if (hasOwnFeature && named === lake) return
   throw usage(`table ${uri}/${table}`, {
     expected: `one of the lake ${lake}`,
-    got: own && typeof named === 'string' ? `one of the lake ${named}` : 'a table of somebody else',
+    got: hasOwnFeature && typeof named === 'string' ? `one of the lake ${named}` : 'a table of somebody else',
     next: 'nothing was written; name another folder, or the lake of these tables with --data',
   })
 }
@@ -263,10 +263,10 @@ export async function commitTable(
 ): Promise<TableState | false> {
   const version = state.version + 1
   if ((await logs.to.create(commitFile(table, version), linesOf(actions))) === 'exists') return false
-  const made = applied(state, version, actions)
-  if (version - made.checkpoint < betweenCheckpoints) return made
-  await checkpointTable(logs, table, made, now)
-  return { ...made, checkpoint: version }
+  const nextState = applied(state, version, actions)
+  if (version - nextState.checkpoint < betweenCheckpoints) return nextState
+  await checkpointTable(logs, table, nextState, now)
+  return { ...nextState, checkpoint: version }
 }
 
 /** Writes a checkpoint of Delta's classic form (V1): everything that a state consists of, as actions. */

@@ -95,7 +95,7 @@ async function published(
   const logs: Logs = { to, engine, local: spool.file }
   const tables = publishedTables({ root, catalogue, files: liveFiles(ledger, { version }) })
   const states = await readAll(logs, [...tables.map(({ name }) => name), versionsTable], lake)
-  const publishedVersion = storedVersions(ledger).find((one) => one.version === version)
+  const publishedVersion = storedVersions(ledger).find((storedVersion) => storedVersion.version === version)
   if (!publishedVersion) throw new RangeError(`the index has no version ${version}`)
   const now = (): number => Math.floor(deps.nowMicros() / 1000)
   const at: LakeVersion = {
@@ -123,18 +123,18 @@ async function published(
   const reading = { local: logs.local('compared'), signal: deps.signal }
   const { missing, changed } = await comparedAt(to, files, verify ? reading : undefined)
   Object.assign(count, { missing: missing.size, changed: changed.size })
-  const lost = new Set([...missing, ...changed])
+  const lostFiles = new Set([...missing, ...changed])
   for (const table of tables) {
     stopAt(deps.signal, `publishing to ${to.uri}`)
     const state = states.get(table.name) ?? noTable
-    const own = lostOf(table.name, state, lost)
-    if (table.follows !== undefined && own.size === 0 && isAsFar(state, states.get(table.follows))) continue
-    const next = await publishTable(writing, { table, state, lost: own }, at, mended)
+    const lostOfTable = lostOf(table.name, state, lostFiles)
+    if (table.follows !== undefined && lostOfTable.size === 0 && isAsFar(state, states.get(table.follows))) continue
+    const next = await publishTable(writing, { table, state, lost: lostOfTable }, at, mended)
     if (!next) continue
     states.set(table.name, next.state)
     done[table.name] = publishedChange(next.state, next.change)
   }
-  const versionsChanged = await publishVersions(writing, states, at, lost)
+  const versionsChanged = await publishVersions(writing, states, at, lostFiles)
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
   await publishTexts(to, storedRevisable(ledger))
   const [newest] = (await storedHeads(root)).slice(-1)
@@ -156,8 +156,8 @@ function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>):
 /** Writes what other engines read the tables by; what is there already stays. */
 async function publishTexts(to: Destination, revisable: readonly string[]): Promise<void> {
   for (const { path, text } of readerTexts(to.uri, revisable)) {
-    const there = await to.read(path)
-    if (there?.toString('utf8') !== text) await to.replace(path, text)
+    const existing = await to.read(path)
+    if (existing?.toString('utf8') !== text) await to.replace(path, text)
   }
 }
 
@@ -228,10 +228,10 @@ async function publishVersions(
   all: ReadonlySet<string>,
 ): Promise<CommittedChange | undefined> {
   const state = states.get(versionsTable) ?? noTable
-  const lost = lostOf(versionsTable, state, all)
+  const lostFiles = lostOf(versionsTable, state, all)
   const tables = [...states].filter(([name]) => name !== versionsTable)
   const stateFiles = [...state.files.values()]
-  const paths = stateFiles.flatMap(({ path }) => (lost.has(path) ? [] : [path]))
+  const paths = stateFiles.flatMap(({ path }) => (lostFiles.has(path) ? [] : [path]))
   const before = await bring(writing, paths)
   const versionRows = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
   const newest =
@@ -241,7 +241,7 @@ async function publishVersions(
   const [row] = await writing.engine.rows<{ differ: bigint }>(
     `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,
   )
-  if (state.version >= 0 && lost.size === 0 && row?.differ === 0n) return undefined
+  if (state.version >= 0 && lostFiles.size === 0 && row?.differ === 0n) return undefined
   const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
     UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version,
       ${microsSql(at.at)} AS lake_committed_at, table_name,

@@ -90,10 +90,10 @@ export function rewriting(
   let start = since
   const ranges = [...Map.groupBy(pieces, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
   for (const [, files] of fresh === 0 ? [] : ranges) {
-    const own = files.reduce((sum, file) => sum + file.rows, 0)
-    if (own > Math.max(2 * rows, few) || rows + own > large) break
+    const rowsInFiles = files.reduce((sum, file) => sum + file.rows, 0)
+    if (rowsInFiles > Math.max(2 * rows, few) || rows + rowsInFiles > large) break
     for (const file of files) leave.add(file)
-    rows += own
+    rows += rowsInFiles
     start = files[0]?.piece.since ?? start
   }
   const stale = pieces.filter((file) => !leave.has(file) && isStale(file))

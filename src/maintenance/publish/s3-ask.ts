@@ -240,8 +240,8 @@ export function askS3(text: string, web: Web): S3Requests {
   const ready = (): Promise<S3Connection> => (connection ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
   const once = async (call: S3Call): Promise<Exchanged> => {
-    const { settings: own, exchange } = await ready()
-    return await exchange(await toSend(call, own, web), web.signal)
+    const { settings: s3Settings, exchange } = await ready()
+    return await exchange(await toSend(call, s3Settings, web), web.signal)
   }
   const refuse = async (answer: S3Answer, doing: string): Promise<LakeError> =>
     refusal(answer, await settings(), doing, web.now())
@@ -370,8 +370,8 @@ function refusal(answer: S3Answer, settings: S3Settings, doing: string, now: num
   const subject = `${doing} s3://${bucket}`
   const got = wordsIn(answer, settings)
   if (code === 'RequestTimeTooSkewed') {
-    const there = dateOf(answer.headers)
-    const off = there === null ? '' : `, ${Math.round(Math.abs(now - there) / 60_000)} minutes off`
+    const providerDate = dateOf(answer.headers)
+    const off = providerDate === null ? '' : `, ${Math.round(Math.abs(now - providerDate) / 60_000)} minutes off`
     return usage('the clock of this machine', { expected: `that of ${endpoint}${off}`, got, next: 'set it right' })
   }
   if (code === 'NoSuchBucket')

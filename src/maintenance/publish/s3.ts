@@ -89,14 +89,14 @@ async function createOnce(asking: S3Requests, path: string, body: Buffer, bare =
     const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
     const answer = lastingAnswer(got)
     if (answer?.status === 200) return { done: 'created' }
-    const taken = answer?.status === 412
-    if (answer && !taken) throw await asking.refuse(answer, writing)
-    if (taken && (!unsure || bare)) return { done: 'exists' }
+    const isTaken = answer?.status === 412
+    if (answer && !isTaken) throw await asking.refuse(answer, writing)
+    if (isTaken && (!unsure || bare)) return { done: 'exists' }
     unsure = true
-    const there = lastingAnswer(await asking.once({ method: 'GET', path }))
-    if (!there || isMissing(there)) return { again: got }
-    if (there.status !== 200) throw await asking.refuse(there, 'reading')
-    return { done: there.body.equals(body) ? 'created' : 'exists' }
+    const existing = lastingAnswer(await asking.once({ method: 'GET', path }))
+    if (!existing || isMissing(existing)) return { again: got }
+    if (existing.status !== 200) throw await asking.refuse(existing, 'reading')
+    return { done: existing.body.equals(body) ? 'created' : 'exists' }
   })
 }
 
@@ -196,8 +196,9 @@ async function complete(asking: S3Requests, path: string, uploadId: string, tags
     // S3 begins its answer before it knows how the step ends.
     if (answer.status === 200 && tag(answer.body.toString(), 'ETag') !== undefined) return { done: undefined }
     if (answer.status === 200) return { again: got }
-    const there = codeIn(answer) === 'NoSuchUpload' ? await asking.ask(writing, { method: 'HEAD', path }) : answer
-    if (there.status === 200 && Number(header(there.headers, 'content-length')) === bytes) return { done: undefined }
+    const existing = codeIn(answer) === 'NoSuchUpload' ? await asking.ask(writing, { method: 'HEAD', path }) : answer
+    if (existing.status === 200 && Number(header(existing.headers, 'content-length')) === bytes)
+      return { done: undefined }
     throw await asking.refuse(answer, writing)
   })
 }

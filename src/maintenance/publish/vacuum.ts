@@ -56,11 +56,11 @@ const unnamedStay = day * 1000
 function dataGoing(
   table: string,
   { files, removed }: TableState,
-  there: readonly Published[],
+  present: readonly Published[],
   now: number,
   keep: number,
 ): readonly Published[] {
-  return there.filter(({ path, modified }) => {
+  return present.filter(({ path, modified }) => {
     const uri = path.slice(table.length + 1)
     if (!isOwnFile(path) || files.has(uri)) return false
     const left = removed.get(uri)?.deletionTimestamp

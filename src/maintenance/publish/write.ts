@@ -56,11 +56,16 @@ export async function writeRows(
   const select = `SELECT ${selectList(columns)} FROM (${rows}) AS published`
   const condition = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`
   const sorted = order.length === 0 ? '' : ` ORDER BY ${order.map((key) => `published.${quoteName(key)}`).join(', ')}`
-  const [told] = await engine.rows<CopyFacts>(`COPY (${select}${condition}${sorted}) TO ${quote(file)} (${format})`)
-  const facts = new Map(
-    (told?.column_statistics ?? []).map(({ key, value }) => [key, new Map(value.map((one) => [one.key, one.value]))]),
+  const [copyFacts] = await engine.rows<CopyFacts>(
+    `COPY (${select}${condition}${sorted}) TO ${quote(file)} (${format})`,
   )
-  const count = Number(told?.count ?? 0)
+  const facts = new Map(
+    (copyFacts?.column_statistics ?? []).map(({ key, value }) => [
+      key,
+      new Map(value.map((statistic) => [statistic.key, statistic.value])),
+    ]),
+  )
+  const count = Number(copyFacts?.count ?? 0)
   return {
     local: file,
     rows: count,
@@ -125,14 +130,14 @@ const narrowed: Readonly<Record<string, string>> = { HUGEINT: 'BIGINT', UBIGINT:
 /** The columns of a table from those of its relation `published`. */
 function publishedColumns(columns: Columns): readonly PublishedColumn[] {
   return columns.map(({ name, type }) => {
-    const own = `published.${quoteName(name)}`
-    if (type === 'TIMESTAMP WITH TIME ZONE') return { name, sql: upToMillis(own), type: 'timestamp' }
+    const published = `published.${quoteName(name)}`
+    if (type === 'TIMESTAMP WITH TIME ZONE') return { name, sql: upToMillis(published), type: 'timestamp' }
     if (type === 'VARCHAR[]')
-      return { name, sql: own, type: { type: 'array', elementType: 'string', containsNull: true } }
+      return { name, sql: published, type: { type: 'array', elementType: 'string', containsNull: true } }
     const written = narrowed[type] ?? type
-    const told = plain[written]
-    if (told === undefined) throw new RangeError(`column ${name} is ${type}, which no table is published with`)
-    return { name, sql: written === type ? own : `CAST(${own} AS ${written})`, type: told }
+    const plainType = plain[written]
+    if (plainType === undefined) throw new RangeError(`column ${name} is ${type}, which no table is published with`)
+    return { name, sql: written === type ? published : `CAST(${published} AS ${written})`, type: plainType }
   })
 }
 
@@ -172,11 +177,11 @@ function deltaStats(
   const maxValues: Record<string, unknown> = {}
   const nullCount: Record<string, number> = {}
   for (const { name, type } of columns) {
-    const own = facts.get(quoteName(name))
-    const nulls = own?.get('null_count')
+    const columnFacts = facts.get(quoteName(name))
+    const nulls = columnFacts?.get('null_count')
     if (nulls !== undefined) nullCount[name] = Number(nulls)
-    const least = bound(type, own?.get('min'))
-    const most = bound(type, own?.get('max'))
+    const least = bound(type, columnFacts?.get('min'))
+    const most = bound(type, columnFacts?.get('max'))
     if (least === undefined || most === undefined) continue
     minValues[name] = least
     maxValues[name] = most

@@ -141,8 +141,8 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
       const { asset, currency, exchange, network } = counted
       const params = counted.params === null ? {} : (JSON.parse(counted.params) as SeriesRow['params'])
       // Where the endpoint takes no interval the one under which its points stand was found out by their spacing.
-      const asked = catalogue.endpoints.get(metric)?.intervals.length === 0 ? null : interval
-      const identity = { metric, asset, interval: asked, currency, exchange, network, params }
+      const shownInterval = catalogue.endpoints.get(metric)?.intervals.length === 0 ? null : interval
+      const identity = { metric, asset, interval: shownInterval, currency, exchange, network, params }
       const id = seriesId(identity)
       series.push({ id, ...identity, settled: interval })
       ids.set(seriesKey(metric, interval, counted), id)
@@ -150,9 +150,9 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
     }
   }
   const months = await monthsIn(engine, root, files, (key) => ids.get(key))
-  const told = progress.map((one) => withDigests(one, months.get(one.series)))
+  const withMonths = progress.map((line) => withDigests(line, months.get(line.series)))
   series.sort((a, b) => (a.id < b.id ? -1 : 1))
-  return { series, progress: told.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
+  return { series, progress: withMonths.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
 }
 
 /** The latest instant at which anything in a file was observed, in microseconds; 0 where it does not say. */

@@ -18,7 +18,8 @@ const superseded = 'its rows stand in other files'
 /** Chooses the points files in which each (series, t) stands once, with the newest dates. */
 export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]) {
   const overlaps: Overlap[] = []
-  for (const one of await partitionsIn(folder, files)) overlaps.push(...(await overlapsOf(folder, files, one)))
+  for (const partition of await partitionsIn(folder, files))
+    overlaps.push(...(await overlapsOf(folder, files, partition)))
   return sortFiles(files, overlaps)
 }
 
@@ -33,7 +34,7 @@ export async function sortRows({ engine, root }: LostFolder, files: readonly Fou
   )
   return sortFiles(
     files,
-    overlaps.map((one) => ({ files: inside(root, one.files), dated: [], contradicts: false })),
+    overlaps.map((overlap) => ({ files: inside(root, overlap.files), dated: [], contradicts: false })),
   )
 }
 
@@ -49,14 +50,14 @@ function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]) {
   const shared = overlaps
     .map(({ files: paths }): Shared => paths.flatMap((path) => number.get(path) ?? []))
     .filter((rows) => rows.length > 0)
-  const { kept, refused } = chooseFiles(accepted.length, shared)
+  const { kept: keptIndexes, refused } = chooseFiles(accepted.length, shared)
   for (const [n, { path }] of accepted.entries()) {
     if (refused.has(n))
       why.set(path, 'some of its rows stand in other files, and no set of whole files holds each once')
-    else if (!kept.has(n)) why.set(path, superseded)
+    else if (!keptIndexes.has(n)) why.set(path, superseded)
   }
   return {
-    kept: accepted.filter((_, n) => kept.has(n)),
+    kept: accepted.filter((_, n) => keptIndexes.has(n)),
     others: [...why].map(([path, reason]) => ({ path, why: reason })),
   }
 }
@@ -100,11 +101,11 @@ async function partitionsIn({ engine, root }: LostFolder, files: readonly FoundF
     if (metric !== null && interval !== null) named.set(`${metric} ${interval}`, { metric, interval })
   const recent = files.filter(({ metric }) => metric === null)
   if (recent.length > 0)
-    for (const one of await engine.rows<{ metric: string; interval: Interval }>(
+    for (const partition of await engine.rows<{ metric: string; interval: Interval }>(
       `SELECT DISTINCT metric, "interval" FROM read_parquet(${pathsOf(root, recent)}, union_by_name = true, ` +
         'hive_partitioning = false)',
     ))
-      named.set(`${one.metric} ${one.interval}`, one)
+      named.set(`${partition.metric} ${partition.interval}`, partition)
   return [...named.values()]
 }
 
@@ -135,7 +136,7 @@ async function overlapsOf(
          count(DISTINCT content) > 1 AS contradicts
        FROM (${levels.join(' UNION ALL ')}) GROUP BY asset, currency, exchange, network, params, t, vintage)`,
   )
-  return found.map((one) => ({ ...one, files: inside(root, one.files) }))
+  return found.map((overlap) => ({ ...overlap, files: inside(root, overlap.files) }))
 }
 
 function pathsOf(root: string, files: readonly FoundFile[]): string {
@@ -161,16 +162,16 @@ const patience = 100_000
  * preferred files. Files that overlap so that no set of whole ones does are refused, with all that overlap with them.
  */
 export function chooseFiles(count: number, shared: readonly Shared[]) {
-  const kept = new Set<number>()
+  const keptNumbers = new Set<number>()
   const refused = new Set<number>()
   for (const group of groups(count, shared)) {
     const cover = coverOf(group)
     for (const file of group.files) {
       if (!cover) refused.add(file)
-      else if (cover.has(file)) kept.add(file)
+      else if (cover.has(file)) keptNumbers.add(file)
     }
   }
-  return { kept, refused }
+  return { kept: keptNumbers, refused }
 }
 
 interface Group {
@@ -190,10 +191,10 @@ function groups(count: number, shared: readonly Shared[]): Group[] {
   for (const [first = 0, ...others] of shared) for (const other of others) parent[top(other)] = top(first)
   const files = Map.groupBy(parent.keys(), top)
   const rows = Map.groupBy(
-    shared.filter((one) => one.length > 0),
+    shared.filter((indexes) => indexes.length > 0),
     ([first = 0]) => top(first),
   )
-  return [...files].map(([key, own]) => ({ files: own, shared: rows.get(key) ?? [] }))
+  return [...files].map(([key, indexes]) => ({ files: indexes, shared: rows.get(key) ?? [] }))
 }
 
 /** The preferred files first: the first set that is found is the preferred one, whatever else was there beside it. */
@@ -216,7 +217,7 @@ function coverOf({ files, shared }: Group): ReadonlySet<number> | undefined {
     if (file === undefined) return new Set(keptIndexes)
     const others = rivals(file)
     others.delete(file)
-    const free = !keptIndexes.some((one) => others.has(one))
+    const free = !keptIndexes.some((index) => others.has(index))
     return (
       (free ? search(next + 1, [...keptIndexes, file], out.union(others)) : undefined) ??
       search(next + 1, keptIndexes, new Set([...out, file]))

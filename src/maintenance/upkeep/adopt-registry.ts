@@ -60,15 +60,15 @@ type Steps = ReadonlyMap<string, readonly FoundFile[]>
 
 async function rebuild(folder: LostFolder, files: readonly FoundFile[], unfit: readonly LeftOut[]) {
   const isDated = ({ path }: { readonly path: string }): boolean => parseRegistryFile(path)?.date !== null
-  const torn = unfit.find((one) => parseRegistryFile(one.path) !== undefined && !isDated(one))
+  const torn = unfit.find((leftOut) => parseRegistryFile(leftOut.path) !== undefined && !isDated(leftOut))
   if (torn) throw new Refusal(`${torn.path}: ${torn.why}`)
   const steps = new Map<string, readonly FoundFile[]>()
   const others: LeftOut[] = [...unfit]
-  for (const [table, own] of Map.groupBy(
+  for (const [table, filesOfTable] of Map.groupBy(
     files.filter((file) => !isDated(file)),
     (file) => file.table,
   )) {
-    const sorted = await sortRows(folder, own)
+    const sorted = await sortRows(folder, filesOfTable)
     const unclear = sorted.others.find(({ why }) => why.startsWith('some'))
     if (unclear) throw new Refusal(`${unclear.path}: ${unclear.why}`)
     steps.set(table, sorted.kept)
@@ -138,9 +138,9 @@ function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string
 async function proveOpen({ engine, root }: LostFolder, steps: Steps, manifests: readonly Manifest[]): Promise<void> {
   for (const { resource, rows, observed_at, date } of manifests) {
     // Of what records embed a snapshot may count other rows than history.
-    const own = steps.get(`history.${resource}`) ?? []
-    if (rows === null || own.some(({ columns }) => columns.some(({ name }) => name === 'parent_id'))) continue
-    const all = relation(`history.${resource}`, pathsOf(root, own))
+    const stepFiles = steps.get(`history.${resource}`) ?? []
+    if (rows === null || stepFiles.some(({ columns }) => columns.some(({ name }) => name === 'parent_id'))) continue
+    const all = relation(`history.${resource}`, pathsOf(root, stepFiles))
     const until = `(FROM ${all} WHERE "at" <= make_timestamptz(CAST(${observed_at} AS BIGINT)))`
     const { open } = await countRecords(engine, resource, until)
     if (open !== rows)
@@ -160,7 +160,7 @@ async function stateOf(
   for (const { resource, base, delta, rows, observed_at } of manifests) {
     if (observed_at !== last?.observed_at) continue
     const path = (name: string): string => dated.get(`${resource}/${name}`)?.path ?? ''
-    const begun = manifests.find((one) => one.resource === resource && one.base === base)
+    const begun = manifests.find((manifest) => manifest.resource === resource && manifest.base === base)
     const base_at = begun?.observed_at ?? observed_at
     layers[resource] = { base: path(base), base_at, delta: delta === null ? null : path(delta), rows }
   }

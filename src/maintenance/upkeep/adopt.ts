@@ -166,10 +166,10 @@ async function takeStock(folder: LostFolder, lake: string): Promise<FoundStock> 
   const unfit: LeftOut[] = []
   let version = 0
   for await (const path of ownData(root)) {
-    const one = await readFound(folder, path, lake)
-    version = Math.max(version, dataVersion(path) ?? 0, 'version' in one ? one.version : 0)
-    if ('why' in one) unfit.push(one)
-    else sound.push(one)
+    const found = await readFound(folder, path, lake)
+    version = Math.max(version, dataVersion(path) ?? 0, 'version' in found ? found.version : 0)
+    if ('why' in found) unfit.push(found)
+    else sound.push(found)
   }
   const at = (place: string) => (file: { readonly path: string }) => file.path.startsWith(`${place}/`)
   const points = await sortPoints(folder, sound.filter(at(places.points)))
@@ -179,13 +179,13 @@ async function takeStock(folder: LostFolder, lake: string): Promise<FoundStock> 
   const listed: FileEntry[] = []
   for (const file of points.kept) listed.push(await pointsEntry(folder, file))
   for (const file of assets.kept) listed.push(await entryOf(root, { file, label: '', meta: {} }))
-  for (const one of registry.listings) listed.push(await entryOf(root, one))
+  for (const listing of registry.listings) listed.push(await entryOf(root, listing))
   let observed = 0
   for (const file of sound) observed = Math.max(observed, await observedIn(folder, file))
   const rest = unfit.filter((file) => !inRegistry(file))
   const others = [...rest, ...points.others, ...assets.others, ...registry.others]
-  const kept = new Set(listed.map(({ path }) => path))
-  const unproved = sound.filter(({ path, digest }) => digest === null && kept.has(path)).length
+  const keptPaths = new Set(listed.map(({ path }) => path))
+  const unproved = sound.filter(({ path, digest }) => digest === null && keptPaths.has(path)).length
   return { listed, others, state: registry.state, registry: registry.refused, version, observed, unproved }
 }
 
@@ -195,10 +195,10 @@ async function unfinished(root: string): Promise<Plan | undefined> {
     const path = inLake(root, `${name}/${planFile}`)
     if (!/^found-\d{8}t\d{9}z$/.test(name) || !isThere(path)) continue
     const { version, moves } = JSON.parse(await readText(path)) as Plan
-    const own = moves.filter(
+    const movedFiles = moves.filter(
       (move) => aside.includes(move.path) || dataVersion(posix.normalize(move.path)) !== undefined,
     )
-    return { folder: name, version, moves: own }
+    return { folder: name, version, moves: movedFiles }
   }
   return undefined
 }
@@ -248,7 +248,7 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
       path.startsWith(places.raw) ? 0o700 : 0o777,
     )
     await disk.move(from, to)
-    for (const one of [posix.dirname(path), posix.dirname(`${folder}/${path}`)]) touched.add(one)
+    for (const folderName of [posix.dirname(path), posix.dirname(`${folder}/${path}`)]) touched.add(folderName)
   }
   for (const place of touched) await disk.syncFolder(inLake(root, place))
 }
@@ -261,33 +261,35 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
   using stack = new DisposableStack()
   let index = stack.use(await Ledger.inMemory(folder, 0))
   for (const version of checkpoints) {
-    const held = stack.adopt(await loadCheckpointIndex(folder, version), (one) => one?.close())
-    if (held?.head().lake === lake) index = held
+    const checkpointIndex = stack.adopt(await loadCheckpointIndex(folder, version), (index) => index?.close())
+    if (checkpointIndex?.head().lake === lake) index = checkpointIndex
   }
   const knownIds = new Set(series.map(({ id }) => id))
   const ofKnownSeries = <T extends { readonly series: string }>(rows: readonly T[] = []): T[] =>
     rows.filter((row) => knownIds.has(row.series))
-  for (const version of entries.filter((one) => one > index.head().version)) {
+  for (const version of entries.filter((entry) => entry > index.head().version)) {
     const sealed = await readEntry(folder, version).catch(() => undefined)
     if (sealed?.entry.lake !== lake) continue
     const { violations, incidents, passed, accepted } = sealed.entry
-    const told = {
+    const facts = {
       violations: ofKnownSeries(violations),
       incidents: ofKnownSeries(incidents),
       passed: ofKnownSeries(passed),
       accepted: ofKnownSeries(accepted),
     }
     const alone = { ...emptyEntry, files: { add: [], remove: [], drop: [] }, progress: [], state: {} }
-    const entry: Entry = { ...sealed.entry, ...alone, forgotten: [], regained: [], uncovered: [], series, ...told }
+    const entry: Entry = { ...sealed.entry, ...alone, forgotten: [], regained: [], uncovered: [], series, ...facts }
     index.transaction(() => applyEntry(index, { ...sealed, entry }))
   }
   const standing = standingDifferences(
     index,
     series.map(({ id }) => id),
   )
-  const accepted = storedAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
+  const accepted = storedAcceptances(index).filter((acceptance) =>
+    standing.some(({ accepted: id }) => id === acceptance.id),
+  )
   return {
-    ...packViolations(standing.map(({ accepted: _accepted, ...one }) => one)),
+    ...packViolations(standing.map(({ accepted: _accepted, ...violation }) => violation)),
     ...(accepted.length > 0 && { accepted }),
   }
 }
@@ -296,8 +298,8 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
 async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
   using index = await Ledger.inMemory(root, 0)
   const { text } = encodeEntry(entry)
-  const own = index.rehearse(text, entryFile(entry.version))
-  index.transaction(() => applyEntry(index, own))
+  const rehearsed = index.rehearse(text, entryFile(entry.version))
+  index.transaction(() => applyEntry(index, rehearsed))
   await disk.write(inLake(root, `${folder}/${entryKept}`), text)
   await writeCheckpoint(disk, index)
   ;(await Ledger.rebuild(root)).close()
@@ -310,7 +312,7 @@ function inWords(
   version: number,
   { folder, moves }: Plan,
 ): string[] {
-  const points = progress.reduce((sum, one) => sum + one.points, 0)
+  const points = progress.reduce((sum, line) => sum + line.points, 0)
   const paths = new Set(listed.map(({ path }) => path))
   const reasons = Map.groupBy(moves, ({ why }) => why)
   const hasState = Object.keys(state).length > 0

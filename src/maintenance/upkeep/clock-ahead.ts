@@ -129,15 +129,15 @@ async function mendPoints(rewriting: Rewriting, mending: Mending) {
     ['observed_at', trueInstantSql('observed_at', observed)],
     ['available_at', available],
   ])
-  const made: { readonly from: string; readonly staged: StagedFile }[] = []
+  const mendedFiles: { readonly from: string; readonly staged: StagedFile }[] = []
   for (const file of liveFiles(rewriting.ledger, { table: 'points' })) {
     if (file.added_version < (wrong[0]?.version ?? Infinity)) continue
     if (file.interval === null) throw busy()
     const staged = await mendInstants(rewriting, mending.nextFile(), file, { now, mended })
-    if (staged) made.push({ from: file.path, staged })
+    if (staged) mendedFiles.push({ from: file.path, staged })
   }
-  const add = made.map(({ staged }) => staged)
-  return { add, remove: made.map(({ from }) => from), rows: add.reduce((sum, { rows }) => sum + rows, 0) }
+  const add = mendedFiles.map(({ staged }) => staged)
+  return { add, remove: mendedFiles.map(({ from }) => from), rows: add.reduce((sum, { rows }) => sum + rows, 0) }
 }
 
 /** Earlier datings that a change of rules by the wrong clock has ended: they ended when its version is mended. */
@@ -177,16 +177,16 @@ function coverageBack(ledger: Ledger, now: number) {
     if (row.asked_at <= now + 3600 && row.until <= now + 3600) continue
     const { series, since, until } = row
     uncovered.push({ series, since, until })
-    const known = allSeries.get(series)
-    if (row.state !== 'covered' || row.reason !== null || !known || known.last_t === null) continue
-    const proven = Math.min(until, end(known.last_t, storedInterval(known)))
+    const storedRow = allSeries.get(series)
+    if (row.state !== 'covered' || row.reason !== null || !storedRow || storedRow.last_t === null) continue
+    const proven = Math.min(until, end(storedRow.last_t, storedInterval(storedRow)))
     if (proven > since) coverage.push({ ...row, until: proven, asked_at: Math.min(row.asked_at, now) })
   }
   return { uncovered, coverage }
 }
 
 function findingsOf(ledger: Ledger, series: ReadonlySet<string>, first: StoredVersion, at: Micros): Finding[] {
-  const held = storedSeries(ledger)
+  const seriesById = storedSeries(ledger)
   const detail = { version: first.version, committed_at: first.committed_at }
-  return [...series].map((id) => ({ series: id, t: held.get(id)?.last_t ?? 0, kind: 'clock_ahead', detail, at }))
+  return [...series].map((id) => ({ series: id, t: seriesById.get(id)?.last_t ?? 0, kind: 'clock_ahead', detail, at }))
 }

@@ -141,7 +141,7 @@ const foreign: ReadonlySet<string> = new Set(['since', 'until', 'provider_date']
 async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archived, file: StoredFile) {
   const { version, committed_at: now } = mending.ticket
   // An instant of a wrong version is that version's mended one; any other of the future is that of the mending.
-  const mendedTimes = new Map(mending.wrong.map((one) => [one.committed_at, now - (version - one.version)]))
+  const mendedTimes = new Map(mending.wrong.map((mended) => [mended.committed_at, now - (version - mended.version)]))
   const bound = (at: number | null): number | null => at && Math.min(at, Math.floor(now / 1_000_000))
   const range = { min_t: bound(file.min_t), max_t: bound(file.max_t) }
   const staged = await rewriteFiles(rewriting, mending.nextFile(), [file], async (old) => {
@@ -163,8 +163,8 @@ async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archi
 function staysSql({ ledger }: Rewriting, { before = 0 }: Mending, table: Archived): string {
   if (!isKept(table)) return 'true'
   const [key, instant] = table === 'versions' ? ['version', 'committed_at'] : ['id', 'started_at']
-  const known = ledger.statement(`SELECT ${key} AS key FROM ${table}`).all()
-  const keys = quoteList(known.map((row) => String(row['key'])))
+  const listedRow = ledger.statement(`SELECT ${key} AS key FROM ${table}`).all()
+  const keys = quoteList(listedRow.map((row) => String(row['key'])))
   return `epoch_us(${instant}) <= ${before} OR CAST(${key} AS VARCHAR) NOT IN (SELECT unnest(${keys}))`
 }
 

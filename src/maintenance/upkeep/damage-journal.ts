@@ -60,20 +60,20 @@ async function healthOf(root: string, { entries, checkpoints, newest }: Listing)
     if (problem === undefined || isOtherLayout(problem)) folded = version
   }
   const broken: number[] = []
-  const lost: number[] = []
+  const lostVersions: number[] = []
   let before: Link | undefined
   for (let version = Math.min(entries[0] ?? newest, folded + 1); version <= newest; version++) {
-    const one = read.get(version)
-    const problem = one === undefined ? undefined : problemOf(one, before, lake)
-    before = one === undefined || 'kind' in one || one.lake !== lake ? undefined : one
+    const link = read.get(version)
+    const problem = link === undefined ? undefined : problemOf(link, before, lake)
+    before = link === undefined || 'kind' in link || link.lake !== lake ? undefined : link
     if (problem) note(entryFile(version), problem)
-    else if (one === undefined && version > folded) lost.push(version)
-    if (version > folded && (problem ? !isOtherLayout(problem) : one === undefined)) broken.push(version)
+    else if (link === undefined && version > folded) lostVersions.push(version)
+    if (version > folded && (problem ? !isOtherLayout(problem) : link === undefined)) broken.push(version)
   }
-  findings.push(...lostEntries(lost, checkpoints.at(-1) ?? 0))
+  findings.push(...lostEntries(lostVersions, checkpoints.at(-1) ?? 0))
   const torn = findings.filter(({ kind }) => kind.endsWith('_torn')).map(({ path }) => path)
   const digests = new Map(
-    [...read].flatMap(([version, one]) => ('kind' in one ? [] : [[version, one.digest] as const])),
+    [...read].flatMap(([version, link]) => ('kind' in link ? [] : [[version, link.digest] as const])),
   )
   const reach = (broken[0] ?? newest + 1) - 1
   return { findings, lake, newest, reach, broken, torn, digests, newer: findings.some(isOtherLayout) }
@@ -86,28 +86,28 @@ const isOtherLayout = ({ kind }: Pick<Damage, 'kind'>): boolean =>
 /** The lake that most of them name; of equals the one that is named first. */
 function lakeOf(all: readonly ({ readonly lake: string | null } | Problem)[]): string | null {
   const counts = new Map<string | null, number>()
-  for (const one of all) if (!('kind' in one)) counts.set(one.lake, (counts.get(one.lake) ?? 0) + 1)
-  return [...counts].toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? null
+  for (const link of all) if (!('kind' in link)) counts.set(link.lake, (counts.get(link.lake) ?? 0) + 1)
+  return [...counts].toSorted(([, count], [, other]) => other - count)[0]?.[0] ?? null
 }
 
 function foreign(kind: 'entry_torn' | 'checkpoint_torn', lake: string | null): Problem {
   return { kind, found: `it is of the lake ${lake}` }
 }
 
-function problemOf(one: Link | Problem, before: Link | undefined, lake: string | null): Problem | undefined {
-  if ('kind' in one) return one
-  if (one.lake !== lake) return foreign('entry_torn', one.lake)
-  const follows = !before || one.previous === before.digest
+function problemOf(link: Link | Problem, before: Link | undefined, lake: string | null): Problem | undefined {
+  if ('kind' in link) return link
+  if (link.lake !== lake) return foreign('entry_torn', link.lake)
+  const follows = !before || link.previous === before.digest
   return follows ? undefined : { kind: 'entry_torn', found: 'it does not follow the entry before it' }
 }
 
 /** Entries that are not there, those next to each other in one finding; a checkpoint that is damaged is told itself. */
 function lostEntries(versions: readonly number[], folded: number): Damage[] {
-  const told = new Set(versions.filter((version) => version > folded))
-  return [...told].flatMap((version) => {
-    if (told.has(version - 1)) return []
+  const reported = new Set(versions.filter((version) => version > folded))
+  return [...reported].flatMap((version) => {
+    if (reported.has(version - 1)) return []
     let last = version
-    while (told.has(last + 1)) last++
+    while (reported.has(last + 1)) last++
     const others = last === version ? '' : `, nor are those up to ${entryFile(last)}`
     return [finding('entry_lost', entryFile(version), `it is not there${others}`)]
   })
@@ -147,8 +147,8 @@ async function headerOrProblem(root: string, version: number): Promise<Header | 
     refuseOtherLayout(header.schema_version, checkpointFile(version), header.program)
     return header.version === version ? header : torn(`it holds version ${header.version}`)
   } catch (error) {
-    const known = error instanceof LakeError || error instanceof SyntaxError
-    return otherLayoutIn(error) ?? torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
+    const isExpected = error instanceof LakeError || error instanceof SyntaxError
+    return otherLayoutIn(error) ?? torn(isExpected ? 'its bytes do not match its checksum' : 'it cannot be read')
   }
 }
 
@@ -163,17 +163,17 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   const listed = await listJournal(ledger.root)
   let keptOffsets = new Map<string, number>()
   for (const version of listed.checkpoints.toReversed()) {
-    using held = await loadCheckpointIndex(ledger.root, version)
-    if (held === undefined) continue
-    keptOffsets = offsetsOf(held)
+    using checkpointIndex = await loadCheckpointIndex(ledger.root, version)
+    if (checkpointIndex === undefined) continue
+    keptOffsets = offsetsOf(checkpointIndex)
     break
   }
-  const lost = [...missing].filter(([name, offset]) => (keptOffsets.get(name) ?? 0) < offset).map(([name]) => name)
-  if (lost[0] === undefined) return []
+  const lostRuns = [...missing].filter(([name, offset]) => (keptOffsets.get(name) ?? 0) < offset).map(([name]) => name)
+  if (lostRuns[0] === undefined) return []
   if (await isFoldedSince(ledger.root, listed)) return await checkRuns(ledger)
-  const what = `${lost.length} ${lost.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`
+  const what = `${lostRuns.length} ${lostRuns.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`
   const found = `${what}: only the ledger knows their requests, and what was asked again`
-  return [finding('runs_lost', `${places.runs}/${lost[0]}`, found)]
+  return [finding('runs_lost', `${places.runs}/${lostRuns[0]}`, found)]
 }
 
 function offsetsOf(ledger: Ledger): Map<string, number> {

@@ -101,9 +101,9 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
   if (rebuildLedger || repair || forgetLost || adopt) await refuseMirror(root)
   const cleared = repair && isBegun(root) ? await clearPlaces(root) : []
-  const taken = isBegun(root) ? await checkPlaces(root) : []
+  const occupied = isBegun(root) ? await checkPlaces(root) : []
   // Where a file stands in place of a folder nothing else can be judged, and its remedy comes first.
-  if (taken.length > 0) return { ...nothingSeen, findings: taken }
+  if (occupied.length > 0) return { ...nothingSeen, findings: occupied }
   const found = await examineFolders(input, deps)
   return { ...found, mended: [...cleared, ...found.mended] }
 }
@@ -185,11 +185,11 @@ async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
   /** Why files of the registry could not be made again, by path. */
   let beyond: ReadonlyMap<string, string> = new Map()
   if (input.repair) {
-    const lost = await findMissing()
+    const lostFiles = await findMissing()
     done.push(...(await mendMarker(ledger, deps)))
-    const rebuilt = await rebuildRegistry(ledger, lost, deps.resources, deps)
+    const rebuilt = await rebuildRegistry(ledger, lostFiles, deps.resources, deps)
     beyond = rebuilt.beyond
-    done.push(...rebuilt.done, ...(await restoreMerged(ledger, lost, deps)))
+    done.push(...rebuilt.done, ...(await restoreMerged(ledger, lostFiles, deps)))
   }
   const forgotten = input.forgetLost ? await forgetLost(ledger, await findMissing(), deps) : null
   if (input.forgetLost)
@@ -215,9 +215,9 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
     if (error instanceof LakeError && error.kind !== 'integrity') throw error
     return done
   }
-  const lost =
+  const lostText =
     of > version ? `: they were of version ${of}, which the journal lost; fetch asks for what is missing` : ''
-  return [...done, `${places.database} and ${places.script} were made anew${lost}`]
+  return [...done, `${places.database} and ${places.script} were made anew${lostText}`]
 }
 
 /** What could not be made from registry/raw says why. */
@@ -289,7 +289,7 @@ async function look(input: DoctorInput, deps: DoctorDeps, judgement?: LakeJudgem
     if (ledger) {
       files = await checkFiles(ledger, thorough)
       const seen = { ledger, root: resolve(root), thorough, now: deps.nowMicros(), damaged: files.damaged }
-      for (const one of looks) if (writable || !one.writable) findings.push(...(await one.look(seen)))
+      for (const look of looks) if (writable || !look.writable) findings.push(...(await look.look(seen)))
     }
     if (writable) findings.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
   }
@@ -324,12 +324,12 @@ async function openAnyhow(root: string, { way, journal }: LakeJudgement): Promis
 
 /** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
 async function differs(ledger: Ledger): Promise<boolean> {
-  using made = await Ledger.inMemory(ledger.root)
+  using rebuilt = await Ledger.inMemory(ledger.root)
   const before = progress(ledger)
-  if (before !== progress(made)) return false
+  if (before !== progress(rebuilt)) return false
   // The notes record the stamps: they are looked at one by one.
   const tables = ledger.tables().filter((table) => table !== 'stamps')
-  const other = tables.some((table) => !sameRows(ledger.rowsOf(table), made.rowsOf(table)))
+  const other = tables.some((table) => !sameRows(ledger.rowsOf(table), rebuilt.rowsOf(table)))
   return other && progress(ledger) === before
 }
 

@@ -147,10 +147,10 @@ export function finding(
   kind: DamageKind,
   path: string,
   found: string,
-  own: Partial<Pick<Damage, 'severity' | 'remedy'>> = {},
+  standing: Partial<Pick<Damage, 'severity' | 'remedy'>> = {},
 ): Damage {
   const [severity, remedy] = kinds[kind]
-  return { kind, severity, path, found, remedy, ...own }
+  return { kind, severity, path, found, remedy, ...standing }
 }
 
 /** The findings in the order in which they are to be mended, damage before notices. */
@@ -192,8 +192,8 @@ export interface FilesHealth {
 export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<FilesHealth> {
   const byPath = new Map<string, StoredFile>()
   for (const file of filesOnDisk(ledger)) {
-    const known = byPath.get(file.path)
-    if (!known || known.removed_version !== null) byPath.set(file.path, file)
+    const listedFile = byPath.get(file.path)
+    if (!listedFile || listedFile.removed_version !== null) byPath.set(file.path, file)
   }
   const damaged: DamagedFile[] = []
   const mirror = (await mirrorOf(ledger.root)) !== null
@@ -315,8 +315,8 @@ async function orphansNow(ledger: Ledger): Promise<string[]> {
   await ledger.catchUp().catch(() => undefined)
   const orphans = await findOrphans(ledger, true)
   // A vacuum says what goes before it takes that away.
-  const known = ledger.statement('SELECT 1 FROM files WHERE path = ?')
-  return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !known.get(path))
+  const listedFile = ledger.statement('SELECT 1 FROM files WHERE path = ?')
+  return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !listedFile.get(path))
 }
 
 /** Places of the layout at which a file stands in place of a folder. */

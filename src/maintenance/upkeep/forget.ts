@@ -66,8 +66,8 @@ export async function forgetLost(
   damaged: readonly DamagedFile[],
   deps: CommitDeps,
 ): Promise<ForgottenFiles> {
-  const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
-  const paths = lost.map(({ file }) => file.path)
+  const lostFiles = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
+  const paths = lostFiles.map(({ file }) => file.path)
   const { provider } = ledger.head()
   if (paths.length === 0 || provider === null)
     return { version: ledger.head().version, files: [], points: 0, series: [] }
@@ -75,14 +75,14 @@ export async function forgetLost(
   const version = await commit(
     ledger,
     async (ticket) => {
-      const points = lost
+      const points = lostFiles
         .map(({ file }) => file)
         .filter((file) => file.table === 'points' && file.removed_version === null)
       using engine = await Engine.open()
       parts = []
       for (const partition of partitionsOf(points).values())
         parts.push(...(await lostOf(ledger, engine, new Set(paths), partition)))
-      const live = lost.filter(({ file }) => file.removed_version === null).map(({ file }) => file.path)
+      const live = lostFiles.filter(({ file }) => file.removed_version === null).map(({ file }) => file.path)
       const draft: Draft = {
         job: 'doctor',
         run: `doctor-${ticket.version}`,
@@ -93,7 +93,7 @@ export async function forgetLost(
         forgotten: parts.flatMap((part) => forgottenOf(part, storedSeries(ledger, [part.series]).get(part.series))),
         coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
         further: {
-          lost: lost.map(({ file, damage }): Json => ({ path: file.path, found: damage.kind, rows: file.rows })),
+          lost: lostFiles.map(({ file, damage }): Json => ({ path: file.path, found: damage.kind, rows: file.rows })),
         },
       }
       return draft
@@ -110,10 +110,10 @@ export async function forgetLost(
 async function lostOf(
   ledger: Ledger,
   engine: Engine,
-  lost: ReadonlySet<string>,
+  lostPaths: ReadonlySet<string>,
   { metric, interval }: Partition<StoredFile>,
 ): Promise<LossWithMonths[]> {
-  const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
+  const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lostPaths.has(file.path))
   const keptPartition = partitionsOf(rest).get(`${metric} ${interval}`)
   const remaining =
     keptPartition === undefined
@@ -127,22 +127,22 @@ async function lostOf(
     `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ` +
       `${partitionSql(ledger.root, keptPartition)})`
   const sums = new Map(
-    (source === undefined ? [] : await monthSums(engine, source)).map((one) => [keyOf(one), one.months]),
+    (source === undefined ? [] : await monthSums(engine, source)).map((sums) => [keyOf(sums), sums.months]),
   )
   const coverage = loadCoverage(
     ledger,
     partitionSeries.map((series) => series.id),
   )
   return partitionSeries.flatMap((series): LossWithMonths[] => {
-    const there = remaining.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
-    const points = series.points - there.points
+    const remnant = remaining.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
+    const points = series.points - remnant.points
     if (points <= 0) return []
     const covered = (coverage.get(series.id) ?? []).filter(isPlain)
     const months = {
       left: sums.get(keyOf(identityOf(series))) ?? new Map<string, never>(),
       held: storedMonths(ledger, seriesNumber(ledger, series.id) ?? 0),
     }
-    return [{ series: series.id, points, windows: minus(covered, there.windows), months }]
+    return [{ series: series.id, points, windows: minus(covered, remnant.windows), months }]
   })
 }
 
@@ -191,16 +191,16 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
   return remnants
 }
 
-const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
+const keyOf = (identity: Identity): string => JSON.stringify(identityColumns.map((name) => identity[name]))
 
 function progressOf(ledger: Ledger, parts: readonly LossWithMonths[]): Progress[] {
-  const held = storedSeries(ledger)
+  const seriesById = storedSeries(ledger)
   return parts.flatMap(({ series, points, windows }) => {
-    const known = held.get(series)
-    const first = windows[0]?.since ?? known?.first_t
+    const storedRow = seriesById.get(series)
+    const first = windows[0]?.since ?? storedRow?.first_t
     const last = windows.at(-1)?.until
-    if (!known || first === undefined || first === null) return []
-    const last_t = last === undefined ? (known.last_t ?? first) : step(last, storedInterval(known), -1)
+    if (!storedRow || first === undefined || first === null) return []
+    const last_t = last === undefined ? (storedRow.last_t ?? first) : step(last, storedInterval(storedRow), -1)
     return [{ series, points: -points, first_t: first, last_t }]
   })
 }

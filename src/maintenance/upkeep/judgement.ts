@@ -61,7 +61,7 @@ export async function judgeLake(root: string): Promise<LakeJudgement> {
 
 function unfitFindings({ findings }: JournalHealth, { version, found }: UnfitEntry): Damage[] {
   const path = entryFile(version)
-  return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
+  return [...findings.filter((damage) => damage.path !== path), finding('entry_unfit', path, found)]
 }
 
 async function wayOf(
@@ -102,8 +102,8 @@ async function judgeIndex(root: string, journal: JournalHealth) {
   })
   const ledger = Ledger.asLeft(root)
   if (ledger) {
-    const own = journal.lake ?? (await lakeOfData(root))
-    const strange = strangeIn(ledger, own, journal)
+    const ownId = journal.lake ?? (await lakeOfData(root))
+    const strange = strangeIn(ledger, ownId, journal)
     if (strange === undefined) return { ledger, found: null }
     ledger.close()
     return wrong('ledger_differs', strange)
@@ -127,9 +127,10 @@ async function lakeOfData(root: string): Promise<string | null> {
 }
 
 /** Why an index is not one that this journal has made. */
-function strangeIn(ledger: Ledger, own: string | null, { digests }: JournalHealth): string | undefined {
+function strangeIn(ledger: Ledger, ownId: string | null, { digests }: JournalHealth): string | undefined {
   const { lake, version } = ledger.head()
-  if (version > 0 && own !== null && lake !== own) return `it is of the lake ${lake}, what stands beside it of ${own}`
+  if (version > 0 && ownId !== null && lake !== ownId)
+    return `it is of the lake ${lake}, what stands beside it of ${ownId}`
   for (const row of ledger.statement('SELECT version, digest FROM versions').iterate())
     if ((digests.get(Number(row['version'])) ?? row['digest']) !== row['digest'])
       return `it knows another version ${Number(row['version'])} than the journal beside it`
@@ -151,10 +152,10 @@ async function beyond(ledger: Ledger, journal: JournalHealth): Promise<IndexAhea
   // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
   const newest = Math.max(journal.newest, (await listJournal(ledger.root)).newest)
   if (version <= newest) return null
-  const lost = await lostBeyond(ledger, newest)
-  const elsewhere = lost.named > 0 && lost.paths.length === lost.named
+  const lostData = await lostBeyond(ledger, newest)
+  const elsewhere = lostData.named > 0 && lostData.paths.length === lostData.named
   const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
-  const what = elsewhere ? `, and ${lost.named} of the files that it names beyond that are not here` : ''
+  const what = elsewhere ? `, and ${lostData.named} of the files that it names beyond that are not here` : ''
   return { damage: finding('entry_lost', places.journal, `${found}${what}`), elsewhere }
 }
 

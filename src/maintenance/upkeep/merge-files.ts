@@ -98,14 +98,14 @@ export async function mergeFiles(rewriting: Rewriting, n: number, files: readonl
     const footer = { ...metadata, pitlake_digest: before.digest }
     const { encoding, mark } = encodingLike(files, before, false)
     if (!measure) await writeEncoded(session, rows, out, encoding, footer)
-    const kept = measure
+    const measured = measure
       ? await writeForGood(session, rows, { out, minusZero: before.minusZero, metadata: footer })
       : mark
     const written = parquet([out])
     const after = await readBack(session, out, columns, files)
     if (history && (await countUnproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
     await refuseDifference(session, { source, written, columns, held: rowsOf(files), before, after })
-    return mergedFile(files, after, kept)
+    return mergedFile(files, after, measured)
   })
   if (merged === null) throw new RangeError('a merge without its file')
   return merged
@@ -140,8 +140,8 @@ export async function readBack(session: Engine, out: string, columns: Columns, r
 /** The facts of a file that takes the place of others, with the mark of how it was written. */
 export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encoding: string | null): MergedFile {
   const { bounds, ...facts } = read
-  const kept = Object.assign({}, ...replaced.map((file) => file.meta)) as FileMeta
-  return { ...facts, meta: { ...kept, encoding, ...bounds } }
+  const commonMeta = Object.assign({}, ...replaced.map((file) => file.meta)) as FileMeta
+  return { ...facts, meta: { ...commonMeta, encoding, ...bounds } }
 }
 
 /** How many rows files hold as the journal says. */

@@ -154,7 +154,7 @@ export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: str
 const newOutcome = (): Outcome => ({ abandoned: [], merged: [], versions: 0, stopped: false })
 
 function actualOf({ merged, versions }: Outcome) {
-  const files = (of: (one: Ready) => readonly unknown[]): number => merged.flatMap(of).length
+  const files = (of: (part: Ready) => readonly unknown[]): number => merged.flatMap(of).length
   return { versions, files_removed: files(({ inputs }) => inputs), files_added: files(({ staged }) => staged) }
 }
 
@@ -165,7 +165,12 @@ function resultOf(value: MergeSummary): Result<MergeSummary> {
 async function mergeParts(ledger: Ledger, deps: RewriteDeps, choice: Choice, outcome: Outcome): Promise<MergeSummary> {
   const chosen = choice.chosen.filter((files) => files.length > 0)
   if (chosen.length > 0)
-    await withRewriting(ledger, deps, choice.run, async (own) => await mergeAll(own, { ...choice, chosen }, outcome))
+    await withRewriting(
+      ledger,
+      deps,
+      choice.run,
+      async (rewriting) => await mergeAll(rewriting, { ...choice, chosen }, outcome),
+    )
   return summaryOf(ledger, outcome)
 }
 
@@ -201,25 +206,25 @@ async function mergeAll(rewriting: Rewriting, choice: Choice, outcome: Outcome):
 async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly Ready[], outcome: Outcome) {
   if (batch.length === 0) return
   const { ledger, deps, run } = rewriting
-  const made: Ready[] = []
+  const ready: Ready[] = []
   const { made: news } = await commit(
     ledger,
     async () => {
       const live = new Set(liveFiles(ledger).map((file) => `${file.path} ${file.label}`))
-      made.push(...batch.filter(({ inputs }) => inputs.every((file) => live.has(`${file.path} ${file.label}`))))
-      if (made.length === 0) return null
+      ready.push(...batch.filter(({ inputs }) => inputs.every((file) => live.has(`${file.path} ${file.label}`))))
+      if (ready.length === 0) return null
       return {
         job,
         run,
         provider: providerOf(ledger),
-        add: made.flatMap(({ staged }) => staged),
-        remove: made.flatMap(({ inputs }) => inputs.map((file) => file.path)),
+        add: ready.flatMap(({ staged }) => staged),
+        remove: ready.flatMap(({ inputs }) => inputs.map((file) => file.path)),
       }
     },
     deps,
   )
   if (!news) return
-  outcome.merged.push(...made)
+  outcome.merged.push(...ready)
   outcome.versions++
 }
 
@@ -227,10 +232,10 @@ function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
   const { merged, abandoned, versions, stopped } = outcome
   const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
   // What one step wrote and the next one replaced is neither.
-  const staged = merged.flatMap((one) => one.staged)
+  const staged = merged.flatMap((part) => part.staged)
   const added = staged.filter(({ path }) => written.has(path))
   const passing = new Set(staged.map(({ path }) => path))
-  const inputs = merged.flatMap((one) => one.inputs).filter(({ path }) => !passing.has(path))
+  const inputs = merged.flatMap((part) => part.inputs).filter(({ path }) => !passing.has(path))
   return {
     version: ledger.head().version,
     versions_made: versions,

@@ -37,10 +37,10 @@ export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly 
  */
 function keepable(sorted: readonly Mergeable[]): number {
   const portions = sorted.reduce((sum, { rows }) => sum + rows, 0) / Math.max(1, sorted[0]?.rows ?? 0)
-  let taken = 1
+  let takenFiles = 1
   for (let k = 1; k < most; k++) {
-    taken = (taken * (again + k)) / k
-    if (k >= fewest && taken > portions) return k
+    takenFiles = (takenFiles * (again + k)) / k
+    if (k >= fewest && takenFiles > portions) return k
   }
   return most
 }
@@ -106,8 +106,8 @@ export function vacuumable<T extends Listed>(files: readonly T[], keeping: Keepi
   const going: T[] = []
   const stamped: T[] = []
   for (const listings of Map.groupBy(files, (file) => file.path).values()) {
-    const gone = listings.every(({ removed_version: end }) => end !== null && keeping.isOld(end))
-    if (!gone) continue
+    const isGone = listings.every(({ removed_version: end }) => end !== null && keeping.isOld(end))
+    if (!isGone) continue
     const pinned = listings.some(({ added_version: start, removed_version: end }) =>
       keeping.stamps.some((version) => version >= start && version < (end ?? Number.POSITIVE_INFINITY)),
     )

@@ -33,7 +33,7 @@ export async function mergeRecentFiles(
 ): Promise<StagedFile[]> {
   const file = (i: number): string => `${n}-${i}.parquet`
   const written: string[] = []
-  const version = Math.max(...files.map((one) => one.added_version))
+  const version = Math.max(...files.map((file) => file.added_version))
   return await inSession(engine, written, async (session) => {
     await refuseUnsound(session, ledger.root, files)
     const source = parquet(files.map(({ path }) => inLake(ledger.root, path)))
@@ -42,11 +42,11 @@ export async function mergeRecentFiles(
     if (storedRows !== rowsOf(files))
       throw new Unmergeable(`the files hold ${storedRows} rows instead of the ${rowsOf(files)} on record`)
     const placed = placesFor(before, portion, (i) => spool.file(file(i)))
-    for (const one of placed) {
-      written.push(one.out)
-      await writePlaced(session, source, one, mergedFooter(ledger, files))
+    for (const file of placed) {
+      written.push(file.out)
+      await writePlaced(session, source, file, mergedFooter(ledger, files))
     }
-    const all = placed.map((one) => `SELECT * FROM ${writtenSql(one)}`).join(' UNION ALL BY NAME ')
+    const all = placed.map((file) => `SELECT * FROM ${writtenSql(file)}`).join(' UNION ALL BY NAME ')
     const unlike = differing(before, await readShares(session, `(${all})`))
     if (unlike !== undefined) throw new Unmergeable(`the written files differ in ${unlike}`)
     return placed.map(({ shares, own }, i): StagedFile => {
@@ -69,7 +69,7 @@ function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) =
   return [
     ...(small.length === 0 ? [] : [{ shares: small, own: null }]),
     ...large.map((share) => ({ shares: [share], own: share })),
-  ].map((one, i) => ({ ...one, out: out(i) }))
+  ].map((file, i) => ({ ...file, out: out(i) }))
 }
 
 async function writePlaced(
@@ -106,10 +106,10 @@ function among(shares: readonly ShareRow[]): string {
 /** The first partition of which both sides do not hold the very same rows. */
 function differing(before: readonly ShareRow[], after: readonly ShareRow[]): string | undefined {
   const proof = ({ rows, digest }: ShareRow): string => `${rows} ${digest}`
-  const held = new Map(after.map((share) => [`${share.metric} ${share.interval}`, proof(share)]))
-  const known = new Set(before.map(({ metric, interval }) => `${metric} ${interval}`))
-  const lost = before.find((share) => held.get(`${share.metric} ${share.interval}`) !== proof(share))
-  const more = after.find(({ metric, interval }) => !known.has(`${metric} ${interval}`))
-  const found = lost ?? more
+  const written = new Map(after.map((share) => [`${share.metric} ${share.interval}`, proof(share)]))
+  const knownShares = new Set(before.map(({ metric, interval }) => `${metric} ${interval}`))
+  const lostShare = before.find((share) => written.get(`${share.metric} ${share.interval}`) !== proof(share))
+  const more = after.find(({ metric, interval }) => !knownShares.has(`${metric} ${interval}`))
+  const found = lostShare ?? more
   return found === undefined ? undefined : `${found.metric} ${found.interval}`
 }

@@ -24,12 +24,12 @@ import { redatedMonths } from '../../sources/points/month-changes.ts'
  */
 export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps & JobDeps): Promise<RedateSummary> {
   return await withLake({ root, name: 'redate', lock: 'merge' }, deps, async ({ id, ledger, begin }) => {
-    const made: DatedPartition[] = []
-    const points = (): number => made.reduce((sum, { part }) => sum + part.redated, 0)
-    await begin({ partitions: pointsParts(ledger).size }, () => ({ partitions: made.length, points: points() }))
+    const dated: DatedPartition[] = []
+    const points = (): number => dated.reduce((sum, { part }) => sum + part.redated, 0)
+    await begin({ partitions: pointsParts(ledger).size }, () => ({ partitions: dated.length, points: points() }))
     for (let attempt = 0; attempt < attempts; attempt++) {
       await dissolveRecent(ledger, deps, id, 'redate')
-      const value = await redateAll(ledger, catalogue, deps, { run: id, made })
+      const value = await redateAll(ledger, catalogue, deps, { run: id, made: dated })
       if (value !== null) return { value, stopped_by: null, error: null }
     }
     throw await busy(root, 'metrics', 'this lake grows while it is dated anew')
@@ -116,11 +116,11 @@ async function draftOf(
   { ledger, engine, run }: Rewriting,
   catalogue: Catalogue,
   ticket: Ticket,
-  made: readonly DatedPartition[],
+  dated: readonly DatedPartition[],
 ) {
-  const earlierFiles = made.flatMap(({ inputs }) => inputs.map((file) => asEarlier(file, ticket.committed_at)))
-  const add = made.flatMap(({ staged }) => (staged ? [staged] : []))
-  const remove = made.flatMap(({ inputs }) => inputs.map((file) => file.path))
+  const earlierFiles = dated.flatMap(({ inputs }) => inputs.map((file) => asEarlier(file, ticket.committed_at)))
+  const add = dated.flatMap(({ staged }) => (staged ? [staged] : []))
+  const remove = dated.flatMap(({ inputs }) => inputs.map((file) => file.path))
   return {
     job: 'redate',
     run,
@@ -184,10 +184,19 @@ async function dateOne(
         new_computed AS computed_at)
       FROM dated)`
     // An instant that is said once only, for it is the date, stays what the provider told.
-    const kept = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
+    const withComputed = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
     const rows = { source: dated, order: orderOf('points', columns) }
     const metadata = { ...footer.metadata, pitlake_dated: String(dated_at) }
-    const file = await writeChanged(session, { files, source, columns, rows, changing: dates, kept, out, metadata })
+    const file = await writeChanged(session, {
+      files,
+      source,
+      columns,
+      rows,
+      changing: dates,
+      kept: withComputed,
+      out,
+      metadata,
+    })
     return { ...file, meta: { ...file.meta, dated_at } }
   })
   return { inputs: files, staged, part: { metric, interval, points: rowsOf(files), redated } }

@@ -61,9 +61,12 @@ export async function goBack(root: string, deps: CommitDeps): Promise<string[]> 
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const { torn, reach, newest } = await checkJournal(root)
   const done: string[] = []
-  for (const path of torn.filter((one) => versionOf(one) > reach)) done.push(await keepAside(root, path))
-  const lost = newest === reach + 1 ? `version ${newest} is lost` : `versions ${reach + 1} to ${newest} are lost`
-  return [`${done.join(', ')}: ${lost}, the lake is at version ${reach} again, and fetch asks for what was brought`]
+  for (const path of torn.filter((file) => versionOf(file) > reach)) done.push(await keepAside(root, path))
+  const lostVersions =
+    newest === reach + 1 ? `version ${newest} is lost` : `versions ${reach + 1} to ${newest} are lost`
+  return [
+    `${done.join(', ')}: ${lostVersions}, the lake is at version ${reach} again, and fetch asks for what was brought`,
+  ]
 }
 
 async function keepAside(root: string, path: string): Promise<string> {
@@ -96,8 +99,8 @@ export async function mendMarker(ledger: Ledger, deps: CommitDeps): Promise<stri
   const strange: string[] = []
   for await (const path of findUnnamedFiles(ledger)) strange.push(path)
   if (!(await areOf(root, lake, strange))) return []
-  const held = filesOnDisk(ledger)
-  const sound = held.length === 0 || (await anySound(root, held))
+  const storedFiles = filesOnDisk(ledger)
+  const sound = storedFiles.length === 0 || (await anySound(root, storedFiles))
   if (!sound) return []
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const done = await keepAside(root, places.marker)
@@ -252,13 +255,13 @@ export async function rebuildRegistry(
   resources: Resources | undefined,
   deps: CommitDeps,
 ) {
-  const lost = damaged.map(({ file }) => file).filter((file) => file.removed_version === null && isMade(file))
+  const lostFiles = damaged.map(({ file }) => file).filter((file) => file.removed_version === null && isMade(file))
   const beyond = new Map<string, string>()
   const done: string[] = []
-  if (lost.length === 0 || resources === undefined) return { done, beyond }
+  if (lostFiles.length === 0 || resources === undefined) return { done, beyond }
   await using spool = await openSpool(ledger.root, `doctor-registry-${ledger.head().version}`, deps)
   const rebuilding: Rebuilding = { root: ledger.root, resources, deps, spool, sound: new Set(), tried: new Map(), done }
-  for (const file of lost.toSorted((a, b) => a.added_version - b.added_version)) {
+  for (const file of lostFiles.toSorted((a, b) => a.added_version - b.added_version)) {
     const why = await reasonOf(async () => await supply(rebuilding, ledger, file))
     if (why !== null) beyond.set(file.path, why)
   }
@@ -295,8 +298,8 @@ const isMade = ({ path, table }: StoredFile): boolean => table !== 'raw' && pars
 
 /** Makes every file of a version that is not as it should be; gives why not, if not. */
 async function versionAgain(rebuilding: Rebuilding, version: number): Promise<string | null> {
-  const known = rebuilding.tried.get(version)
-  if (known !== undefined) return known
+  const triedBefore = rebuilding.tried.get(version)
+  if (triedBefore !== undefined) return triedBefore
   const why = await reasonOf(async () => await makeAgain(rebuilding, version))
   rebuilding.tried.set(version, why)
   return why
@@ -312,13 +315,13 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
   const before = await at(version - 1)
   const after = await at(version)
   const madeFiles = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
-  for (const file of liveFiles(before).filter((held) => isMade(held))) {
-    const held = await supply(rebuilding, before, file)
-    if (held[0] !== file) listInstead(before, file, held)
+  for (const file of liveFiles(before).filter((candidate) => isMade(candidate))) {
+    const supplied = await supply(rebuilding, before, file)
+    if (supplied[0] !== file) listInstead(before, file, supplied)
   }
   for (const acceptShrink of [false, true]) {
-    const made = await foldAgain({ ...rebuilding, before, after, acceptShrink })
-    for (const staged of made)
+    const folded = await foldAgain({ ...rebuilding, before, after, acceptShrink })
+    for (const staged of folded)
       for (const file of madeFiles) if (file.path === staged.path) await put(rebuilding, file, staged.temporary)
     if (madeFiles.every(({ path }) => rebuilding.sound.has(path))) break
   }
@@ -333,9 +336,9 @@ async function supply(rebuilding: Rebuilding, index: Ledger, file: StoredFile): 
   if (await isSound(rebuilding, file)) return [file]
   const inputs = mergedFrom(index, file)
   if (inputs.length > 0) {
-    const held: StoredFile[] = []
-    for (const input of inputs) held.push(...(await supply(rebuilding, index, input)))
-    return held
+    const stored: StoredFile[] = []
+    for (const input of inputs) stored.push(...(await supply(rebuilding, index, input)))
+    return stored
   }
   const why = await versionAgain(rebuilding, dataVersion(file.path) ?? 0)
   if (!rebuilding.sound.has(file.path))
@@ -354,14 +357,14 @@ async function isSound({ root, sound }: Rebuilding, file: StoredFile): Promise<b
 async function put(rebuilding: Rebuilding, file: StoredFile, temporary: string | null): Promise<void> {
   const { root, deps, done, sound } = rebuilding
   if (temporary === null || (await isSound(rebuilding, file))) return
-  const made = inLake(root, temporary)
-  if ((await sha256File(made)) !== file.sha256) return
+  const copy = inLake(root, temporary)
+  if ((await sha256File(copy)) !== file.sha256) return
   const disk = deps.disk ?? realDisk
   const full = inLake(root, file.path)
   if (await exists(full)) done.push(await keepAside(root, file.path))
-  await disk.sync(made)
+  await disk.sync(copy)
   await makeLakeFolder(disk, root, dirname(file.path))
-  await disk.move(made, full)
+  await disk.move(copy, full)
   await disk.syncFolder(dirname(full))
   sound.add(file.path)
   done.push(`${file.path} was rebuilt from registry/raw, byte for byte`)

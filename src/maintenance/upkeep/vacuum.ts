@@ -60,14 +60,14 @@ export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<Vacu
     return await summaryOf(ledger, input, await goingOf(ledger, input, deps, inPlace))
   }
   return await withLake({ root, name: 'vacuum' }, deps, async ({ id, ledger, begin }) => {
-    let gone = { files: 0, bytes: 0 }
-    await begin({ keep_seconds }, () => gone)
+    let removed = { files: 0, bytes: 0 }
+    await begin({ keep_seconds }, () => removed)
     await archiveRows(ledger, deps, undefined, id)
     await foldJournal(ledger, deps, foldedEarly)
     if (ledger.head().version > 0) await deps.buildViews(ledger)
     const value = await clean(ledger, input, deps, id, inPlace)
     const { data, journal, exports } = value
-    gone = { files: value.paths.length, bytes: data.bytes + journal.bytes + exports.bytes }
+    removed = { files: value.paths.length, bytes: data.bytes + journal.bytes + exports.bytes }
     return { value, stopped_by: null, error: null }
   })
 }
@@ -127,8 +127,8 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
   const stamps = storedStamps(ledger).map((stamp) => stamp.version)
   const isOld = (version: number): boolean => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before
   const { going, stamped } = vacuumable(filesOnDisk(ledger), { stamps, isOld })
-  const made = await namedByViews(ledger.root)
-  const isNamed: IsNamed = (path) => inPlace(path) || made(path)
+  const isNamedByViews = await namedByViews(ledger.root)
+  const isNamed: IsNamed = (path) => inPlace(path) || isNamedByViews(path)
   // Whoever copies the lake reads the journal from where an earlier copy ended.
   const journal = pinned === undefined ? await foldedBefore(ledger, before) : []
   const oldest = now - (input.keepRequestsSeconds ?? year) * 1_000_000
@@ -314,8 +314,8 @@ async function filesOf(archiving: ArchiveRun, table: Archived): Promise<StagedFi
   )
   const files: StagedFile[] = []
   for (const part of parts.all().map(partOf)) {
-    const own = `${condition} AND ${labelOf} = ${quote(part.label)}`
-    files.push(await fileOf(archiving, { table, condition: own, ...part }))
+    const ofLabel = `${condition} AND ${labelOf} = ${quote(part.label)}`
+    files.push(await fileOf(archiving, { table, condition: ofLabel, ...part }))
   }
   return files
 }

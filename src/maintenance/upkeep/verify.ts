@@ -289,17 +289,17 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
   const { files, series, coverage } = factsOf(ledger)
   const readable = files.filter(({ path }) => path.endsWith('.parquet') && !damaged.has(path))
   const points = files.filter(({ table }) => table === 'points')
-  const lost = new Set(partitionsOf(points.filter(({ path }) => damaged.has(path))).keys())
+  const lostPartitions = new Set(partitionsOf(points.filter(({ path }) => damaged.has(path))).keys())
   const sound = points.filter(({ path }) => !damaged.has(path))
-  const known = series.filter((one) => !lost.has(partitionOf(one)))
+  const knownSeries = series.filter((row) => !lostPartitions.has(partitionOf(row)))
   using engine = await Engine.open()
   const findings = await checkFooters(engine, ledger, readable)
   const relation = readPoints(ledger.root, sound)
   const all = await countSeries(engine, relation)
-  const starts = new Map((await countStarts(engine, ledger, relation)).map((one) => [keyOf(one), one.points]))
-  const counted = all.filter((one) => !lost.has(`${one.metric} ${one.interval}`))
-  findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage, starts))
-  return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
+  const starts = new Map((await countStarts(engine, ledger, relation)).map((row) => [keyOf(row), row.points]))
+  const counted = all.filter((row) => !lostPartitions.has(`${row.metric} ${row.interval}`))
+  findings.push(...checkSeries(knownSeries, counted), ...checkCalendar(series, coverage, starts))
+  return { findings, series: counted.length, points: counted.reduce((sum, row) => sum + row.points, 0) }
 }
 
 /** Files, series and coverage of one version. */
@@ -344,7 +344,7 @@ async function checkFooters(engine: Engine, ledger: Ledger, files: readonly Stor
 
 /** Counts and bounds of every series. */
 function checkSeries(storedSeries: readonly StoredSeries[], counted: readonly Counted[]): Damage[] {
-  const countedByKey = new Map(counted.map((one) => [keyOf(one), one]))
+  const countedByKey = new Map(counted.map((row) => [keyOf(row), row]))
   const findings: Damage[] = []
   for (const series of storedSeries) {
     const interval = storedInterval(series)
@@ -360,8 +360,8 @@ function checkSeries(storedSeries: readonly StoredSeries[], counted: readonly Co
   return findings
 }
 
-function keyOf(one: Omit<Counted, 'points' | 'first' | 'last'>): string {
-  return JSON.stringify([one.metric, one.interval, ...identityColumns.map((name) => one[name])])
+function keyOf(row: Omit<Counted, 'points' | 'first' | 'last'>): string {
+  return JSON.stringify([row.metric, row.interval, ...identityColumns.map((name) => row[name])])
 }
 
 /** A covered window holds one point for every interval; where one is missing the ledger must say so. */

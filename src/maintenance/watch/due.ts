@@ -96,12 +96,12 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   const t = ceil(reached, interval, weekStart)
   if (want.until !== null && t >= want.until) return null
   const beyond = answers.filter((row) => row.until > reached)
-  const asked = askedOf(beyond)
+  const requestedAt = askedOf(beyond)
   if (beyond.some(({ reason, since }) => reason === 'gap' && since <= reached)) {
-    const due = asked === Number.NEGATIVE_INFINITY ? at : asked + day
+    const due = requestedAt === Number.NEGATIVE_INFINITY ? at : requestedAt + day
     return { ...facts, t, due, by: 'quiet', poll: due }
   }
-  return { ...facts, t, due: dueAt(line, t), by: byOf(lagFacts), poll: pollAfter(line, t, asked) }
+  return { ...facts, t, due: dueAt(line, t), by: byOf(lagFacts), poll: pollAfter(line, t, requestedAt) }
 }
 
 /** Facts of a series that do not depend on its next point. */
@@ -195,29 +195,31 @@ function pollsOf(line: Line, t: Instant): { readonly polls: readonly Instant[]; 
   const spread = lag === null ? Math.floor((due - close) / 4) : lag.late - lag.usual
   const floorAt = earliest(line, t)
   const polls = [...(looks ? before : []), due].map((instant) => Math.max(instant, floorAt))
-  const apart = polls.filter((instant, i) => instant <= due && (i === polls.length - 1 || due - instant >= shortest))
-  return { polls: [...new Set(apart)], spread: Math.min(hour, Math.max(shortest, spread)) }
+  const spacedPolls = polls.filter(
+    (instant, i) => instant <= due && (i === polls.length - 1 || due - instant >= shortest),
+  )
+  return { polls: [...new Set(spacedPolls)], spread: Math.min(hour, Math.max(shortest, spread)) }
 }
 
 /** The first instant after the last answer at which to ask for the point `from`, or for one that follows it. */
-function pollAfter(line: Line, from: Instant, asked: Instant): Instant {
+function pollAfter(line: Line, from: Instant, requestedAt: Instant): Instant {
   const first = (t: Instant): Instant => pollsOf(line, t).polls[0] ?? dueAt(line, t)
-  if (asked < first(from)) return first(from)
+  if (requestedAt < first(from)) return first(from)
   const { interval } = line
-  let youngest = Math.max(from, step(from, interval, indexOf(asked, interval) - indexOf(from, interval)))
-  while (youngest > from && first(youngest) > asked) youngest = step(youngest, interval, -1)
-  return Math.min(pollOf(line, youngest, asked), first(step(youngest, interval, 1)))
+  let youngest = Math.max(from, step(from, interval, indexOf(requestedAt, interval) - indexOf(from, interval)))
+  while (youngest > from && first(youngest) > requestedAt) youngest = step(youngest, interval, -1)
+  return Math.min(pollOf(line, youngest, requestedAt), first(step(youngest, interval, 1)))
 }
 
 /** The first instant after the last answer at which to ask for a point: twice as long after each that lacks it. */
-function pollOf(line: Line, t: Instant, asked: Instant): Instant {
+function pollOf(line: Line, t: Instant, requestedAt: Instant): Instant {
   const { polls, spread } = pollsOf(line, t)
-  const planned = polls.find((instant) => instant > asked)
+  const planned = polls.find((instant) => instant > requestedAt)
   if (planned !== undefined) return planned
-  const due = polls.at(-1) ?? asked
+  const due = polls.at(-1) ?? requestedAt
   let wait = spread
-  while (due + wait <= asked && wait < day) wait *= 2
-  return wait < day ? due + wait : Math.max(due + wait, asked + day)
+  while (due + wait <= requestedAt && wait < day) wait *= 2
+  return wait < day ? due + wait : Math.max(due + wait, requestedAt + day)
 }
 
 /** The next poll of the registry: hourly, also on days on which it takes nothing in, because corrections come then. */

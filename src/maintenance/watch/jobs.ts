@@ -74,7 +74,9 @@ export async function lakeNow(
 function expandNamed(catalogue: Catalogue, selections: readonly Selection[], ledger: Ledger | null): readonly Wanted[] {
   const named = ledger === null ? catalogue : withNames(catalogue, recordedNames(ledger))
   // Until a name is known, its path stands for it: the fetch that is due then learns the name.
-  const expandable = selections.map((one) => (isKnownSelection(named, one) ? [one] : unnamedSelections(named, [one])))
+  const expandable = selections.map((selection) =>
+    isKnownSelection(named, selection) ? [selection] : unnamedSelections(named, [selection]),
+  )
   return expand(named, expandable.flat())
 }
 
@@ -199,8 +201,14 @@ export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
     sync: async () => {
       const deps = { ...world('watch'), onEvent: () => undefined }
       const summary = await registrySync({ ...common, acceptShrink: false }, deps)
-      const { events: brought, stopped_by } = summary
-      return { ...askedOf(summary), brought, cut: stopped_by !== null, inVain: false, error: verdictOf(summary) }
+      const { events: eventCount, stopped_by } = summary
+      return {
+        ...askedOf(summary),
+        brought: eventCount,
+        cut: stopped_by !== null,
+        inVain: false,
+        error: verdictOf(summary),
+      }
     },
     tidy: async () => await tidied(input, world('watch')),
   }
@@ -236,10 +244,10 @@ function withHints(
   for (const { endpoint, series } of unsure) {
     const statistics = hints.get(endpoint.path)
     const ofInterval = series.interval === null ? undefined : statistics?.byInterval.get(series.interval)
-    const told = ofInterval ?? statistics?.overall ?? undefined
+    const lagStats = ofInterval ?? statistics?.overall ?? undefined
     const key = `${endpoint.path} ${series.interval}`
-    if (told !== undefined)
-      merged.set(key, { ...(previous.get(key) ?? { observations: 0, lag: null }), reportedLags: told })
+    if (lagStats !== undefined)
+      merged.set(key, { ...(previous.get(key) ?? { observations: 0, lag: null }), reportedLags: lagStats })
   }
   return merged
 }

@@ -144,8 +144,8 @@ function forget(memory: WatchMemory, at: Instant): void {
 
 /** Reads the lags anew daily, hourly while there are some that are still being learnt. */
 async function learn(memory: WatchMemory, look: LakeLook, jobs: WatchJobs, at: Instant): Promise<void> {
-  const known = [...memory.lags.values()]
-  const every = known.length > 0 && known.every(({ observations }) => observations >= 10) ? day : hour
+  const learntLags = [...memory.lags.values()]
+  const every = learntLags.length > 0 && learntLags.every(({ observations }) => observations >= 10) ? day : hour
   if (memory.lagsAt !== null && at < memory.lagsAt + every) return
   memory.lags = await jobs.lags(look.wanted)
   memory.lagsAt = at

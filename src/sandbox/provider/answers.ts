@@ -118,10 +118,10 @@ function listPaths(url: URL, env: MetricsEnv): string[] {
 
 /** The assets that a request about a path is for: the one it names, else all that the path knows. */
 function assetsAsked(url: URL, { endpoint }: ProviderPath, env: MetricsEnv): readonly string[] {
-  const known = bornAssets(env).filter((asset) => assetHas(endpoint.ask, asset))
+  const assets = bornAssets(env).filter((asset) => assetHas(endpoint.ask, asset))
   const id = url.searchParams.get('a')
-  if (id === null) return known.map((asset) => asset.id)
-  if (known.some((asset) => asset.id === id)) return [id]
+  if (id === null) return assets.map((asset) => asset.id)
+  if (assets.some((asset) => asset.id === id)) return [id]
   throw invalidParameter(`parameter 'a': unsupported asset '${id}'`)
 }
 
@@ -155,7 +155,7 @@ function describe(url: URL, path: ProviderPath, env: MetricsEnv): object {
 /** The values that stand in for parameters which a request leaves out. */
 function defaultsOf({ defaults, networks }: Endpoint): Record<string, readonly string[]> {
   const { exchange } = defaults
-  const network = networks.find((one) => one === 'eth')
+  const network = networks.find((network) => network === 'eth')
   return {
     ...(exchange === null ? {} : { e: [exchange] }),
     ...(network === undefined ? {} : { network: [network] }),

@@ -45,11 +45,11 @@ export const usualTier = 2
 
 /** The provider behind a sandbox with real names. */
 export function namedProvider(catalogue: Catalogue, tier: number = usualTier): NamedProvider {
-  const known = [...catalogue.endpoints.values()]
+  const knownEndpoints = [...catalogue.endpoints.values()]
     .filter(({ path }) => !tables.unknown.includes(path))
     .flatMap((endpoint) => realPaths(endpoint).map((path) => renamed(endpoint, path)))
-  const [sample] = known
-  const endpoints = [...known, ...(sample === undefined ? [] : furtherEndpoints(sample))]
+  const [sample] = knownEndpoints
+  const endpoints = [...knownEndpoints, ...(sample === undefined ? [] : furtherEndpoints(sample))]
   const wire = { ...catalogue.wire, ...spelling }
   return {
     catalogue: { ...catalogue, wire, endpoints: new Map(endpoints.map((endpoint) => [endpoint.path, endpoint])) },
@@ -66,8 +66,8 @@ function realPaths({ ask, placeholders }: Endpoint): readonly string[] {
 
 function renamed(endpoint: Endpoint, path: string): Endpoint {
   const exchanges = realExchanges(endpoint)
-  const own = { ...endpoint, path, ask: path, placeholders: [], exchanges, ...changes.get(path) }
-  return { ...own, defaults: { ...endpoint.defaults, exchange: defaultExchange(own) } }
+  const renamed = { ...endpoint, path, ask: path, placeholders: [], exchanges, ...changes.get(path) }
+  return { ...renamed, defaults: { ...endpoint.defaults, exchange: defaultExchange(renamed) } }
 }
 
 function realExchanges({ exchanges }: Endpoint): readonly string[] {
@@ -89,8 +89,18 @@ function furtherEndpoints(sample: Endpoint): Endpoint[] {
     const exchanges = venues === null ? [] : tables[venues]
     const intervals = tables.frequencies[frequency] as Interval[]
     const lists = { intervals, currencies, exchanges, networks: [] }
-    const own = { ...sample, path, ask: path, about, ...lists, params: {}, placeholders: [], since: true, until: true }
-    return { ...own, defaults: { ...sample.defaults, exchange: defaultExchange(own) } }
+    const invented = {
+      ...sample,
+      path,
+      ask: path,
+      about,
+      ...lists,
+      params: {},
+      placeholders: [],
+      since: true,
+      until: true,
+    }
+    return { ...invented, defaults: { ...sample.defaults, exchange: defaultExchange(invented) } }
   })
 }
 

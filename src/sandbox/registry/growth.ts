@@ -248,21 +248,23 @@ const correctAddress = on('deployment', isActive, (draft, old) => {
 /** The sources of a deployment were read again: one is added or dated anew. */
 const readSources = on('deployment', isActive, (draft, row) => {
   const fresh = provenance(draft.at, draft.source)
-  const held = row['provenance'] as EntityRow[]
-  change(draft, 'deployment', row, { provenance: held.length > 2 ? [fresh, ...held.slice(0, 2)] : [...held, fresh] })
+  const provenanceRows = row['provenance'] as EntityRow[]
+  change(draft, 'deployment', row, {
+    provenance: provenanceRows.length > 2 ? [fresh, ...provenanceRows.slice(0, 2)] : [...provenanceRows, fresh],
+  })
 })
 
 /** A duplicate is removed: the product and each of its deployments, in one entry of the log. */
 const removeProduct = on('product', any, (draft, product) => {
   const id = product['id'] as string
-  const gone = liveDeployments(draft, id).map(
+  const goneDeployments = liveDeployments(draft, id).map(
     (row): RowChange => ({
       type: 'deployment',
       id: row['id'] as string,
       row: null,
     }),
   )
-  write(draft.store, draft.at, [...gone, { type: 'product', id, row: null }])
+  write(draft.store, draft.at, [...goneDeployments, { type: 'product', id, row: null }])
 })
 
 /** One of custodian, governing law, regulator becomes known or changes. */
@@ -289,9 +291,9 @@ export const listIssuer: Happening = (draft) => {
   if (!issuer || !venue) return
   const since = formatDate(draft.at)
   const toggle = (row: EntityRow, key: string, other: EntityRow): EntityRow => {
-    const held = row['listings'] as EntityRow[]
-    const rest = held.filter((listing) => listing[key] !== other['id'])
-    return { ...row, listings: rest.length < held.length ? rest : [...held, { [key]: other['id'], since }] }
+    const listings = row['listings'] as EntityRow[]
+    const rest = listings.filter((listing) => listing[key] !== other['id'])
+    return { ...row, listings: rest.length < listings.length ? rest : [...listings, { [key]: other['id'], since }] }
   }
   write(draft.store, draft.at, [
     { type: 'issuer', id: issuer['id'] as string, row: toggle(issuer, 'venue_id', venue) },
@@ -305,10 +307,10 @@ const listProduct: Happening = (draft) => {
   const venue = choose(draft, 'venue', any)
   if (!product || !venue) return
   const pair = `${String(product['symbol'])}/${draft.source.pick(['USD', 'USDT', 'USDC', 'EUR'])}`
-  const held = product['listings'] as EntityRow[]
-  if (held.some((listing) => listing['venue_id'] === venue['id'])) return
+  const listings = product['listings'] as EntityRow[]
+  if (listings.some((listing) => listing['venue_id'] === venue['id'])) return
   const fresh = { venue_id: venue['id'], pair, since: formatDate(draft.at) }
-  change(draft, 'product', product, { listings: [...held, fresh].slice(-5) })
+  change(draft, 'product', product, { listings: [...listings, fresh].slice(-5) })
 }
 
 /** Another issuer takes up the symbol of a product that was wound down. */
@@ -323,9 +325,9 @@ const addDeployment = on('product', isActive, (draft, product) => {
 
 /** An entity of a kind that no document lists, new or changed. */
 const meetCommittee: Happening = (draft) => {
-  const known = draft.source.yes(0.5) ? choose(draft, 'committee', any) : undefined
+  const committee = draft.source.yes(0.5) ? choose(draft, 'committee', any) : undefined
   const last_meeting = formatInstant(draft.at)
-  if (known) return change(draft, 'committee', known, { last_meeting })
+  if (committee) return change(draft, 'committee', committee, { last_meeting })
   const name = `${draft.source.pick(['Listing', 'Index', 'Verification', 'Collateral'])} Committee`
   create(draft, 'committee', { id: freshId(draft, 'committee', slug(name)), name, last_meeting })
 }

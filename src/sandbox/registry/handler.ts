@@ -305,19 +305,19 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
   const [segment = '', ...rest] = inside ? url.pathname.slice(registryPrefix.length + 1).split('/') : ['']
   const { faults = [] } = env
   const fullView = viewAt(env, now)
-  const told = liedTo(fullView, faults, true)
+  const shownView = liedTo(fullView, faults, true)
   const view = liedTo(fullView, faults, false)
   const as_of = formatInstant(now)
   const path = [segment, ...rest].join('/')
-  if (path === 'snapshot') return snapshot(told, env, url.searchParams, as_of)
-  if (path === 'changes') return changes(told, env, url.searchParams, as_of)
+  if (path === 'snapshot') return snapshot(shownView, env, url.searchParams, as_of)
+  if (path === 'changes') return changes(shownView, env, url.searchParams, as_of)
   if (path === 'changes/head') {
     readQuery(url.searchParams, [])
     return Response.json({ cursor: headCursor(view, env), as_of })
   }
   if (!Object.hasOwn(tables, segment) || rest.length > 1) throw notFound('no such path')
   const table = segment as EntityTable
-  const omits = (own: EntityTable, id: string): boolean => isLied(faults, 'filter-omits', tables[own], id)
+  const omits = (table: EntityTable, id: string): boolean => isLied(faults, 'filter-omits', tables[table], id)
   if (rest[0] === undefined) return tagged(request, listPage(view, table, url.searchParams, omits), as_of)
   return tagged(request, { data: detail(view, table, decoded(rest[0]), url.searchParams) }, as_of)
 }
@@ -356,8 +356,11 @@ function changes(view: RegistryView, env: RegistryEnv, query: URLSearchParams, a
 function tagged(request: Request, content: object, as_of: string): Response {
   const text = JSON.stringify(content)
   const etag = `"${hashText(text).toString(16)}-${text.length.toString(16)}"`
-  const held = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  if (held.includes(etag) || held.includes('*')) return new Response(null, { status: 304, headers: { etag } })
+  const entityTags = (request.headers.get('if-none-match') ?? '')
+    .split(',')
+    .map((tag) => tag.trim().replace(/^W\//, ''))
+  if (entityTags.includes(etag) || entityTags.includes('*'))
+    return new Response(null, { status: 304, headers: { etag } })
   return new Response(`${text.slice(0, -1)},"as_of":"${as_of}"}`, { headers: { etag } })
 }
 
@@ -376,11 +379,11 @@ function decoded(segment: string): string {
 }
 
 /** The view of whoever asks by this way: `told` is what snapshot and feed say, else addresses and lists. */
-function liedTo(view: RegistryView, faults: readonly Fault[], told: boolean): RegistryView {
-  const own = faults.filter(({ kind }) => kind === 'silent-change' || (told && kind === 'wrong-retirement'))
-  if (own.length === 0) return view
+function liedTo(view: RegistryView, faults: readonly Fault[], isShown: boolean): RegistryView {
+  const lies = faults.filter(({ kind }) => kind === 'silent-change' || (isShown && kind === 'wrong-retirement'))
+  if (lies.length === 0) return view
   const edit = (type: EntityType, id: string, row: EntityRow): EntityRow =>
-    own.filter((lie) => isAbout(lie, type, id)).reduce((shown, lie) => ({ ...shown, ...changed(lie, shown) }), row)
+    lies.filter((lie) => isAbout(lie, type, id)).reduce((shown, lie) => ({ ...shown, ...changed(lie, shown) }), row)
   return { ...view, edit }
 }
 

@@ -109,8 +109,8 @@ export function createdSeq(store: Store, type: EntityType, id: string): number |
 /** Every id that a type ever had, in order. */
 export function idsOf(store: Store, type: EntityType): readonly string[] {
   const versions = table(store, type)
-  const known = store.sorted.get(type)
-  if (known?.length === versions.size) return known
+  const sorted = store.sorted.get(type)
+  if (sorted?.length === versions.size) return sorted
   const ids = [...versions.keys()].sort()
   store.sorted.set(type, ids)
   return ids
@@ -141,8 +141,8 @@ function table(store: Store, type: EntityType): Map<string, Version[]> {
 }
 
 function productOf(store: Store, id: string, row: EntityRow | null): string | undefined {
-  const known = row ?? lastRow(store, 'deployment', id)
-  return known?.['product_id'] as string | undefined
+  const lastKnown = row ?? lastRow(store, 'deployment', id)
+  return lastKnown?.['product_id'] as string | undefined
 }
 
 function register(store: Store, product: string, deployment: string): void {

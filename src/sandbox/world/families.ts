@@ -71,8 +71,8 @@ const remembered = 1000
 /** The family of a metric's path. */
 export function familyOf(path: string): Family {
   // Nearly two hundred patterns: metadata ask this of every path for every asset.
-  const known = found.get(path)
-  if (known !== undefined) return known
+  const familyOfPath = found.get(path)
+  if (familyOfPath !== undefined) return familyOfPath
   const family = families.find(([pattern]) => pattern.test(path))?.[1] as Family
   if (found.size >= remembered) found.clear()
   found.set(path, family)

@@ -228,14 +228,16 @@ export async function certify({
   const stored = (await storedHeads(root)).filter(holds)
   const stamps = stored.flatMap(({ head: of, note: { text, signatures }, reply }) => {
     // As this key signed it, which is what was stamped.
-    const own = { text, signatures: signatures.slice(0, 1) }
-    return reply !== null && isSigned(own, key)
-      ? [{ head: of, note: signedText(own), reply: reply.toString('base64') }]
+    const ownNote = { text, signatures: signatures.slice(0, 1) }
+    return reply !== null && isSigned(ownNote, key)
+      ? [{ head: of, note: signedText(ownNote), reply: reply.toString('base64') }]
       : []
   })
-  const kept = new Map([...stored.slice(-16), ...stamps, ...since].map((one) => [one.head.size, one.head]))
-  const older = [...kept.values()].filter(({ size }) => size > 0 && size < leaves.length)
-  const told: Certificate = {
+  const headsBySize = new Map(
+    [...stored.slice(-16), ...stamps, ...since].map((stored) => [stored.head.size, stored.head]),
+  )
+  const older = [...headsBySize.values()].filter(({ size }) => size > 0 && size < leaves.length)
+  const certificate: Certificate = {
     pitlake_certificate: 2,
     algorithms: 'sha256 ed25519',
     public: publicText(key),
@@ -269,7 +271,11 @@ export async function certify({
     },
     live: { lines, lists: Object.fromEntries([...lists].filter(([name]) => reads.lists.has(name))) },
     head: signedText(head),
-    consistency: older.map((one) => ({ size: one.size, root: one.root, proof: consistencyProof(leaves, one.size) })),
+    consistency: older.map((checkpoint) => ({
+      size: checkpoint.size,
+      root: checkpoint.root,
+      proof: consistencyProof(leaves, checkpoint.size),
+    })),
     time_stamps: stamps.map(({ note, reply }) => ({ note, reply })),
     leaf: {
       index,
@@ -279,7 +285,7 @@ export async function certify({
     },
   }
   await storeHead(ledger, head, deps)
-  return { told, text: signCertificate(told, key) }
+  return { told: certificate, text: signCertificate(certificate, key) }
 }
 
 /**
@@ -366,8 +372,8 @@ async function otherRead(engine: Engine, sql: string): Promise<string | undefine
   const strange = functions.find((name) => name !== 'unnest')
   if (strange !== undefined) return strange
   const tables = nodes.filter(({ type }) => type === 'BASE_TABLE')
-  const names = tables.map((one) =>
-    [one['catalog_name'], one['schema_name'], one['table_name']].filter(Boolean).join('.'),
+  const names = tables.map((table) =>
+    [table['catalog_name'], table['schema_name'], table['table_name']].filter(Boolean).join('.'),
   )
   const other = names.find((name) => name.toLowerCase() !== 'result' && !ctes.has(name.toLowerCase()))
   if (other !== undefined) return other
@@ -376,6 +382,6 @@ async function otherRead(engine: Engine, sql: string): Promise<string | undefine
 
 /** Rules of the metrics that have any, as JSON with sorted keys. */
 function textsOf(rules: Readonly<Record<string, Json>>, metrics: ReadonlySet<string>): Record<string, string> {
-  const own = [...metrics].toSorted().filter((metric) => rules[metric] !== undefined)
-  return Object.fromEntries(own.map((metric) => [metric, canonical(rules[metric])]))
+  const ruledMetrics = [...metrics].toSorted().filter((metric) => rules[metric] !== undefined)
+  return Object.fromEntries(ruledMetrics.map((metric) => [metric, canonical(rules[metric])]))
 }

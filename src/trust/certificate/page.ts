@@ -10,8 +10,8 @@ td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40r
 /**
  * A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches.
  */
-export function certificatePage(told: Certificate): string {
-  const { query, knowledge, views, result, verdict, leaf, live, figure, preregistered, made_by, head } = told
+export function certificatePage(certificate: Certificate): string {
+  const { query, knowledge, views, result, verdict, leaf, live, figure, preregistered, made_by, head } = certificate
   const rows = {
     'Asked at version': `${knowledge.version}, as of ${knowledge.as_of ?? 'the instant of each row'}`,
     'Version committed': formatMicros(leaf.committed_at),
@@ -27,7 +27,9 @@ export function certificatePage(told: Certificate): string {
     'Preregistered queries': `${preregistered.queries.length}, this one in version ${preregistered.named_in ?? 'none'}`,
     'Made by': JSON.stringify(made_by),
   }
-  const table = Object.entries(rows).map(([name, told]) => `<tr><th>${safe(name)}</th><td>${safe(told)}</td></tr>`)
+  const table = Object.entries(rows).map(
+    ([name, content]) => `<tr><th>${safe(name)}</th><td>${safe(content)}</td></tr>`,
+  )
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">

@@ -49,13 +49,13 @@ export async function readsOf(
     const paths = (node['function_data'] as { files?: readonly string[] } | undefined)?.files
     if (node['type'] !== 'LOGICAL_GET' || node['name'] !== 'read_parquet' || paths === undefined) continue
     const found = new Set<string>()
-    for (const path of paths.map((one) => lakePath(plainPath(one)))) {
+    for (const path of paths.map((path) => lakePath(plainPath(path)))) {
       const listed = named.get(path)
       if (listed === undefined) ownTables.add(path.split('/').at(-1)?.split('-')[0] ?? path)
       for (const file of listed ?? []) {
-        const held = metricsOf(file)
-        if (held.length === 0) lists.add(listName(file))
-        for (const metric of held) found.add(metric)
+        const metrics = metricsOf(file)
+        if (metrics.length === 0) lists.add(listName(file))
+        for (const metric of metrics) found.add(metric)
       }
     }
     if (found.size === 0) continue
@@ -86,8 +86,8 @@ function lakePath(path: string): string {
 function boundOf(scan: Node, column: string): ReadonlySet<string> | null {
   const [names, columns] = [scan['names'] as readonly string[], scan['column_indexes'] as readonly { index?: number }[]]
   const { filters = [] } = (scan['table_filters'] ?? {}) as { filters?: readonly { key: number; value: Node }[] }
-  const own = filters.find(({ key }) => names[columns[key]?.index ?? -1] === column)
-  const texts = own && textsOf(own.value)
+  const ownFilter = filters.find(({ key }) => names[columns[key]?.index ?? -1] === column)
+  const texts = ownFilter && textsOf(ownFilter.value)
   return texts === undefined ? null : new Set(texts)
 }
 
@@ -95,7 +95,7 @@ function boundOf(scan: Node, column: string): ReadonlySet<string> | null {
 function textsOf(filter: Node): readonly string[] | undefined {
   const { filter_type: type, child_filter: child, child_filters: children } = filter
   if (type === 'OPTIONAL_FILTER') return textsOf(child as Node)
-  if (type === 'CONJUNCTION_AND') return (children as readonly Node[]).map(textsOf).find((one) => one !== undefined)
+  if (type === 'CONJUNCTION_AND') return (children as readonly Node[]).map(textsOf).find((texts) => texts !== undefined)
   const equal = type === 'CONSTANT_COMPARISON' && filter['comparison_type'] === 'COMPARE_EQUAL'
   const values = (type === 'IN_FILTER' ? filter['values'] : equal ? [filter['constant']] : []) as readonly Node[]
   const texts = values.map((value) => value['value']).filter((value) => typeof value === 'string')

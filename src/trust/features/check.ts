@@ -78,12 +78,12 @@ async function comparePoints(
     const { table, values, keys } = await valuesOf(session, due, run)
     const text = (value: string): string =>
       `coalesce(CAST(TRY_CAST(${value} AS DOUBLE) AS VARCHAR), CAST(${value} AS VARCHAR))`
-    const kept = (name: string): string =>
+    const keptColumn = (name: string): string =>
       values.length === 1 ? 'coalesce(CAST(v AS VARCHAR), o)' : `(o ->> ${quote(`$.${JSON.stringify(name)}`)})`
     const listed = (value: (name: string) => string): string =>
       `SELECT ${[...keys, 'ts', `[${values.map((name) => text(value(name))).join(', ')}] AS told`].join(', ')}`
     await session.run(
-      `CREATE OR REPLACE TEMP TABLE feature_was AS ${listed(kept)} FROM feature_stored WHERE held = ${held};
+      `CREATE OR REPLACE TEMP TABLE feature_was AS ${listed(keptColumn)} FROM feature_stored WHERE held = ${held};
        CREATE OR REPLACE TEMP TABLE feature_is AS ${listed(quoteName)} FROM ${table}`,
     )
     rows += Number(portionRows)

@@ -103,7 +103,10 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
         reports.push(awaited ?? (await computeFeature({ ...input, run, deps }, feature)))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
-        const complaints = error.complaints.map((one) => ({ ...one, subject: `${where}: ${one.subject}` }))
+        const complaints = error.complaints.map((complaint) => ({
+          ...complaint,
+          subject: `${where}: ${complaint.subject}`,
+        }))
         errors.push(new LakeError('usage', complaints))
         reports.push({ ...bare(feature), status: 'failed', reason: error.message })
       }
@@ -114,25 +117,25 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
 }
 
 /** A feature that reads user data which this lake has not imported yet: it waits, and is no mistake. */
-function waitForImport(ledger: Ledger, known: KnownFeature): FeatureTold | null {
-  const named = known.feature.sql.match(new RegExp(`\\b${ownPrefix}[\\w/]+`, 'g')) ?? []
+function waitForImport(ledger: Ledger, feature: KnownFeature): FeatureTold | null {
+  const named = feature.feature.sql.match(new RegExp(`\\b${ownPrefix}[\\w/]+`, 'g')) ?? []
   const imported = ownRows(ledger)
   const missing = [...new Set(named)].filter((metric) => !imported.has(metric))
   if (missing.length === 0) return null
-  return { ...bare(known), waits_for: `${missing.join(', ')}: no import has brought it yet (pitlake import)` }
+  return { ...bare(feature), waits_for: `${missing.join(', ')}: no import has brought it yet (pitlake import)` }
 }
 
 /** Refuses one that reads itself, and one whose name a catalogue has otherwise. */
 function refuseRingOrTakenName({ features, endpoints }: Catalogue, { name, path }: KnownFeature): void {
   const ring = dependenciesOf(features, name).get(name)
-  const names = ring?.map((one) => `${featurePrefix}${one}`) ?? []
+  const names = ring?.map((ringName) => `${featurePrefix}${ringName}`) ?? []
   if (ring)
     throw usage('sql', {
       expected: 'what others tell',
       got: names.length > 2 ? `a ring: ${names.join(' reads ')}` : `${path} itself`,
     })
-  const taken = endpoints.get(path)
-  if (taken && !isOwn(taken)) throw usage(path, { expected: 'a name of its own', got: taken.source })
+  const endpoint = endpoints.get(path)
+  if (endpoint && !isOwn(endpoint)) throw usage(path, { expected: 'a name of its own', got: endpoint.source })
 }
 
 /**
@@ -183,7 +186,7 @@ function chooseFeatures(
   if (unknown !== undefined)
     throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })
   const others = (name: string): number =>
-    [...dependenciesOf(features, name).keys()].filter((one) => one !== name).length
+    [...dependenciesOf(features, name).keys()].filter((dependency) => dependency !== name).length
   const wanted = [...features].filter(([name]) => bareNames.length === 0 || bareNames.includes(name))
   return wanted.toSorted(([a], [b]) => others(a) - others(b))
 }
@@ -211,7 +214,7 @@ function loadFeature(ledger: Ledger, name: string, feature: DeclaredFeature): Kn
   const keptRow: KeptFeature = keptFeature.parse(storedState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
   const declared = definitionOf.parse({ ...feature, reads })
-  const place = keptRow.versions.findLastIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
+  const place = keptRow.versions.findLastIndex((version) => isDeepStrictEqual(definitionOf.parse(version), declared))
   const missed = findMissedSeries(ledger, keptRow.versions[place])
   const at = place < 0 || missed !== null ? keptRow.versions.length : place
   const current = keptRow.versions[at] ?? {
@@ -231,17 +234,17 @@ function findMissedSeries(ledger: Ledger, version: FeatureVersion | undefined): 
   const { through = null, without = [] } = version ?? {}
   if (through === null || without.length === 0) return null
   const metrics = new Set(without.map(({ metric }) => metric))
-  const series = [...storedSeries(ledger).values()].filter((one) => metrics.has(one.metric))
+  const series = [...storedSeries(ledger).values()].filter((row) => metrics.has(row.metric))
   const coverage = loadCoverage(
     ledger,
     series.map(({ id }) => id),
   )
   const isMissed = ({ metric, interval, asset, before }: Unrequested): boolean =>
-    series.some((one) => {
-      const own = one.interval ?? one.settled
-      if (one.metric !== metric || (interval !== null && own !== interval)) return false
-      if (asset !== null && one.asset !== asset) return false
-      const rows = coverage.get(one.id) ?? []
+    series.some((row) => {
+      const stored = row.interval ?? row.settled
+      if (row.metric !== metric || (interval !== null && stored !== interval)) return false
+      if (asset !== null && row.asset !== asset) return false
+      const rows = coverage.get(row.id) ?? []
       return rows.some(
         ({ state, reason, since }) =>
           state === 'covered' && reason === null && since < (before ?? Infinity) && since < through,
@@ -261,8 +264,8 @@ function firstTimestamp(ledger: Ledger, { since, grid }: DeclaredFeature): Insta
 const numberOf = ({ at }: KnownFeature): string => `v${at + 1}`
 
 /** Whether joins take this version already, or it has no value yet. */
-const isCurrent = (known: KnownFeature): boolean =>
-  known.current.through === null || known.kept.networks[0] === numberOf(known)
+const isCurrent = (feature: KnownFeature): boolean =>
+  feature.current.through === null || feature.kept.networks[0] === numberOf(feature)
 
 const bare = ({ path, at, current, missed }: KnownFeature): FeatureTold => ({
   name: path,
@@ -292,10 +295,10 @@ async function computeFeature(job: Job, feature: KnownFeature): Promise<FeatureT
     const to = waits === null ? due.to : step(waits.at, feature.current.grid, -1)
     const waiting =
       waits && `${waits.metric}${waits.asset === null ? '' : ` ${waits.asset}`} at ${formatInstant(waits.at)}`
-    const told = { ...judged, waits_for: waiting }
-    if (to < due.from && isCurrent(feature)) return told
+    const reported = { ...judged, waits_for: waiting }
+    if (to < due.from && isCurrent(feature)) return reported
     const added = await commitValues(job, feature, session, { ...due, to, proved })
-    if (added !== undefined) return { ...told, ...added }
+    if (added !== undefined) return { ...reported, ...added }
   }
   throw new LakeError('busy', { subject: feature.path, got: 'a lake that others change', next: 'pitlake features' })
 }
@@ -311,9 +314,9 @@ function datedUserMetrics(ledger: Ledger): string[] {
 function dueOf({ current, path }: KnownFeature, now: Instant, ledger: Ledger): Due {
   const { grid, latency, first, through } = current
   const weekStart = storedWeekStart(ledger)
-  const own = [...storedSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
+  const seriesIds = [...storedSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
   // What was lost with a file is computed again.
-  const from = through === null || storedLosses(ledger, own).size > 0 ? first : step(through, grid, 1)
+  const from = through === null || storedLosses(ledger, seriesIds).size > 0 ? first : step(through, grid, 1)
   return { feature: current, from, to: floor(now - latency, grid, weekStart), weekStart }
 }
 
@@ -336,12 +339,16 @@ async function judge(session: Engine, feature: KnownFeature, due: Due, run: RunD
     ? { ...(await arguedOf(session, current)), ...accepted }
     : await proveNoLookahead(open, { ...trial, sql, ...(planned && { planned }) }, run)
   const { verdict, proved, unproved, differences } = proof
-  const told = bare(feature)
+  const reported = bare(feature)
   if (verdict === 'clean')
-    return { ...told, status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
+    return {
+      ...reported,
+      status: proved ? 'proved' : 'tested',
+      reason: unproved && `${unproved.what}: ${unproved.why}`,
+    }
   const [difference = null] = differences
   const reason = [proof.reason, difference && leakSentence(difference)].filter((part) => part !== null).join(': ')
-  return { ...told, status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference }
+  return { ...reported, status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference }
 }
 
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
@@ -367,7 +374,7 @@ async function commitValues(job: Job, knownFeature: KnownFeature, session: Engin
     available: `end+${due.feature.latency}s`,
     available_at: 'known',
   }
-  const first = <T>(one: T, all: readonly T[]): T[] => [...new Set([one, ...all])]
+  const first = <T>(head: T, all: readonly T[]): T[] => [...new Set([head, ...all])]
   const row: KeptFeature = {
     ...kept,
     about: feature.why,
@@ -379,8 +386,8 @@ async function commitValues(job: Job, knownFeature: KnownFeature, session: Engin
   const { done, version } = await takeRows({ ...job, path, of }, async (engine) => {
     const relation = 'feature_rows'
     await carry(session, `FROM ${table} ORDER BY ALL`, engine, relation)
-    const given = { format: 'table', relation, files: [], columns: await columnsOf(engine, relation) } as const
-    return { rows: await readRows(engine, given, mapping, due.weekStart), row, renewed: true }
+    const givenFiles = { format: 'table', relation, files: [], columns: await columnsOf(engine, relation) } as const
+    return { rows: await readRows(engine, givenFiles, mapping, due.weekStart), row, renewed: true }
   })
   // After a loss of files they were computed anew.
   if (done && done.violations > 0)

@@ -54,8 +54,8 @@ const anyFeature = new RegExp(`\\b${featurePrefix}[\\w/]+`, 'g')
 export async function plannedOver(session: Engine, { sql, assets }: FeatureVersion): Promise<string | undefined> {
   const tree = await parsedSql(session, sql)
   if (!/\bgrid\b/i.test(sql) || 'error' in tree || ctesIn(tree.statements).includes(name)) return undefined
-  const own = assets === undefined ? '' : `CAST(unnest(${quoteList(assets)}) AS VARCHAR) AS asset, `
-  return scriptAsSelect(`CREATE TEMP TABLE ${name} AS SELECT ${own}available_at AS ts FROM vintages;\n${sql}`)?.sql
+  const assetSql = assets === undefined ? '' : `CAST(unnest(${quoteList(assets)}) AS VARCHAR) AS asset, `
+  return scriptAsSelect(`CREATE TEMP TABLE ${name} AS SELECT ${assetSql}available_at AS ts FROM vintages;\n${sql}`)?.sql
 }
 
 /** Whether the plan of a feature proves, on this lake, that it looks nowhere ahead, and what stands in the way. */

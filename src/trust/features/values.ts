@@ -125,7 +125,7 @@ export async function readFeatureQuery(session: Engine, sql: string, run: RunDep
 /** Which columns are the value: `v` or `value`, else all that is no key. */
 function valueColumns(names: readonly string[]): readonly string[] {
   const rest = names.filter((name) => !isSameName(name, 'ts') && keyOfColumn(name) === undefined)
-  const [named] = ['v', 'value'].flatMap((one) => rest.find((name) => isSameName(name, one)) ?? [])
+  const [named] = ['v', 'value'].flatMap((candidate) => rest.find((name) => isSameName(name, candidate)) ?? [])
   if (rest.length === 0) throw usage('sql', { expected: 'a column with the value', got: names.join(', ') })
   return named === undefined ? rest : [named]
 }
@@ -197,7 +197,7 @@ export async function waitsFor(
     `SELECT DISTINCT metric FROM coverage WHERE ${isRead} AND ${resolved}
      UNION SELECT metric FROM series WHERE ${isRead} AND points > 0`,
   )
-  const unknown = named.find((metric) => !knownMetrics.some((one) => one.metric === metric))
+  const unknown = named.find((metric) => !knownMetrics.some((row) => row.metric === metric))
   if (unknown !== undefined) return { at: from, metric: unknown, asset: null }
   const earliest = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
   const open: WaitingPoint[] = []
@@ -251,13 +251,13 @@ export async function unrequestedBy(
      FROM coverage WHERE ${isRead} AND NOT starts_with(metric, ${quote(featurePrefix)}) AND ${resolved}
        GROUP BY ALL ORDER BY ALL`,
   )
-  const answered = earlier.map((one) => ({ ...one, before: Number(one.before) }))
+  const answered = earlier.map((row) => ({ ...row, before: Number(row.before) }))
   const some = answered.some(({ asset }) => asset !== null)
   const lacking = (feature.assets ?? []).flatMap((asset) =>
     named
       .filter(
         (metric) =>
-          !metric.startsWith(featurePrefix) && !answered.some((one) => one.metric === metric && one.asset === asset),
+          !metric.startsWith(featurePrefix) && !answered.some((row) => row.metric === metric && row.asset === asset),
       )
       .map((metric) => ({ metric, interval: null, asset, before: null })),
   )

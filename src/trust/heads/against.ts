@@ -62,13 +62,13 @@ export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<Cop
   const dates = !now.some(({ table, label }) => table === 'redated' && Number(label) > at)
   const namesNow = new Set(now.map(nameOf))
   const namesThen = new Set(then.map(nameOf))
-  const gone = then.filter((file) => !namesNow.has(nameOf(file)))
+  const goneFiles = then.filter((file) => !namesNow.has(nameOf(file)))
   const come = now.filter((file) => !namesThen.has(nameOf(file)))
   using engine = await Engine.open(':memory:')
   const compared: ComparedRows[] = []
-  for (const part of partsOf(gone))
-    compared.push(await compareRows(engine, part, { ledger, copyRoot, gone, come, at, dates }))
-  return { version, files: then.length - gone.length, dates, compared }
+  for (const part of partsOf(goneFiles))
+    compared.push(await compareRows(engine, part, { ledger, copyRoot, gone: goneFiles, come, at, dates }))
+  return { version, files: then.length - goneFiles.length, dates, compared }
 }
 
 /** A file as a live list names it. */
@@ -104,9 +104,9 @@ interface Difference {
 async function compareRows(engine: Engine, part: Part, difference: Difference): Promise<ComparedRows> {
   const { ledger, copyRoot, gone, come, at, dates } = difference
   const rowsOf = (root: string, files: readonly StoredFile[]): string => {
-    const own = files.filter(({ table }) => table === part.table)
-    if (part.metric !== null) return `(FROM ${readPoints(root, own)} WHERE metric = ${quote(part.metric)})`
-    const paths = [...new Set(own.map(({ path }) => inLake(root, path)))]
+    const filesOfTable = files.filter(({ table }) => table === part.table)
+    if (part.metric !== null) return `(FROM ${readPoints(root, filesOfTable)} WHERE metric = ${quote(part.metric)})`
+    const paths = [...new Set(filesOfTable.map(({ path }) => inLake(root, path)))]
     return relation(part.table, paths)
   }
   const then = rowsOf(copyRoot, gone)

@@ -44,9 +44,9 @@ export async function checkHead(
 ): Promise<HeadCheck> {
   const { lake } = ledger.head()
   const start = storedLog(ledger)
-  const known = Array.from({ length: start?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
-  if (!known.includes(head.origin))
-    throw usage('--head', { expected: `a head of ${known.at(-1)}`, got: `one of ${head.origin}` })
+  const origins = Array.from({ length: start?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
+  if (!origins.includes(head.origin))
+    throw usage('--head', { expected: `a head of ${origins.at(-1)}`, got: `one of ${head.origin}` })
   const log = storedLeaves(ledger)
   const leaves = log.map(logHash)
   const size = leaves.length
@@ -75,10 +75,10 @@ export async function checkHead(
 /** The first entry of the journal that is not the one whose leaf the log holds. */
 async function exchangedEntry(ledger: Ledger, log: readonly LogLeaf[]): Promise<number | undefined> {
   const { version: newest } = ledger.head()
-  const known = new Map(log.map((leaf) => [leaf.version, leaf]))
-  for (const version of (await listJournal(ledger.root)).entries.filter((one) => one <= newest)) {
+  const leaves = new Map(log.map((leaf) => [leaf.version, leaf]))
+  for (const version of (await listJournal(ledger.root)).entries.filter((version) => version <= newest)) {
     const { entry, digest } = await readEntry(ledger.root, version)
-    const leaf = known.get(version)
+    const leaf = leaves.get(version)
     if (leaf?.entry !== digest || leaf.committed_at !== entry.committed_at) return version
   }
   return undefined

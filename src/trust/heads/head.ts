@@ -57,8 +57,8 @@ export function headOf(ledger: Ledger): Checkpoint {
 
 /** The head as a note, signed where there is a key that signs. */
 export function headNote(head: Checkpoint, key: NoteKey | undefined): SignedNote {
-  const told = checkpointText(head)
-  return key?.secret ? signedNote(key, told) : { text: told, signatures: [] }
+  const text = checkpointText(head)
+  return key?.secret ? signedNote(key, text) : { text, signatures: [] }
 }
 
 /** A stored head of the log. */
@@ -89,9 +89,9 @@ const timeStampFile = (size: number): string => headFile(size).replace(/txt$/, '
 export async function storedHeads(root: string): Promise<StoredHead[]> {
   const names = (await namesIn(inLake(root, places.heads))).filter((name) => /^\d+\.txt$/.test(name)).toSorted()
   const files = names.map(async (name) => {
-    const kept = keptHead((await textOf(inLake(root, `${places.heads}/${name}`))) ?? '')
-    const stamp = inLake(root, timeStampFile(kept?.head.size ?? 0))
-    return kept === undefined ? [] : [{ ...kept, reply: isThere(stamp) ? await readBytes(stamp) : null }]
+    const storedHead = keptHead((await textOf(inLake(root, `${places.heads}/${name}`))) ?? '')
+    const stamp = inLake(root, timeStampFile(storedHead?.head.size ?? 0))
+    return storedHead === undefined ? [] : [{ ...storedHead, reply: isThere(stamp) ? await readBytes(stamp) : null }]
   })
   return (await Promise.all(files)).flat()
 }
@@ -99,18 +99,18 @@ export async function storedHeads(root: string): Promise<StoredHead[]> {
 /** Keeps a head in the lake, with the signatures that were attached to it before; gives its place. */
 export async function storeHead(
   ledger: Ledger,
-  { text: told, signatures }: SignedNote,
+  { text: noteText, signatures }: SignedNote,
   deps: HeadDeps,
 ): Promise<string> {
   const { root } = ledger
   await refuseMirror(root)
-  const path = headFile(checkpointOf(told)?.size ?? 0)
+  const path = headFile(checkpointOf(noteText)?.size ?? 0)
   const before = readSigned((await textOf(inLake(root, path))) ?? '')
-  const all = before?.text === told ? [...before.signatures, ...signatures] : signatures
-  const each = [...new Map(all.map((one) => [`${one.name} ${one.bytes}`, one])).values()]
+  const all = before?.text === noteText ? [...before.signatures, ...signatures] : signatures
+  const each = [...new Map(all.map((signature) => [`${signature.name} ${signature.bytes}`, signature])).values()]
   await makeFolder(realDisk, inLake(root, places.heads))
   const temporary = inLake(root, `${places.heads}/.tmp-${path.split('/').at(-1)}`)
-  await realDisk.write(temporary, signedText({ text: told, signatures: each }))
+  await realDisk.write(temporary, signedText({ text: noteText, signatures: each }))
   await realDisk.move(temporary, inLake(root, path))
   await recordHeadFile(ledger, path, deps)
   return path
@@ -135,17 +135,19 @@ export async function attach(ledger: Ledger, file: string, deps: HeadDeps): Prom
   await refuseMirror(root)
   const bytes = await readBytes(file)
   const note = readSigned(bytes.toString('utf8'))
-  for (const { note: own } of await storedHeads(root)) {
-    if (own.text === note?.text)
+  for (const { note: ownNote } of await storedHeads(root)) {
+    if (ownNote.text === note?.text)
       return {
         path: await storeHead(ledger, note, deps),
         signatures: note.signatures.map(({ name }) => name),
         check: null,
       }
-    const forms = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })]
-    const digest = forms.map((form) => hash('sha256', form)).find((one) => bytes.includes(Buffer.from(one, 'hex')))
+    const forms = [ownNote.text, signedText({ ...ownNote, signatures: ownNote.signatures.slice(0, 1) })]
+    const digest = forms
+      .map((form) => hash('sha256', form))
+      .find((digest) => bytes.includes(Buffer.from(digest, 'hex')))
     if (digest === undefined) continue
-    const path = timeStampFile(checkpointOf(own.text)?.size ?? 0)
+    const path = timeStampFile(checkpointOf(ownNote.text)?.size ?? 0)
     await realDisk.write(inLake(root, path), bytes)
     await recordHeadFile(ledger, path, deps)
     const check = `openssl ts -verify -digest ${digest} -in ${inLake(root, path)} -CAfile CA.pem`
@@ -163,8 +165,8 @@ export const lostKeyAdvice =
   'checks heads of this lake needs its public half'
 
 /** A key from its text, or from the file of that name. */
-export async function keyFrom(given: string, file: string): Promise<NoteKey> {
-  const key = readKey(given) ?? readKey((await textOf(file)) ?? '')
+export async function keyFrom(keyText: string, file: string): Promise<NoteKey> {
+  const key = readKey(keyText) ?? readKey((await textOf(file)) ?? '')
   if (key !== undefined) return key
   throw usage('--key', {
     expected: 'a key of pitlake keygen, or its file',

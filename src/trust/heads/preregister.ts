@@ -16,13 +16,13 @@ export async function preregister(ledger: Ledger, query: string, deps: CommitDep
     throw usage('preregister', { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
   const named = sha256(query)
   const draft = async ({ version }: { readonly version: number }) => {
-    const queries = storedPreregistered(ledger).map((one) => ({ ...one }))
-    if (queries.some((one) => one.sha256 === named)) return null
+    const queries = storedPreregistered(ledger).map((query) => ({ ...query }))
+    if (queries.some((query) => query.sha256 === named)) return null
     const state = { [preregisteredKey]: { queries: [...queries, { sha256: named, version }] } }
     return await Promise.resolve({ job: 'preregister', run: `preregister-${version}`, provider, state })
   }
   await commit(ledger, draft, deps)
   const queries = storedPreregistered(ledger)
-  const { version = 0 } = queries.find((one) => one.sha256 === named) ?? {}
+  const { version = 0 } = queries.find((query) => query.sha256 === named) ?? {}
   return { sha256: named, version, count: queries.length }
 }

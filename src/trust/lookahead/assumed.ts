@@ -72,10 +72,10 @@ const words: Readonly<Record<Assumption, string>> = {
  * none.
  */
 export function givenThat(assumes: readonly Assumed[], rows: number): string {
-  const said = assumes.map(
-    ({ what, rows: own, absent }) =>
-      `${words[what]}: ${formatCount(own)} of ${formatCount(rows)} rows are ` +
+  const sentences = assumes.map(
+    ({ what, rows: rowCount, absent }) =>
+      `${words[what]}: ${formatCount(rowCount)} of ${formatCount(rows)} rows are ` +
       `assumed${absent === 0 ? '' : `, ${formatCount(absent)} more would be there`}`,
   )
-  return said.length === 0 ? '' : `given that ${said.join('; and that ')}`
+  return sentences.length === 0 ? '' : `given that ${sentences.join('; and that ')}`
 }

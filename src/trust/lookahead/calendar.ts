@@ -34,11 +34,13 @@ async function endSeries(session: Engine): Promise<void> {
   const signatures = ['a', 'a, b', 'a, b, c']
   for (const name of seriesFunctions) {
     const filtered = signatures.map(
-      (given) =>
-        `(${given}) AS list_filter(system.main.${name}(${given}), lambda proof_element: ${decidedSql(elementInstant)})`,
+      (signature) =>
+        `(${signature}) AS list_filter(system.main.${name}(${signature}), lambda proof_element: ${decidedSql(elementInstant)})`,
     )
     // In FROM the engine takes a macro of tables, whose list is the macro of values.
-    const rows = signatures.map((given) => `(${given}) AS TABLE (SELECT unnest(${name}(${given})) AS ${name})`)
+    const rows = signatures.map(
+      (signature) => `(${signature}) AS TABLE (SELECT unnest(${name}(${signature})) AS ${name})`,
+    )
     await session.run(`CREATE OR REPLACE TEMP MACRO ${name}${filtered.join(', ')}`)
     await session.run(`CREATE OR REPLACE TEMP MACRO ${name}${rows.join(', ')}`)
   }
@@ -126,5 +128,5 @@ const ownInstants =
  */
 export function chooseEnds(count: number, most: number): readonly number[] {
   const places = Array.from({ length: most }, (_, n) => Math.floor((n * (count - 1)) / most) + (n * (n + 1)) / 2)
-  return [...new Set(places.map((place) => place % Math.max(1, count - 1)))].toSorted((one, other) => one - other)
+  return [...new Set(places.map((place) => place % Math.max(1, count - 1)))].toSorted((left, other) => left - other)
 }

@@ -62,8 +62,8 @@ export async function proveFunction(
   const noted = new Set<string>()
   const questions = new Set<string>()
   const fill = async (table: string, world: World): Promise<void> => {
-    const { notes, asked } = await answer(table, world)
-    for (const sql of asked) questions.add(sql)
+    const { notes, asked: requested } = await answer(table, world)
+    for (const sql of requested) questions.add(sql)
     // What only another world lacks says nothing of the lake.
     if (world === wholeLake) for (const note of notes) noted.add(note)
   }
@@ -118,7 +118,7 @@ export async function proveAnswering(
 ): Promise<LookaheadProof> {
   using engine = await openWorlds(folder)
   const bring = async (session: Engine): Promise<void> => {
-    for (const [name, given] of Object.entries(own)) await bringGiven(session, name, given)
+    for (const [name, rows] of Object.entries(own)) await bringGiven(session, name, rows)
   }
   await refuseTakenNames(engine, Object.keys(own))
   await bring(engine)
@@ -135,24 +135,24 @@ export async function proveAnswering(
   })
 }
 
-async function bringGiven(session: Engine, name: string, given: string | GivenRows): Promise<void> {
-  if (typeof given === 'string') return await bringUserFiles(session, [[name, given]])
-  await bringRows(session, ownTable(name), given, 'ts')
+async function bringGiven(session: Engine, name: string, rows: string | GivenRows): Promise<void> {
+  if (typeof rows === 'string') return await bringUserFiles(session, [[name, rows]])
+  await bringRows(session, ownTable(name), rows, 'ts')
   await cutUserRows(session, name)
 }
 
 /** An instant that a function asks for, no later than its world goes. */
 export function clipMoment(at: Moment | undefined, { as_of: end }: World): Moment | undefined {
-  const asked = at instanceof Date ? at.toISOString() : at
-  if (asked === undefined || end === undefined) return at
-  return (parseMicros(asked) ?? Number.POSITIVE_INFINITY) > microsOf(end) ? end : at
+  const cutoff = at instanceof Date ? at.toISOString() : at
+  if (cutoff === undefined || end === undefined) return at
+  return (parseMicros(cutoff) ?? Number.POSITIVE_INFINITY) > microsOf(end) ? end : at
 }
 
 /** The decisions of a call that are there in its world: all of them, or those until its calendars end. */
 export function decisionsIn<T>(decisions: readonly T[], { proof_calendar: end }: World): readonly T[] {
   if (end === undefined) return decisions
-  return decisions.filter((one) => {
-    const { ts } = (typeof one === 'object' && one !== null ? one : {}) as { readonly ts?: unknown }
+  return decisions.filter((decision) => {
+    const { ts } = (typeof decision === 'object' && decision !== null ? decision : {}) as { readonly ts?: unknown }
     const at = ts instanceof Date ? ts.toISOString() : ts
     return typeof at !== 'string' || !((parseMicros(at) ?? Number.NEGATIVE_INFINITY) > microsOf(end))
   })
@@ -180,9 +180,9 @@ async function bringRows(session: Engine, table: string, givenRows: GivenRows, t
     return { name, type: kinds.size === 1 ? (types[kind] ?? 'VARCHAR') : 'VARCHAR' }
   })
   const cells = rows.map((row) => names.map((name) => cellOf(row[name], instants.has(name))))
-  const made = columns.map(({ name, type }, n) => `CAST(cells[${n + 1}] AS ${type}) AS ${quoteName(name)}`)
+  const typedCells = columns.map(({ name, type }, n) => `CAST(cells[${n + 1}] AS ${type}) AS ${quoteName(name)}`)
   await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS SELECT ${made.length === 0 ? '1 AS nothing' : made.join(', ')}
+    `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS SELECT ${typedCells.length === 0 ? '1 AS nothing' : typedCells.join(', ')}
      FROM (SELECT unnest(from_json($1, '[["VARCHAR"]]')) AS cells)`,
     [JSON.stringify(cells)],
   )

@@ -117,7 +117,7 @@ export async function chooseStates(
   }
   const rest = order === 'even' ? spread(upTo(all), count) : await byDay(session)
   for (const n of rest) if (chosen.size < count) chosen.add(n)
-  return [...chosen].toSorted((one, other) => one - other)
+  return [...chosen].toSorted((left, other) => left - other)
 }
 
 /** The last instants of states, ISO text with microseconds. */
@@ -264,9 +264,9 @@ function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly 
 }
 
 /** The instants at which a point arrived after a newer one. */
-function lateArrivals(known: string): string {
+function lateArrivals(knownSql: string): string {
   return `SELECT available_at AS moment FROM (
     SELECT available_at, t < max(t) OVER (PARTITION BY metric, asset, interval, currency, exchange, network
-      ORDER BY available_at, t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS late ${known})
+      ORDER BY available_at, t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS late ${knownSql})
     WHERE late`
 }

@@ -167,12 +167,12 @@ export async function workerSessions(session: Engine): Promise<WorkerSessions> {
     ({ name, value, type }) => `SET VARIABLE ${quoteName(name)} = CAST(${quote(value ?? '')} AS ${type})`,
   )
   const sessions: Engine[] = []
-  const hands = { sessions, [Symbol.dispose]: () => sessions.forEach((one) => one.close()) }
+  const hands = { sessions, [Symbol.dispose]: () => sessions.forEach((opened) => opened.close()) }
   return closing(hands, async () => {
     for (let n = 0; n < count; n++) {
-      const own = await session.session()
-      sessions.push(own)
-      for (const set of sets) await own.run(set)
+      const branch = await session.session()
+      sessions.push(branch)
+      for (const set of sets) await branch.run(set)
     }
     return hands
   })
@@ -188,7 +188,7 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
   if (subject.kind === 'function' || runs.length === 0) return runs
   const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digestUpTo(probe, 'proof_full', cutoff)})`)
   const counts = await subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
-  const expected = new Map(counts.map(({ n, told }) => [n, told]))
+  const expected = new Map(counts.map(({ n, told: fingerprint }) => [n, fingerprint]))
   const other = new Set<number>()
   let next = 0
   const takeRuns = async (session: Engine): Promise<void> => {

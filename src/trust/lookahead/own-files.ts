@@ -69,11 +69,11 @@ export async function cutUserRows(session: Engine, name: string): Promise<void> 
     `getvariable('proof_change') = ${quote(ownChange(name))} AND ` +
     `len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < ` +
     `epoch_us(${at}))) % 2 = 1`
-  const known =
+  const isKnownSql =
     `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ` + (clockWords['proved']?.(at) ?? 'true')
   const decision = decisionColumn(columns)
   const decided = decision === undefined ? '' : ` WHERE ${decidedSql(utcSql(quoteName(decision)))}`
-  const where = has(clock) ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : decided
+  const where = has(clock) ? ` WHERE ${isKnownSql} AND NOT coalesce(${isCut}, false)` : decided
   await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS FROM ${table}${where}`)
 }
 
@@ -109,7 +109,7 @@ export async function ownRelations(session: Engine): Promise<OwnRelation[]> {
 
 /** The names of user data whose rows are dated. */
 export async function datedOwn(session: Engine): Promise<string[]> {
-  return (await ownRelations(session)).flatMap((one) => (one.clock === null ? [] : [one.name]))
+  return (await ownRelations(session)).flatMap((relation) => (relation.clock === null ? [] : [relation.name]))
 }
 
 /** SQL of the instants at which rows of the user's become known, each behind a UNION; '' where none are dated. */

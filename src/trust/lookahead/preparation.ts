@@ -59,6 +59,6 @@ export async function dropMade(session: Engine, preparation: readonly string[]):
     if (name === undefined) continue
     const kinds = /^(?:TABLE|VIEW)$/i.test(kind) ? ['TABLE', 'VIEW'] : ['MACRO', 'MACRO TABLE']
     // One of the two is refused: a name is that of a table or of a view.
-    for (const one of kinds) await session.run(`DROP ${one} IF EXISTS ${name}`).catch(() => undefined)
+    for (const kind of kinds) await session.run(`DROP ${kind} IF EXISTS ${name}`).catch(() => undefined)
   }
 }

@@ -103,8 +103,8 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
   const found = matchRows(columns, bags, trial.input.tolerance)
   if (found.length === 0) return
   stories.push(await storyOf(trial, cutoff, bags, found.every(isRounding)))
-  for (const one of found.slice(0, shownEach))
-    if (differences.length < mostShown) differences.push({ as_of: cutoff, ...one, future })
+  for (const mismatch of found.slice(0, shownEach))
+    if (differences.length < mostShown) differences.push({ as_of: cutoff, ...mismatch, future })
 }
 
 /** A run that fails in a world that never was tells nothing of what is proved: it is noted, and the proof goes on. */
@@ -148,7 +148,7 @@ async function storyOf({ subject, at }: Probe, cutoff: string, bags: RowBags, ro
   )
   const missing = bags.missing.count
   const extra = bags.extra.count
-  const earliest = [bags.missing.earliest, bags.extra.earliest].filter((one) => one !== null).toSorted()[0]
+  const earliest = [bags.missing.earliest, bags.extra.earliest].filter((instant) => instant !== null).toSorted()[0]
   return {
     cutoff: microsOf(cutoff) / 1000,
     at: cutoff,
@@ -277,5 +277,5 @@ function keyOf(row: Row, keys: readonly ColumnSpec[]): string {
 function text(cell: Cell): string {
   return typeof cell === 'number' && Number.isNaN(cell)
     ? 'NaN'
-    : JSON.stringify(cell, (_key, held: unknown) => (typeof held === 'bigint' ? `${held}n` : held))
+    : JSON.stringify(cell, (_key, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member))
 }

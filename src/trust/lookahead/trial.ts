@@ -96,15 +96,15 @@ export async function tryFutures(
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
   const further = trial.stories.length === 0 && !proved ? await tryCalendarEnds(trial) : []
   const chance = safe && chanceText(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
-  const said = [...further, ...(chance === undefined ? [] : [chance])]
-  return await judge(trial, { rows, notes, chance: said })
+  const sentences = [...further, ...(chance === undefined ? [] : [chance])]
+  return await judge(trial, { rows, notes, chance: sentences })
 }
 
 /** The input with names of columns as the result spells them. */
 function spellColumns(input: TrialInput, columns: Columns): TrialInput {
   const names = columns.map(({ name }) => name)
-  const spelled = (asked: string): string =>
-    names.find((name) => name === asked) ?? names.find((name) => isSameName(name, asked)) ?? asked
+  const spelled = (requested: string): string =>
+    names.find((name) => name === requested) ?? names.find((name) => isSameName(name, requested)) ?? requested
   return { ...input, ts: spelled(input.ts), labels: input.labels.map(spelled) }
 }
 
@@ -196,8 +196,8 @@ async function judge(trial: Trial, { rows, notes, chance }: JudgedBy): Promise<T
   const failed =
     `${trial.complaints.length} runs on hidden or altered data ended in an error and therefore show nothing: ` +
     `${complaint}`
-  const said = [...notes, ...(complaint === undefined ? [] : [failed]), ...chance]
-  return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
+  const sentences = [...notes, ...(complaint === undefined ? [] : [failed]), ...chance]
+  return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: sentences }
 }
 
 function countRun(trial: Trial): void {
@@ -224,10 +224,10 @@ async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<
 function chanceText(tried: number, states: number, rowless: RowlessInstants, holes: boolean): string {
   const how = holes ? ', some as of themselves, the others without what came right after them' : ''
   const empty = rowless.all === 0 ? '' : `, and ${rowless.tried} of ${rowless.all} at which there is no row`
-  const said = `${tried} of ${states} states of knowledge were tried${how}${empty}`
-  if (tried >= states) return `${said}: a leak of one row would have been met`
+  const summary = `${tried} of ${states} states of knowledge were tried${how}${empty}`
+  if (tried >= states) return `${summary}: a leak of one row would have been met`
   const rare = Math.max(1, Math.floor(1 / (1 - 0.05 ** (1 / tried))))
-  return `${said}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
+  return `${summary}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
 }
 
 /** Outcome if nothing can be tried. */

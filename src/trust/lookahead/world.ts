@@ -87,8 +87,8 @@ export async function seesWorlds(session: Engine): Promise<{ readonly hidden: bo
 /** Lets a session see a world from here on; what only another world says is forgotten. */
 export async function enterWorld(session: Engine, world: World): Promise<void> {
   const names = ['as_of', 'proof_hidden', 'proof_changed', 'proof_change', 'proof_calendar']
-  const said = (name: string): string => (Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL')
-  await session.run(names.map((name) => `SET VARIABLE ${name} = ${said(name)}`).join('; '))
+  const quotedSetting = (name: string): string => (Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL')
+  await session.run(names.map((name) => `SET VARIABLE ${name} = ${quotedSetting(name)}`).join('; '))
 }
 
 /** A query or function that is tried: it gives its rows again in one world after the other. */
@@ -124,14 +124,14 @@ export function querySubject(
   sql: string,
   { preparation = [], text = sql, hands = [] }: QueryMeans = {},
 ): Subject {
-  const within: WorldReader = async (own, world, work) => {
-    await enterWorld(own, world)
+  const within: WorldReader = async (reader, world, work) => {
+    await enterWorld(reader, world)
     try {
-      await runPreparation(own, preparation)
+      await runPreparation(reader, preparation)
       return await work(`(\n${sql}\n) AS proof_rows`)
     } finally {
-      await enterWorld(own, wholeLake)
-      await dropMade(own, preparation)
+      await enterWorld(reader, wholeLake)
+      await dropMade(reader, preparation)
     }
   }
   const fill = async (table: string, world: World): Promise<void> => {

@@ -61,10 +61,12 @@ function queryItem(place: Place, text: string): ResearchItem {
 
 /** The comment of a text that speaks to pitlake: `-- pitlake: skip REASON`, or options as NAME=VALUE. */
 function directiveIn(text: string): OwnOptions & { readonly skip?: string } {
-  const [, said = ''] = /^\s*--\s*pitlake:\s*(.*?)\s*$/im.exec(text) ?? []
-  const [, reason] = /^skip\b[\s:,]*(.*)$/i.exec(said) ?? []
+  const [, comment = ''] = /^\s*--\s*pitlake:\s*(.*?)\s*$/im.exec(text) ?? []
+  const [, reason] = /^skip\b[\s:,]*(.*)$/i.exec(comment) ?? []
   if (reason !== undefined) return { skip: reason === '' ? 'marked: skip' : `marked: ${reason}` }
-  const options = new Map([...said.matchAll(/(\w+)\s*=\s*([^\s]+)/g)].map(([, name = '', value = '']) => [name, value]))
+  const options = new Map(
+    [...comment.matchAll(/(\w+)\s*=\s*([^\s]+)/g)].map(([, name = '', value = '']) => [name, value]),
+  )
   const ts = options.get('ts')
   const labels = options.get('labels')
   return { ...(ts !== undefined && { ts }), ...(labels !== undefined && { labels: labels.split(',') }) }

@@ -34,7 +34,7 @@ export interface ExplainInput {
   readonly tries?: number
   /** Name and version of this program, if it is to be compared with that of the stamps. */
   readonly program?: string
-  readonly onRun?: (told: { readonly runs: number; readonly about: string }) => void
+  readonly onRun?: (progress: { readonly runs: number; readonly about: string }) => void
 }
 
 /** One of the two results. */
@@ -96,16 +96,16 @@ export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'fol
   const first = digests[0]
   const second = digests[1] ?? (await runToday(ledger, digests[0]))
   const [from, to] = first.version <= second.version ? [first, second] : [second, first]
-  const told = storyOf(from, to)
+  const story = storyOf(from, to)
   const other = differentQueryReason(from.note, to.note)
-  if (other !== null) return { ...told, verdict: 'other query', reason: other }
-  if (digests[1] !== null && from.note.result === to.note.result) return { ...told, verdict: 'same' }
+  if (other !== null) return { ...story, verdict: 'other query', reason: other }
+  if (digests[1] !== null && from.note.result === to.note.result) return { ...story, verdict: 'same' }
   await refuseOthers(ledger, undefined, to.version)
   const { query, variables } = from.note
   using later = await openViewSession({ root: input.root, script: to.script, query, variables }, run)
   const search: Search = { ledger, input, run, from, to, later, runs: 0, notes: await notesOf(later, digests, input) }
   const found = await searchVersions(search)
-  return { ...told, ...found, runs: search.runs, notes: search.notes }
+  return { ...story, ...found, runs: search.runs, notes: search.notes }
 }
 
 /** State that the parts of one search share. */
@@ -151,10 +151,10 @@ function differentQueryReason(a: StampNote, b: StampNote): string | null {
   if (place !== -1)
     return `the queries differ in line ${place + 1}: ${lineText(lines[0][place])}, ${lineText(lines[1][place])}`
   const names = [...new Set([...Object.keys(a.variables), ...Object.keys(b.variables)])]
-  const name = names.find((one) => canonical(a.variables[one]) !== canonical(b.variables[one]))
+  const name = names.find((variable) => canonical(a.variables[variable]) !== canonical(b.variables[variable]))
   if (name === undefined) return null
-  const said = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value))
-  return `the variable ${name} differs: ${said(a.variables[name])}, ${said(b.variables[name])}`
+  const valueText = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value))
+  return `the variable ${name} differs: ${valueText(a.variables[name])}, ${valueText(b.variables[name])}`
 }
 
 function lineText(line: string | undefined): string {
@@ -162,12 +162,18 @@ function lineText(line: string | undefined): string {
 }
 
 /** Notes of everything else that changed since the results were stamped. */
-async function notesOf(later: ViewSession, given: readonly (Result | null)[], input: ExplainInput): Promise<string[]> {
+async function notesOf(
+  later: ViewSession,
+  results: readonly (Result | null)[],
+  input: ExplainInput,
+): Promise<string[]> {
   const engine = await engineVersion(later.engine)
-  const file = await fileReadIn(later.engine, given[0]?.note.query ?? '')
+  const file = await fileReadIn(later.engine, results[0]?.note.query ?? '')
   const past =
     file === undefined ? [] : [`the query reads files directly (${file}), which are the same at every version`]
-  const others = given.flatMap((one) => (one ? changesSince(one.note, engine, input.program ?? one.note.program) : []))
+  const others = results.flatMap((result) =>
+    result ? changesSince(result.note, engine, input.program ?? result.note.program) : [],
+  )
   return [...new Set([...past, ...others])]
 }
 
@@ -194,14 +200,14 @@ async function searchVersions(search: Search): Promise<SearchResult> {
   if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
   await bringKept(before.session, after.session)
   const row = await firstRow(after.session)
-  const made =
+  const causes =
     row && (await findRowCauses(search, { earlier: earlier.committed_at, guilty: guilty.committed_at, after, row }))
-  if (made === undefined)
+  if (causes === undefined)
     search.notes.push('no point and no record by itself makes that row: it tells something else of the commit')
   const further = after !== end && !(await isSameRun(after, end))
-  const told = row === undefined ? null : { row: row.row, column: row.column, from: row.from, to: row.to }
+  const reported = row === undefined ? null : { row: row.row, column: row.column, from: row.from, to: row.to }
   const commit = commitOf(ledger, earlier, guilty, further)
-  return { ...cause, ...made, verdict: 'explained', reason: lost, commit, row: told }
+  return { ...cause, ...causes, verdict: 'explained', reason: lost, commit, row: reported }
 }
 
 /** Points and records of the commit that make the first row. */
@@ -292,7 +298,8 @@ async function bisectVersions(search: Search, versions: readonly StoredVersion[]
 
 function commitOf(ledger: Ledger, earlier: StoredVersion, guilty: StoredVersion, further: boolean): GuiltyCommit {
   const { version, committed_at, job, run, program, points_added } = guilty
-  const of = (one: StoredVersion) => new Map(Object.entries((storedRules(ledger, one.version)?.rules ?? {}) as object))
+  const of = (version: StoredVersion) =>
+    new Map(Object.entries((storedRules(ledger, version.version)?.rules ?? {}) as object))
   const before = of(earlier)
   const after = of(guilty)
   const isOther = (path: string): boolean => canonical(before.get(path) ?? null) !== canonical(after.get(path) ?? null)

@@ -143,8 +143,10 @@ async function narrowByGroups(all: readonly Item[], does: (part: readonly Item[]
   for (const level of [0, 1, 2]) {
     const groups = [...Map.groupBy(part, ({ within }) => within[level]).values()]
     if (groups.length === part.length) continue
-    const kept = new Set((await smallestPart(groups, async (some) => await counted(some.flat()), left)).part.flat())
-    part = part.filter((item) => kept.has(item))
+    const keptItems = new Set(
+      (await smallestPart(groups, async (some) => await counted(some.flat()), left)).part.flat(),
+    )
+    part = part.filter((item) => keptItems.has(item))
   }
   return await smallestPart(part, counted, left)
 }
@@ -285,7 +287,7 @@ async function readCauses(engine: Engine, part: readonly Item[]): Promise<RowCau
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
 async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {
-  const names = pointKeys.filter((one) => one !== 'params' && one !== 't').map(quoteName)
+  const names = pointKeys.filter((key) => key !== 'params' && key !== 't').map(quoteName)
   const [key] = await engine.rows<Plain<Omit<ChangedPoint, 'from' | 'to'>>>(
     `SELECT ${names.join(', ')}, ${instantText('t')} AS t FROM ${tableName(table, 'differing')} WHERE n = ${n}`,
   )
@@ -310,14 +312,14 @@ async function recordOf(engine: Engine, table: Table, n: number): Promise<Change
   const steps = async (from: string): Promise<Step | undefined> =>
     (await engine.rows<Step>(`SELECT id, ${instantText(at)} AS at, ${what} AS what, record FROM ${from} LIMIT 1`))[0]
   const now = await steps(`${tableName(table, 'after')} WHERE n = ${n}`)
-  const own = now ?? (await steps(`${tableName(table, 'before')} WHERE n = ${n}`))
-  if (own === undefined) throw new RangeError('no such record')
+  const step = now ?? (await steps(`${tableName(table, 'before')} WHERE n = ${n}`))
+  if (step === undefined) throw new RangeError('no such record')
   const before = await steps(
-    `${read} AS real WHERE id = ${quote(own.id)} AND ${instantText(at)} < ${quote(own.at)} ORDER BY ${at} DESC`,
+    `${read} AS real WHERE id = ${quote(step.id)} AND ${instantText(at)} < ${quote(step.at)} ORDER BY ${at} DESC`,
   )
-  const texts = [before?.record, own.record].flatMap((text) => text ?? [])
+  const texts = [before?.record, step.record].flatMap((text) => text ?? [])
   const [was, is] = texts.map((text) => JSON.parse(text) as Record<string, unknown>)
   // Of one that comes or goes none are told.
   const fields = was && is ? changedFields(was, is) : []
-  return { table: name, id: own.id, what: now === undefined ? 'gone' : own.what, at: own.at, fields }
+  return { table: name, id: step.id, what: now === undefined ? 'gone' : step.what, at: step.at, fields }
 }

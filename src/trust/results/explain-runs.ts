@@ -34,9 +34,9 @@ export async function openViewSession(
     return closing(session, async () => {
       await setVariables(session, { set: variables })
       await holdTo(session, instant)
-      const after = async (own: Engine): Promise<void> => await holdTo(own, instant)
-      const made = await runStamped(session, query, { ...run, folder: root, after })
-      return { session, ...made, [Symbol.dispose]: () => session.close() }
+      const after = async (session: Engine): Promise<void> => await holdTo(session, instant)
+      const stamped = await runStamped(session, query, { ...run, folder: root, after })
+      return { session, ...stamped, [Symbol.dispose]: () => session.close() }
     })
   }
   return { engine, at, [Symbol.dispose]: () => engine.close() }

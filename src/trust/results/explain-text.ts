@@ -58,12 +58,12 @@ function objectsOf(script: string): Map<string, string> {
 
 /** The texts that stand in a query, such as the paths of metrics. */
 export async function textsOf(engine: Engine, query: string): Promise<ReadonlySet<string>> {
-  return new Set(constantTexts(await treesOf(engine, query)).map((one) => one.split('#')[0] ?? one))
+  return new Set(constantTexts(await treesOf(engine, query)).map((text) => text.split('#')[0] ?? text))
 }
 
-async function changedFacts(own: Engine, later: Engine, query: string): Promise<CatalogueChange[]> {
+async function changedFacts(earlier: Engine, later: Engine, query: string): Promise<CatalogueChange[]> {
   const texts = await textsOf(later, query)
-  const from = await endpointsOf(own)
+  const from = await endpointsOf(earlier)
   const to = await endpointsOf(later)
   return [...texts].toSorted().flatMap((path) => {
     const changes = changedFields(from.get(path) ?? {}, to.get(path) ?? {})
@@ -87,7 +87,7 @@ async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, u
   const rows = await engine.rows<{ path: string; told: string }>(
     'SELECT metric AS path, CAST(to_json(e) AS VARCHAR) AS told FROM endpoints AS e',
   )
-  return new Map(rows.map(({ path, told }) => [path, JSON.parse(told) as Record<string, unknown>]))
+  return new Map(rows.map(({ path, told: factText }) => [path, JSON.parse(factText) as Record<string, unknown>]))
 }
 
 /** Part of a list that was found in a limited number of tries. */
@@ -116,10 +116,10 @@ export async function smallestPart<T>(
     const cut: (readonly T[])[] = ends.slice(1).map((end, n) => part.slice(ends[n], end))
     const rests = shares > 2 ? cut.map((share) => without(part, new Set(share))) : []
     let found: readonly T[] | undefined
-    for (const one of [...cut, ...rests]) {
+    for (const candidate of [...cut, ...rests]) {
       if (tries++ >= most) return { part, minimal: false }
-      if (!(await does(one))) continue
-      found = one
+      if (!(await does(candidate))) continue
+      found = candidate
       break
     }
     if (found === undefined && shares >= part.length) break
@@ -129,6 +129,6 @@ export async function smallestPart<T>(
   return { part, minimal: true }
 }
 
-function without<T>(list: readonly T[], gone: ReadonlySet<T>): readonly T[] {
-  return list.filter((one) => !gone.has(one))
+function without<T>(list: readonly T[], removed: ReadonlySet<T>): readonly T[] {
+  return list.filter((element) => !removed.has(element))
 }

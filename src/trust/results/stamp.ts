@@ -102,14 +102,14 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     using session = await openQuery(root, pinnedOptions(source))
     const sessionInput = { ...run, folder: root }
     const tried = input.stress && (await tryFigure(ledger, source, input.stress, sessionInput))
-    const made = await runStamped(session, tried?.rows ?? query, sessionInput)
+    const stampedRows = await runStamped(session, tried?.rows ?? query, sessionInput)
     const single = scriptAsSelect(query)?.sql
     const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
     const noted = tried ? [] : await notesOfSql(session, query, sessionInput, keptRows.own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
     const note: StampNote = {
       ...pinned.note,
-      ...made,
+      ...stampedRows,
       ...facts,
       ...(tried && { stress: tried.again }),
       ...(assumes.length > 0 && { assumes }),
@@ -120,12 +120,12 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const verdict: StampVerdict = tried
       ? { kind: 'stress', verdict: tried.outcome.verdict }
       : { kind: 'lookahead', verdict: argument?.proved === true ? 'proved' : 'not proved' }
-    const said = { verdict, assumes, outcome: tried?.outcome ?? null }
+    const verdictFacts = { verdict, assumes, outcome: tried?.outcome ?? null }
     await writeStamped(session, temporary, note)
     await disk.sync(temporary)
     const digest = await sha256File(temporary)
     const stampId = digest.slice(0, idLength)
-    const stamped: Stamped = { ...note, ...said, id: stampId, digest, out: input.out }
+    const stamped: Stamped = { ...note, ...verdictFacts, id: stampId, digest, out: input.out }
     await record(ledger, spool, stamped, pinned.kept, deps)
     await disk.move(temporary, input.out)
     await disk.syncFolder(dirname(input.out))
@@ -152,9 +152,9 @@ async function readPinned(ledger: Ledger, path: string): Promise<PinnedSource> {
   const { note, source } = await loadProvedStamp(ledger, path)
   refuseOutcome(note, path)
   const { files } = await readStamp(ledger.root, (await sha256File(path)).slice(0, idLength))
-  const kept = files.map((file) => file.path).filter((file) => file.startsWith(`${places.stamps}/`))
+  const stampFiles = files.map((file) => file.path).filter((file) => file.startsWith(`${places.stamps}/`))
   const { lake, version, script, catalogue } = note
-  return { source, kept, note: { lake, version, script, catalogue } }
+  return { source, kept: stampFiles, note: { lake, version, script, catalogue } }
 }
 
 /** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
@@ -206,7 +206,7 @@ async function record(
   const { root } = ledger
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   await ledger.catchUp()
-  if (storedStamps(ledger).some((known) => known.id === id)) return
+  if (storedStamps(ledger).some((stored) => stored.id === id)) return
   const pinned = liveFiles(ledger, { version: note.version })
   if (pinned.some((file) => file.dropped_version !== null))
     throw new LakeError('unexpected', {
@@ -237,9 +237,9 @@ async function record(
       rows: note.rows,
       variables: note.variables,
       verdict: { ...note.verdict },
-      ...(note.assumes.length > 0 && { assumes: note.assumes.map((one) => ({ ...one })) }),
-      ...(note.noted && { noted: note.noted.map((one) => ({ ...one })) }),
-      ...(again.length > 0 && { observed_again: again.map((one) => ({ ...one })) }),
+      ...(note.assumes.length > 0 && { assumes: note.assumes.map((assumption) => ({ ...assumption })) }),
+      ...(note.noted && { noted: note.noted.map((storedNote) => ({ ...storedNote })) }),
+      ...(again.length > 0 && { observed_again: again.map((observed) => ({ ...observed })) }),
     },
     files: [...(await Promise.all(digests)), ...new Map(files.map((file) => [file.path, file])).values()],
   }
@@ -344,8 +344,8 @@ async function refuseOtherFile(ledger: Ledger, note: StampNote, path: string): P
       next: 'name its folder with --data',
     })
   const digest = await sha256File(path)
-  const known = storedStamps(ledger).filter((held) => held.version === note.version)
-  if (known.some((held) => held.digest === digest)) return
+  const stampsOfVersion = storedStamps(ledger).filter((stored) => stored.version === note.version)
+  if (stampsOfVersion.some((stored) => stored.digest === digest)) return
   throw unsoundFile(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
 }
 

@@ -30,14 +30,15 @@ export async function tryFigure(
   run: RunDeps,
 ): Promise<FigureTrial> {
   const source = withVintages(ledger, pinned, vintages)
-  let told: readonly SeenLags[] = []
-  const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => (told = await input.seen(metrics))
+  let reportedLags: readonly SeenLags[] = []
+  const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> =>
+    (reportedLags = await input.seen(metrics))
   const outcome = await stress(source, { ...input, seen }, run)
   const { figure, lags, latencies, within, ts, labels } = input
   return {
     outcome,
     rows: rowsSql(outcome),
-    again: { figure, lags, latencies, within, ts, labels, seen: told, vintages: source.vintages },
+    again: { figure, lags, latencies, within, ts, labels, seen: reportedLags, vintages: source.vintages },
   }
 }
 
@@ -77,8 +78,8 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
   ]
   const cell = (value: StampedRun[keyof StampedRun], type: string): string =>
     `CAST(${value === null || value === undefined ? 'NULL' : quote(String(value))} AS ${type})`
-  const lines = stampedRuns.map((one, place) => {
-    const cells = Object.entries(types).map(([name, type]) => cell(one[name as keyof StampedRun], type))
+  const lines = stampedRuns.map((stampedRun, place) => {
+    const cells = Object.entries(types).map(([name, type]) => cell(stampedRun[name as keyof StampedRun], type))
     return `(${[place, ...cells].join(', ')})`
   })
   const names = Object.keys(types).join(', ')
@@ -92,13 +93,17 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
 export function withVintages(ledger: Ledger, source: PinnedQuery, vintageCount: number): StressSource {
   const { observed_as_of: observedAsOf } = source.variables
   const until = (typeof observedAsOf === 'string' ? parseMicros(observedAsOf) : undefined) ?? Infinity
-  const told = storedVersions(ledger).filter(
-    (one) => one.version < source.version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
+  const arrivals = storedVersions(ledger).filter(
+    (version) =>
+      version.version < source.version &&
+      version.files_added > 0 &&
+      version.files_removed === 0 &&
+      version.committed_at < until,
   )
-  const count = Math.min(vintageCount, told.length)
-  const some = Array.from({ length: count }, (_, i) => told[Math.floor(((i + 1) * told.length) / count) - 1])
-  const vintages = some.flatMap((one) =>
-    one === undefined ? [] : [{ version: one.version, at: formatMicros(one.committed_at) }],
+  const count = Math.min(vintageCount, arrivals.length)
+  const some = Array.from({ length: count }, (_, i) => arrivals[Math.floor(((i + 1) * arrivals.length) / count) - 1])
+  const vintages = some.flatMap((version) =>
+    version === undefined ? [] : [{ version: version.version, at: formatMicros(version.committed_at) }],
   )
   return { ...source, vintages }
 }

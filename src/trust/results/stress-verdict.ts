@@ -77,14 +77,14 @@ export function stressVerdict(
 ): StressVerdict {
   const fallen = runs.find(({ kind, falls }) => falls && kind !== 'version')
   if (fallen === undefined) return { verdict: 'holds', reason: null }
-  const gone = fallen.figure === null ? 'nothing' : briefFigure(fallen.figure)
+  const fallenFigure = fallen.figure === null ? 'nothing' : briefFigure(fallen.figure)
   const [first] = shares
   const lag = borne === null ? [] : [borne === 0 ? 'less than a minute' : formatDuration(borne)]
   const whose = first === undefined || first.share === 0 ? [] : [first.metric]
   const lives = lag.length + whose.length === 0 ? '' : `; it lives on ${[...lag, ...whose].join(' of ')}`
   return {
     verdict: 'falls',
-    reason: `the figure goes from ${briefFigure(figure)} to ${gone} ${describeRun(fallen)}${lives}`,
+    reason: `the figure goes from ${briefFigure(figure)} to ${fallenFigure} ${describeRun(fallen)}${lives}`,
   }
 }
 

@@ -232,11 +232,11 @@ async function runAndCompare(
   trial: Trial,
   { session, figure: before }: FigureRun,
   conditions: Conditions,
-  told: Pick<StressRun, 'kind' | 'name' | 'seconds' | 'at'>,
+  about: Pick<StressRun, 'kind' | 'name' | 'seconds' | 'at'>,
 ): Promise<StressRun> {
   const { figure, ...other } = await compareRuns(trial, session, conditions)
   const falls = isFallen(figure, before, trial.input.within)
-  return { ...told, ...other, figure, before, moved: movedShare(figure, before), falls }
+  return { ...about, ...other, figure, before, moved: movedShare(figure, before), falls }
 }
 
 async function runDelayed(trial: Trial, base: FigureRun, delay: Delay): Promise<StressRun> {
@@ -251,8 +251,8 @@ async function runDelayed(trial: Trial, base: FigureRun, delay: Delay): Promise<
 
 /** Run on an earlier version, with the statistic that the lake gives today for the same time. */
 async function runVersion(trial: Trial, version: number, at: string): Promise<StressRun> {
-  const { as_of: own } = trial.source.variables
-  const asOf = typeof own === 'string' && (parseMicros(own) ?? Infinity) < microsOf(at) ? own : at
+  const { as_of: ownLimit } = trial.source.variables
+  const asOf = typeof ownLimit === 'string' && (parseMicros(ownLimit) ?? Infinity) < microsOf(at) ? ownLimit : at
   using now = await runUnder(trial, { asOf, delay: unchanged })
   const conditions = { asOf, observedAsOf: at, delay: unchanged }
   return await runAndCompare(trial, now, conditions, { kind: 'version', name: String(version), seconds: null, at })

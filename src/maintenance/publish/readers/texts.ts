@@ -209,7 +209,7 @@ interface Dialect {
   /** The nearest whole number, BIGINT. */
   readonly wholeNumber: (number: Sql) => Sql
   /** A quotient without its fraction. */
-  readonly quotient: (one: Sql, other: number) => Sql
+  readonly quotient: (dividend: Sql, other: number) => Sql
   /** The day of the month of a day counted from 1970-01-01. */
   readonly monthDay: (day: Sql) => Sql
   /** Whether an array holds a value. */
@@ -235,7 +235,7 @@ function duckdb(uri: string, utc: (x: Sql) => Sql): Dialect {
     instant: utc,
     micros: (instant) => `epoch_us(${instant})`,
     wholeNumber: (number) => `CAST(round(${number}) AS BIGINT)`,
-    quotient: (one, other) => `(${one} // ${other})`,
+    quotient: (dividend, other) => `(${dividend} // ${other})`,
     monthDay: (days) => `day(DATE '1970-01-01' + CAST(${days} AS INTEGER))`,
     has: (array, value) => `list_contains(${array}, ${value})`,
     refuse: (condition, message) => `CASE WHEN ${condition} THEN CAST(error(${literal(message)}) AS BIGINT) ELSE 0 END`,
@@ -264,7 +264,7 @@ function clickhouse(uri: string): Dialect {
     instant: (option) => `parseDateTime64BestEffort(${json(option, 'String')}, 6, 'UTC')`,
     micros: (instant) => `toUnixTimestamp64Micro(toDateTime64(${instant}, 6))`,
     wholeNumber: (number) => `toInt64(round(${number}))`,
-    quotient: (one, other) => `intDiv(${one}, ${other})`,
+    quotient: (dividend, other) => `intDiv(${dividend}, ${other})`,
     monthDay: (days) => `toDayOfMonth(toDate32(toInt32(${days})))`,
     has: (array, value) => `has(${array}, ${value})`,
     strange: `throwIf(NOT isValidJSON({options:String}) OR NOT hasAll([${options.map(literal).join(', ')}], JSONExtractKeys({options:String})), 'no such option')
@@ -289,7 +289,7 @@ function spark(uri: string, marked: boolean): Dialect {
     instant: (option) => `CAST(${value(option)} AS TIMESTAMP)`,
     micros: (instant) => `unix_micros(${instant})`,
     wholeNumber: (number) => `CAST(round(${number}) AS BIGINT)`,
-    quotient: (one, other) => `(${one} div ${other})`,
+    quotient: (dividend, other) => `(${dividend} div ${other})`,
     monthDay: (days) => `day(date_from_unix_date(CAST(${days} AS INT)))`,
     has: (array, wanted) => `array_contains(${array}, ${wanted})`,
     refuse: (condition, message) =>
@@ -311,7 +311,7 @@ function trino(): Dialect {
     // Seconds as a double are exact to less than half a microsecond until the year 2106.
     micros: (instant) => `CAST(round(to_unixtime(${instant}) * 1e6) AS bigint)`,
     wholeNumber: (number) => `CAST(round(${number}) AS bigint)`,
-    quotient: (one, other) => `(${one} / ${other})`,
+    quotient: (dividend, other) => `(${dividend} / ${other})`,
     monthDay: (days) => `day(date_add('day', ${days}, DATE '1970-01-01'))`,
     has: (array, wanted) => `contains(${array}, ${wanted})`,
     refuse: (condition, message) => `IF(${condition}, CAST(fail(${literal(message)}) AS bigint), 0)`,

@@ -9,7 +9,7 @@ import { type Node, part, parts, says, word } from './nodes.ts'
  * those of a scan. A plan of 1.5 stays as it is.
  */
 export function inOneDialect(plan: Node): Node {
-  const fields = Object.fromEntries(Object.entries(plan).map(([name, held]) => [name, inside(held)]))
+  const fields = Object.fromEntries(Object.entries(plan).map(([name, member]) => [name, inside(member)]))
   const path = pathIn(fields, 'qname')
   const table = pathIn(fields, 'qualified_name')
   return {
@@ -22,9 +22,9 @@ export function inOneDialect(plan: Node): Node {
   }
 }
 
-function inside(held: unknown): unknown {
-  if (Array.isArray(held)) return held.map(inside)
-  return isObject(held) ? inOneDialect(held) : held
+function inside(member: unknown): unknown {
+  if (Array.isArray(member)) return member.map(inside)
+  return isObject(member) ? inOneDialect(member) : member
 }
 
 function pathIn(node: Node, name: string): readonly string[] {
@@ -77,9 +77,9 @@ export function strangeWord(plan: Node): string | undefined {
   const nodes = [...nodesOf(plan)]
   if (!nodes.some((node) => says(node, 'qname') || says(node, 'qualified_name'))) return undefined
   for (const node of nodes)
-    for (const [name, held] of Object.entries(node)) {
-      if (!says(node, name) || held === '') continue
-      if (!understood.has(name) || (Object.hasOwn(fixed, name) && held !== fixed[name])) return name
+    for (const [name, member] of Object.entries(node)) {
+      if (!says(node, name) || member === '') continue
+      if (!understood.has(name) || (Object.hasOwn(fixed, name) && member !== fixed[name])) return name
     }
   return undefined
 }

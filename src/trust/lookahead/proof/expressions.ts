@@ -23,7 +23,7 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
     if (column !== undefined) return nameColumn(reading, column, word(node, 'alias'))
   }
   const { values } = reading
-  const inner = partsOf(node).map((one) => valueIn(reading, one, scope))
+  const inner = partsOf(node).map((child) => valueIn(reading, child, scope))
   const texts = inner.map((id) => valueOf(values, id).text)
   // What it says beside its parts.
   const {
@@ -40,10 +40,10 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   const nodeFields = [step, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
   const key = JSON.stringify([word(node, 'expression_class'), nodeFields, inner])
   const type = expressionType(node)
-  const known = values.knownIds.get(key)
+  const knownId = values.knownIds.get(key)
   const bound = boundIn(reading, node, inner)
   const text = expressionText(node, texts)
-  const id = known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? instantIn(node) : undefined })
+  const id = knownId ?? addValue(values, text, type, bound, { instant: isInstant(type) ? instantIn(node) : undefined })
   values.knownIds.set(key, id)
   scope.facts.push(...factsOf(reading, node, id, inner, scope), ...calendarFacts(reading, node, id, inner))
   const below = ceilingOf(node)
@@ -78,7 +78,10 @@ function partsOf(node: Node): readonly Node[] {
   const single = ['child', 'left', 'right', 'input', 'lower', 'upper', 'else_expr'].flatMap((name) =>
     says(node, name) ? [part(node, name)] : [],
   )
-  const cases = parts(node, 'case_checks').flatMap((one) => [part(one, 'when_expr'), part(one, 'then_expr')])
+  const cases = parts(node, 'case_checks').flatMap((caseCheck) => [
+    part(caseCheck, 'when_expr'),
+    part(caseCheck, 'then_expr'),
+  ])
   return [...cases, ...single, ...parts(node, 'children')]
 }
 
@@ -115,13 +118,14 @@ export function comparedBound(reading: Reading, left: Id, right: Id): Bound {
 }
 
 /** The functions that an expression calls itself, in a lambda too. */
-function* namesIn(node: Node, own = false): Generator<string> {
+function* namesIn(node: Node, withOwn = false): Generator<string> {
   if (word(node, 'expression_class') === 'BOUND_FUNCTION') yield word(node, 'name')
-  for (const [name, held] of Object.entries(node)) {
-    if (own && name === 'children') continue
-    const all: readonly unknown[] = [held].flat(9)
-    for (const one of all)
-      if (isObject(one) && !(own && ('expression_class' in one || 'when_expr' in one))) yield* namesIn(one)
+  for (const [name, member] of Object.entries(node)) {
+    if (withOwn && name === 'children') continue
+    const all: readonly unknown[] = [member].flat(9)
+    for (const element of all)
+      if (isObject(element) && !(withOwn && ('expression_class' in element || 'when_expr' in element)))
+        yield* namesIn(element)
   }
 }
 
@@ -138,27 +142,27 @@ function factsOf({ values }: Reading, node: Node, id: Id, inner: readonly Id[], 
   const kind = word(node, 'expression_class')
   if (first === undefined) return []
   const both = equalFacts(first, id)
-  const type = (one: Id): string => valueOf(values, one).type
+  const type = (id: Id): string => valueOf(values, id).type
   if (kind === 'BOUND_CAST') return castFacts(type(first), type(id), both, node['try_cast'] === true)
   if (kind === 'BOUND_OPERATOR' && word(node, 'type') === 'OPERATOR_COALESCE') return present.has(first) ? both : []
   if (kind !== 'BOUND_FUNCTION') return []
   const name = word(node, 'name')
-  const given = parts(node, 'children')
-  if (name === 'least') return inner.map((one): Fact => [id, one])
-  if (name === 'greatest') return inner.filter((one) => present.has(one)).map((one): Fact => [one, id])
+  const operands = parts(node, 'children')
+  if (name === 'least') return inner.map((operand): Fact => [id, operand])
+  if (name === 'greatest') return inner.filter((operand) => present.has(operand)).map((operand): Fact => [operand, id])
   if (/^(?:date_trunc|datetrunc|time_bucket)$/.test(name) && second !== undefined && inner.length === 2)
-    return given[0] !== undefined && boundText(given[0]) !== undefined ? [[id, second]] : []
+    return operands[0] !== undefined && boundText(operands[0]) !== undefined ? [[id, second]] : []
   if (name === 'timezone' && second !== undefined)
-    return given[0] !== undefined && boundText(given[0]) === 'UTC' ? equalFacts(second, id) : []
+    return operands[0] !== undefined && boundText(operands[0]) === 'UTC' ? equalFacts(second, id) : []
   if (/^(?:make_timestamp|make_timestamptz|epoch_us)$/.test(name) && inner.length === 1) return [[first, id]]
-  return movedFacts(name, given, inner, id, type)
+  return movedFacts(name, operands, inner, id, type)
 }
 
 /** Neither is later than the other. */
-function equalFacts(one: Id, other: Id): Fact[] {
+function equalFacts(first: Id, other: Id): Fact[] {
   return [
-    [one, other],
-    [other, one],
+    [first, other],
+    [other, first],
   ]
 }
 
@@ -176,7 +180,7 @@ function movedFacts(
   childNodes: readonly Node[],
   inner: readonly Id[],
   id: Id,
-  type: (one: Id) => string,
+  type: (id: Id) => string,
 ): Fact[] {
   if ((name !== '+' && name !== '-') || childNodes.length !== 2) return []
   const at = childNodes.findIndex(
@@ -192,9 +196,9 @@ function movedFacts(
 /** Facts about the rows in which a condition is true. */
 export function factsIf(reading: Reading, node: Node, scope: Scope): { facts: Fact[]; present: Id[] } {
   const kind = word(node, 'expression_class')
-  const value = (one: Node): Id => valueIn(reading, one, scope)
+  const value = (child: Node): Id => valueIn(reading, child, scope)
   if (kind === 'BOUND_CONJUNCTION' && word(node, 'type') === 'CONJUNCTION_AND') {
-    const all = parts(node, 'children').map((one) => factsIf(reading, one, scope))
+    const all = parts(node, 'children').map((child) => factsIf(reading, child, scope))
     return { facts: all.flatMap(({ facts }) => facts), present: all.flatMap(({ present }) => present) }
   }
   if (kind === 'BOUND_BETWEEN') {

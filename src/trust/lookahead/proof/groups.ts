@@ -21,10 +21,10 @@ const choosers =
 /** The rows of a GROUP BY: each known when every row of its group is, which the keys must tell. */
 export function readGroups(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
-  const keys = parts(node, 'groups').map((one) => valueIn(reading, one, scope))
+  const keys = parts(node, 'groups').map((group) => valueIn(reading, group, scope))
   const sets = node['grouping_sets']
-  const made = parts(node, 'expressions').map((one) => aggregate(reading, one, child, scope, keys))
-  const columns = [...keys, ...made]
+  const aggregates = parts(node, 'expressions').map((expression) => aggregate(reading, expression, child, scope, keys))
+  const columns = [...keys, ...aggregates]
   const [set = keys, ...others] = Array.isArray(sets) ? (sets as readonly unknown[]) : [null]
   const isWholeSet = Array.isArray(set) && set.length === keys.length && others.length === 0
   if (!isWholeSet) return neverKnown({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
@@ -52,10 +52,10 @@ function knownAt(reading: Reading, what: string, needed: Bound, scope: Scope, ke
 }
 
 function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, keys: readonly Id[]): Id {
-  const value = (one: Node): Id => valueIn(reading, one, scope)
+  const value = (expression: Node): Id => valueIn(reading, expression, scope)
   const argumentIds = parts(node, 'children').map(value)
   const filter = says(node, 'filter') ? [value(part(node, 'filter'))] : []
-  const order = parts(part(node, 'order_bys'), 'orders').map((one) => value(part(one, 'expression')))
+  const order = parts(part(node, 'order_bys'), 'orders').map((order) => value(part(order, 'expression')))
   const name = word(node, 'name')
   const text = `${name}(${names(reading, argumentIds)})`
   const needed = allOf(child.rows, boundOf(reading, [...argumentIds, ...filter, ...order]))
@@ -70,8 +70,10 @@ function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, 
 /** DISTINCT, and DISTINCT ON with the row that its order puts first. */
 export function readDistinct(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
-  const keys = parts(node, 'distinct_targets').map((one) => valueIn(reading, one, scope))
-  const order = parts(part(node, 'order_by'), 'orders').map((one) => valueIn(reading, part(one, 'expression'), scope))
+  const keys = parts(node, 'distinct_targets').map((target) => valueIn(reading, target, scope))
+  const order = parts(part(node, 'order_by'), 'orders').map((orderNode) =>
+    valueIn(reading, part(orderNode, 'expression'), scope),
+  )
   const on = word(node, 'distinct_type') === 'DISTINCT_ON'
   const what = on ? `DISTINCT ON (${names(reading, keys)})` : 'DISTINCT'
   const decided = [...keys, ...order, ...(on ? [] : child.columns)]
@@ -84,17 +86,17 @@ export function readDistinct(reading: Reading, node: Node, child: Relation): Rel
 /** Rows with the values of window functions: each value is known as soon as every row is that its frame may contain. */
 export function readWindows(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
-  const made = parts(node, 'expressions').map((one) => {
-    const { text, bound } = boundOfWindow(reading, one, child, scope)
-    const id = addValue(reading.values, text, typeOf(one), bound)
+  const windows = parts(node, 'expressions').map((expression) => {
+    const { text, bound } = boundOfWindow(reading, expression, child, scope)
+    const id = addValue(reading.values, text, typeOf(expression), bound)
     inheritOrigin(reading, id, child.columns)
     return id
   })
-  return { ...child, columns: [...child.columns, ...made], facts: scope.facts, order: undefined, guard: undefined }
+  return { ...child, columns: [...child.columns, ...windows], facts: scope.facts, order: undefined, guard: undefined }
 }
 
 function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Scope): { text: string; bound: Bound } {
-  const value = (one: Node): Id => valueIn(reading, one, scope)
+  const value = (expression: Node): Id => valueIn(reading, expression, scope)
   const expressions = (name: string): Id[] => parts(node, name).map(value)
   const orders = parts(node, 'orders')
   const single = ['filters', 'start_expr', 'end_expr', 'offset_expr', 'default_expr'].flatMap((name) =>
@@ -102,8 +104,8 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
   )
   const argumentIds = expressions('children')
   const partition = expressions('partitions')
-  const order = orders.map((one) => value(part(one, 'expression')))
-  const inner = parts(node, 'arg_orders').map((one) => value(part(one, 'expression')))
+  const order = orders.map((orderNode) => value(part(orderNode, 'expression')))
+  const inner = parts(node, 'arg_orders').map((orderNode) => value(part(orderNode, 'expression')))
   const name = word(node, 'name') || word(node, 'type').replace('WINDOW_', '').toLowerCase()
   const text =
     `${name}(${argumentIds.map((id) => nameOf(reading, id)).join(', ')}) OVER ` +
@@ -157,11 +159,11 @@ function looksBack(reading: Reading, node: Node, scope: Scope, first: Id): boole
 
 function frameWords(reading: Reading, node: Node, partition: readonly Id[], order: readonly Id[]): string {
   const list = (ids: readonly Id[]): string => ids.map((id) => nameOf(reading, id)).join(', ')
-  const said = [
+  const reasons = [
     partition.length > 0 ? `PARTITION BY ${list(partition)}` : '',
     order.length > 0 ? `ORDER BY ${list(order)} to ${endOf(node)}` : '',
   ]
-  return said.filter((words) => words !== '').join(' ')
+  return reasons.filter((words) => words !== '').join(' ')
 }
 
 /** End of the frame of a window, in words. */

@@ -33,9 +33,9 @@ export function readJoin(reading: Reading, node: Node, left: Relation, right: Re
     case 'RIGHT': {
       const pairs = on.pairs.map((pair) => ({ ...pair, left: pair.right, right: pair.left }))
       const both = leftJoin(reading, { ...on, pairs }, right, left, true)
-      const own = both.columns.slice(0, right.columns.length)
+      const deduplicated = both.columns.slice(0, right.columns.length)
       const other = both.columns.slice(right.columns.length)
-      return { ...both, columns: [...other, ...own] }
+      return { ...both, columns: [...other, ...deduplicated] }
     }
     case 'SEMI':
     case 'ANTI':
@@ -76,25 +76,27 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
   const rightScope: Scope = { columns: right.columns, present: right.present, facts }
   const columns = [...left.columns, ...right.columns]
   const wholeScope: Scope = { columns, present: new Set([...left.present, ...right.present]), facts }
-  const sides = parts(node, 'conditions').filter((one) => says(one, 'comparison'))
-  const pairs = sides.map((one) => ({
-    left: valueIn(reading, part(one, 'left'), leftScope),
-    right: valueIn(reading, part(one, 'right'), rightScope),
-    comparison: word(one, 'comparison'),
+  const sides = parts(node, 'conditions').filter((condition) => says(condition, 'comparison'))
+  const pairs = sides.map((side) => ({
+    left: valueIn(reading, part(side, 'left'), leftScope),
+    right: valueIn(reading, part(side, 'right'), rightScope),
+    comparison: word(side, 'comparison'),
   }))
-  for (const one of pairs) facts.push(...comparedFacts(reading, one.comparison, one.left, one.right))
+  for (const pair of pairs) facts.push(...comparedFacts(reading, pair.comparison, pair.left, pair.right))
   const others = [
-    ...parts(node, 'conditions').filter((one) => !says(one, 'comparison')),
+    ...parts(node, 'conditions').filter((condition) => !says(condition, 'comparison')),
     ...['predicate', 'condition'].flatMap((name) => (says(node, name) ? [part(node, name)] : [])),
   ]
-  const sure = others.map((one) => factsIf(reading, one, wholeScope))
-  facts.push(...sure.flatMap((one) => one.facts))
-  const more = others.map((one) => valueIn(reading, one, wholeScope))
-  const compared = pairs.map((one) => comparedBound(reading, one.left, one.right))
-  const present = pairs.filter(({ comparison }) => !/DISTINCT/.test(comparison)).flatMap((one) => [one.left, one.right])
-  const text = pairs.map((one) => `${nameOf(reading, one.left)}, ${nameOf(reading, one.right)}`).join('; ')
+  const sure = others.map((condition) => factsIf(reading, condition, wholeScope))
+  facts.push(...sure.flatMap((outcome) => outcome.facts))
+  const more = others.map((condition) => valueIn(reading, condition, wholeScope))
+  const compared = pairs.map((pair) => comparedBound(reading, pair.left, pair.right))
+  const present = pairs
+    .filter(({ comparison }) => !/DISTINCT/.test(comparison))
+    .flatMap((pair) => [pair.left, pair.right])
+  const text = pairs.map((pair) => `${nameOf(reading, pair.left)}, ${nameOf(reading, pair.right)}`).join('; ')
   const bound = allOf(...compared, boundOf(reading, more))
-  return { pairs, bound, facts, present: [...present, ...sure.flatMap((one) => one.present)], text }
+  return { pairs, bound, facts, present: [...present, ...sure.flatMap((outcome) => outcome.present)], text }
 }
 
 /** Each row of the one with each of the other that matches: known when both are. */
@@ -115,8 +117,8 @@ function innerJoin(on: JoinCondition, left: Relation, right: Relation): Relation
 function matchesKnown(reading: Reading, on: JoinCondition, left: Relation, needed: Bound): Bound {
   const bounds = [left.rows, ...left.columns.map((id) => valueOf(reading.values, id).bound)]
   const clocks = bounds.flatMap((bound) => (isObstacle(bound) ? [] : [...bound]))
-  const own = new Set([...left.columns, ...on.pairs.map((one) => one.left), ...clocks])
-  return coveringInstants(reading, on.facts, needed, [...own], (uncovered) => ({
+  const comparable = new Set([...left.columns, ...on.pairs.map((pair) => pair.left), ...clocks])
+  return coveringInstants(reading, on.facts, needed, [...comparable], (uncovered) => ({
     what: `join on ${on.text || 'nothing'}`,
     why: `a match may come later than the row itself: nothing bounds ${nameOf(reading, uncovered)}`,
   }))
@@ -129,14 +131,14 @@ function leftJoin(reading: Reading, on: JoinCondition, left: Relation, right: Re
     reading.reasons.add(`join on ${on.text}: whatever matches is known at ${boundNames(reading, matches)}`)
   const copies = right.columns.map((id) => {
     const { text, type, bound, until } = valueOf(reading.values, id)
-    const own = isObstacle(bound) ? bound : matchesKnown(reading, on, left, bound)
-    const copy = addValue(reading.values, text, type, own, { until })
+    const ownBound = isObstacle(bound) ? bound : matchesKnown(reading, on, left, bound)
+    const copy = addValue(reading.values, text, type, ownBound, { until })
     inheritOrigin(reading, copy, [id])
     return copy
   })
-  const same = right.columns.flatMap((one, i) =>
+  const same = right.columns.flatMap((column, i) =>
     right.columns.flatMap((other, j): Fact[] =>
-      i !== j && isNotLater(reading.values, on.facts, one, other) ? [[copies[i] ?? one, copies[j] ?? other]] : [],
+      i !== j && isNotLater(reading.values, on.facts, column, other) ? [[copies[i] ?? column, copies[j] ?? other]] : [],
     ),
   )
   return {
@@ -156,11 +158,11 @@ function matchedFacts(
   copies: readonly Id[],
 ): Fact[] {
   const { values } = reading
-  return right.columns.flatMap((one, i) =>
+  return right.columns.flatMap((column, i) =>
     left.columns.flatMap((other): Fact[] => {
-      const copy = copies[i] ?? one
-      const forth: Fact[] = isNotLater(values, on.facts, one, other) ? [[copy, other]] : []
-      return isNotLater(values, on.facts, other, one) ? [...forth, [other, copy]] : forth
+      const copy = copies[i] ?? column
+      const forth: Fact[] = isNotLater(values, on.facts, column, other) ? [[copy, other]] : []
+      return isNotLater(values, on.facts, other, column) ? [...forth, [other, copy]] : forth
     }),
   )
 }
@@ -179,10 +181,10 @@ function markJoin(reading: Reading, on: JoinCondition, left: Relation, right: Re
   const needed = allOf(right.rows, on.bound)
   const matches = matchesKnown(reading, on, left, needed)
   const grouped = on.pairs.some(({ comparison }) => /NOT_DISTINCT/.test(comparison))
-  const unsure = on.pairs.find(({ left: own, right: other, comparison }) => {
+  const unsure = on.pairs.find(({ left: leftId, right: other, comparison }) => {
     if (/NOT_DISTINCT/.test(comparison)) return false
-    const told = left.present.has(own) || (!isObstacle(matches) && matches.has(own))
-    return !told || !(grouped || right.present.has(other))
+    const isPresent = left.present.has(leftId) || (!isObstacle(matches) && matches.has(leftId))
+    return !isPresent || !(grouped || right.present.has(other))
   })
   const why = 'a NULL on one side that comes later changes the answer for every row'
   const isStatic = !isObstacle(needed) && needed.size === 0
@@ -249,9 +251,11 @@ function mergeSides(reading: Reading, sides: readonly [Relation, Relation]): Rel
     return column
   })
   const holds = (i: number, j: number): boolean =>
-    sides.every(({ columns: own, facts }) => isNotLater(values, facts, own[i] ?? -1, own[j] ?? -1))
-  const facts = columns.flatMap((one, i) =>
-    columns.flatMap((other, j): Fact[] => (i !== j && holds(i, j) ? [[one, other]] : [])),
+    sides.every(({ columns: sideColumns, facts }) =>
+      isNotLater(values, facts, sideColumns[i] ?? -1, sideColumns[j] ?? -1),
+    )
+  const facts = columns.flatMap((column, i) =>
+    columns.flatMap((other, j): Fact[] => (i !== j && holds(i, j) ? [[column, other]] : [])),
   )
   const present = columns.filter((_, at) => sides.every((side) => side.present.has(side.columns[at] ?? -1)))
   const all = { ...alwaysKnown(columns), present: new Set(present) }
@@ -265,12 +269,12 @@ function mergeSides(reading: Reading, sides: readonly [Relation, Relation]): Rel
     const [first, ...others] = reading.origins.get(id) ?? []
     if (first !== undefined) reading.origins.set(id, new Set([first, ...others, { ...first, clock: instant }]))
   }
-  const bounding = columns.flatMap((one, at): Fact[] =>
+  const bounding = columns.flatMap((column, at): Fact[] =>
     sides.every(
-      ({ rows, columns: own, facts: told }) =>
-        !isObstacle(rows) && [...rows].every((id) => isNotLater(values, told, id, own[at] ?? -1)),
+      ({ rows, columns: sideColumns, facts: sideFacts }) =>
+        !isObstacle(rows) && [...rows].every((id) => isNotLater(values, sideFacts, id, sideColumns[at] ?? -1)),
     )
-      ? [[instant, one]]
+      ? [[instant, column]]
       : [],
   )
   return { ...all, rows: new Set([instant]), facts: [...facts, ...bounding] }

@@ -6,32 +6,32 @@ export type Node = { readonly [name: string]: unknown }
 
 /** The part of a node with this name; an empty one where there is none. */
 export function part(node: Node, name: string): Node {
-  const held = node[name]
-  return isObject(held) ? held : {}
+  const member = node[name]
+  return isObject(member) ? member : {}
 }
 
 /** The parts of a node with this name, none where it has none. */
 export function parts(node: Node, name: string): readonly Node[] {
-  const held = node[name]
-  return Array.isArray(held) ? held.filter(isObject) : []
+  const member = node[name]
+  return Array.isArray(member) ? member.filter(isObject) : []
 }
 
 /** A word of a node, '' where it is none. */
 export function word(node: Node, name: string): string {
-  const held = node[name]
-  return typeof held === 'string' ? held : ''
+  const member = node[name]
+  return typeof member === 'string' ? member : ''
 }
 
 /** A number of a node, NaN where it is none. */
 export function numberIn(node: Node, name: string): number {
-  const held = node[name]
-  return typeof held === 'number' ? held : Number.NaN
+  const member = node[name]
+  return typeof member === 'number' ? member : Number.NaN
 }
 
 /** Whether a part of a node says anything. */
 export function says(node: Node, name: string): boolean {
-  const held = node[name]
-  return Array.isArray(held) ? held.length > 0 : held !== undefined && held !== null && held !== false
+  const member = node[name]
+  return Array.isArray(member) ? member.length > 0 : member !== undefined && member !== null && member !== false
 }
 
 /** The name of the type that a node has under this name. */
@@ -50,8 +50,8 @@ function constantMicros(text: string): number {
 export function boundText(node: Node): string | undefined {
   if (word(node, 'expression_class') === 'BOUND_CAST') return boundText(part(node, 'child'))
   if (word(node, 'expression_class') !== 'BOUND_CONSTANT') return undefined
-  const held = part(node, 'value')
-  return held['is_null'] === true || typeof held['value'] !== 'string' ? undefined : held['value']
+  const constant = part(node, 'value')
+  return constant['is_null'] === true || typeof constant['value'] !== 'string' ? undefined : constant['value']
 }
 
 /** The number that an expression of constants gives, as far as it is read; else NaN. */
@@ -62,10 +62,10 @@ export function numberOf(node: Node): number {
     case 'BOUND_CONSTANT':
       return part(node, 'value')['is_null'] === true ? Number.NaN : numberIn(part(node, 'value'), 'value')
     case 'BOUND_FUNCTION': {
-      const [one, other] = parts(node, 'children')
-      if (one === undefined || other !== undefined) return Number.NaN
-      if (word(node, 'name') === '-') return -numberOf(one)
-      return word(node, 'name') === 'trunc' ? Math.trunc(numberOf(one)) : Number.NaN
+      const [firstChild, other] = parts(node, 'children')
+      if (firstChild === undefined || other !== undefined) return Number.NaN
+      if (word(node, 'name') === '-') return -numberOf(firstChild)
+      return word(node, 'name') === 'trunc' ? Math.trunc(numberOf(firstChild)) : Number.NaN
     }
     default:
       return Number.NaN
@@ -87,8 +87,8 @@ export function directionOf(node: Node): -1 | 0 | 1 {
 }
 
 function ofInterval(node: Node): -1 | 0 | 1 {
-  const held = part(part(node, 'value'), 'value')
-  const each = ['months', 'days', 'micros'].map((name) => numberIn(held, name))
+  const constant = part(part(node, 'value'), 'value')
+  const each = ['months', 'days', 'micros'].map((name) => numberIn(constant, name))
   if (each.every((size) => size >= 0)) return 1
   return each.every((size) => size <= 0) ? -1 : 0
 }

@@ -99,7 +99,7 @@ const singles: Readonly<Record<string, (reading: Reading, node: Node, child: Rel
 
 function readProjection(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
-  const columns = parts(node, 'expressions').map((one) => valueIn(reading, one, scope))
+  const columns = parts(node, 'expressions').map((expression) => valueIn(reading, expression, scope))
   return { ...child, columns, facts: scope.facts }
 }
 
@@ -112,7 +112,7 @@ function readFilter(reading: Reading, node: Node, child: Relation): Relation {
     const id = valueIn(reading, condition, scope)
     const more = factsIf(reading, condition, scope)
     scope.facts.push(...more.facts)
-    for (const one of more.present) present.add(one)
+    for (const id of more.present) present.add(id)
     if (guard?.id === id) [rows, guard] = [guard.rows, undefined]
     else {
       const bound = boundOf(reading, [id])
@@ -129,7 +129,7 @@ function readOrder(reading: Reading, node: Node, child: Relation): Relation {
   if (says(node, 'projections') || says(node, 'projection_map'))
     return neverKnown(noRuleFor('LOGICAL_ORDER_BY'), child.columns)
   const scope = scopeOf(child)
-  const ids = parts(node, 'orders').map((one) => valueIn(reading, part(one, 'expression'), scope))
+  const ids = parts(node, 'orders').map((order) => valueIn(reading, part(order, 'expression'), scope))
   const [first] = ids
   const forward = first !== undefined && isForward(node, scope, first)
   return { ...child, facts: scope.facts, order: { ids, forward } }
@@ -159,17 +159,17 @@ function readLimit(reading: Reading, node: Node, child: Relation): Relation {
 
 function readUnnest(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
-  const lists = parts(node, 'expressions').map((one) => valueIn(reading, one, scope))
+  const lists = parts(node, 'expressions').map((expression) => valueIn(reading, expression, scope))
   const bound = boundOf(reading, lists)
-  const types = parts(node, 'expressions').map((one) => typeOf(one))
-  const made = types.map((type) => addValue(reading.values, 'an element', type, always))
+  const types = parts(node, 'expressions').map((expression) => typeOf(expression))
+  const elements = types.map((type) => addValue(reading.values, 'an element', type, always))
   const origin = originOf(reading, lists)
-  const inText = origin?.size === 0 ? textRows(reading, node, made) : alwaysKnown(made)
-  if (origin !== undefined && origin.size > 0) for (const id of made) inheritOrigin(reading, id, lists)
+  const inText = origin?.size === 0 ? textRows(reading, node, elements) : alwaysKnown(elements)
+  if (origin !== undefined && origin.size > 0) for (const id of elements) inheritOrigin(reading, id, lists)
   return {
     ...child,
     rows: allOf(child.rows, bound, inText.rows),
-    columns: [...child.columns, ...made],
+    columns: [...child.columns, ...elements],
     facts: scope.facts,
     guard: undefined,
   }
@@ -181,14 +181,14 @@ const isConstantValue = (node: Node): boolean => boundText(node) !== undefined |
 /** VALUES. */
 function readValues(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
-  const held = node['expressions']
-  const rows = Array.isArray(held) ? held.filter((row): row is readonly Node[] => Array.isArray(row)) : []
-  const ids = rows.flatMap((row) => row.map((one) => valueIn(reading, one, scope)))
+  const expressions = node['expressions']
+  const rows = Array.isArray(expressions) ? expressions.filter((row): row is readonly Node[] => Array.isArray(row)) : []
+  const ids = rows.flatMap((row) => row.map((cell) => valueIn(reading, cell, scope)))
   const types = parts(node, 'expr_types').map((type) => word(type, 'id'))
   const columns = types.map((type, n) => addValue(reading.values, `column ${n + 1}`, type, always))
   const present = columns.filter((_, n) => rows.every((row) => row[n] !== undefined && isConstantValue(row[n])))
   // One row is a parameter, and no calendar.
   const inText = rows.length > 1 && originOf(reading, ids)?.size === 0
-  const made = inText ? textRows(reading, node, columns) : alwaysKnown(columns)
-  return { ...made, present: new Set(present), rows: allOf(child.rows, boundOf(reading, ids), made.rows) }
+  const relation = inText ? textRows(reading, node, columns) : alwaysKnown(columns)
+  return { ...relation, present: new Set(present), rows: allOf(child.rows, boundOf(reading, ids), relation.rows) }
 }

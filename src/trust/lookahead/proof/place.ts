@@ -15,8 +15,8 @@ import { endOf } from './groups.ts'
  * early are told where the column with their instant is selected.
  */
 export function placeOf(sql: string, statements: readonly Node[], { what }: Obstacle, ts = ''): number | null {
-  const [one, ...more] = new Set(places(sql, [...nodesOf(statements)], what, ts))
-  return one === undefined || more.length > 0 ? null : one
+  const [place, ...more] = new Set(places(sql, [...nodesOf(statements)], what, ts))
+  return place === undefined || more.length > 0 ? null : place
 }
 
 function places(sql: string, all: readonly Node[], what: string, ts: string): readonly number[] {
@@ -58,13 +58,13 @@ function called(all: readonly Node[], name: string, what: string): readonly Node
   // A function that follows from more than its arguments is in the way wherever it stands: the first is told.
   if (what === `${name}()`) return calls.slice(0, 1)
   const over = calls.filter((node) => frameOf(node) === (/\) OVER \((.*)\)$/.exec(what)?.[1]?.replace(...bare) ?? null))
-  const given = cutAtCommas(what.slice(name.length))?.parts.join(',') ?? ''
-  const same = over.filter((node) => parts(node, 'children').map(lastName).join(', ') === given)
+  const argumentText = cutAtCommas(what.slice(name.length))?.parts.join(',') ?? ''
+  const same = over.filter((node) => parts(node, 'children').map(lastName).join(', ') === argumentText)
   const renamed = aliasesIn(all)
-  const told = over.every((node) =>
-    parts(node, 'children').every((one) => lastName(one) !== '' && !renamed.has(lastName(one))),
+  const isNamed = over.every((node) =>
+    parts(node, 'children').every((child) => lastName(child) !== '' && !renamed.has(lastName(child))),
   )
-  return over.length > 1 && told ? same : over
+  return over.length > 1 && isNamed ? same : over
 }
 
 /** Removes the names of columns from the text of a frame. */
@@ -74,18 +74,18 @@ const bare = [/(PARTITION BY|ORDER BY) .*?(?= ORDER BY | to |$)/g, '$1'] as cons
 function frameOf(node: Node): string | null {
   if (word(node, 'class') !== 'WINDOW') return null
   const end = endOf(node)
-  const said = [
+  const nameSources = [
     parts(node, 'partitions').length > 0 ? 'PARTITION BY' : '',
     parts(node, 'orders').length > 0 ? `ORDER BY to ${end}` : '',
   ]
-  return said.filter((words) => words !== '').join(' ')
+  return nameSources.filter((words) => words !== '').join(' ')
 }
 
 /** The names that a query gives to anything. */
 function aliasesIn(all: readonly Node[]): ReadonlySet<string> {
   const lists = all.flatMap((node) => {
-    const held = node['column_name_alias']
-    return Array.isArray(held) ? held.map(String) : []
+    const aliases = node['column_name_alias']
+    return Array.isArray(aliases) ? aliases.map(String) : []
   })
   return new Set([...all.map((node) => word(node, 'alias')), ...lists])
 }
@@ -140,7 +140,7 @@ function joinsOn(all: readonly Node[], columns: string): readonly Node[] {
   const matching = joins.filter((node) => {
     const using = node['using_columns']
     const names = new Set([
-      ...[...nodesOf(node['condition'])].map((one) => lastName(one).toLowerCase()),
+      ...[...nodesOf(node['condition'])].map((conditionNode) => lastName(conditionNode).toLowerCase()),
       ...(Array.isArray(using) ? using.map((name) => String(name).toLowerCase()) : []),
     ])
     return columnNames.every((name) => names.has(name))

@@ -66,7 +66,7 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
     return unprovedBy({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
   const settings = await settingsIn(session)
   const revised = await mayBeRevised(session)
-  const ownTables = new Map((await ownRelations(session)).map((one) => [lowerName(one.name), one]))
+  const ownTables = new Map((await ownRelations(session)).map((relation) => [lowerName(relation.name), relation]))
   const shadow = await openShadow(session, settings, [...ownTables.values()])
   try {
     const plan = await planOf(shadow, claim.sql)
@@ -87,9 +87,9 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
 export async function scannedTables(session: Engine, sql: string): Promise<readonly string[] | undefined> {
   try {
     using shadow = await openShadow(session, new Set(), await ownRelations(session))
-    const told = await planOf(shadow, sql)
-    if ('why' in told) return undefined
-    const scans = [...nodesOf(told.plan)].flatMap((node) => {
+    const planned = await planOf(shadow, sql)
+    if ('why' in planned) return undefined
+    const scans = [...nodesOf(planned.plan)].flatMap((node) => {
       const schema = word(node, 'schema')
       return word(node, 'table') === '' ? [] : [`${schema === 'main' ? '' : `${schema}.`}${word(node, 'table')}`]
     })
@@ -104,10 +104,10 @@ export async function planOf(
   shadow: Engine,
   sql: string,
 ): Promise<{ plan: Node; names: readonly string[] } | Obstacle> {
-  const told = await boundPlan(shadow, sql)
-  if ('why' in told) return { what: 'the plan of the query', ...told }
+  const planned = await boundPlan(shadow, sql)
+  if ('why' in planned) return { what: 'the plan of the query', ...planned }
   const { columns } = await shadow.prepared(sql)
-  return { plan: told.plan, names: columns.map(({ name }) => name) }
+  return { plan: planned.plan, names: columns.map(({ name }) => name) }
 }
 
 function unprovedBy(unproved: Obstacle): PlanArgument {
@@ -133,10 +133,10 @@ export function argue(
   const compared = all.columns.filter((_, n) => !places.has(n))
   const later = lateness(reading, all.facts, allOf(all.rows), at, wholeRow)
   const columns = compared.map((id) => lateness(reading, all.facts, boundOf(reading, [id]), at, nameOf(reading, id)))
-  const unproved = [later, ...columns].find((one) => one !== undefined)
+  const unproved = [later, ...columns].find((obstacle) => obstacle !== undefined)
   if (unproved !== undefined) return { proved: false, chain: [...reading.reasons], unproved: { ...unproved, at: null } }
   const assumed = [...reading.choices].map(
-    (one) => `assumed: ${one} takes one of equal values, or its rows in one order`,
+    (functionName) => `assumed: ${functionName} takes one of equal values, or its rows in one order`,
   )
   const last =
     'the result: each row and value is known at ' +
@@ -172,20 +172,20 @@ function readPlan(
 }
 
 /** The place of a column of the result: the one that is spelled so, else the one that SQL takes for it; -1 for none. */
-function placeOfColumn(names: readonly string[], asked: string): number {
-  const exact = names.indexOf(asked)
-  return exact >= 0 ? exact : names.findIndex((name) => isSameName(name, asked))
+function placeOfColumn(names: readonly string[], wantedName: string): number {
+  const exact = names.indexOf(wantedName)
+  return exact >= 0 ? exact : names.findIndex((name) => isSameName(name, wantedName))
 }
 
 function lateness(reading: Reading, facts: readonly Fact[], bound: Bound, at: Id, what: string): Obstacle | undefined {
   if (isObstacle(bound)) return bound
-  for (const one of bound) {
-    const found = coveredBy(reading.values, facts, new Set([one]), [at])
-    const late = reading.late.get(one)
-    const own = nameOf(reading, at)
-    const other = nameOf(reading, one) === own ? `another ${own} of its row` : nameOf(reading, one)
+  for (const id of bound) {
+    const found = coveredBy(reading.values, facts, new Set([id]), [at])
+    const late = reading.late.get(id)
+    const boundName = nameOf(reading, at)
+    const other = nameOf(reading, id) === boundName ? `another ${boundName} of its row` : nameOf(reading, id)
     if ('uncovered' in found || !found.by.has(at))
-      return late ?? { what, why: `it is known at ${other}, which nothing holds to be at or before ${own}` }
+      return late ?? { what, why: `it is known at ${other}, which nothing holds to be at or before ${boundName}` }
   }
   return undefined
 }

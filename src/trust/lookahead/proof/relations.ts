@@ -112,7 +112,7 @@ export function originOf({ origins }: Reading, ids: readonly Id[]): ReadonlySet<
   for (const id of ids) {
     const found = origins.get(id)
     if (found === undefined) return undefined
-    for (const one of found) all.add(one)
+    for (const rows of found) all.add(rows)
   }
   return all
 }

@@ -79,8 +79,8 @@ function unreadClock({ name, clock }: OwnRelation): Obstacle {
 export function readScan(reading: Reading, node: Node): Relation {
   const names = Array.isArray(node['names']) ? (node['names'] as readonly unknown[]).map(String) : []
   const types = parts(node, 'returned_types').map((type) => word(type, 'id'))
-  const places = parts(node, 'column_indexes').map((one) => Number(one['index']))
-  const made = (): number[] =>
+  const places = parts(node, 'column_indexes').map((columnIndex) => Number(columnIndex['index']))
+  const newIds = (): number[] =>
     places.map((at) => {
       const name = names[at]
       return addValue(reading.values, name ?? 'rowid', types[at] ?? '', name === undefined ? rowid : always)
@@ -92,10 +92,10 @@ export function readScan(reading: Reading, node: Node): Relation {
   if (odd || says(part(node, 'extra_info'), 'sample_options'))
     return neverKnown(
       { what: table || word(node, 'name'), why: 'it is read in a way for which no rule is known' },
-      made(),
+      newIds(),
     )
   if (/^(?:range|generate_series)$/.test(word(node, 'name'))) {
-    const columns = made()
+    const columns = newIds()
     // Rows of which no column is read are counted all the same.
     const counted = columns.length > 0 ? [] : [addValue(reading.values, names[0] ?? '', types[0] ?? '', always)]
     return { ...textRows(reading, node, [...columns, ...counted]), columns }
@@ -107,15 +107,15 @@ export function readScan(reading: Reading, node: Node): Relation {
       : ownTable
         ? labelOfOwn(ownTable)
         : labelOf(word(about, 'schema'), table)
-  if (ownTable !== undefined && label === undefined) return neverKnown(unreadClock(ownTable), made())
+  if (ownTable !== undefined && label === undefined) return neverKnown(unreadClock(ownTable), newIds())
   if (label === undefined)
-    return neverKnown(undatedObstacle(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
-  if (label.revised && reading.revised) return neverKnown(revisedObstacle(table), made())
+    return neverKnown(undatedObstacle(word(about, 'schema'), table || `${word(node, 'name')}()`), newIds())
+  if (label.revised && reading.revised) return neverKnown(revisedObstacle(table), newIds())
   const { clock, until = [], later = [], present = [], guard } = label
   const ids = new Map(
     names.map((name, at) => {
-      const told: Obstacle = { what: `${table}.${name}`, why: 'it is told when the next version comes' }
-      const bound = until.includes(name) || later.includes(name) ? told : always
+      const obstacle: Obstacle = { what: `${table}.${name}`, why: 'it is told when the next version comes' }
+      const bound = until.includes(name) || later.includes(name) ? obstacle : always
       return [name, addValue(reading.values, shownClock(name), types[at] ?? '', bound, { until: until.includes(name) })]
     }),
   )
@@ -123,16 +123,16 @@ export function readScan(reading: Reading, node: Node): Relation {
     ids.get(name ?? '') ?? addValue(reading.values, 'rowid', 'BIGINT', rowid)
   const rows: Bound = clock === null ? always : new Set([idOf(clock)])
   const columns = places.map((at) => idOf(names[at]))
-  const known = { ...alwaysKnown(columns), present: new Set(present.flatMap((name) => ids.get(name) ?? [])) }
+  const knownRelation = { ...alwaysKnown(columns), present: new Set(present.flatMap((name) => ids.get(name) ?? [])) }
   const where = guard === undefined ? '' : ` where ${guard}`
   if (clock !== null)
     reading.reasons.add(
       `${shownTable(table)}: a row is known at its ` +
         `${shownClock(clock)}${where}${assumptionText(reading, table, clock, ownTable !== undefined)}`,
     )
-  if (guard === undefined) return { ...known, rows }
+  if (guard === undefined) return { ...knownRelation, rows }
   const why = `a row that lacks parts changes when they come; keep those that are ${guard}`
-  return { ...known, rows: { what: shownTable(table), why }, guard: { id: idOf(guard), rows } }
+  return { ...knownRelation, rows: { what: shownTable(table), why }, guard: { id: idOf(guard), rows } }
 }
 
 const rowid: Obstacle = { what: 'rowid', why: 'the place of a row depends on what came later' }
@@ -215,9 +215,9 @@ function joinOf(metric: string): string {
  * poll that brought it: then nothing is said of its `valid_from`.
  */
 function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
-  const known = settings.has('registry_backfill') ? '' : 'p.valid_from <= yours.ts AND '
+  const knownSql = settings.has('registry_backfill') ? '' : 'p.valid_from <= yours.ts AND '
   return `SELECT yours.*, ${product.replaceAll(/\w+/g, 'p.$&')}, p.valid_from, false AS assumed
-    FROM query_table(decisions) AS yours JOIN ${from} AS p ON ${known}p._pit_since <= yours.ts
+    FROM query_table(decisions) AS yours JOIN ${from} AS p ON ${knownSql}p._pit_since <= yours.ts
       AND yours.ts < p._pit_ended`
 }
 
@@ -266,25 +266,25 @@ export async function shadowSql(
   )
   const views = Map.groupBy(columns, ({ schema, view }) => `${quoteName(schema)}.${quoteName(view)}`)
   const schemas = new Set(columns.map(({ schema }) => schema))
-  const tableSql = (name: string, held: Columns): string =>
-    `CREATE TABLE ${name} (${held.map((one) => `${quoteName(one.name)} ${one.type}`).join(', ')})`
-  const made = [...views].map(([name, held]) => tableSql(name, held))
+  const tableSql = (name: string, columns: Columns): string =>
+    `CREATE TABLE ${name} (${columns.map((column) => `${quoteName(column.name)} ${column.type}`).join(', ')})`
+  const viewTables = [...views].map(([name, columns]) => tableSql(name, columns))
   // They have names that nothing of the lake has, so that a name alone tells which is meant.
-  const given = ownTables.flatMap((one) => {
-    const table = `${ownSchema}.${quoteName(one.name)}`
-    return [tableSql(table, one.columns), `CREATE VIEW ${quoteName(one.name)} AS FROM ${table}`]
+  const userTables = ownTables.flatMap((relation) => {
+    const table = `${ownSchema}.${quoteName(relation.name)}`
+    return [tableSql(table, relation.columns), `CREATE VIEW ${quoteName(relation.name)} AS FROM ${table}`]
   })
   const rooms = [...schemas].map((schema) => `CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
-  return [...rooms, ...made, `CREATE SCHEMA ${ownSchema}`, ...given, ...macrosUnder(settings)].join(';\n')
+  return [...rooms, ...viewTables, `CREATE SCHEMA ${ownSchema}`, ...userTables, ...macrosUnder(settings)].join(';\n')
 }
 
 /** Opens that catalogue; close it when done. */
 export async function openShadow(
   session: Engine,
   settings: ReadonlySet<Assumption> = new Set(),
-  own: readonly OwnRelation[] = [],
+  userRelations: readonly OwnRelation[] = [],
 ): Promise<Engine> {
-  const text = await shadowSql(session, settings, own)
+  const text = await shadowSql(session, settings, userRelations)
   const shadow = await Engine.open(':memory:', { threads: 1 })
   return closing(shadow, async () => {
     await shadow.run(text)

@@ -111,8 +111,8 @@ function notBefore(values: PlanValues, facts: readonly Fact[], from: Id): Readon
 }
 
 /** Whether one value is never later than another in a row of which these facts are true. */
-export function isNotLater(values: PlanValues, facts: readonly Fact[], one: Id, other: Id): boolean {
-  return notBefore(values, facts, one).has(other)
+export function isNotLater(values: PlanValues, facts: readonly Fact[], earlier: Id, other: Id): boolean {
+  return notBefore(values, facts, earlier).has(other)
 }
 
 /** The constant instants that were met so far. */
@@ -139,7 +139,7 @@ export function coveredBy(
     const able = candidates.filter((candidate) => later.has(candidate))
     const [first] = [...able, ...constantsOf(values).filter((constant) => later.has(constant))]
     if (first === undefined) return { uncovered: id }
-    const least = able.find((one) => able.every((other) => isNotLater(values, facts, one, other)))
+    const least = able.find((candidate) => able.every((other) => isNotLater(values, facts, candidate, other)))
     by.add(least ?? first)
   }
   return { by }
