@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints the interpreter of a Python with the packages of test/python/requirements.txt; made when it is not there yet.
 # With a name those of requirements-NAME.txt: `readers` for the engines that read published tables, `spark` for Spark,
-# `s3` for a bucket on this machine; `notebooks` has Jupyter and its kin.
+# `s3` for a bucket on this machine; `calendars` for trading calendars; `notebooks` has Jupyter and its kin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -32,13 +32,13 @@ install_peers() {
   local name pid browser pids=()
   install_browser &
   browser=$!
-  for name in peers readers s3 python-oldest python-newest; do
+  for name in peers readers s3 calendars python-oldest python-newest; do
     timeout 240 scripts/peers.sh "$name" >/dev/null &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || true; done
   if wait "$browser"; then required+=(chromium); fi
-  for name in peers readers s3 python-newest; do
+  for name in peers readers s3 calendars python-newest; do
     if [ -f ".cache/$name-venv.made" ] || packages_answer >/dev/null 2>&1; then required+=("$name"); else echo "no Python packages for $name"; fi
   done
   echo "${required[*]}" >"$PITLAKE_HAD.new" && mv "$PITLAKE_HAD.new" "$PITLAKE_HAD"

@@ -26,7 +26,7 @@ from .folder import Pin, lag_of_mirror, lag_of_views, made_here, refuse_changed
 from .frames import LentFrames, frame_of_decisions
 from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Decided, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
                       decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
-                      utc_at, with_registry_sql, wrong)
+                      step_sql, utc_at, with_registry_sql, wrong)
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
@@ -494,7 +494,8 @@ class Lake:
         Args:
             since: First time of the grid.
             until: End of the grid, exclusive.
-            step: Distance between two times, such as `"1 day"`, `"15m"` or `"1 month"`.
+            step: Distance between two times, such as `"1 day"`, `"15m"` or `"1 month"`. Or an exchange: `"XNYS"` for the close
+                of each session, `"XNYS:open"` for its opening.
             assets: Assets. With them the grid has a row for each time and asset.
 
         Returns:
@@ -502,10 +503,12 @@ class Lake:
 
         >>> lake.calendar("2024-01-31", "2024-04-01", "1 month").df()["ts"].dt.day.tolist()
         [31, 29, 31]
+        >>> lake.calendar("2024-07-03", "2024-07-06", "XNYS").df()["ts"].dt.strftime("%d %H:%M").tolist()
+        ['03 17:00', '05 20:00']
         """
         own = self._open().cursor()
         ends = [utc_at(own, name, end) for name, end in (("since", since), ("until", until))]
-        grid = f"SELECT ts FROM calendar({', '.join(ends)}, {span_sql('step', step, months=True)})"
+        grid = f"SELECT ts FROM calendar({', '.join(ends)}, {step_sql(step)})"
         with told(self._seat.near_metrics):
             if own.execute(f"SELECT ({ends[0]}) > ({ends[1]})").fetchall() == [(True,)]:
                 raise refusal("calendar", "since before until", f"{since} and {until}", "they are reversed")

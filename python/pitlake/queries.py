@@ -15,6 +15,7 @@ from .text import UNITS, Moment, Names, Span, listed, meant_span, moment_text, q
 
 INSTANT = "an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC"
 _SPAN = re.compile(r"(\d+)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)")
+_EXCHANGE = re.compile(r"X[A-Z0-9]{3}(:(open|close))?")
 _MONTHS = re.compile(r"([1-9]\d{0,3})\s*months?")
 
 
@@ -71,6 +72,11 @@ def span_sql(name: str, value: Span, months: bool = False) -> str:
         return f"to_months({long[1]})" if long else "to_seconds(0)"
     near = meant_span(value, months) if isinstance(value, str) else None
     raise wrong(name, "a time such as 15m or 2d", value, f"did you mean `{near}`?" if near else "")
+
+
+def step_sql(step: Span) -> str:
+    """The SQL of a calendar's step: a duration, or an exchange whose sessions close then."""
+    return quote(step) if isinstance(step, str) and _EXCHANGE.fullmatch(step) else span_sql("step", step, months=True)
 
 
 DIMENSIONS = ("currency", "exchange", "network")

@@ -14,6 +14,7 @@ import { noNames } from './names.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { EndpointRow, SourceFile } from './schema.ts'
+import { type TradingCalendar, tradingCalendars, type TradingRows } from './sessions.ts'
 
 /** A named value set, with where it is written (`file:line`). */
 interface ValueSet {
@@ -60,6 +61,7 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     links: files.flatMap((file) => file.content.links ?? []),
     symbolVariants: files.flatMap((file) => file.content.symbol_variants ?? []),
     chains: chainsOf(files),
+    sessions: sessionsOf(files, complain),
     sources: placed(files, ({ content }) => content.sources, 'sources', complain),
     features: placed(files, ({ content }) => content.features, 'features', complain),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
@@ -71,6 +73,17 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
 function chainsOf(files: readonly SourceFile[]): ReadonlyMap<string, string> {
   const rows = files.flatMap(({ content }) => Object.entries(content.chains ?? {}))
   return new Map(rows.map(([name, id]) => [name.toLowerCase(), id]))
+}
+
+/** Trading calendars by the code of the exchange; a later file overrides an earlier one. */
+function sessionsOf(files: readonly SourceFile[], complain: Complain): ReadonlyMap<string, TradingCalendar> {
+  const rows = Object.assign({}, ...files.map(({ content }) => content.sessions ?? {})) as TradingRows
+  const all = tradingCalendars(rows)
+  const known = [...all].flatMap(([code, calendar]) => (calendar ? [[code, calendar] as const] : []))
+  for (const [code, calendar] of all)
+    if (calendar === undefined)
+      complain(`sessions.${code}.same_as`, `one of ${known.map(([one]) => one).join(', ')}`, 'another')
+  return new Map(known)
 }
 
 /** Value sets of intervals go by another name. */

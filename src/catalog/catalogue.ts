@@ -3,6 +3,7 @@ import { type Rule, ruleFor } from './availability.ts'
 import type { DeclaredFeature } from './features.ts'
 import type { Link, SymbolVariant } from './schema.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
+import type { TradingCalendar } from './sessions.ts'
 import type { SourceMapping } from './sources.ts'
 
 /**
@@ -157,6 +158,8 @@ export interface Catalogue {
   readonly symbolVariants: readonly SymbolVariant[]
   /** Registry chain ids by the metrics API's name of a chain, in lower case. */
   readonly chains: ReadonlyMap<string, string>
+  /** Trading calendars by the code of the exchange. */
+  readonly sessions: ReadonlyMap<string, TradingCalendar>
   /** Files of one's own that the catalogues map, by the name of what they become. */
   readonly sources: ReadonlyMap<string, Placed<SourceMapping & { readonly files: readonly string[] }>>
   /** Queries that the catalogues declare to be series, by the name of what they become. */

@@ -1,34 +1,50 @@
 import { intervals, longestSeconds } from '../base/time.ts'
 import type { Rule } from './availability.ts'
 import { type Endpoint, type EndpointRules, imported } from './catalogue.ts'
+import { sessionCloses, type TradingCalendar } from './sessions.ts'
 import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
 
 /** Why a rule is none: what dates its points are the rows themselves. */
 export const statedByRows = 'each row tells it'
 
 function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vintage }: SourceMapping): Rule {
-  const frame = { until: null, trust: 'provider', kind: from === 'end' ? 'lag' : 'start', seconds } as const
+  const frame = { until: null, trust: 'provider', kind: from === 'start' ? 'start' : 'lag', seconds } as const
   if (available !== undefined && available !== exportRule)
     return { ...frame, basis: 'stated', quote: `available: ${available}`, reason: null }
   const isTold = (available ?? available_at ?? vintage) !== undefined
   return { ...frame, basis: 'assumed', quote: null, reason: isTold ? statedByRows : 'its mapping says nothing' }
 }
 
-function rulesFor(source: SourceMapping, part: string): EndpointRules {
+/** Rules for values known some seconds after the close of their session: one for each span in which it closes at one time of day, UTC. */
+function closeRules(rule: Rule, calendar: TradingCalendar, seconds: number): Rule[] {
+  const changes = sessionCloses(calendar).filter((one, n, all) => one.seconds !== all[n - 1]?.seconds)
+  return changes.map(({ seconds: close }, n): Rule => {
+    return { ...rule, kind: 'start', seconds: close + seconds, until: changes[n + 1]?.day ?? null }
+  })
+}
+
+function rulesFor(source: SourceMapping, part: string, sessions: Sessions): EndpointRules {
+  const calendar = sessions.get(source.sessions ?? '')
   const all = intervals.map((interval) => {
     const moments = momentsOf(source, interval)
-    return [interval, [ruleOf(moments.get(part) ?? moments.get('') ?? unsaid, source)]]
+    const moment = moments.get(part) ?? moments.get('') ?? unsaid
+    const rule = ruleOf(moment, source)
+    const isClose = moment.from === 'close' && interval === '24h' && calendar !== undefined
+    return [interval, isClose ? closeRules(rule, calendar, moment.seconds) : [rule]]
   })
   return Object.fromEntries(all) as EndpointRules
 }
 
+/** Trading calendars by the code of the exchange. */
+type Sessions = ReadonlyMap<string, TradingCalendar>
+
 /** Own data as an endpoint of the catalogue that nobody is asked for. */
-export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow): Endpoint {
+export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow, sessions: Sessions): Endpoint {
   const { intervals: storedIntervals, currencies, exchanges, networks } = row
   const early = [...new Set(storedIntervals.flatMap((interval) => [...momentsOf(source, interval).keys()]))].filter(
     Boolean,
   )
-  const clocks = Object.fromEntries(early.map((part) => [pointerTo(part), rulesFor(source, part)]))
+  const clocks = Object.fromEntries(early.map((part) => [pointerTo(part), rulesFor(source, part, sessions)]))
   const longest = storedIntervals.toSorted((a, b) => longestSeconds(b) - longestSeconds(a))[0] ?? null
   return {
     path,
@@ -53,7 +69,7 @@ export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow): 
     tolerance: null,
     overlap: 'exact',
     revisable: source.revisable ?? source.vintage !== undefined,
-    rules: rulesFor(source, ''),
+    rules: rulesFor(source, '', sessions),
     extra: {},
     source: imported,
     ...(early.length > 0 && { clocks }),

@@ -5,6 +5,7 @@ import { metricPath } from './listing.ts'
 import { featureRow } from './features.ts'
 import { ruleTimeKeys, wrongTime } from './rule-kinds.ts'
 import { ownName, placedRow } from './sources.ts'
+import { sessionRows } from './sessions.ts'
 import { wireRow } from './wire.ts'
 
 const interval = z.enum(offeredIntervals)
@@ -128,6 +129,7 @@ export const catalogueFile = z.strictObject({
   availability: z.array(availabilityRow).optional(),
   endpoints: z.array(endpointRow).optional(),
   wire: wireRow.optional(),
+  sessions: sessionRows.optional(),
   registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
   resources: z.record(name, resourceRow).optional(),
   links: z.array(linkRow).optional(),

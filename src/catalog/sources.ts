@@ -9,9 +9,9 @@ export const ownName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_]{0,59}(?:\/[a-z0-9][a-z0-9_]{0,59}){0,3}$/, 'a name of small letters, digits and _')
 
-/** When a part of a value, or the whole, is known: so many seconds after the start or the end of its interval. */
+/** When a part of a value, or the whole, is known: so many seconds after the start or end of its interval, or a session's close. */
 interface KnownFrom {
-  readonly from: 'start' | 'end'
+  readonly from: 'start' | 'end' | 'close'
   readonly seconds: number
 }
 
@@ -22,7 +22,8 @@ export const exportRule = 'export'
 function readRule(text: string): ReadonlyMap<string, KnownFrom> | null {
   const moments = new Map<string, KnownFrom>()
   for (const part of text === exportRule ? ['end'] : text.split(',')) {
-    const [, name = '', from = '', after = '0'] = /^(?:(.+)=)?\s*(start|end)(?:\s*\+\s*(.+))?$/.exec(part.trim()) ?? []
+    const [, name = '', from = '', after = '0'] =
+      /^(?:(.+)=)?\s*(start|end|close)(?:\s*\+\s*(.+))?$/.exec(part.trim()) ?? []
     const seconds = parseDuration(after)
     if (from === '' || seconds === undefined || moments.has(name)) return null
     moments.set(name, { from: from as KnownFrom['from'], seconds })
@@ -41,7 +42,10 @@ const mapping = {
   available_at: word.optional(),
   available: z
     .string()
-    .refine((text) => readRule(text) !== null, 'a rule such as end, end+15m, start, open=start,close=end or export')
+    .refine(
+      (text) => readRule(text) !== null,
+      'a rule such as end, end+15m, start, open=start,close=end, close+15m (with sessions) or export',
+    )
     .optional(),
   zone: z.string().refine(isZone, 'a zone such as UTC or America/New_York').optional(),
   /** Which of two is meant where the clocks of the zone show a time twice. */
@@ -51,6 +55,8 @@ const mapping = {
   null_text: word.optional(),
   /** On which days points are expected: on all unless said. */
   expected: z.enum(['weekdays']).optional(),
+  /** The exchange on whose sessions the values are. */
+  sessions: word.optional(),
   vintage: word.optional(),
   revisable: z.boolean().optional(),
   currency: word.optional(),
@@ -68,13 +74,22 @@ function isZone(zone: string): boolean {
 
 /** Tells of keys that contradict one another. */
 function sound(row: SourceMapping, { addIssue }: Pick<z.core.$RefinementCtx, 'addIssue'>): void {
-  const { value, components, available, available_at, vintage } = row
+  const { value, components, available, available_at, vintage, sessions, expected } = row
+  const rules = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>())]
+  const atClose = rules.filter(([, { from }]) => from === 'close')
   const parts = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>()).keys()].filter((part) => part !== '')
   const stray = parts.find((part) => components?.includes(part) !== true)
   const wrong: readonly (readonly [boolean, keyof SourceMapping, string])[] = [
     [value !== undefined && components !== undefined, 'components', 'either `value` or `components`'],
     [available !== undefined && available_at !== undefined, 'available', 'either `available` or `available_at`'],
     [vintage !== undefined && available_at !== undefined, 'vintage', 'either `vintage` or `available_at`'],
+    [
+      atClose.length > 0 && sessions === undefined,
+      'available',
+      '`sessions` with `close`: the exchange whose close is meant',
+    ],
+    [atClose.some(([part]) => part !== ''), 'available', '`close` for the whole value, not for a part'],
+    [sessions !== undefined && expected !== undefined, 'expected', 'either `sessions` or `expected`'],
     [stray !== undefined, 'available', `a rule for parts that \`components\` names, not ${stray}`],
   ]
   for (const [is, key, message] of wrong) if (is) addIssue({ code: 'custom', message, path: [key] })
@@ -117,7 +132,7 @@ export function momentsOf(
     part,
     ruleTimes.get(part) ?? ruleTimes.get('') ?? unsaid,
   ])
-  const late = ({ from, seconds }: KnownFrom): number => seconds + (from === 'end' ? longestSeconds(interval) : 0)
+  const late = ({ from, seconds }: KnownFrom): number => seconds + (from === 'start' ? 0 : longestSeconds(interval))
   const latestMoment = [...ruleTimes.values(), ...parts.map(([, moment]) => moment)].toSorted(
     (a, b) => late(b) - late(a),
   )[0]

@@ -10,13 +10,16 @@ export interface CalendarGrid {
   readonly since: string
   /** End of the grid, exclusive. */
   readonly until: string
-  /** Distance of two instants, as DuckDB spells an interval: `900 seconds`, `3 months`. */
+  /**
+   * Distance of two instants, as DuckDB spells an interval: `900 seconds`, `3 months`. Or an exchange: `XNYS` for the close of
+   * each session, `XNYS:open` for its opening.
+   */
   readonly step: string
 }
 
 /**
  * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or
- * `3months`, told as DuckDB spells an interval.
+ * `3months`, told as DuckDB spells an interval, or an exchange such as `XNYS`.
  */
 export function calendarOf(subject: string, words: readonly string[]): CalendarGrid {
   const [since = '', until = '', step = '', ...more] = words.map((part) => part.trim())
@@ -41,13 +44,17 @@ export function gridSql(subject: string, { since, until, step }: Omit<CalendarGr
   return `calendar(${quote(since)}, ${quote(until)}, ${quote(step)})`
 }
 
+/** An exchange in the place of a step: its closes, or its openings. */
+const exchangeStep = /^X[A-Z0-9]{3}(?::(?:open|close))?$/
+
 function stepOf(subject: string, text: string): string {
+  if (exchangeStep.test(text)) return text
   const months = /^([1-9]\d{0,3})\s*months?$/.exec(text)?.[1]
   if (months !== undefined) return `${months} months`
   const seconds = parseDuration(text)
   if (seconds === undefined || seconds === 0)
     throw usage(subject, {
-      expected: 'a step such as 1h, 1d, 1w or 1month',
+      expected: 'a step such as 1h, 1d, 1w or 1month, or an exchange such as XNYS',
       got: `"${text}"`,
       next: spanHint(text, true),
     })

@@ -40,6 +40,7 @@ const program = (...paths: readonly string[]): string | undefined => paths.find(
 const needs = {
   peers: [() => python('peers'), 'no Python with DuckDB (scripts/peers.sh)'],
   'python-newest': [() => python('python-newest'), 'no Python with DuckDB 2.0 (scripts/peers.sh python-newest)'],
+  calendars: [() => python('calendars'), 'no Python with exchange_calendars (scripts/peers.sh calendars)'],
   readers: [() => python('readers'), 'no Python with deltalake and chdb (scripts/peers.sh readers)'],
   s3: [() => python('s3'), 'no Python with moto (scripts/peers.sh s3)'],
   spark: [() => process.env['PITLAKE_SPARK'] || undefined, 'Spark is asked by make test-spark alone'],
@@ -71,7 +72,7 @@ const needs = {
 } as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>
 
 /** What comes from a network: .ci/run writes into the file of `PITLAKE_HAD` what can be had, while the first tests run. */
-const coming: readonly string[] = ['peers', 'readers', 's3', 'python-newest', 'chromium']
+const coming: readonly string[] = ['peers', 'readers', 's3', 'calendars', 'python-newest', 'chromium']
 
 /** What must be here, as `PITLAKE_REQUIRED` says, or that file; whoever needs what is still coming waits for it. */
 function required(name: string): boolean {

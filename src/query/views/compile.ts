@@ -1,5 +1,6 @@
 import { relative } from 'node:path'
 import { type Catalogue, imported as importedSource, isOwn } from '../../catalog/catalogue.ts'
+import { sessionYears } from '../../catalog/sessions.ts'
 import type { Weekday } from '../../base/time.ts'
 import { quote, quoteName } from '../../lake/store/engine.ts'
 import type { StoredFile } from '../../lake/ledger/index-queries.ts'
@@ -15,6 +16,7 @@ import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from 
 import { literalPath } from './read-points.ts'
 import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
 import { identityWords } from './joins-identity.ts'
+import { sessionsSql } from './sessions-sql.ts'
 import { joinPlaceholders } from './joins.ts'
 import { exportedTables, type ExportTable } from './ledger-tables.ts'
 import {
@@ -203,6 +205,10 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       onRead('redated')
       return datedPoints(root, readPoints(root, points), earlier)
     },
+    sessions: (asked) => sessionsSql(catalogue.sessions.values(), asked),
+    session_codes: () => quote([...catalogue.sessions.keys()].toSorted().join(', ')),
+    session_first: () => `make_timestamptz(${Date.UTC(sessionYears.first, 0, 1)}000)`,
+    session_end: () => `make_timestamptz(${Date.UTC(sessionYears.last + 1, 0, 1)}000)`,
     ledger: (name) => {
       onRead(name)
       return exportedSql(sources, name, tables.get(name) ?? [])

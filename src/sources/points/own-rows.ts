@@ -30,7 +30,7 @@ export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
 /** The catalogue of a lake: a catalogue in the names of the lake's provider, with what is own data there. */
 export function withOwn(base: Catalogue, index: Index): Catalogue {
   const catalogue = withNames(base, recordedNames(index))
-  const userEndpoints = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row)] as const)
+  const userEndpoints = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row, base.sessions)] as const)
   return userEndpoints.length === 0
     ? catalogue
     : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...userEndpoints]) }

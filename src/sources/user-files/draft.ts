@@ -2,6 +2,7 @@ import type { During } from '../../base/stopwatch.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { ownEndpoint } from '../../catalog/own-endpoint.ts'
 import { seriesId } from '../../catalog/series.ts'
+import { onSessions } from '../../catalog/sessions.ts'
 import { exportRule, type OwnRow, type SourceMapping } from '../../catalog/sources.ts'
 import { stepSql } from '../../base/intervals-sql.ts'
 import { commit, type Draft, type Ticket, type Version } from '../../lake/ledger/commit.ts'
@@ -169,7 +170,7 @@ async function draftImport(
 ): Promise<DraftedImport> {
   const { ledger, engine, ticket, run } = beside
   const { interval } = rows
-  const endpoint = ownEndpoint(path, row)
+  const endpoint = ownEndpoint(path, row, baseCatalogue.sessions)
   const { bodies, standing, named } = bodiesOf(beside, { path, rows, row }, portions)
   const part = {
     metric: path,
@@ -198,7 +199,7 @@ async function draftImport(
     add: staged.files,
     series: bodies.map(({ series }) => ({ ...series, settled: interval })),
     regained: staged.regained,
-    coverage: keepingProven(ledger, coverageOf(bodies, staged.bodies, rows)),
+    coverage: keepingProven(ledger, coverageOf(bodies, staged.bodies, rows, baseCatalogue.sessions)),
     violations: judged.violations,
     passed: judged.passed,
     findings: staged.findings,
@@ -272,7 +273,9 @@ function coverageOf(
   requested: readonly Body[],
   bodies: readonly BodyResult[],
   { interval, mapping }: ImportedRows,
+  sessions: Catalogue['sessions'],
 ): CoverageRow[] {
+  const calendar = sessions.get(mapping.sessions ?? '')
   const results = new Map(bodies.map((body) => [body.request, body]))
   return requested.flatMap(({ request, series, askedAt }) => {
     const { first = null, last = null, missing = [] } = results.get(request) ?? {}
@@ -280,7 +283,8 @@ function coverageOf(
     const row = { series: series.id, asked_at: askedAt, request: null, state: 'covered' as const }
     const whole = { since: first, until: end(last, interval) }
     const inside = missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
-    const gaps = mapping.expected === 'weekdays' ? inside.flatMap(withoutWeekends) : inside
+    const weekly = mapping.expected === 'weekdays' ? inside.flatMap(withoutWeekends) : inside
+    const gaps = calendar === undefined ? weekly : weekly.flatMap((window) => onSessions(calendar, window))
     const coveredRows = minus([whole], gaps).map((window) => ({ ...row, ...window, reason: null }))
     return [...coveredRows, ...gaps.map((window) => ({ ...row, ...window, reason: 'gap' }))]
   })

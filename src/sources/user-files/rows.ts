@@ -3,6 +3,7 @@ import { onGridSql, type Sql } from '../../base/intervals-sql.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import {
+  day,
   formatInstant,
   type Interval,
   intervals,
@@ -12,6 +13,7 @@ import {
   type Weekday,
 } from '../../base/time.ts'
 import { hint } from '../../base/suggestion.ts'
+import { sessionCloses, sessionYears, type TradingCalendar } from '../../catalog/sessions.ts'
 import { exportRule, type SourceMapping } from '../../catalog/sources.ts'
 import { rowsAsNumbers, statement as ofPoints } from '../points/sql.ts'
 import {
@@ -71,6 +73,7 @@ export async function readRows(
   mapping: SourceMapping,
   weekStart: Weekday,
   [knownInterval, ...others]: readonly Interval[] = [],
+  sessions: ReadonlyMap<string, TradingCalendar> = new Map(),
 ): Promise<ImportedRows> {
   const reading = { given: ownFiles, mapping }
   const { readings, keys, constants, notes, used } = readingsOf(reading)
@@ -106,6 +109,7 @@ export async function readRows(
   const usual = least === null && others.length === 0 ? knownInterval : undefined
   const interval = mapping.interval ?? usual ?? (await intervalOf(engine, least))
   await refuseOffGrid(engine, reading, interval, weekStart)
+  await refuseOffSessions(engine, reading, interval, sessions)
   const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
   return { given: ownFiles, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
@@ -350,6 +354,33 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
   const dates = ends ? ' (a date counts as the end of its day)' : ''
   const zoned = zone === 'UTC' ? '' : next
   const wanted = `the ${named} ${interval}, which begins by the UTC calendar${months}${dates}${zoned}`
+  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
+}
+
+/** Refuses rows on days without a session of the exchange that the mapping names. */
+async function refuseOffSessions(
+  engine: Engine,
+  reading: Reading,
+  interval: Interval,
+  sessions: ReadonlyMap<string, TradingCalendar>,
+): Promise<void> {
+  const { sessions: code, timestamp } = reading.mapping
+  if (code === undefined) return
+  const calendar = sessions.get(code)
+  if (calendar === undefined) {
+    const codes = [...sessions.keys()].toSorted()
+    throw usage('--sessions', { expected: `one of ${codes.join(', ')}`, got: code, next: hint(code, codes) })
+  }
+  if (interval !== '24h') throw usage('--sessions', { expected: 'daily values (24h)', got: interval })
+  const marks = sessionCloses(calendar).map(({ day: at }) => (timestamp === 'interval_end' ? at + day : at))
+  await engine.run(`CREATE OR REPLACE TEMP TABLE own_sessions AS SELECT unnest([${marks.join(', ')}]) AS mark`)
+  const off = (mark: string): Sql => `${mark} NOT IN (SELECT mark FROM own_sessions)`
+  const [found] = await engine.rows<{ off: boolean }>(
+    `SELECT EXISTS (FROM own_rows WHERE ${off('own_rows.mark')}) AS off`,
+  )
+  if (found?.off !== true) return
+  const { first, last } = sessionYears
+  const wanted = `a session of ${code}, of the years ${first} to ${last}; a SELECT can leave the row out`
   await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 

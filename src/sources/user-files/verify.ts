@@ -121,7 +121,14 @@ async function compared(
   try {
     const { rows, done } = await takeRows({ run, deps, root, catalogue, path: metric }, async (engine) => {
       const givenFiles = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
-      const rows = await readRows(engine, givenFiles, givenFiles.mapping, storedWeekStart(run.ledger), row.intervals)
+      const rows = await readRows(
+        engine,
+        givenFiles,
+        givenFiles.mapping,
+        storedWeekStart(run.ledger),
+        row.intervals,
+        catalogue.sessions,
+      )
       return { rows, row }
     })
     const { violations = 0, added = 0 } = done ?? {}

@@ -1,14 +1,29 @@
--- calendar: a grid of decision instants, UTC, from `since` until before `until`.
+-- calendar: a grid of decision instants, UTC, from `since` until before `until`: steps of a length, or the closes (or opens)
+--   of an exchange's sessions.
 -- columns: ts.
 -- law: L1. A grid taken from the points themselves would look ahead. Each instant is `since` plus n steps, not the one
---   before plus a step: months that are too short give their last day and do not shorten those that follow.
+--   before plus a step: months that are too short give their last day and do not shorten those that follow. A session that
+--   was cancelled is left out if that was known at its own instant, and by as_of.
 CREATE OR REPLACE MACRO calendar(since, until, step := '1 day') AS TABLE
-WITH _pit_bounds AS (
-  SELECT epoch_us({{utc since}}) AS first_us, epoch_us({{utc until}}) AS end_us,
-    CAST(datepart('year', {{span step}}) * 12 + datepart('month', {{span step}}) AS BIGINT) AS months
+WITH _pit_exchange AS (
+  SELECT upper(CAST(step AS VARCHAR)) AS word, regexp_full_match(upper(CAST(step AS VARCHAR)), 'X[A-Z0-9]{3}(:OPEN|:CLOSE)?') AS named
+),
+_pit_named AS (
+  SELECT left(word, 4) AS code, {{utc since}} AS since_ts, {{utc until}} AS until_ts FROM _pit_exchange WHERE named
+),
+{{part exchange_sessions}},
+_pit_closes AS (
+  SELECT CASE WHEN ends_with(word, ':OPEN') THEN opens_at ELSE closes_at END AS ts, since_ts, until_ts, cancelled_at
+  FROM _pit_sessions CROSS JOIN _pit_exchange
+),
+_pit_every AS (SELECT CASE WHEN named THEN INTERVAL 1 DAY ELSE {{span step}} END AS step_length FROM _pit_exchange WHERE NOT named),
+_pit_bounds AS (
+  SELECT epoch_us({{utc since}}) AS first_us, epoch_us({{utc until}}) AS end_us, step_length,
+    CAST(datepart('year', step_length) * 12 + datepart('month', step_length) AS BIGINT) AS months
+  FROM _pit_every
 ),
 _pit_step AS (
-  SELECT first_us, end_us, months, epoch_us({{span step}}) - months * 30 * 86400000000 AS rest_us
+  SELECT first_us, end_us, months, epoch_us(step_length) - months * 30 * 86400000000 AS rest_us
   FROM _pit_bounds
 ),
 _pit_length AS (
@@ -26,5 +41,8 @@ FROM (
   )
 ) AS grid
 WHERE grid.us < grid.end_us
+UNION ALL
+SELECT ts FROM _pit_closes
+WHERE since_ts <= ts AND ts < until_ts AND (cancelled_at IS NULL OR cancelled_at > ts)
 ORDER BY 1;
-COMMENT ON MACRO TABLE calendar IS 'calendar(since, until, step): decision times ts, UTC, half-open; step is an interval such as ''1 day'', ''1h'' or ''1 month''.';
+COMMENT ON MACRO TABLE calendar IS 'calendar(since, until, step): decision times ts, UTC, half-open; step is an interval such as ''1 day'', ''1h'' or ''1 month'', or an exchange: ''XNYS'' gives the close of each session, ''XNYS:open'' the opening.';
