@@ -86,9 +86,16 @@ export function tradingCalendars(rows: TradingRows): Map<string, TradingCalendar
 
 /** Whether the day that begins at `at` (UTC) has a session. */
 export function isSession({ closed, unscheduled }: TradingCalendar, at: Instant): boolean {
-  const when = new Date(at * 1000)
-  const text = when.toISOString().slice(0, 10)
-  return when.getUTCDay() % 6 !== 0 && !closed.has(text) && !unscheduled.has(text)
+  // 1970-01-01 was a Thursday: days 2 and 3 of each week counted from it are a weekend.
+  const ofWeek = Math.floor(at / day) % 7
+  if (ofWeek === 2 || ofWeek === 3) return false
+  const date = dateOf(at)
+  return !closed.has(date) && !unscheduled.has(date)
+}
+
+/** Date of an instant, UTC. */
+function dateOf(at: Instant): string {
+  return new Date(at * 1000).toISOString().slice(0, 10)
 }
 
 /** The parts of a window on days with a session. */
@@ -123,7 +130,7 @@ export function sessionCloses(calendar: TradingCalendar): readonly SessionClose[
   const end = Date.UTC(sessionYears.last + 1, 0, 1) / 1000
   for (let at = first; at < end; at += day) {
     if (!isSession(calendar, at)) continue
-    const date = new Date(at * 1000).toISOString().slice(0, 10)
+    const date = dateOf(at)
     const close = early.get(date) ?? hours.findLast(({ since }) => since <= date)?.close ?? '24:00'
     found.push({ day: at, seconds: Number(close.slice(0, 2)) * 3600 + Number(close.slice(3)) * 60 - ahead(at) })
   }
