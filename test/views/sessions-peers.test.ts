@@ -6,7 +6,8 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { need } from '../helpers/needs.ts'
 import { scratch } from '../helpers/scratch.ts'
-import { makeLake, makeViews } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
 
 /*
  * The sessions of 31 years against the Python package exchange_calendars. What it does not know stands here: Xetra traded

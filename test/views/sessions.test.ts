@@ -5,7 +5,8 @@ import { openQuery } from '../../src/query/lake.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { sessionCloses } from '../../src/catalog/sessions.ts'
 import { scratch } from '../helpers/scratch.ts'
-import { makeLake, makeViews } from '../helpers/views.ts'
+import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeViews } from '../helpers/views.ts'
 
 const root = join(scratch('sessions'), 'lake')
 const supply = 'supply/current_pit'
