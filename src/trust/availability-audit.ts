@@ -1,4 +1,5 @@
 import { statedByRows } from '../catalog/own-endpoint.ts'
+import { bytesProblem } from '../lake/ledger/commit.ts'
 import { storedRevisable } from '../sources/points/revisable.ts'
 import { availableAt, backfillAfter, type Rule, type RuleBasis } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
@@ -16,7 +17,9 @@ import {
   unshownInterval,
   type Weekday,
 } from '../base/time.ts'
+import { AnswerMemory } from '../lake/store/answer-memory.ts'
 import { Engine, quote, quoteList } from '../lake/store/engine.ts'
+import { places } from '../lake/store/layout.ts'
 import { storedWeekStart, liveFiles } from '../lake/ledger/index-queries.ts'
 import type { Ledger } from '../lake/ledger/ledger.ts'
 import { computedSql, partitionsOf } from '../sources/points/files.ts'
@@ -107,6 +110,7 @@ export async function storedArrivals(
     return endpoint && isRuled && isWanted(endpoint.path) ? [{ ...part, endpoint, rules }] : []
   })
   const found = new Map<Interval, Map<string, Arrivals>>()
+  const memory = await AnswerMemory.open(ledger.root, places.arrivals)
   const engine = await Engine.open()
   try {
     // Binding such a query takes longer than reading most endpoints: those of one rule are read together.
@@ -120,9 +124,13 @@ export async function storedArrivals(
       const points =
         `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND ` +
         `list_contains(${metrics}, metric)${firsts})`
-      const arrivals = await arrivalsOf(engine, points, interval, rules)
+      // What is remembered must not hide that a file is lost or cut.
+      const problems = await Promise.all(files.map(async (file) => await bytesProblem(ledger.root, file, false)))
+      const isWhole = problems.every((problem) => !problem)
+      const arrivals = await arrivalsOf(engine, points, interval, rules, isWhole ? memory : undefined)
       found.set(interval, new Map([...(found.get(interval) ?? []), ...arrivals]))
     }
+    await memory.save()
   } finally {
     engine.close()
   }
@@ -139,11 +147,31 @@ export async function storedArrivals(
  * was computed together with these. A top-up more than an interval after the rule's instant shows that a point was
  * late, not how late.
  */
-export async function arrivalsOf(engine: Engine, points: string, interval: Interval, rules: readonly Rule[]) {
-  const rows = await rowsAs(
-    engine,
-    { metric: text, ...arrivalsFields },
-    `${countedSql(points, interval, rules)}
+export async function arrivalsOf(
+  engine: Engine,
+  points: string,
+  interval: Interval,
+  rules: readonly Rule[],
+  memory?: AnswerMemory,
+): Promise<Map<string, Arrivals>> {
+  const statement = arrivalsSql(points, interval, rules)
+  const remembered = memory?.find(statement)
+  const rows = isMetricArrivals(remembered) ? remembered : await rowsAs(engine, metricArrivalsFields, statement)
+  if (rows !== remembered) memory?.store(statement, rows)
+  return new Map(rows.map(({ metric, ...arrivals }) => [metric, arrivals]))
+}
+
+const metricArrivalsFields = { metric: text, ...arrivalsFields }
+const metricArrivalsCheck = listOf(shape(metricArrivalsFields))
+
+/** Whether these are rows of the arrivals of each metric. */
+function isMetricArrivals(rows: unknown): rows is readonly Shaped<typeof metricArrivalsFields>[] {
+  return metricArrivalsCheck(rows) === undefined
+}
+
+/** The arrivals of each metric, a row for each. */
+function arrivalsSql(points: string, interval: Interval, rules: readonly Rule[]): string {
+  return `${countedSql(points, interval, rules)}
     SELECT * EXCLUDE (quantiles, histogram), quantiles[1] / 1e6 AS p05, quantiles[2] / 1e6 AS p50,
       quantiles[3] / 1e6 AS p95,
       quantiles[4] / 1e6 AS p99,
@@ -161,9 +189,7 @@ export async function arrivalsOf(engine: Engine, points: string, interval: Inter
         arrived - rule) FILTER (counts AND arrived > rule) AS worst,
       histogram(ceil(12 * log10(greatest(0.001, least(1000, (arrived - close) / (rule - close))))) - 1)
         FILTER (counts AND rule > close) AS histogram
-    FROM counted GROUP BY metric)`,
-  )
-  return new Map(rows.map(({ metric, ...arrivals }) => [metric, arrivals]))
+    FROM counted GROUP BY metric)`
 }
 
 /** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */

@@ -70,6 +70,7 @@ export const places = {
   manifest: 'lake.manifest.json',
   alarms: 'alarms.json',
   pages: 'pages.json',
+  arrivals: 'arrivals.json',
 } as const
 
 /** The folders at the top of a lake. */

@@ -73,7 +73,7 @@ function outError(cause: unknown, file: string, flag: string): unknown {
   return usage(`${flag} ${file}`, { expected: 'a file that can be written', got: got ?? String(cause), cause })
 }
 
-const ownFile = /^(?:lake\.(?:json|sql|duckdb|manifest\.json)|ledger\.sqlite|alarms\.json|pages\.json)/
+const ownFile = /^(?:lake\.(?:json|sql|duckdb|manifest\.json)|ledger\.sqlite|alarms\.json|pages\.json|arrivals\.json)/
 
 /** What of a lake's layout the path would lie in or replace; undefined outside of every lake and beside its files. */
 function ownedPart(place: string, folder: string | null): string | undefined {
