@@ -51,9 +51,11 @@ export class AnswerMemory {
   async save(): Promise<void> {
     if (!this.#isChanged || !isWritable(this.#root)) return
     const file = inLake(this.#root, this.#place)
-    const part = `${file}.${process.pid}.part`
+    const text = `${JSON.stringify({ answers: [...this.#answers].slice(-mostAnswers) })}\n`
+    // Two commands may write at once: each has a part of its own, or both have the same text.
+    const part = `${file}.${digestOf(text).slice(0, 8)}.part`
     try {
-      await realDisk.write(part, `${JSON.stringify({ answers: [...this.#answers].slice(-mostAnswers) })}\n`)
+      await realDisk.write(part, text)
       await realDisk.move(part, file)
     } catch {
       // The answers are known all the same: a full disk costs the next command their time, and nothing else.
