@@ -34,6 +34,7 @@ export const tableLabels: Readonly<Record<string, TableLabel>> = {
   vintages: ofPoints,
   proof_points: ofPoints,
   proof_calendar: { clock: 'ts', present: ['ts'] },
+  proof_sessions: { clock: 'closes_at', present: ['session', 'opens_at', 'closes_at', 'early'] },
   proof_versions: { clock: '_pit_since', until: ['_pit_ended'], present: ['valid_from', '_pit_since', '_pit_ended'] },
   proof_coarse: { ...ofLast, guard: 'complete' },
   endpoints: { clock: null },
@@ -175,6 +176,7 @@ function assumptionText({ settings }: Reading, table: string, clock: string, isO
 const shownNames: Readonly<Record<string, string>> = {
   proof_calendar: 'calendar',
   proof_points: 'the lake’s joins',
+  proof_sessions: 'sessions',
   proof_versions: 'pit_universe',
   proof_coarse: 'resample',
 }
@@ -223,6 +225,9 @@ function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
 
 const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE TABLE proof_calendar (ts TIMESTAMPTZ, step VARCHAR)`,
+  `CREATE TABLE proof_sessions (exchange VARCHAR, session DATE, opens_at TIMESTAMPTZ, closes_at TIMESTAMPTZ, early BOOLEAN)`,
+  `CREATE MACRO sessions(since, until, exchange) AS TABLE SELECT s.session, s.opens_at, s.closes_at, s.early FROM proof_sessions AS s
+    WHERE s.closes_at >= since AND s.closes_at < until AND s.exchange = CAST(exchange AS VARCHAR)`,
   `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, ` +
     'age INTERVAL, nth BIGINT)',
   `CREATE TABLE proof_coarse (${series}, ${clocks}, parts BIGINT, complete BOOLEAN, v DOUBLE, asked VARCHAR)`,
