@@ -58,7 +58,13 @@ export async function makeLake(
       min_t: Number(row?.['first']),
       max_t: Number(row?.['newest']),
       meta: { min_lag: Number(row?.['lag']) },
-    } as never)
+      digest: null,
+      bytes: 0,
+      sha256: '',
+      added_version: 1,
+      removed_version: null,
+      dropped_version: null,
+    })
   }
   return files
 }

@@ -87,9 +87,18 @@ const scriptOf = (script: string): string => join(project, 'test/bench', `${scri
 async function bringRegistry(): Promise<void> {
   using ledger = await Ledger.openToRead(place.root)
   if (ledger.head().provider?.registry !== undefined) return
-  const [metricsKey, registryKey] = ['key-of-the-metrics', 'key-of-the-registry']
-  const world = { catalogue, seed: 1, now: () => Date.UTC(2026, 0, 3) / 1000, scale: 'demo', metricsKey, registryKey }
-  await using served = await serve(createSandbox({ ...world, sleep: async () => undefined } as never), { port: 0 })
+  const metricsKey = 'key-of-the-metrics'
+  const registryKey = 'key-of-the-registry'
+  const sandbox = createSandbox({
+    catalogue,
+    seed: 1,
+    now: () => Date.UTC(2026, 0, 3) / 1000,
+    sleep: async () => undefined,
+    scale: 'demo',
+    metricsKey,
+    registryKey,
+  })
+  await using served = await serve(sandbox, { port: 0 })
   const env = { PITLAKE_REGISTRY_URL: `${served.url}/registry/v1`, PITLAKE_REGISTRY_KEY: registryKey }
   const { spawn } = await import('node:child_process')
   const child = spawn(process.execPath, [program, 'registry', 'sync', '--data', place.root], {

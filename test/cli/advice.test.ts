@@ -36,7 +36,7 @@ test('from a program: each is a LakeError of the call', async () => {
   const lake = await openLake(folder)
   const decisions = [{ asset: 'BTC', ts: '2024-02-01' }]
   const slips: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
-    // A caller without types says what it likes.
+    // Cast: a caller without types may pass any value.
     [
       async () => lake.pitJoin({ decisions, metric: supply, latency: 15 as never }),
       /latency: expected a time .* got 15$/,

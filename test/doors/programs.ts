@@ -93,6 +93,7 @@ export async function library({ root }: Place): Promise<Door> {
     lakes.set(key, lake)
     return lake
   }
+  // Casts: the options come from YAML, and some of them are wrong on purpose.
   const answer = async (lake: Lake, ask: Question['ask']): Promise<Table> => {
     if ('sql' in ask) return await lake.sql(ask.sql)
     if ('panel' in ask) return await lake.panel(camels(ask.panel) as never)

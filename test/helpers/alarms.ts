@@ -6,6 +6,7 @@ import type { Routes } from '../../src/interfaces/server/listen.ts'
 import { settingsAt } from './fetching.ts'
 import type { OwnProvider } from './provider.ts'
 import { catalogue } from './sandbox-client.ts'
+import { partOf } from './part-of.ts'
 
 /** What the interfaces say of a lake at one instant. */
 export interface AlarmLook {
@@ -31,7 +32,7 @@ export async function lookAtAlarms(own: OwnProvider, schedule: number | null = n
   const { standing } = await readStanding(ledger, input)
   const alarms = await alarmsOf(ledger, { settings, catalogue, now: own.clock.now })
   const news = await newAlarms(own.root, alarms, [])
-  const context = { settings, catalogue, now, elapsed: () => 0 } as unknown as Parameters<typeof showsOf>[0]
+  const context = partOf<Parameters<typeof showsOf>[0]>({ settings, catalogue, now, elapsed: () => 0 })
   const question = {} as Parameters<Routes[string]>[0]
   const health = await showsOf(context)['/healthz']?.(question)
   const body = health?.body

@@ -18,8 +18,9 @@ export function wantedOf(selection: Partial<Selection>): Wanted {
 export const lagOf = (seconds: number, basis: Rule['basis'] = 'assumed'): Rule => ({ ...lag600, seconds, basis })
 
 /** The same rule for every interval. */
-export const rulesOf = (rule: Rule): Endpoint['rules'] =>
-  Object.fromEntries(intervals.map((interval) => [interval, [rule]])) as unknown as Endpoint['rules']
+export const rulesOf = (...rules: readonly Rule[]): Endpoint['rules'] =>
+  // Cast: the keys are all intervals, which Object.fromEntries forgets.
+  Object.fromEntries(intervals.map((interval) => [interval, rules])) as unknown as Endpoint['rules']
 
 /** A window that was asked at its end, and is covered unless said. */
 export const answered = (since: Instant, until: Instant, rest: Partial<WindowAnswer> = {}): WindowAnswer => {

@@ -11,6 +11,7 @@ import { heldPoints } from './ledgers.ts'
 import { catalogue } from './sandbox-client.ts'
 import { computedByFormat } from './stored-twin.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import type { Row } from '../../src/lake/store/engine.ts'
 
 /** A Tuesday, */
 export const begin = Date.UTC(2026, 2, 10, 12) / 1000
@@ -100,7 +101,7 @@ export async function simulate(rig: Pick<Rig, 'clock' | 'root' | 'url'>, how: Si
 }
 
 /** A stored point with the instants that matter to a watch, Unix seconds. */
-export interface Sighted {
+export interface Sighted extends Row {
   readonly metric: string
   readonly asset: string
   readonly interval: string
@@ -117,8 +118,8 @@ export const lineOf = ({ metric, asset, interval }: Sighted): string => `${metri
 /** Every stored point from an instant of `t` on. */
 export async function sightings(root: string, since: number): Promise<Sighted[]> {
   const clocks = `epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedByFormat}) AS computed, epoch(observed_at) AS observed`
-  const rows = await heldPoints(root, `metric, asset, interval, ${clocks}`)
-  return (rows as unknown as Sighted[]).filter(({ t }) => t >= since)
+  const rows = await heldPoints<Sighted>(root, `metric, asset, interval, ${clocks}`)
+  return rows.filter(({ t }) => t >= since)
 }
 
 /** The requests for points, with whose they are. */

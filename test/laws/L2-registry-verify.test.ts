@@ -10,6 +10,7 @@ import { scratch } from '../helpers/scratch.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
+import type { Row } from '../../src/lake/store/engine.ts'
 
 const wednesday = Date.UTC(2026, 5, 3, 12) / 1000
 const day = 86_400
@@ -17,7 +18,7 @@ const all = { budget: null, names: ['issuers', 'venues', 'derivatives'] }
 
 const code = (done: RegistryVerified): number => exitOf(registryVerdict(done))
 
-interface Row {
+interface FindingRow extends Row {
   readonly kind: string
   readonly resource: string
   readonly id: string
@@ -26,13 +27,11 @@ interface Row {
 }
 
 /** The findings as a reader sees them. */
-async function rows(root: string, settings: readonly string[] = []): Promise<Row[]> {
+async function rows(root: string, settings: readonly string[] = []): Promise<FindingRow[]> {
   await makeViews(root)
   return await withViews(root, async (engine) => {
     for (const set of settings) await engine.run(set)
-    return (await engine.rows(
-      'SELECT kind, resource, id, held, offered FROM registry_findings ORDER BY ALL',
-    )) as unknown as Row[]
+    return await engine.rows<FindingRow>('SELECT kind, resource, id, held, offered FROM registry_findings ORDER BY ALL')
   })
 }
 

@@ -146,6 +146,7 @@ test('TIME 36: starts in milliseconds, with fractions or off the grid are put as
 
 test('TIME 37: an unknown field is stored next to the value', async () =>
   withProvider(at('03-04'), async (own) => {
+    // Cast: the field is unknown to the type, too.
     shows(own, [{ ...two[0], grade: { a: 1 } } as never])
     await own.fetch(selection)
     await makeViews(own.root)

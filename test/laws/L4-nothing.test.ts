@@ -14,6 +14,7 @@ const work = vi.hoisted(() => ({ statements: 0, files: 0 }))
 
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof promises>()
+  // Cast: the counting function passes on all arguments of every overload.
   const counting = (name: 'readFile' | 'open') =>
     (async (...args: unknown[]) => {
       work.files++
@@ -22,6 +23,7 @@ vi.mock('node:fs/promises', async (original) => {
   return { ...real, readFile: counting('readFile'), open: counting('open') }
 })
 
+// Casts: one counting function stands in for four methods of different types.
 for (const name of ['run', 'get', 'all', 'iterate'] as const) {
   const own = StatementSync.prototype[name] as (...args: unknown[]) => unknown
   StatementSync.prototype[name] = function counted(this: StatementSync, ...args: unknown[]) {

@@ -22,7 +22,10 @@ async function runs(root: string): Promise<{ runs: Run[]; attempts: number[] }> 
   ledger.close()
   return {
     runs: rows.map((row) => ({
-      ...(row as unknown as Run),
+      stopped_by: row['stopped_by'] === null ? null : String(row['stopped_by']),
+      exit_code: Number(row['exit_code']),
+      ended_at: Number(row['ended_at']),
+      started_at: Number(row['started_at']),
       plan: JSON.parse(String(row['plan'])) as Run['plan'],
       actual: JSON.parse(String(row['actual'])) as Run['actual'],
     })),

@@ -2,7 +2,6 @@
 // @module-tag slow
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { seriesId } from '../../src/catalog/series.ts'
 import { rulesOf } from '../../src/sources/points/datings.ts'
 import { storedVersions } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
@@ -18,7 +17,7 @@ import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { sample } from '../helpers/tiers.ts'
 import { lateMetric as metric, thirtyProducts } from '../helpers/lakes/late-days-and-products.ts'
-import { makeLake } from '../helpers/lakes/make-lake.ts'
+import { makeLake, seriesOf } from '../helpers/lakes/make-lake.ts'
 import { makeViews, multiset, withViews } from '../helpers/views.ts'
 import type { LakeCommit, PointRow } from '../helpers/lakes/lake-recipe.ts'
 import { scratch } from '../helpers/scratch.ts'
@@ -131,7 +130,7 @@ beforeAll(async () => {
   await compact(root, world())
   await commitStep({ points: range(25, 28).flatMap((n) => [point('ETH', n), point('SOL', n)]) }, 'three')
   const offered = {
-    series: seriesId({ ...point('BTC', 0), params: {} } as never),
+    series: seriesOf([point('BTC', 0)])[0]?.id ?? '',
     t: Date.parse(at(3)) / 1000,
     kind: 'changed',
     offered: '7',

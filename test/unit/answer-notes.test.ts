@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Engine } from '../../src/lake/store/engine.ts'
+import type { Engine, Row } from '../../src/lake/store/engine.ts'
 import { doubtsOfFilter, doubtsOfPanel, isDoubtful, notesOf } from '../../src/query/answer-notes.ts'
 import type { Empty } from '../../src/query/filled-columns.ts'
+import { partOf } from '../helpers/part-of.ts'
+import type { PanelSpec } from '../../src/query/panel.ts'
 
 const empty = (column: string, rest: Partial<Empty> = {}): Empty => ({ column, assets: [], everywhere: true, ...rest })
 
@@ -17,13 +19,13 @@ test.each([
 })
 
 test('a panel asks for notes about a column without a value, and not about one that holds 0', () => {
-  const spec = {
+  const spec = partOf<PanelSpec>({
     metrics: [
       { name: 'a', metric: 'x/a' },
       { name: 'b', metric: 'x/b' },
     ],
     interval: '24h',
-  } as never
+  })
   const lost = [empty('a', { assets: ['BTX'] }), empty('b', { zero: true })]
   expect(doubtsOfPanel(spec, lost, null).metrics).toMatchObject([{ name: 'x/a', asset: ['BTX'] }])
 })
@@ -45,13 +47,17 @@ interface FailingEngine {
 /** An engine with an `as_of` whose query for notes fails. */
 function failingEngine(message: string): FailingEngine {
   const run: string[] = []
-  const rows = async (sql: string): Promise<unknown[]> => {
-    run.push(sql)
-    if (!sql.includes('question_notes')) return [{ at: '2024-01-01 00:00:00+00' }]
-    throw new Error(message)
-  }
-  const only = { rows, run: async (sql: string) => void run.push(sql) }
-  return { engine: only as unknown as Engine, run }
+  const engine = partOf<Engine>({
+    rows: async <T extends Row>(sql: string): Promise<T[]> => {
+      run.push(sql)
+      const answer: Row = { at: '2024-01-01 00:00:00+00' }
+      // Cast: the one question that is answered has a row of this form.
+      if (!sql.includes('question_notes')) return await Promise.resolve([answer as T])
+      throw new Error(message)
+    },
+    run: async (sql) => await Promise.resolve(run.push(sql)),
+  })
+  return { engine, run }
 }
 
 test.each([

@@ -11,6 +11,8 @@ import type { Ask } from '../../src/sources/metrics/plan.ts'
 import { newAskingState } from '../../src/sources/metrics/run-summary.ts'
 import { resolveSettings } from '../../src/catalog/settings.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { partOf } from '../helpers/part-of.ts'
+import type { AnsweredRequest } from '../../src/sources/http/request-rows.ts'
 
 const since = Date.UTC(2024, 0, 1) / 1000
 const window = { since, until: since + 864_000 }
@@ -38,12 +40,15 @@ async function withFullBodies(work: (asking: Asking, asked: () => number) => Pro
     ask: async () => {
       asked++
       await setTimeout(1)
-      return { outcome: { kind: 'body', status: 200, file, bytes: batchBytes, date: null }, row: { id: `r${asked}` } }
+      return partOf<AnsweredRequest>({
+        outcome: { kind: 'body', status: 200, file, bytes: batchBytes, date: null },
+        row: { id: `r${asked}` },
+      })
     },
   }
   const settings = resolveSettings({ flags: {}, env: {}, cwd: folder }).metrics
   const nothing = (): void => undefined
-  const asking = {
+  const asking = partOf<Asking>({
     run: 'r',
     state: newAskingState(),
     purpose: { name: 'fetch', budget: null },
@@ -53,9 +58,9 @@ async function withFullBodies(work: (asking: Asking, asked: () => number) => Pro
     wire: catalogue.wire,
     settings,
     now: () => 0,
-  }
+  })
   try {
-    await work(asking as unknown as Asking, () => asked)
+    await work(asking, () => asked)
   } finally {
     rmSync(folder, { recursive: true })
   }

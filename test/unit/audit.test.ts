@@ -12,6 +12,7 @@ import { end, type Interval, step } from '../../src/base/time.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { scratch } from '../helpers/scratch.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 type AuditedRule = ReturnType<typeof judgeRule>
 
@@ -275,7 +276,7 @@ describe('availability rules against arrivals', () => {
 
   test('a proposal names its intervals, keeps what the row says already, and reads as configuration', () => {
     const row = (metric: string, interval: Interval, lag: string | null) =>
-      ({ metric, interval, proposed_lag: lag }) as unknown as AuditedRule
+      partOf<AuditedRule>({ metric, interval, proposed_lag: lag })
     const rows = [row('a/b', '1w', '2h'), row('c', '24h', '3h'), row('a/b', '10m', '20m'), row('d', '24h', null)]
     const yaml =
       'metrics: { availability: { a/b: { lag: 7m, until: 2024-03-01, 1w: { lag: 5m }, 1h: { daily_at: "10:15", days: 2 } } } }'

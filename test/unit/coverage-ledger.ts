@@ -5,5 +5,6 @@ import type { Ledger } from '../../src/lake/ledger/ledger.ts'
 export function seriesLedger(id: string, rows: readonly CoverageRow[]): Ledger {
   const told = rows.map(({ series: _series, ...row }) => ({ id, ...row }))
   const statement = { iterate: (...values: unknown[]) => (values[0] === id ? told : []) }
+  // Cast: of a ledger only its statement is asked, and of that only its rows.
   return { statement: () => statement } as unknown as Ledger
 }

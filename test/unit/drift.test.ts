@@ -9,6 +9,7 @@ import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { resolveSettings } from '../../src/catalog/settings.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 const named = (names: Partial<ProviderNames>) => withNames(catalogue, { ...noNames, ...names })
 const all = [...catalogue.endpoints.values()]
@@ -137,7 +138,7 @@ test.each(mounts)('the listing is requested from the provider ($name)', async (m
 test('changes of a provider are found in its listing over HTTP', async () => {
   const port = mounts.find(({ name }) => name === 'port')!
   const rows = [...all.slice(2).map(rowOf), { path: 'fresh/metric_pit' }]
-  const changed = { handle: async () => Response.json({ data: rows }) } as unknown as Sandbox
+  const changed = partOf<Sandbox>({ handle: async () => Response.json({ data: rows }) })
   const mounted = await port.start(changed)
   try {
     const drift = await findDrift(inputOf(mounted.metricsUrl), deps)
@@ -161,7 +162,7 @@ test.each([
   const port = mounts.find(({ name }) => name === 'port')!
   const handle = async (request: Request): Promise<Response> =>
     new URL(request.url).pathname === place ? Response.json(listing) : Response.json({}, { status: 404 })
-  const mounted = await port.start({ handle } as unknown as Sandbox)
+  const mounted = await port.start(partOf<Sandbox>({ handle }))
   try {
     const drift = await findDrift({ ...inputOf(mounted.metricsUrl), path: null }, deps)
     expect([drift.new, drift.gone]).toEqual([['fresh/metric_pit'], []])

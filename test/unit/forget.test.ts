@@ -13,6 +13,8 @@ import { test } from '../helpers/lake-test.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/lakes/top-ups.ts'
 import { makeLake } from '../helpers/lakes/make-lake.ts'
 import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
+import type { Damage } from '../../src/maintenance/upkeep/findings.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 const metric = 'm/x'
 const series = { metric, asset: 'A', interval: '24h', currency: 'usd', exchange: 'e', network: 'n' } as const
@@ -49,7 +51,7 @@ test.each([
       using ledger = await Ledger.open(root)
       const file = liveFiles(ledger).at(-1)
       if (!file) throw new Error('no file')
-      const damage = { kind: 'missing', severity: 'error', subject: file.path, detail: '' } as never
+      const damage = damageOf(file.path)
       const gone = await forgetLost(ledger, [{ file, damage }], commitDeps())
       const windows = (...days: readonly (readonly [number, number])[]) =>
         days.map(([a, b]) => ({ since: day(a), until: day(b) }))
@@ -66,12 +68,14 @@ test.each([
     }),
 )
 
+/** What a look found at a file: the kind alone is written down. */
+const damageOf = (path: string): Damage => partOf<Damage>({ kind: 'file_lost', severity: 'damage', path })
+
 test('lost datings, listings and raw bodies are forgotten, lost steps of a history never', async ({ root, ledger }) => {
   const lost = ['redated', 'metric_assets', 'raw']
   const add = [...lost, 'history.issuers', 'events'].map((table, n) => stage(root, `f${n}`, table, { table }))
   await commit(ledger, { job: 'sync', run: 's', provider: { synthetic: true }, add }, commitDeps())
-  const damage = { kind: 'file_lost', severity: 'damage' } as never
-  const damaged = liveFiles(ledger).map((file) => ({ file, damage }))
+  const damaged = liveFiles(ledger).map((file) => ({ file, damage: damageOf(file.path) }))
   const { files } = await forgetLost(ledger, damaged, commitDeps())
   expect(files.toSorted()).toEqual(add.slice(0, lost.length).map(({ path }) => path))
   expect(liveFiles(ledger).map(({ table }) => table)).toEqual(expect.arrayContaining(['history.issuers', 'events']))

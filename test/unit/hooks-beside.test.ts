@@ -13,6 +13,7 @@ import { inLake, places } from '../../src/lake/store/layout.ts'
 import { tryLock } from '../../src/lake/store/lock.ts'
 import { commitDeps, draftOf, violationRow } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 const violation = violationRow(0, 0)
 
@@ -23,7 +24,7 @@ test('only one of two jobs that end at once reports a new violation', async ({ r
   const context = { settings, catalogue: loadCatalogue() }
   const input = { args: [], options: { config: undefined, data, memory: undefined, verbose: false } }
   let whileWaiting = async (): Promise<void> => undefined
-  const deps = {
+  const deps = partOf<Deps>({
     now: Date.now,
     elapsed: () => 0,
     random: Math.random,
@@ -35,7 +36,7 @@ test('only one of two jobs that end at once reports a new violation', async ({ r
       await whileWaiting()
       await setImmediate()
     },
-  } as unknown as Deps
+  })
   const said: string[] = []
   using ledger = await Ledger.open(data)
   await commit(ledger, { ...draftOf(data, 0), add: [] }, commitDeps())

@@ -6,12 +6,13 @@ import { withHooks } from '../../src/interfaces/commands/frame.ts'
 import type { Deps, Input } from '../../src/interfaces/cli/spec.ts'
 import { LakeError, usage } from '../../src/base/errors.ts'
 import { test } from '../helpers/lake-test.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 test('a hook gets the exit code of an ended job; a call refused before its start runs no hook', async ({
   root: home,
 }) => {
   writeFileSync(join(home, 'pitlake.yaml'), 'hooks: { on_done: cat >> told }\n')
-  const deps = {
+  const deps = partOf<Deps>({
     now: () => 0,
     elapsed: () => 0,
     random: Math.random,
@@ -21,7 +22,7 @@ test('a hook gets the exit code of an ended job; a call refused before its start
     signal: new AbortController().signal,
     sleep: async () => await setImmediate(),
     stderr: (text: string) => void said.push(text),
-  } as unknown as Deps
+  })
   const said: string[] = []
   const input: Input = {
     args: [],

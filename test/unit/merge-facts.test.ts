@@ -7,6 +7,7 @@ import { encodingLike, markOf, type replacement } from '../../src/maintenance/up
 import { inSession, mergedFile, readBack, refuseFilesOfOtherLayouts } from '../../src/maintenance/upkeep/merge-files.ts'
 import { test } from '../helpers/lake-test.ts'
 import { day, start } from '../helpers/lakes/top-ups.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 test('files that take the place of others carry their facts, and bounds that are read back where there are any', async ({
   root,
@@ -49,11 +50,11 @@ test('files that take the place of others carry their facts, and bounds that are
 })
 
 test('a merged file is compressed like the largest of its sources, if that was written for good', () => {
-  const like = (mark: unknown, minusZero: boolean, hard: boolean) => {
+  const like = (mark: string | number | undefined, minusZero: boolean, hard: boolean) => {
     const files = [
-      { rows: 5, meta: {} },
-      { rows: 9000, meta: { encoding: mark } },
-    ] as unknown as FileEntry[]
+      partOf<FileEntry>({ rows: 5, meta: {} }),
+      partOf<FileEntry>({ rows: 9000, meta: { encoding: mark } }),
+    ]
     const { encoding, mark: kept } = encodingLike(files, { minusZero, rows: 9005 }, hard)
     return [encoding.dictionary, encoding.level, kept]
   }
@@ -63,7 +64,7 @@ test('a merged file is compressed like the largest of its sources, if that was w
   expect(like('v2/1000/16', false, true)).toEqual([1000, 16, 'v2/1000/16'])
   expect(like('v2/1000/16', true, true)).toEqual([0, 9, null])
   for (const none of [7, undefined]) expect(like(none, false, true)).toEqual([1000, 9, null])
-  expect(['v1/0', 7, undefined].map((encoding) => markOf({ meta: { encoding } as never }))).toEqual([
+  expect(['v1/0', 7, undefined].map((encoding) => markOf(partOf<FileEntry>({ meta: { encoding } })))).toEqual([
     'v1/0',
     null,
     null,

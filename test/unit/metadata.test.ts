@@ -4,12 +4,13 @@ import { expand, type Series } from '../../src/catalog/series.ts'
 import { readMetadata, saidOf } from '../../src/sources/metrics/metadata-readings.ts'
 import { metadataUrl } from '../../src/sources/metrics/api.ts'
 import { askMetadata } from '../../src/sources/metrics/metadata.ts'
-import type { Outcome } from '../../src/sources/http/outcome.ts'
 import { applySettings, resolveSettings } from '../../src/catalog/settings.ts'
 import { inFolder } from '../helpers/folders.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import type { AnsweredRequest, AskOne } from '../../src/sources/http/request-rows.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 const keys = {
   template: '/v1/metadata/metric?path=/{path}',
@@ -149,13 +150,13 @@ async function asked(
 ): Promise<readonly [readonly string[], readonly (readonly [string, number | null | undefined])[]]> {
   const [sent, came]: [string[], (readonly [string, number | null | undefined])[]] = [[], []]
   await inFolder(async (root) => {
-    const ask = (async ({ url, file }: { url: string; file: string }) => {
+    const ask: AskOne = async ({ url, file }) => {
       const path = new URL(url).searchParams.get('path')?.slice(1) ?? 'the listing'
       sent.push(path)
-      if (!known.includes(path)) return { outcome: { ...answered, ...otherwise } as Outcome, row: {} }
+      if (!known.includes(path)) return partOf<AnsweredRequest>({ outcome: { ...answered, ...otherwise } })
       writeFileSync(file, JSON.stringify({ parameters: { a: ['BTC'] }, timerange: { min: 1_438_214_400 } }))
-      return { outcome: { ...answered, kind: 'body', status: 200, file, bytes: 1 } as unknown as Outcome, row: {} }
-    }) as unknown as Parameters<typeof askMetadata>[0]['ask']
+      return partOf<AnsweredRequest>({ outcome: { ...answered, kind: 'body', status: 200, file, bytes: 1 } })
+    }
     const wire = { ...catalogue.wire, metadata: keys }
     const asking = { ask, base: 'http://x', run: 'r', wire, concurrency: 2, file: (name: string) => `${root}/${name}` }
     const due = {

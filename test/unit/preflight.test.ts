@@ -1,3 +1,4 @@
+import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { mergeYaml } from '../../src/sources/provider-check/finding.ts'
@@ -7,6 +8,8 @@ import { metricsJudges, rateHolds, resetHolds } from '../../src/sources/provider
 import { registryJudges } from '../../src/sources/provider-check/registry.ts'
 import { isUnfinished, meaningOf } from '../../src/sources/provider-check/timestamp.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import type { MetricsSeen } from '../../src/sources/provider-check/metrics.ts'
+import { type Part, partOf } from '../helpers/part-of.ts'
 
 type Keys = Parameters<typeof spelling>[0]
 
@@ -178,8 +181,21 @@ test('a list that refuses the limit is requested with the largest accepted one',
   expect(judge?.({ ...seen, list })).toMatchObject({ verdict: 'contradicted', yaml: { registry: { page_limit: 250 } } })
 })
 
+/** The endpoint of a path in the catalogue. */
+function endpointOf(path: string): Endpoint {
+  const endpoint = catalogue.endpoints.get(path)
+  if (endpoint === undefined) throw new Error(`no endpoint ${path}`)
+  return endpoint
+}
+
+/** A judge of the metrics API, for answers of which it reads a few only. */
+const judgeOf =
+  (name: keyof typeof metricsJudges) =>
+  (seen: Part<MetricsSeen>): unknown =>
+    metricsJudges[name]?.(partOf<MetricsSeen>(seen))
+
 test('one missing point is a gap, and a `since` that no window confirms is left out', () => {
-  const judge = metricsJudges['since, until'] as unknown as (seen: object) => unknown
+  const judge = judgeOf('since, until')
   const windows = { days: window, hours: { since: midnight - day, until: midnight } }
   const of = (spacing: number, from: number, n: number, left: number) =>
     bodyOf(Array.from({ length: n }, (_, at) => ({ t: from + at * spacing, v: at })).slice(left))
@@ -204,8 +220,8 @@ test('one missing point is a gap, and a `since` that no window confirms is left 
 })
 
 test('a late point now and then contradicts no rule', () => {
-  const endpoint = catalogue.endpoints.get('supply/current_pit')
-  const judge = metricsJudges['publication lag'] as unknown as (seen: object) => unknown
+  const endpoint = endpointOf('supply/current_pit')
+  const judge = judgeOf('publication lag')
   const of = (late: number) => {
     const points = Array.from({ length: 10 }, (_, n) => {
       const t = midnight - (10 - n) * day
@@ -218,10 +234,10 @@ test('a late point now and then contradicts no rule', () => {
 })
 
 test('a lag beyond the rule comes with a rule that holds', () => {
-  const endpoint = catalogue.endpoints.get('supply/current_pit')
+  const endpoint = endpointOf('supply/current_pit')
   const days = bodyOf(daysTo(midnight - day, (t) => t + day + 5 * 3600))
   const seen = { days: { ...days, at: midnight + day }, endpoint, settings: { availability: {} } }
-  const judge = metricsJudges['publication lag'] as unknown as (seen: object) => unknown
+  const judge = judgeOf('publication lag')
   expect(judge(seen)).toMatchObject({
     verdict: 'contradicted',
     yaml: { metrics: { availability: { 'supply/current_pit': { lag: '450m' } } } },

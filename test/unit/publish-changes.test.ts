@@ -6,6 +6,7 @@ import { tagsOf } from '../../src/maintenance/publish/ranges.ts'
 import { columnsFor, type Writing } from '../../src/maintenance/publish/write.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { temporaryFolder } from '../helpers/folders.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 const mark = (version: number) => ({ version, at: version * 1000 })
 const file = (path: string, n: number, bounds: object): Add => ({
@@ -39,7 +40,7 @@ async function left(values: readonly string[], lost: readonly string[] = []): Pr
     lost: new Set(lost),
   }
   const local = (name: string): string => join(home, name)
-  const writing = { engine, local, mark: 'm', now: () => 1, portions: { few: 1, large: 9 } } as unknown as Writing
+  const writing = partOf<Writing>({ engine, local, mark: 'm', now: () => 1, portions: { few: 1, large: 9 } })
   const change = await changeOf(writing, target, { last: mark(3), now: mark(4) })
   return (change?.leave ?? []).map(({ path }) => path)
 }

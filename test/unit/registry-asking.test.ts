@@ -8,6 +8,8 @@ import { ownNames } from '../../src/sources/registry/columns.ts'
 import { verdictOf } from '../../src/sources/registry/run.ts'
 import { inFolder } from '../helpers/folders.ts'
 import { resources } from '../helpers/registry-world.ts'
+import type { AnsweredRequest, AskOne } from '../../src/sources/http/request-rows.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 const hour = 3_600_000
 
@@ -24,18 +26,18 @@ async function asking(
     const asked: string[] = []
     const file = (name: string): string => join(root, name)
     let id = 0
-    const ask = async (request: { readonly id: string; readonly url: string; readonly file: string }) => {
+    const ask: AskOne = async (request) => {
       const { pathname, search } = new URL(request.url)
       const address = `${pathname}${search}`
       const told = answer(address, asked.length)
       asked.push(address)
-      const row = { id: request.id } as RequestRow
-      if ('outcome' in told) return await Promise.resolve({ outcome: told.outcome as Outcome, row })
+      const row = partOf<RequestRow>({ id: request.id })
+      if ('outcome' in told) return await Promise.resolve(partOf<AnsweredRequest>({ outcome: told.outcome, row }))
       writeFileSync(request.file, JSON.stringify(told))
-      return { outcome: { kind: 'body', etag: null } as Outcome, row }
+      return partOf<AnsweredRequest>({ outcome: { kind: 'body', etag: null }, row })
     }
     const own: RegistryAsking = {
-      connection: { ask: ask as never, base: 'http://r', spool: { file } },
+      connection: { ask, base: 'http://r', spool: { file } },
       requests: [],
       nextId: () => `${++id}`,
       storedAnswer: () => undefined,

@@ -14,6 +14,8 @@ import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { inLake, registryFile } from '../../src/lake/store/layout.ts'
 import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { inFolder } from '../helpers/folders.ts'
+import type { RecordFinding } from '../../src/sources/registry/history.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 /** A lake whose registry tables hold these rows, each table's in two files. */
 async function withTables(
@@ -63,11 +65,11 @@ test('a key is known since its first appearance, and a repeated change counts on
 })
 
 test('a recorded finding is recognised when found again, even with records next to it', async () => {
-  const found = [
-    { kind: 'differs', resource: 'issuers', id: 'i1', detail: 'name' },
-    { kind: 'differs', resource: 'issuers', id: 'i1', detail: 'name', held: '{"a":1}', offered: '{"a":2}' },
-    { kind: 'gone', resource: 'issuers', id: 'i2', detail: 'x', held: '{"a":1}', offered: null },
-  ] as never as Parameters<typeof findingLine>[0][]
+  const found: readonly RecordFinding[] = [
+    { kind: 'silent_change', resource: 'issuers', id: 'i1', detail: 'name' },
+    { kind: 'silent_change', resource: 'issuers', id: 'i1', detail: 'name', held: '{"a":1}', offered: '{"a":2}' },
+    { kind: 'lost_event', resource: 'issuers', id: 'i2', detail: 'x', held: '{"a":1}', offered: null },
+  ]
   const text = (value: string | null | undefined): string => (value ? quote(value) : 'NULL')
   const rows = found.map(
     ({ kind, resource, id, detail, held, offered }) =>
@@ -78,7 +80,7 @@ test('a recorded finding is recognised when found again, even with records next 
     const known = await readFindings(ledger, engine)
     expect(known.size).toBe(found.length)
     for (const one of found) expect([...known]).toContain(findingLine(one))
-    expect(known.has(findingLine({ ...found[0], id: 'i1d' } as never))).toBe(false)
+    expect(known.has(findingLine(partOf<RecordFinding>({ ...found[0], id: 'i1d' })))).toBe(false)
   })
 })
 

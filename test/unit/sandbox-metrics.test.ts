@@ -152,8 +152,8 @@ describe('what is answered', () => {
         const text = cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell
         expect(text === '' ? null : JSON.parse(text)).toEqual(list[i]?.v === undefined ? list[i]?.o : list[i]?.v)
       }
-      const human = (await points(path, { ...query, timestamp_format: 'humanized' })) as unknown as { t: string }[]
-      expect(human.map(({ t }) => t)).toEqual(list.map(({ t }) => formatInstant(t)))
+      const human = await points(path, { ...query, timestamp_format: 'humanized' })
+      expect(human.map(({ t }): unknown => t)).toEqual(list.map(({ t }) => formatInstant(t)))
       const both = await ask(path, { ...query, f: 'csv', timestamp_format: 'humanized' }).text()
       expect(both.split('\n')[1]).toMatch(/^\d{4}-\d\d-\d\dT00:00:00Z,/)
     }

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { countTests } from '../../scripts/counts.ts'
 import { need } from '../helpers/needs.ts'
 import { temporaryFolder } from '../helpers/folders.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 describe('counting tests', () => {
   const report = (passed: number, failed: number, broken = 0): string =>
@@ -79,7 +80,7 @@ describe('what a test needs of the machine', () => {
     const skip = (note?: unknown): never => {
       throw new RangeError(`skipped: ${String(note)}`)
     }
-    return { task, context: { task, skip } as unknown as Parameters<typeof need>[0] }
+    return { task, context: partOf<Parameters<typeof need>[0]>({ task, skip }) }
   }
   afterEach(() => vi.unstubAllEnvs())
 

@@ -80,6 +80,7 @@ test('any selection means what plain loops over the catalogue mean', () => {
         networks: named(every('networks')),
       }),
       (drawn) => {
+        // Cast: the fields are those that were drawn, each of its type; absent ones must be absent.
         const selection = Object.fromEntries(
           Object.entries(drawn).filter(([, value]) => value !== undefined),
         ) as unknown as Selection

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { reportOf, toldOf } from '../../src/interfaces/commands/verify.ts'
 import type { Difference } from '../../src/sources/metrics/verify-findings.ts'
 import type { VerifySummary } from '../../src/maintenance/upkeep/verify.ts'
+import { partOf } from '../helpers/part-of.ts'
 
 const summary: VerifySummary = {
   ok: true,
@@ -57,13 +58,13 @@ const difference: Difference = {
   address: null,
 }
 const failure = { series: 's', since: 'S', until: 'U', reason: 'html', refused: false }
-const damage = {
+const damage = partOf<VerifySummary['damage'][number]>({
   kind: 'file_changed',
   severity: 'damage',
   path: 'f',
   found: 'got others',
   remedy: 'pitlake doctor',
-} as unknown as VerifySummary['damage'][number]
+})
 
 const head = [
   'files      3 read in full, 2.0 kB, all sound',

@@ -16,6 +16,7 @@ import {
 } from '../helpers/pit-oracle.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type HandRule, ruleInstant, type Spell } from '../helpers/time-twin.ts'
+import { rulesOf } from '../helpers/wanted.ts'
 
 const metric = 'indicators/sopr_adjusted_pit'
 const day = 86_400e6
@@ -35,10 +36,9 @@ function ruledBy(rules: readonly HandRule[]): Catalogue {
   })
   const endpoint = catalogue.endpoints.get(metric)
   if (endpoint === undefined) throw new Error(metric)
-  const own = Object.fromEntries(Object.keys(endpoint.rules).map((interval) => [interval, told]))
   const endpoints = new Map(catalogue.endpoints).set(metric, {
     ...endpoint,
-    rules: own as unknown as typeof endpoint.rules,
+    rules: rulesOf(...told),
   })
   return { ...catalogue, endpoints }
 }

@@ -129,6 +129,7 @@ test('a point is late by dbt when it is late by its rule, and gone when it is no
       `endpoints:\n${row('own/lag', 'intervals: [10m, 1h, 24h, 1w, 1month]')}${row('own/clock', 'intervals: [1h, 24h], tolerance: 12h')}${rules}`,
     )
     const own = loadCatalogue([file])
+    // Casts: '*' stands for intervals that the type does not list, and the project is read as a user does.
     const wanted = expand(own, [{ assets: ['A', 'B'], paths: ['own/*'], intervals: ['*'] as never }])
     const { sources } = (await dbtSources(own, wanted)) as unknown as Read
     const spans = sources

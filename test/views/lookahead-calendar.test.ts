@@ -63,6 +63,7 @@ const changes: readonly (readonly [what: string, leak: Change, honest: Change])[
   ],
 ]
 
+// Cast: a function of a user may return plain rows, as JavaScript without types does.
 const tried = async (rows: (own: Lake) => Promise<readonly Row[]>) =>
   await lookahead(async (own) => (await rows(own)) as unknown as Rows, lake.root, {
     cutoffs: 1,

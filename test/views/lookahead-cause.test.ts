@@ -21,8 +21,16 @@ afterAll(() => {
 })
 
 /** A leak of which one value of each row differs, the day before each cut-off. */
-const story = { at: '', cutoff: 200 * 86_400_000, earliest: 199 * 86_400_000, first: 0 }
-const stories = [{ ...story, differing: 2, missing: 0, extra: 0, rounding: false } as unknown as CutStory]
+const story: CutStory = {
+  at: '',
+  cutoff: 200 * 86_400_000,
+  earliest: 199 * 86_400_000,
+  first: 0,
+  differing: 2,
+  missing: 0,
+  extra: 0,
+  rounding: false,
+}
 
 const ahead = 'lead(v) OVER (PARTITION BY asset ORDER BY t) AS v'
 const cases: readonly (readonly [name: string, sql: string, dependsOn: readonly Dependence[], words: RegExp])[] = [
@@ -91,7 +99,7 @@ const cases: readonly (readonly [name: string, sql: string, dependsOn: readonly 
 
 test.each(cases)('%s: the cause comes from what the query reads', async (_, sql, dependsOn, words) => {
   expect(noCause).toMatch(/^cause not found/)
-  expect(await likelyCause(session, { sql, ts: 'ts', stories, dependsOn })).toMatch(words)
+  expect(await likelyCause(session, { sql, ts: 'ts', stories: [story], dependsOn })).toMatch(words)
 })
 
 const registryReads: readonly (readonly [name: string, sql: string, isRead: boolean])[] = [

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { lookahead } from '../../src/index.ts'
+import { type Lake, lookahead, type Rows } from '../../src/index.ts'
 import { proveQuery } from '../../src/interfaces/commands/lookahead.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
 import { bringUserFiles, type OwnFile } from '../../src/trust/lookahead/own-files.ts'
@@ -115,10 +115,10 @@ test.for(['available_at', 'Available_At'])('rows given to a function are cut by 
   const scores = days.map((day, n) => ({ [name]: new Date(`${day}T06:00:00Z`), day, score: (n * 37) % 11 }))
   const decided = days.slice(0, 30).map((day) => ({ TS: `${day}T07:00:00Z` }))
   const asked = async (on: string): Promise<string> => {
-    const work = async (own: { sql: (text: string) => Promise<never> }): Promise<never> =>
-      own.sql(`SELECT d.TS, s.score FROM decided AS d LEFT JOIN scores AS s ON ${on}`)
+    const work = async (own: Lake): Promise<Rows> =>
+      await own.sql(`SELECT d.TS, s.score FROM decided AS d LEFT JOIN scores AS s ON ${on}`)
     const options = { cutoffs: 4, own: { decided, scores } }
-    return (await lookahead(work as never, lake.root, options)).verdict
+    return (await lookahead(work, lake.root, options)).verdict
   }
   expect(await asked(`s.day = CAST(CAST(d.TS AS DATE) + 1 AS VARCHAR)`)).toBe('leak')
   expect(await asked(`s.day = CAST(CAST(d.TS AS DATE) AS VARCHAR)`)).toBe('clean')

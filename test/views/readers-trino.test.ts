@@ -93,6 +93,7 @@ function oracleOf({ metric, interval, options }: Ask): OraclePoint[] {
 
 /** What a question asks of the oracle; durations in microseconds. */
 function questionOf(options: Options): Question {
+  // Casts: the options of a question have mixed types, each row below knows that of its option.
   const given = <T>(name: string, key: string, as: (value: never) => T): Record<string, T> =>
     Object.hasOwn(options, name) ? { [key]: as(options[name] as never) } : {}
   const micro = (seconds: number): number => Math.round(seconds * 1e6)
