@@ -311,7 +311,10 @@ describe('the habits', () => {
   })
 
   test('words that do not belong', () => {
-    const [slash, host, loose, equals] = ['/', 'npmjs', ['TO', 'DO'].join(''), '=']
+    const slash = '/'
+    const host = 'npmjs'
+    const loose = ['TO', 'DO'].join('')
+    const equals = '='
     const bad = [
       `${slash}work${slash}main`,
       `cd ${slash}root`,

@@ -218,7 +218,9 @@ describe.each(mounts)('faults over $name', (mount) => {
       const { json } = await ask(`/products${query}`)
       return json.data ?? json.products ?? json
     }
-    let [id, lost, cursor] = ['', '', '']
+    let id = ''
+    let lost = ''
+    let cursor = ''
     await withSandbox(mount, { now: () => noon - 30 * 86_400 }, async ({ registry }) => {
       cursor = (await registry('/changes/head')).json.cursor
     })

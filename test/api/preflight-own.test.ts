@@ -15,7 +15,8 @@ function points(query: URLSearchParams): unknown {
   const interval = query.get('resolution')
   const spacing = interval === '1h' ? 3600 : interval === '1w' ? 7 * day : day
   const last = interval === '1w' ? Date.UTC(2026, 2, 1) / 1000 : midnight
-  const [from, to] = [Number(query.get('from')), Number(query.get('to'))]
+  const from = Number(query.get('from'))
+  const to = Number(query.get('to'))
   const ends = Array.from({ length: 400 }, (_, n) => last - n * spacing).filter((t) => t >= from && t < to)
   return ends.toReversed().map((t) => ({ t, v: new Date((t - spacing) * 1000).getUTCDate() }))
 }

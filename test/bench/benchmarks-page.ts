@@ -40,7 +40,8 @@ export async function writeTopic(topic: Topic, topics: object): Promise<void> {
   if (lost.length > 0)
     return console.log(`docs/contributing/benchmarks.md is left: ${lost.join(', ')} were not measured here`)
   writeFileSync(file, page(made, names))
-  const [peers, others] = [made.filter(({ name }) => name === 'queries'), made.filter(({ name }) => name !== 'queries')]
+  const peers = made.filter(({ name }) => name === 'queries')
+  const others = made.filter(({ name }) => name !== 'queries')
   for (const [name, own] of Object.entries({ peers, others }))
     writeFileSync(join(project, `docs/contributing/benchmarks-${name}.svg`), ratios(own.flatMap(bars)))
 }

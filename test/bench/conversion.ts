@@ -193,7 +193,8 @@ const observedAt = 2_000_000_000_000_000
  * and one body as long as a fetch asks for against a tenth of it.
  */
 async function memory(folder: string): Promise<Measured[]> {
-  const [measured, many] = [[] as Measured[], 'batches as large as a fetch commits']
+  const measured: Measured[] = []
+  const many = 'batches as large as a fetch commits'
   for (const kind of kinds) {
     const peakOf = async (size: Omit<Size, 'folder' | 'repeats'>, batches: number): Promise<number> => {
       await spoolFiles(kind, { folder, repeats: 1, ...size })
@@ -205,7 +206,8 @@ async function memory(folder: string): Promise<Measured[]> {
     measured.push(flat(`${kind.name}, ten ${many} to one`, await peakOf(batch, 1), await peakOf(batch, 10)))
     const body = (points: number): Promise<number> => peakOf({ bodies: 1, points: scaled(points) }, 0)
     // One body is read whole, and a plan cuts none longer than this: it may take more, by the bytes of its values as they are staged.
-    const [low, high] = [await body(8000), await body(80_000)]
+    const low = await body(8000)
+    const high = await body(80_000)
     measured.push(flat(`${kind.name}, a body of 80,000 points to one of 8,000`, low, high, 1.5))
   }
   return measured

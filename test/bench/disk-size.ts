@@ -225,7 +225,8 @@ async function compareOne(lived: Engine, fresh: Engine, name: string, sql: strin
     if (round >= 0) times.push({ ours: a, theirs: b })
   }
   const ratio = median(times.map((time) => time.ours / time.theirs))
-  const [a, b] = [median(times.map((time) => time.ours)), median(times.map((time) => time.theirs))]
+  const a = median(times.map((time) => time.ours))
+  const b = median(times.map((time) => time.theirs))
   const line = `${name}: ${a.toFixed(1)} ms, freshly compacted ${b.toFixed(1)} ms, ratio ${ratio.toFixed(2)}`
   return judged(line, ratio, most.slower)
 }
@@ -241,7 +242,8 @@ async function timed(engine: Engine, sql: string): Promise<[number, string]> {
 
 /** Bytes on disk against the JSON that the points came as: `t`, `v` or `o`, and the provider's instant where it gives one. */
 async function sizesOf({ folder }: Lived): Promise<Measured[]> {
-  const [lived, fresh] = [join(folder, 'lived'), join(folder, 'fresh')]
+  const lived = join(folder, 'lived')
+  const fresh = join(folder, 'fresh')
   const ledger = await Ledger.openToRead(fresh)
   const engine = await Engine.open()
   try {

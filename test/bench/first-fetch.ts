@@ -77,7 +77,8 @@ async function firstFetch({ provider, folder, config, python }: Place, size: Siz
   const times: { readonly ours: Took; readonly bare: Took; readonly dlt: Took | undefined }[] = []
   let points = 0
   for (let n = 0; n < rounds; n++) {
-    const [lake, theirs] = [join(folder, `${name}-${n}`), join(folder, `${name}-dlt-${n}`)]
+    const lake = join(folder, `${name}-${n}`)
+    const theirs = join(folder, `${name}-dlt-${n}`)
     const bare = download(provider, wish, 8)
     const ours = fetchWith({ folder: root, lake }, provider, config, wish)
     points = (JSON.parse(ours.stdout) as { points_added: number }).points_added
@@ -89,7 +90,8 @@ async function firstFetch({ provider, folder, config, python }: Place, size: Siz
   const middle = (of: (time: (typeof times)[number]) => number): number => median(times.map(of))
   const took = (runs: readonly Took[]): string =>
     `${median(runs.map(({ wall }) => wall)).toFixed(2)} s (${median(runs.map(({ cpu }) => cpu)).toFixed(2)} s of processor)`
-  const [ours, bare] = [times.map((time) => time.ours), times.map((time) => time.bare)]
+  const ours = times.map((time) => time.ours)
+  const bare = times.map((time) => time.bare)
   const beside = middle((time) => time.ours.wall / time.bare.wall)
   const memory = middle((time) => time.ours.megabytes)
   const lines = [

@@ -23,10 +23,12 @@ type Taken = Pick<Took, 'wall' | 'cpu'>
 /** What both took, the same rows in each round, and the peak. */
 export async function benchImport(): Promise<Measured[]> {
   const home = mkdtempSync(join(tmpdir(), 'pitlake-import-'))
-  const [file, bare] = [join(home, 'rows.parquet'), join(home, 'bare.parquet')]
+  const file = join(home, 'rows.parquet')
+  const bare = join(home, 'bare.parquet')
   const within = async (work: (engine: Engine) => Promise<unknown>): Promise<Taken> => {
     using engine = await Engine.open(':memory:', { memoryLimit: engineMemory(1, gigabyte) })
-    const [before, begun] = [process.cpuUsage(), performance.now()]
+    const before = process.cpuUsage()
+    const begun = performance.now()
     await work(engine)
     const { user, system } = process.cpuUsage(before)
     return { cpu: (user + system) / 1e6, wall: (performance.now() - begun) / 1000 }
@@ -54,7 +56,8 @@ export async function benchImport(): Promise<Measured[]> {
     }
     const name = `import of ${(assets * hours).toLocaleString('en-US')} rows`
     const told = (words: string, key: keyof Taken): Measured => {
-      const [ours, theirs] = [times.map(([a]) => a[key]), times.map(([, b]) => b[key])]
+      const ours = times.map(([a]) => a[key])
+      const theirs = times.map(([, b]) => b[key])
       figure(`${name}, ${words}`, { pitlake: ours, 'bare sorted COPY': theirs })
       const ratio = median(times.map(([a, b]) => a[key] / b[key]))
       const seconds = `${median(ours).toFixed(1)} s, bare sorted COPY ${median(theirs).toFixed(1)} s`

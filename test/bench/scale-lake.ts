@@ -227,7 +227,8 @@ function tellProgress(root: string, points: number): void {
 
 /** As many bytes at a time as a fetch commits. */
 function* batches(asks: readonly Ask[]): Generator<Ask[]> {
-  let [batch, bytes]: [Ask[], number] = [[], 0]
+  let batch: Ask[] = []
+  let bytes = 0
   for (const ask of asks) {
     batch.push(ask)
     bytes += ask.points * 35

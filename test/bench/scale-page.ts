@@ -141,7 +141,8 @@ function exponentOf(name: string, who: Who, sizes: readonly Asked[], most = Infi
   const pairs = all.slice(-most)
   if (pairs.length < 2) return null
   const mean = (of: 0 | 1): number => pairs.reduce((sum, pair) => sum + pair[of], 0) / pairs.length
-  const [x, y] = [mean(0), mean(1)]
+  const x = mean(0)
+  const y = mean(1)
   const over = pairs.reduce((sum, pair) => sum + (pair[0] - x) * (pair[1] - y), 0)
   return over / pairs.reduce((sum, pair) => sum + (pair[0] - x) ** 2, 0)
 }
@@ -149,7 +150,8 @@ function exponentOf(name: string, who: Who, sizes: readonly Asked[], most = Infi
 /** Points a second of each build, beside the bare writing of one metric's rows. */
 function builds(sizes: readonly Asked[]): string[] {
   const told = sizes.flatMap(({ points, answers }) => {
-    const [own, bare] = [answers[build]?.ours, answers['copy of the largest metric']?.duckdb]
+    const own = answers[build]?.ours
+    const bare = answers['copy of the largest metric']?.duckdb
     if (own === undefined || bare === undefined || bare.failed !== undefined) return []
     const rows = Number(/\d+/.exec(bare.answer)?.[0] ?? 0)
     const rate = (count: number, cpu: number): string =>

@@ -83,7 +83,8 @@ function manySeries({ provider, folder, config }: Place): Measured[] {
     expectPoints(ours, paths.length * assets.length)
     return { ours, bare: download(provider, { ...asked, since: asked.until - 6 * day }, 8) }
   })
-  const [mine, bare] = [times.map(({ ours }) => ours), wallOf(times.map((time) => time.bare))]
+  const mine = times.map(({ ours }) => ours)
+  const bare = wallOf(times.map((time) => time.bare))
   const line = `top-up of ${paths.length * assets.length} series: ${timeOf(mine)}, plain download ${bare.toFixed(2)} s`
   return [judged(line, wallOf(mine) - bare, bounds.many, ' s beside')]
 }

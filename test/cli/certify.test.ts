@@ -15,7 +15,9 @@ test('a certificate lists the files of a query that the engine answers by the st
     const key = join(folder, 'own.key')
     expect((await run(['keygen', '--out', key])).code).toBe(0)
     for (const [n, [name, sql]] of Object.entries(questions).entries()) {
-      const [query, out, told] = [put('q.sql', sql), join(folder, `${n}.parquet`), join(folder, `${n}.json`)]
+      const query = put('q.sql', sql)
+      const out = join(folder, `${n}.parquet`)
+      const told = join(folder, `${n}.json`)
       expect(await run(['stamp', query, '--out', out]), name).toMatchObject({ code: 0 })
       expect(await run(['certify', out, '--key', key, '--out', told]), name).toMatchObject({ code: 0 })
       const { reads, live } = JSON.parse(readFileSync(told, 'utf8')) as {

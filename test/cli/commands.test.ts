@@ -40,7 +40,8 @@ async function refused(argv: readonly string[], env: Env = {}, run = pitlake): P
 }
 
 test('--help lists exactly the command table, and every command has a page', async () => {
-  const [short, overview] = [await spawned(['--help']), await pitlake(['help', 'all'])]
+  const short = await spawned(['--help'])
+  const overview = await pitlake(['help', 'all'])
   expect([short.code, overview.code]).toEqual([0, 0])
   const [, ...groups] = overview.out.split(/\n\n(?=To [a-z ]+:\n {2})/)
   const told = groups.flatMap((group) => group.split('\n\n')[0]?.split('\n').slice(1) ?? [])

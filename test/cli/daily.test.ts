@@ -216,7 +216,8 @@ test('a daily run without select tops up stored series; without series it sends 
 
 test('a daily run with a key writes the head of the log and runs the hook; a certificate names user tables', async () =>
   withRig(now, async (rig) => {
-    const [key, told] = [join(rig.root, 'own.key'), join(rig.root, 'told.json')]
+    const key = join(rig.root, 'own.key')
+    const told = join(rig.root, 'told.json')
     const run = async (...argv: readonly string[]) => await pitlake(rig.root, [...argv, '--data', lakeOf(rig)])
     await run('keygen', '--out', key, '--name', 'somebody')
     const config = `${select}hooks:\n  on_head: cat > ${told}\n`

@@ -64,7 +64,8 @@ test('status gives scripts the names of its limits, and people a note that data 
 test('status says what is refused, what was withdrawn, and which job is at work', () =>
   withLake(async (look, data) => {
     const ledger = await Ledger.open(data)
-    const [plan, over] = [refusalWords('forbidden', 'not in the plan'), refusalWords('gone', 'over')]
+    const plan = refusalWords('forbidden', 'not in the plan')
+    const over = refusalWords('gone', 'over')
     const coverage = [
       coverageRow(1, 2 * day, 3 * day, { state: 'failed', reason: alarmReason(2 * day, plan) }),
       coverageRow(2, 2 * day, 3 * day, { state: 'unsupported', reason: withdrawnReason(2 * day, over) }),

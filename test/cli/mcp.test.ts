@@ -222,7 +222,8 @@ test('after a commit the next page still reads the old version, and a new questi
   const day = (n: number): string => new Date(Date.UTC(2024, 0, n)).toISOString()
   const points = (from: number, count: number): PointRow[] =>
     Array.from({ length: count }, (_, n) => {
-      const [t, available_at] = [day(from + n), day(from + n + 1)]
+      const t = day(from + n)
+      const available_at = day(from + n + 1)
       return {
         metric: 'supply/current_pit',
         asset: 'BTC',

@@ -11,7 +11,8 @@ import { rewriteDeps } from '../helpers/lakes/top-ups.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const folder = scratch('mirror')
-const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+const source = join(folder, 'lake')
+const mirror = join(folder, 'mirror')
 const env = {
   PITLAKE_METRICS_URL: 'http://127.0.0.1:9',
   PITLAKE_METRICS_KEY: 'nobody-answers',

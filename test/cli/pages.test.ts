@@ -40,7 +40,8 @@ test('status and doctor name pages that are older than the lake, with the comman
       return version
     }
     const first = await fetched()
-    const [page, folder] = [join(home, 'page.html'), join(home, 'out')]
+    const page = join(home, 'page.html')
+    const folder = join(home, 'out')
     const limited = ['serve', '--export', join(home, 'old'), '--instants', '2', '--as-of', '2026-03-05']
     for (const argv of [['status', '--html', page], ['serve', '--export', folder, '--instants', '2'], limited])
       expect(await run(...argv)).toMatchObject({ code: 0, message: '' })

@@ -82,7 +82,8 @@ test('plan keeps metadata in a lake after seven days, without a version where th
 test('plan in a mirror or a read-only lake requests metadata and stores nothing', async (context) => {
   need(context, 'mount')
   await withRig(now, async (rig) => {
-    const [lake, mirror] = [`${rig.root}/lake`, `${rig.root}/mirror`]
+    const lake = `${rig.root}/lake`
+    const mirror = `${rig.root}/mirror`
     await run(rig, 'fetch', ...selected)
     await run(rig, 'pull', lake, '--data', mirror)
     const others = ['--assets', 'BTC', '--paths', 'addresses/*', '--since', '2026-03-01']

@@ -32,7 +32,8 @@ interface Ended {
 async function run(command: string, argv: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const { PATH = '' } = process.env
   const child = spawn(command, argv, { cwd, env: { PATH, HOME: cwd, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
-  let [out, said] = ['', '']
+  let out = ''
+  let said = ''
   child.stdout.on('data', (part: Buffer) => (out += part.toString()))
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => (said += part.toString()))
   const code = await new Promise<number | null>((done) => child.on('close', done))

@@ -63,7 +63,8 @@ async function atCommand(sql: string): Promise<Refused> {
 
 async function inSession(sql: string): Promise<Refused> {
   using engine = await openQuery(folder, { memoryLimit: '60MB', threads: 1 })
-  const [input, screen] = [new PassThrough(), new Screen()]
+  const input = new PassThrough()
+  const screen = new Screen()
   const left = runSession(engine, folder, {
     input,
     output: screen,

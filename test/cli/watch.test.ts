@@ -139,7 +139,8 @@ test('a clock that is a year off gives one line and no repeated request', async 
 
 test('watch --publish brings the destination up to date when no request is due', async () =>
   await withRig(now, async (rig) => {
-    const [data, to] = [`${rig.root}/lake`, `${rig.root}/published`]
+    const data = `${rig.root}/lake`
+    const to = `${rig.root}/published`
     await rig.fetch({ ...selection, until: now - 5 * day }, { data })
     const stop = new AbortController()
     let clock = now * 1000

@@ -82,7 +82,8 @@ async function expectFailure(run: Desk['run'], faults: Desk['faults']): Promise<
   const failing = JSON.parse((await run('verify --all --json')).out.join('')) as { failures: unknown }
   const window = { since: '2026-02-20T00:00:00Z', until: '2026-03-04T00:00:00Z' }
   const series = 'supply/current_pit|BTC|24h|native'
-  const [named, reason] = [expect.stringContaining(series) as string, expect.stringMatching(/html/i) as string]
+  const named = expect.stringContaining(series) as string
+  const reason = expect.stringMatching(/html/i) as string
   expect(failing.failures).toEqual([{ series: named, ...window, refused: false, reason }])
 }
 

@@ -79,7 +79,8 @@ export async function commandLine({ home, root }: Place): Promise<Door> {
 /** A session, in which a person types all questions one after the other. */
 export async function session({ root }: Place): Promise<Door> {
   const engine = await openQuery(root)
-  const [input, screen] = [new PassThrough(), new Screen()]
+  const input = new PassThrough()
+  const screen = new Screen()
   const size = () => ({ width: 80, height: 24 })
   const left = runSession(engine, root, {
     input,
@@ -125,7 +126,8 @@ export async function session({ root }: Place): Promise<Door> {
 
 /** `stamp`: the rows are in its file. */
 export async function stamp({ home, root }: Place): Promise<Door> {
-  const [file, out] = [join(home, 'stamped.sql'), join(home, 'stamped.parquet')]
+  const file = join(home, 'stamped.sql')
+  const out = join(home, 'stamped.parquet')
   const engine = await Engine.open()
   return {
     name: 'stamp',

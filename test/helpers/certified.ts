@@ -41,7 +41,8 @@ export interface Certified {
 /** Takes a stamped lake through heads, a try, a stamp and a certificate, once for a file; each work finds it as it was then. */
 export function certifiedOfFile(): (work: (made: Certified) => Promise<void>) => Promise<void> {
   const place = scratch('certified')
-  const [home, kept] = [join(place, 'home'), join(place, 'kept')]
+  const home = join(place, 'home')
+  const kept = join(place, 'kept')
   const env = { PITLAKE_HEAD_KEY_FILE: join(home, 'k.key') }
   const root = join(home, 'lake')
   const run: Certified['run'] = async (...argv) => await pitlake(home, [...argv, '--data', root], env)

@@ -27,7 +27,8 @@ export function drawVintages(seed: number): Vintage[] {
   const all: Vintage[] = []
   for (const [n, commit] of commits.entries())
     for (let k = 0; k < 40; k++) {
-      const [asset = '', t] = [assets[draw(2)], began + (draw(8) + (n > 0 && draw(3) === 0 ? 20 : 0)) * day]
+      const asset = assets[draw(2)] ?? ''
+      const t = began + (draw(8) + (n > 0 && draw(3) === 0 ? 20 : 0)) * day
       const dated = t + day + draw(24) * 3600 + draw(30) * day
       if (dated > seconds(commit) || all.some((one) => one.asset === asset && one.t === t && one.dated === dated))
         continue

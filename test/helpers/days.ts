@@ -8,7 +8,8 @@ const day = 86_400
 
 /** Those of the points that lie in the asked window. */
 export function inWindow<Point extends { readonly t: number }>(query: URLSearchParams, points: readonly Point[]) {
-  const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
+  const since = Number(query.get('s'))
+  const until = Number(query.get('u'))
   return points.filter(({ t }) => t >= since && t < until)
 }
 

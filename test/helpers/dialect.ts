@@ -158,7 +158,8 @@ function widen(url: URL, { timestamp, week }: ProviderDialect, keys: Spoken['key
     return Number(wished)
   }
   const text = url.searchParams.get(keys.interval) ?? ''
-  const [since, until] = [at(keys.since, -Infinity, -wide), at(keys.until, Infinity, wide)]
+  const since = at(keys.since, -Infinity, -wide)
+  const until = at(keys.until, Infinity, wide)
   return { interval: isInterval(text) ? text : '24h', since, until }
 }
 

@@ -50,7 +50,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { argv, cwd, env, interrupted } = JSON.parse(line) as Asked
   process.chdir(cwd)
   process.env = { ...env }
-  const [out, err] = [collect(process.stdout), collect(process.stderr)]
+  const out = collect(process.stdout)
+  const err = collect(process.stderr)
   if (interrupted) process.on('newListener', interrupt)
   const code = await runCommandLine(argv)
   process.off('newListener', interrupt)

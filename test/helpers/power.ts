@@ -42,7 +42,8 @@ export function powerDisk(dieAt: number = Number.POSITIVE_INFINITY): PowerDisk {
     const kept = names.get(from)
     for (const entry of readdirSync(from, { withFileTypes: true })) {
       if (kept?.has(entry.name) !== true) continue
-      const [path, copy] = [join(from, entry.name), join(into, entry.name)]
+      const path = join(from, entry.name)
+      const copy = join(into, entry.name)
       if (entry.isDirectory()) survivors(path, copy)
       else if (forced.has(identity(path))) cpSync(path, copy)
       else writeFileSync(copy, readFileSync(path).subarray(0, 0))

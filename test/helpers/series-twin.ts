@@ -26,7 +26,8 @@ function means(glob: string, path: string): boolean {
   const [first = '', ...others] = glob.split('*')
   const last = others.pop()
   if (last === undefined) return glob === path
-  let [at, ok] = [first.length, path.startsWith(first)]
+  let at = first.length
+  let ok = path.startsWith(first)
   for (const part of others) {
     const found = path.indexOf(part, at)
     if (found < 0) ok = false

@@ -49,7 +49,8 @@ export async function truncationOf({ root }: EveryViewLake, folder: string): Pro
   const head = ledger.head()
   const known = withOwn(catalogue, ledger)
   ledger.close()
-  const [store, engine] = [await Engine.open(':memory:', { threads: 1 }), await Engine.open(':memory:', { threads: 1 })]
+  const store = await Engine.open(':memory:', { threads: 1 })
+  const engine = await Engine.open(':memory:', { threads: 1 })
   const parts: Part[] = []
   const kept = readdirSync(inLake(root, exportsFolder))
   const types = kept

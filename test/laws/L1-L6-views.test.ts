@@ -53,7 +53,8 @@ interface Cut extends Knowledge {
 /** Instants at, just before and just after what arrives, polls above all, and anywhere between. */
 function cutsOf(lake: EveryViewLake, count: number, random: () => number): Cut[] {
   const all = arrivals(lake)
-  const [first = 0, last = 0] = [all[0], all.at(-1)]
+  const first = all[0] ?? 0
+  const last = all.at(-1) ?? 0
   const [, poll = 0, , , , , middle = 0] = lake.commits
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
   const each = all.flatMap((at) => [at - 1, at, at + 1].map((near) => ({ near, place: random() })))
@@ -63,7 +64,8 @@ function cutsOf(lake: EveryViewLake, count: number, random: () => number): Cut[]
     const free = kind === 3 ? pick(lake.commits) + pick([-1, 0, 1]) : Math.floor(first + random() * (last - first))
     const near = drawn[number - 2 * Math.floor(number / 5)]?.near ?? free
     const at = [middle, poll - 1, poll][number] ?? (kind < 3 ? near : free)
-    const [zone = 'UTC', spelt] = [zones[number % zones.length], spellings[Math.floor(number / 4) % spellings.length]]
+    const zone = zones[number % zones.length] ?? 'UTC'
+    const spelt = spellings[Math.floor(number / 4) % spellings.length]
     const [rule, registryBackfill] = number < 3 ? [false, false] : [random() < 0.4, random() < 0.25]
     return { at, rule, registryBackfill, parts: number % 2 === 0, number, zone, asOf: spelt?.(at) ?? '' }
   })
@@ -101,11 +103,13 @@ async function differences(
   fill: (probe: Probe) => string,
   about: string,
 ): Promise<Told[]> {
-  const [seen, expected] = [await tell(one, probes, fill), await tell(two, probes, fill)]
+  const seen = await tell(one, probes, fill)
+  const expected = await tell(two, probes, fill)
   const unlike = probes.filter((_, n) => seen[n]?.digest !== expected[n]?.digest)
   const [first] = unlike
   if (first === undefined) return expected
-  const [got, want] = [multiset(await one.rows(fill(first))), multiset(await two.rows(fill(first)))]
+  const got = multiset(await one.rows(fill(first)))
+  const want = multiset(await two.rows(fill(first)))
   const lines = [
     `${about}: ${unlike.map(({ name }) => name).join('; ')}`,
     ...got
@@ -124,7 +128,8 @@ async function differences(
 async function cutLake(lake: EveryViewLake, cuts: readonly Cut[]): Promise<number> {
   using truncated = await truncationOf(lake, `${lake.root}-cut`)
   using whole = await Engine.open(inLake(lake.root, places.database), { readOnly: true, threads: 1 })
-  const [cut, sides] = [truncated.engine, [whole, truncated.engine] as const]
+  const cut = truncated.engine
+  const sides = [whole, truncated.engine] as const
   for (const engine of sides) await decide(engine)
   const every = (await probesOf(whole, ledgerViews)).filter(({ name }) => only.test(name))
   const probes = every
@@ -242,7 +247,8 @@ function expectBothSides(probes: readonly Probe[], then: readonly Told[], now: r
 }
 
 test('TIME 52: as_of = T answers like a lake that holds only what was knowable by T', async () => {
-  let [answers, cuts] = [0, 0]
+  let answers = 0
+  let cuts = 0
   for (let made = 0, number = 0; made < wanted; made += perLake, number++) {
     await withEveryView(seed * 1000 + number, null, async (lake) => {
       try {

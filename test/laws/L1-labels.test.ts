@@ -126,7 +126,8 @@ async function macrosAgree(full: EveryViewLake, lake: Engine): Promise<void> {
   using shadow = await openShadow(lake)
   await shadow.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
   for (const from of [...Object.values(joins), ...universes, coarse, `calendar('2026-02-01', '2026-03-01', '1 day')`]) {
-    const [real, own] = [await columnsOf(lake, from), await columnsOf(shadow, from)]
+    const real = await columnsOf(lake, from)
+    const own = await columnsOf(shadow, from)
     expect(
       own.map(({ name }) => name),
       from,

@@ -38,7 +38,8 @@ const plain = (row: Row): Row =>
 
 test('delta-rs and polars read every row, of every version, and may not write', async (context) => {
   const python = need(context, 'readers')
-  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const root = join(home, 'lake')
+  const out = join(home, 'out')
   await makeLake(root, viewCaseCommits.slice(0, -1))
   await publishTo(root, out)
   await makeLake(root, viewCaseCommits.slice(-1))

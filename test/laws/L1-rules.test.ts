@@ -325,7 +325,8 @@ function told({ edge, offset, weekday, stages, cells, ...rest }: Story) {
     const points = slotsOf(line).flatMap((t, i): Told[] => {
       const { shown, beside, stage, computed } = cells[cell++ % cells.length] as Story['cells'][number]
       if (shown === 'never' && (line.interval !== null || i > 3)) return []
-      const [end, rule] = [endOf(t, spell), ruleInstant(rules, t, spell)]
+      const end = endOf(t, spell)
+      const rule = ruleInstant(rules, t, spell)
       const look = looks[stage % looks.length] ?? { local: 0, date: null }
       const clock = look.date ?? look.local
       const from = {

@@ -9,7 +9,8 @@ const at = (text: string): number => Date.parse(`${text.length < 11 ? `2024-${te
 const sopr = 'indicators/sopr_adjusted_pit'
 const blocks = 'blockchain/block_count_pit'
 const dominance = 'market/btc_dominance_pit'
-const [first, second] = [at('03-01'), at('03-02')]
+const first = at('03-01')
+const second = at('03-02')
 
 /** The two points of the fixture, each with how the case differs. */
 const two = (one: Partial<Told> = {}, other: Partial<Told> = {}): Told[] => [

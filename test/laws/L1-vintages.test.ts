@@ -89,7 +89,8 @@ async function holdJoins(
     decisions.map(([asset, ts]) => newestAt(changes, { metric, asset }, Math.min(ts, cut), first))
   for (const vintage of ['last', 'first'] as const) {
     const option = vintage === 'last' ? '' : `, vintage := 'first'`
-    const [rates, levels] = [owed(rate, vintage === 'first'), owed(level, vintage === 'first')]
+    const rates = owed(rate, vintage === 'first')
+    const levels = owed(level, vintage === 'first')
     const ask = async (sql: string): Promise<string[]> => cells(await engine.rows(sql), 't', 'available_at', 'v')
     const join = await ask(`SELECT ${columns} FROM pit_join('d', '${rate}', '24h'${option}) ORDER BY id`)
     expect(join).toEqual(rates.map(([newest]) => found(newest)))

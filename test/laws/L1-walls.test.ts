@@ -202,7 +202,8 @@ async function tryOne(sides: Sides, { sql, about }: Asked, whole: boolean, tally
   if ('failed' in seen ? 'failed' in due : 'digest' in due && seen.digest === due.digest) return
   const lines = [JSON.stringify(knowledge), sql, `at the door: ${JSON.stringify(seen)}, cut: ${JSON.stringify(due)}`]
   if ('digest' in seen && 'digest' in due) {
-    const [got, want] = [multiset(await door.rows(sql)), multiset(await cut.rows(same))]
+    const got = multiset(await door.rows(sql))
+    const want = multiset(await cut.rows(same))
     const most = <T>(rows: readonly T[]): readonly T[] => rows.slice(0, 3)
     lines.push(...most(got.filter((row) => !want.includes(row))).map((row) => `too much: ${row}`))
     lines.push(...most(want.filter((row) => !got.includes(row))).map((row) => `missing: ${row}`))

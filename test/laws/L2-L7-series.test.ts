@@ -71,7 +71,8 @@ async function bring(
   told: Told,
   archives: ReadonlyMap<string, Archive>,
 ): Promise<Record<string, number>> {
-  const [folder, at] = [dirname(own.root), own.clock.now]
+  const folder = dirname(own.root)
+  const at = own.clock.now
   own.answer((path, query) => {
     if (path === 'assets') return { status: 404 }
     const sent = inWindow(

@@ -96,7 +96,8 @@ test('L1, L2: a value that a violation records comes back from there, one that v
     withoutClocks(rig)
     await rig.fetch(selection)
     const before = await rowsOf(rig.root)
-    const [t, gone] = [now - (now % day) - day, now - (now % day) - 2 * day]
+    const t = now - (now % day) - day
+    const gone = now - (now % day) - 2 * day
     rig.faults(`rewrite@blockchain/*:t=${t},v=1.5`, `vanished@blockchain/block_count_pit:t=${gone}`)
     rig.clock.now += day
     expect((await rig.fetch(selection)).violations).toBe(6)
@@ -126,7 +127,8 @@ test('L1: what was rewritten while it was lost is known from when it was observe
     rig.clock.now += 3600
     await rig.fetch(selection)
     const month = (row: Record<string, unknown>) => new Date(Number(row['t']) / 1000).toISOString().slice(0, 7)
-    const [after, others] = [await settled(), (row: Record<string, unknown>) => month(row) !== '2024-05']
+    const after = await settled()
+    const others = (row: Record<string, unknown>) => month(row) !== '2024-05'
     expect(after.filter(others)).toEqual(before.filter(others))
     const anew = after.filter((row) => !others(row))
     expect(anew.filter(({ v }) => v === 1.5)).toHaveLength(4)

@@ -108,7 +108,8 @@ test('L2/L4: acknowledged refusals are left out of verify, which ends with 0 and
       const made = async (): Promise<number> => await reading(own.root, (ledger) => storedVersions(ledger).length)
       own.clock.now += 60
       for (let n = 0; n < 4; n++) {
-        const [before, place] = [await made(), { root: own.root, url: own.url, now: () => own.clock.now }]
+        const before = await made()
+        const place = { root: own.root, url: own.url, now: () => own.clock.now }
         own.seen.length = 0
         const settings = settingsAt(place, { metrics: { credits: { '*': 1 } } })
         const done = await askedAgain(own, { settings, budget })

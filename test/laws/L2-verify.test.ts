@@ -47,7 +47,8 @@ const code = (summary: VerifySummary): number => exitOf(verifyVerdict(summary))
 test('L2/L4: the same answers make no version, and are remembered as identical', async () =>
   withRig(now, async (rig) => {
     await rig.fetch(selection)
-    const [before, stored] = [await onRecord(rig.root), await rig.stored()]
+    const before = await onRecord(rig.root)
+    const stored = await rig.stored()
     const events: string[] = []
     const done = await again(rig, {}, { onEvent: (event) => void events.push(event.kind) })
     expect([done.ok, code(done)]).toEqual([true, 0])
@@ -237,7 +238,8 @@ test('L2: both levels of files are compared; of a damaged recent one only its pa
     const sound = await again(rig)
     expect([code(sound), sound.results.identical, sound.checked.points]).toEqual([0, 10, stored.length])
 
-    const [own, recent] = [border - 5 * day, border + 3 * day]
+    const own = border - 5 * day
+    const recent = border + 3 * day
     rig.faults(`rewrite@${early}:t=${own},asset=BTC`, `rewrite@${late}:t=${recent},asset=BTC`)
     const found = await again(rig)
     expect(code(found)).toBe(4)

@@ -66,7 +66,8 @@ async function holdPublished(lake: ArchiveLake): Promise<void> {
     for (const at of lake.versions.map((us) => `make_timestamptz(${us + 5000}::BIGINT)`)) {
       await views.run(`SET VARIABLE as_of = ${at}`)
       const select = 'SELECT metric, asset, epoch_us(t) AS t, v'
-      const [own, other] = [`${select} FROM points`, `${select} FROM pit_points(as_of := ${at})`]
+      const own = `${select} FROM points`
+      const other = `${select} FROM pit_points(as_of := ${at})`
       expect(multiset(await engine.rows(other))).toEqual(multiset(await views.rows(own)))
       const join = (more: string): string =>
         `SELECT asset, epoch_us(ts) AS ts, epoch_us(t) AS t, v FROM pit_join('d', '${rate}', '24h'${more})`

@@ -82,7 +82,8 @@ test('a restored lake is the lake: it answers, replays and goes on', async ({ ro
 })
 
 test('only what is missing travels, and what no version needs any more goes', async ({ root: folder }) => {
-  const [source, out] = [join(folder, 'lake'), join(folder, 'out')]
+  const source = join(folder, 'lake')
+  const out = join(folder, 'out')
   await grow(source, 0, 4)
   await keep(source, out)
   expect(await keep(source, out)).toMatchObject({ files: 0, bytes: 0, entries: 0, removed: 0 })
@@ -100,7 +101,9 @@ test('only what is missing travels, and what no version needs any more goes', as
 })
 
 test('a backup during a commit, a merge and a vacuum has a whole version', async ({ root: folder }) => {
-  const [source, out, before] = [join(folder, 'lake'), join(folder, 'out'), join(folder, 'before')]
+  const source = join(folder, 'lake')
+  const out = join(folder, 'out')
+  const before = join(folder, 'before')
   await grow(source, 0, 4)
   cpSync(source, before, { recursive: true })
   const to = destinationOf(out, { disk: realDisk, mark: 'b' })
@@ -127,7 +130,9 @@ test('a backup during a commit, a merge and a vacuum has a whole version', async
 })
 
 test('damage is named, nothing of it becomes a lake, and a thorough backup mends it', async ({ root: folder }) => {
-  const [source, out, back] = [join(folder, 'lake'), join(folder, 'out'), join(folder, 'back')]
+  const source = join(folder, 'lake')
+  const out = join(folder, 'out')
+  const back = join(folder, 'back')
   await grow(source, 0, 3)
   await keep(source, out)
   const torn = join(out, 'lake/points', pointsIn(join(out, 'lake'))[1] ?? '')
@@ -155,7 +160,9 @@ test('damage is named, nothing of it becomes a lake, and a thorough backup mends
 })
 
 test('a lake is never restored over another, nor a backup written into the lake', async ({ root: folder }) => {
-  const [source, other, out] = [join(folder, 'lake'), join(folder, 'other'), join(folder, 'out')]
+  const source = join(folder, 'lake')
+  const other = join(folder, 'other')
+  const out = join(folder, 'out')
   await grow(source, 0, 2)
   await grow(other, 0, 1)
   await keep(source, out)
@@ -177,7 +184,8 @@ test('a lake is never restored over another, nor a backup written into the lake'
 test('a restore and a pull into one folder do not wait: the second ends and names the first', async ({
   root: folder,
 }) => {
-  const [source, back] = [join(folder, 'lake'), join(folder, 'back')]
+  const source = join(folder, 'lake')
+  const back = join(folder, 'back')
   await grow(source, 0, 2)
   let second: Promise<unknown> | undefined
   const onFile = (): void => {
@@ -192,7 +200,8 @@ test('a restore and a pull into one folder do not wait: the second ends and name
 
 test('kill -9 of a backup or a restore through a bucket leaves a whole version', async ({ root: folder }) => {
   await using there = await standIn()
-  const [source, back] = [join(folder, 'lake'), join(folder, 'back')]
+  const source = join(folder, 'lake')
+  const back = join(folder, 'back')
   const web = webTo(there.url)
   const to = destinationOf('s3://lake/team', { disk: realDisk, mark: 'b', web })
   await grow(source, 0, 3)
@@ -207,7 +216,8 @@ test('kill -9 of a backup or a restore through a bucket leaves a whole version',
 
 describe('kill -9', () => {
   test('of a restore at any step leaves a mirror, and the same command makes the lake', async ({ root: folder }) => {
-    const [source, out] = [join(folder, 'lake'), join(folder, 'out')]
+    const source = join(folder, 'lake')
+    const out = join(folder, 'out')
     await grow(source, 0, 2)
     const frozen = await keepWhole(source, out)
     const steps = (await stepsOf('restore', out, join(folder, 'whole'), 0)) ?? 0

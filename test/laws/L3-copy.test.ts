@@ -30,7 +30,8 @@ async function lakeOf(root: string): Promise<readonly string[]> {
 
 /** A lake of some versions, and the same after a merge, a vacuum, a folded journal and more. */
 async function twoStates(folder: string): Promise<readonly [string, string]> {
-  const [before, after] = [join(folder, 'before'), join(folder, 'after')]
+  const before = join(folder, 'before')
+  const after = join(folder, 'after')
   await grow(before, 0, 3)
   cpSync(before, after, { recursive: true })
   await grow(after, 3, 2)

@@ -63,7 +63,8 @@ const kills = rounds('PITLAKE_KILLS', 1, 4)
 async function killed(): Promise<void> {
   await withDesk(async (desk) => {
     const argv = await declared(desk)
-    const [lake, before] = [join(desk.folder, 'lake'), join(desk.folder, 'before')]
+    const lake = join(desk.folder, 'lake')
+    const before = join(desk.folder, 'before')
     cpSync(lake, before, { recursive: true })
     // The process that dies has a clock of its own.
     const at = new Date().toISOString()

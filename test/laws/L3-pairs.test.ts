@@ -42,7 +42,8 @@ async function asked(root: string) {
       ({ line }) => line,
     )
   const [version] = await session.rows('SELECT version FROM lake_info')
-  const [points, products] = [await lines(`SELECT ${columns} FROM points`), await lines('FROM history.products')]
+  const points = await lines(`SELECT ${columns} FROM points`)
+  const products = await lines('FROM history.products')
   return { version: Number(version?.['version']), points, products }
 }
 

@@ -190,7 +190,8 @@ test.each([
 )
 
 test('a copy that goes on after a vacuum is the lake again, without what went', async ({ root: folder }) => {
-  const [root, copy] = [join(folder, 'lake'), join(folder, 'copy')]
+  const root = join(folder, 'lake')
+  const copy = join(folder, 'copy')
   const sent = async (n: number): Promise<void> => {
     const work = copying(join(folder, `gate-${n}`), rsync, script, [root, copy])
     while (await work.next());
@@ -221,7 +222,8 @@ test('a copy that goes on after a vacuum is the lake again, without what went', 
 plain('L3: a file system snapshot during a fetch is a committed version at any step', async (context) => {
   const mkfs = need(context, 'btrfs')
   await inFolder(async (folder) => {
-    const [image, mounted] = [join(folder, 'image'), join(folder, 'mounted')]
+    const image = join(folder, 'image')
+    const mounted = join(folder, 'mounted')
     const sh = (line: string): void => {
       const { status, stderr } = spawnSync('/bin/sh', ['-c', line], { encoding: 'utf8' })
       expect([line, status, status === 0 ? '' : stderr]).toEqual([line, 0, ''])

@@ -42,7 +42,8 @@ function pricesOn(d: number): { asset: string; i: number }[] {
 function vintagesOn(d: number): { i: number; out: number; v: number }[] {
   return Array.from({ length: d }, (_, i) => i).flatMap((i) =>
     [1, 4].flatMap((after) => {
-      const [out, told] = [i + after, i + after + (i % 10 === 5 && after === 1 ? 12 : 0)]
+      const out = i + after
+      const told = i + after + (i % 10 === 5 && after === 1 ? 12 : 0)
       return told < d ? [{ i, out, v: Math.cos(i) + after / 7 }] : []
     }),
   )

@@ -6,7 +6,8 @@ import { namesIn } from '../../src/lake/store/disk.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 
 /** Several row groups, which threads of the engine take by turns. */
-const [assets, hours] = [90, 8000]
+const assets = 90
+const hours = 8000
 
 /** Imports the rows of a SELECT as Parquet; gives the file of points and what was told. */
 async function imported(desk: Desk, rows: string, ...flags: readonly string[]) {

@@ -94,7 +94,8 @@ test('one statement finds the value types of one partition as of forty', async (
   const count = async (partitions: number): Promise<[number, number]> => {
     const files: StagedFile[] = []
     for (let n = 0; n < partitions; n++) {
-      const [temporary, metric] = [`part-${n}.parquet`, `family/metric_${n}_pit`]
+      const temporary = `part-${n}.parquet`
+      const metric = `family/metric_${n}_pit`
       await engine.run(`COPY (SELECT CAST(NULL AS DOUBLE) AS v, '{"a":${n},"b":[{"c":"t"}]}' AS o,
           make_timestamptz(${n}) AS available_at, CAST(NULL AS TIMESTAMPTZ) AS available_rule_at)
           TO ${quote(join(root, temporary))} (FORMAT parquet)`)

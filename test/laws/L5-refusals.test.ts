@@ -311,7 +311,8 @@ test('a long window that is refused is halved, once a short recent one shows tha
     const border = start + 530 * day
     own.answer(
       answering(own, (_, query) => {
-        const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
+        const since = Number(query.get('s'))
+        const until = Number(query.get('u'))
         return since < border || until - since > 300 * day ? 400 : null
       }),
     )

@@ -18,7 +18,8 @@ const start = Date.UTC(2024, 0, 5) / 1000
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const key = 'a-key-that-must-not-be-written'
 
-let [root, url] = ['', '']
+let root = ''
+let url = ''
 /** The assets whose bodies come byte by byte, for ever, and those that were asked for. */
 let dripping = new Set<string>()
 let seen: string[] = []

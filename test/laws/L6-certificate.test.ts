@@ -45,7 +45,8 @@ type Tree = { [key: string]: unknown }
 /** Changes a value somewhere in a certificate, which is then signed anew: its owner, who lies. */
 function valueChanged(body: string, draw: Draw): string {
   const tree = JSON.parse(`${body}}`) as Tree
-  let [at, key] = [tree, '']
+  let at = tree
+  let key = ''
   for (let depth = 0; depth < 8; depth++) {
     const keys = Object.keys(at)
     key = keys[draw(keys.length)] ?? ''
@@ -105,7 +106,8 @@ test('L6: both checkers agree on changed certificates, and none with a changed p
     expect(sealed(body)).toBe(certificate)
     const draw = chance(7)
     const folder = join(home, 'changed')
-    let [valid, refused] = [0, 0]
+    let valid = 0
+    let refused = 0
     for (let done = 0; done < cases; done += 500) {
       mkdirSync(folder)
       const names = Array.from({ length: Math.min(500, cases - done) }, (_, n) => {

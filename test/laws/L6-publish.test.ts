@@ -32,14 +32,17 @@ const kinds = ['own', 'recent', 'merge', 'compact', 'vacuum', 'redate', 'publish
 /** Does the steps and publishes at the end; the tables that ever said something else than the lake. */
 async function live(home: string, steps: readonly (typeof kinds)[number][]): Promise<readonly string[]> {
   const wrong: string[] = []
-  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const root = join(home, 'lake')
+  const out = join(home, 'out')
   const deps = rewriteDeps()
   using ledger = await Ledger.open(root)
-  let [days, lag] = [0, 0]
+  let days = 0
+  let lag = 0
   for (const step of ['own', ...steps, 'publish'] as const) {
     deps.clock.now += 3600
     if (step === 'own' || step === 'recent') {
-      const [since, late] = [days, days > 0 ? [days - 3] : []]
+      const since = days
+      const late = days > 0 ? [days - 3] : []
       days += 10
       const what = everyKind.map((metric) => ({ metric, since, days: 10, skip: [since + 7], late }))
       await topUps(ledger, deps, what, step)
@@ -61,7 +64,8 @@ test('TIME: redated points replace the published ones in one version of the tabl
   const steps = ['own', 'publish', 'recent', 'publish', 'redate', 'publish', 'compact', 'vacuum', 'recent'] as const
   expect(await live(home, steps)).toEqual([])
   const points = join(home, 'out/points')
-  const [before, after] = [await deltaRows(points, 1), await deltaRows(points, 2)]
+  const before = await deltaRows(points, 1)
+  const after = await deltaRows(points, 2)
   const dated = (rows: typeof before, metric: string): string[] =>
     asPublished(rows.filter((row) => row['metric'] === metric))
   expect(after).toHaveLength(before.length)
@@ -89,7 +93,8 @@ test('after any order of top-ups, merges, redates, vacuums and publishes the tab
 }, 300_000)
 
 test('files that a publish reads are kept from vacuum meanwhile', async ({ root: home }) => {
-  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const root = join(home, 'lake')
+  const out = join(home, 'out')
   const deps = rewriteDeps()
   using ledger = await Ledger.open(root)
   for (const since of [0, 10, 20]) await topUps(ledger, deps, [{ metric: metrics[0], since, days: 10 }])
@@ -122,7 +127,8 @@ const point = (asset: string, v: number): PointRow => ({
 })
 
 test('rows that any commit changed without a new instant are published again', async ({ root: home }) => {
-  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const root = join(home, 'lake')
+  const out = join(home, 'out')
   const files = async (): Promise<string[]> => {
     using ledger = await Ledger.open(root)
     return liveFiles(ledger, { table: 'points' }).map(({ path }) => path)
@@ -141,7 +147,8 @@ test('rows that any commit changed without a new instant are published again', a
 })
 
 test('an acknowledged violation and a new column are published', async ({ root: home }) => {
-  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const root = join(home, 'lake')
+  const out = join(home, 'out')
   const dimensions = { interval: '24h', currency: null, exchange: null, network: null, params: {} } as const
   const series = seriesId({ metric: metrics[0], asset: 'A', ...dimensions })
   const about = { series, t: 1_709_251_200, kind: 'value', offered: '2' }

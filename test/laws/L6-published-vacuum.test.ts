@@ -45,7 +45,9 @@ test('vacuum says first, keeps every version that was the newest within the time
   expect(deltaVersion(points)).toBe(11)
   const before = there()
   const files = (version: number): string[] => [...deltaFiles(points, version).keys()]
-  const [first, tenth, last] = [files(0), files(9), files(11)]
+  const first = files(0)
+  const tenth = files(9)
+  const last = files(11)
 
   expect((await ask(30 * day, false)).files).toBe(0)
   // The version of two days ago was the newest until yesterday.

@@ -18,7 +18,8 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 
 describe('vacuum during a pull', () => {
   test('keeps what is being copied, and lets go of it afterwards', async ({ root: folder }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     await grow(source, 0, 5)
     let taken: readonly string[] | undefined
     let since: number | undefined
@@ -43,7 +44,8 @@ describe('vacuum during a pull', () => {
   test('if vacuum cannot be held back, the pull starts again with the files that the lake has by then', async ({
     root: folder,
   }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     await grow(source, 0, 5)
     const from = folderAt(source, { disk: realDisk, mark: 'r' })
     let vacuumed: Promise<unknown> | undefined
@@ -66,7 +68,9 @@ describe('vacuum during a pull', () => {
 test('vacuum of a destination takes what its lake/ needs no longer, and keeps what is young or stamped', async ({
   root: folder,
 }) => {
-  const [source, out, result] = [join(folder, 'lake'), join(folder, 'out'), join(folder, 'r.parquet')]
+  const source = join(folder, 'lake')
+  const out = join(folder, 'out')
+  const result = join(folder, 'r.parquet')
   const to = folderAt(out, { disk: realDisk, mark: 'm' })
   let run = 0
   const publish = async (): Promise<unknown> => {

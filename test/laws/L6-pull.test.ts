@@ -28,7 +28,8 @@ function tree(root: string): Record<string, string> {
 
 describe('a mirror', () => {
   test('is the lake, grows by what is missing, and follows merges and vacuum', async ({ root: folder }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     await grow(source, 0, 3)
     const first = await pulled(mirror, source)
     expect(first).toMatchObject({ version: 3, before: 0, files: 3, entries: 3, rewritten: false, removed: 0 })
@@ -50,7 +51,8 @@ describe('a mirror', () => {
   })
 
   test('goes over what was folded: the checkpoint comes, older entries go', async ({ root: folder }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     await grow(source, 0, 2)
     await pulled(mirror, source)
     await grow(source, 2, 3)
@@ -72,7 +74,8 @@ describe('a mirror', () => {
   })
 
   test('replays what was stamped where the lake is, also what vacuum keeps for it alone', async ({ root: folder }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     const out = join(folder, 'result.parquet')
     await grow(source, 0, 3)
     const run = { sleep: async () => await Promise.resolve() }
@@ -89,7 +92,8 @@ describe('a mirror', () => {
   })
 
   test('a mirror repairs lost files, a lost index and, with --thorough, changed bytes', async ({ root: folder }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     await grow(source, 0, 3)
     await pulled(mirror, source)
     using ledger = await Ledger.open(source)
@@ -108,7 +112,8 @@ describe('a mirror', () => {
 
 test('a mirror of a mirror replays what was stamped in the lake', () =>
   withPreset('stamped', async (root, home) => {
-    const [first, second] = [join(home, 'first'), join(home, 'second')]
+    const first = join(home, 'first')
+    const second = join(home, 'second')
     const copied = await pulled(first, root)
     expect(await pulled(second, first)).toMatchObject({ version: copied.version, files: copied.files })
     rmSync(root, { recursive: true })
@@ -138,7 +143,8 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
   ]
 
   test('torn, altered and lost files and entries', async ({ root: folder }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     await grow(source, 0, 2)
     await pulled(mirror, source)
     const before = tree(join(mirror, 'journal'))
@@ -159,7 +165,8 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
   })
 
   test('a pull refuses and names a damaged checkpoint, and takes no file of it', async ({ root: folder }) => {
-    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    const source = join(folder, 'lake')
+    const mirror = join(folder, 'mirror')
     await grow(source, 0, 2)
     using ledger = await Ledger.open(source)
     await writeCheckpoint(realDisk, ledger)
@@ -210,7 +217,9 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
   })
 
   test('a pull refuses a lake of its own, foreign files and a mirror within its source', async ({ root: folder }) => {
-    const [source, own, stranger] = [join(folder, 'lake'), join(folder, 'own'), join(folder, 'stranger')]
+    const source = join(folder, 'lake')
+    const own = join(folder, 'own')
+    const stranger = join(folder, 'stranger')
     await grow(source, 0, 1)
     await grow(own, 0, 1)
     cpSync(join(source, 'points'), join(stranger, 'points'), { recursive: true })
@@ -234,7 +243,8 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
 })
 
 test('an entry that was set aside and replaced is replaced in the mirror, too', async ({ root: folder }) => {
-  const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+  const source = join(folder, 'lake')
+  const mirror = join(folder, 'mirror')
   await grow(source, 0, 3)
   await pulled(mirror, source)
   const digest =

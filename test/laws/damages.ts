@@ -83,7 +83,8 @@ async function begin(rig: Rig, root: string, keep: () => void): Promise<void> {
 
 /** Makes the lakes below a folder; views name where they were made, which is `lake`. */
 export async function makeLakes(rig: Rig, home: string): Promise<Lakes> {
-  const [root, older] = [join(home, 'lake'), join(home, 'older')]
+  const root = join(home, 'lake')
+  const older = join(home, 'older')
   const { now } = rig.clock
   for (const name of ['other', 'sound']) {
     rig.clock.now = now

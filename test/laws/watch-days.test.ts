@@ -86,8 +86,11 @@ async function soakThrough(rig: Rig, soak: Soak, diary: Diary): Promise<number> 
     return soak.run(['watch', '--credits-per-day', String(credits), ...publishing])
   }
   let life = anew()
-  let [today, next, looked] = [begin, begin + 2 * hour, Math.min(end, begin + 10 * day)]
-  let [struck, looks]: [Blow | null, number] = [null, 0]
+  let today = begin
+  let next = begin + 2 * hour
+  let looked = Math.min(end, begin + 10 * day)
+  let struck: Blow | null = null
+  let looks = 0
   rig.onRequest(async ({ url }) => {
     if (struck === null || url.includes('/metadata/')) return
     const how = struck
@@ -268,7 +271,8 @@ async function expectPromises(rig: Rig, soak: Soak, diary: Diary): Promise<void>
   const told = await pitlake(rig.root, ['publish', published, '--data', soak.data], {}, world)
   expect([told.code, told.message]).toEqual([0, ''])
   expect(await unlike(soak.data, published)).toEqual([])
-  const [blows, lives] = [diary.done.length, diary.begun.length]
+  const blows = diary.done.length
+  const lives = diary.begun.length
   process.stderr.write(`${JSON.stringify({ days: past, points: fresh.length, cost, blows, lives })}\n`)
 }
 

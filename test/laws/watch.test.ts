@@ -67,7 +67,8 @@ test('stopped and begun again at any moment, a watch goes on where it was', asyn
     const random = (): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
     for (let lives = 0; rig.clock.now < until && lives < 60; lives++) {
       const stop = new AbortController()
-      const [after, request] = [rig.clock.now + random() * hour, lives % 3 === 0]
+      const after = rig.clock.now + random() * hour
+      const request = lives % 3 === 0
       // Every third time in the middle of a request.
       rig.onRequest(() => void (request && rig.clock.now > after - hour / 2 && stop.abort()))
       await simulate(rig, {
@@ -116,7 +117,8 @@ async function expectHours(rig: Rig, until: number): Promise<void> {
 test('a spent quota costs one request, a rest as long as the provider says, and one request to catch up', async () =>
   await withRig(begin, async (rig) => {
     await rig.fetch(hourly)
-    const [from, back] = [begin + 2 * hour, begin + 6 * hour]
+    const from = begin + 2 * hour
+    const back = begin + 6 * hour
     rig.onRequest(() => {
       const retry = Math.ceil(back - rig.clock.now)
       rig.faults(...(retry > 0 ? [`status-429@metrics:retry=${retry}s,from=${instant(from)}`] : []))

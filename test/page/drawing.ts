@@ -43,8 +43,10 @@ function cornersOf(raw: readonly Raw[], asset: string, { x, y, width, height, co
   const up = (v: number): number => height - 30 + ((v - y[0]) / (y[1] - y[0])) * (12 - (height - 30))
   return [...Map.groupBy(own, column).values()].flatMap((points) => {
     const values = points.flatMap(({ v }) => (v === null ? [] : [v]))
-    const [first, last] = [points[0]!, points.at(-1)!]
-    const [low, high] = [Math.min(...values), Math.max(...values)]
+    const first = points[0]!
+    const last = points.at(-1)!
+    const low = Math.min(...values)
+    const high = Math.max(...values)
     const all: Raw[] = points.length <= 2 ? points : [first, { ...first, v: low }, { ...last, v: high }, last]
     return all.flatMap(({ t, v }): [number, number][] => (v === null ? [] : [[across(t), up(v)]]))
   })
@@ -55,7 +57,8 @@ const corners = (path = ''): [number, number][] =>
 
 /** Holds a line against the points that it stands for. */
 export function expectLine(path: string | undefined, raw: readonly Raw[], asset: string, picture: Drawn): void {
-  const [found, wanted] = [corners(path), cornersOf(raw, asset, picture)]
+  const found = corners(path)
+  const wanted = cornersOf(raw, asset, picture)
   expect(found.length, `${asset} at ${picture.asOf}`).toBe(wanted.length)
   const off = found.flatMap(([px, py], n) => [Math.abs(px - wanted[n]![0]), Math.abs(py - wanted[n]![1])])
   expect(Math.max(0, ...off)).toBeLessThan(0.011)

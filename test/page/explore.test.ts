@@ -56,7 +56,8 @@ describe('the chart', () => {
       await drawn(tab, door('free'), state)
       const picture: Drawn = await tab.evaluate(reading)
       const metric = state['metric']!
-      const [known, later] = [await pointsAt(bare, metric, state['as_of'] ?? null), await pointsAt(bare, metric, null)]
+      const known = await pointsAt(bare, metric, state['as_of'] ?? null)
+      const later = await pointsAt(bare, metric, null)
       expect(Object.keys(picture.paths.later)).toEqual(state['assets']?.split(','))
       expectLines(picture, { known, later })
       const second = state['second'] === undefined ? [] : await pointsAt(bare, metric, state['second'])
@@ -123,7 +124,8 @@ describe('behind a wall', () => {
   test('a page behind an as_of limit draws and fetches no point that was known later', async () => {
     const draw = random(7)
     const own = await browser!.open()
-    const [told, refused]: [string[], number[]] = [[], []]
+    const told: string[] = []
+    const refused: number[] = []
     own.on('response', (answer) => {
       if (answer.status() >= 400) refused.push(answer.status())
       else if (answer.url().includes('/query'))
@@ -202,7 +204,8 @@ describe('the address', () => {
       await other.goto(address)
       await other.waitForSelector('body[data-drawn]:not([aria-busy])')
       expect(other.url()).toBe(address)
-      const [one, two]: [Drawn, Drawn] = [await tab.evaluate(reading), await other.evaluate(reading)]
+      const one: Drawn = await tab.evaluate(reading)
+      const two: Drawn = await other.evaluate(reading)
       expect(two).toEqual(one)
     }
     await other.close()

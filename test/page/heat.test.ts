@@ -53,7 +53,8 @@ interface Cell {
 
 /** What the cells hold, from the values told by then within a range of t. */
 function cellsOf(told: readonly Told[], since: number, until: number, columns: number): readonly Cell[] {
-  const [from, to] = [Math.min(...told.map(({ at }) => at)), Math.max(...told.map(({ at }) => at)) + 1]
+  const from = Math.min(...told.map(({ at }) => at))
+  const to = Math.max(...told.map(({ at }) => at)) + 1
   const own = told.filter(({ t }) => t >= since && t < until)
   const place = (one: Told) => ({
     px: Math.floor(((one.t - since) * columns) / (until - since)),

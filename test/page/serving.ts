@@ -28,7 +28,8 @@ export async function browsing(executablePath: string) {
     args: chromiumFlags,
     headless: true,
   })
-  const [asked, said]: [string[], string[]] = [[], []]
+  const asked: string[] = []
+  const said: string[] = []
   const open = async (): Promise<Tab> => {
     const tab = await context.newPage()
     tab.on('request', (request) => asked.push(request.url()))

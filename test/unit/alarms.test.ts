@@ -13,7 +13,9 @@ const silent: Stale = { registry: true, late_seconds: 1 }
 test('an alarm is sent once for each stale endpoint and interval, and again after a recovery', async ({ root }) => {
   const told = async (...stale: readonly Stale[]): Promise<readonly Stale[]> =>
     (await newAlarms(root, { violations: [], stale }, [])).stale
-  const [hourly, daily, other] = [late('a/x', '1h'), late('a/x', '24h'), late('a/y', '24h')]
+  const hourly = late('a/x', '1h')
+  const daily = late('a/x', '24h')
+  const other = late('a/y', '24h')
   expect(await told(hourly)).toEqual([hourly])
   expect(await told(hourly, daily)).toEqual([daily])
   // It lasts, however late it is by now.

@@ -128,7 +128,8 @@ describe('a question whose time is over', () => {
     const first = await now()
     first.begin('deaf')
     pass(7000)
-    const [slow, waiting] = [ask('slow'), ask('waiting')]
+    const slow = ask('slow')
+    const waiting = ask('waiting')
     await now()
     first.begin('slow')
     pass(2000)
@@ -164,7 +165,8 @@ describe('a question whose time is over', () => {
 
 test('if a client leaves, its running question is ended and its waiting one delays no other', async () => {
   const { actors, ask, now, pass } = staged()
-  const [one, two] = [new AbortController(), new AbortController()]
+  const one = new AbortController()
+  const two = new AbortController()
   const asked = [ask('at work', one.signal), ask('waiting', two.signal), ask('other')]
   const first = await now()
   first.begin('at work')

@@ -71,7 +71,8 @@ test('L5: requests continue while a batch is committed, and batches are committe
     const committed: number[] = []
     let release = (): void => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
-    let [at, most] = [0, 0]
+    let at = 0
+    let most = 0
     const commitNow = async (batch: readonly unknown[]): Promise<readonly never[]> => {
       most = Math.max(most, ++at)
       await held

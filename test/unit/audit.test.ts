@@ -116,7 +116,8 @@ test('lag bars count an arrival at the rule as in time and a second later as lat
       NULL AS params, ${stamp(close - 86_400)} AS t, ${stamp(close + lag)} AS available_at, ${stamp(close + lag)} AS available_rule_at,
       now() AS observed_at, ${stamp(close + lag)} AS computed_at, 'provider' AS basis`
   }
-  const [start, year] = [[600, 601, 60, 6000, 6], 300 * 86_400]
+  const start = [600, 601, 60, 6000, 6]
+  const year = 300 * 86_400
   const rows = [...start.map((lag, i) => at('steady', i, lag)), ...start.map((_, i) => at('launched', i, year))]
   const found = await arrivalsOf(engine, `(${rows.join(' UNION ALL ')})`, '24h', rules)
   const bars = new Map(found.get('steady')?.bars.map(({ bar, points }) => [bar, points]))

@@ -10,7 +10,8 @@ import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes/drafts.ts'
 import { inFolder } from '../helpers/folders.ts'
 
 const now = Date.UTC(2026, 0, 2) * 1000
-const [hour, year] = [3600 * 1e6, 365 * 86_400 * 1e6]
+const hour = 3600 * 1e6
+const year = 365 * 86_400 * 1e6
 
 /** A lake whose versions were committed at these instants. */
 async function withVersions(

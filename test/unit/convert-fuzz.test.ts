@@ -196,8 +196,9 @@ function oracle(text: string): Expected | undefined {
 
 function same(a: unknown, b: unknown): boolean {
   if (!nested(a) || !nested(b)) return Object.is(a, b)
-  const [x, y] = [a, b] as Readonly<Record<string, unknown>>[]
-  if (!x || !y || Array.isArray(a) !== Array.isArray(b) || Object.keys(x).length !== Object.keys(y).length) return false
+  const x = a as Readonly<Record<string, unknown>>
+  const y = b as Readonly<Record<string, unknown>>
+  if (Array.isArray(a) !== Array.isArray(b) || Object.keys(x).length !== Object.keys(y).length) return false
   return Object.keys(x).every((key) => key in y && same(x[key], y[key]))
 }
 

@@ -134,7 +134,8 @@ test('without overlap, and for a range requested for the first time, no point is
 
 test('an earlier answer without a point counts for its series only', async () => {
   const window = { since: t1, until: t1 + 3 * day }
-  const [first, second] = [t1 + 40 * day, t1 + 41 * day]
+  const first = t1 + 40 * day
+  const second = t1 + 41 * day
   const content = JSON.stringify(three)
   const bodies = [
     await made.body(JSON.stringify(three.slice(0, 1)), { ...window, askedAt: first }),

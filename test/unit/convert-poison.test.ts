@@ -115,7 +115,8 @@ test.each([
   }
 })
 
-const [seven, word] = ['7'.repeat(50), `"${'x'.repeat(50)}"`]
+const seven = '7'.repeat(50)
+const word = `"${'x'.repeat(50)}"`
 const long: readonly (readonly [said: string, key: string, value: string])[] = [
   ['t is a text', 't', word],
   ['t is no number', 't', `[${word}]`],

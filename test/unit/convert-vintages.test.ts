@@ -45,7 +45,9 @@ async function story(
   return told
 }
 
-const [first, second, third] = ['2024-03-10T12:00:00', '2024-03-11T12:00:00', '2024-03-12T12:00:00'] as const
+const first = '2024-03-10T12:00:00'
+const second = '2024-03-11T12:00:00'
+const third = '2024-03-12T12:00:00'
 
 test('history is known from the download, a change from when it was seen, the same again is nothing', async () => {
   const [one, two, three, four] = await story(

@@ -98,7 +98,8 @@ describe('the next point', () => {
     const t = at('2024-03-01')
     const few: Learnt = { observations: 0, lag: null, reportedLags: { usual: 200, late: 1150 } }
     const now = at('2024-03-01T12:00:00Z')
-    const [first, second] = [end(t, '24h') + 240, end(t, '24h') + 1200]
+    const first = end(t, '24h') + 240
+    const second = end(t, '24h') + 1200
     const one = want('24h', lagOf(2 * hour))
     expect(sure(next(one, upTo(t), now, { lag: few }))).toMatchObject({ due: second, poll: first, by: 'told' })
     const polled = new Map([[one.series.id, first + 1]])
@@ -237,7 +238,8 @@ describe('when to ask', () => {
   })
 
   test('points that an outage of days left out are requested at once, and once', () => {
-    const [out, back] = [at('2024-02-14T09:00:00Z'), at('2024-02-19T09:00:00Z')]
+    const out = at('2024-02-14T09:00:00Z')
+    const back = at('2024-02-19T09:00:00Z')
     const { polls, seen } = watched(
       want('1h'),
       from,

@@ -75,7 +75,8 @@ test(`${rounds} statements of seed ${seed} read no file outside the lake and wri
     return session
   }
   let engine = await opened()
-  let [passed, gated] = [0, 0]
+  let passed = 0
+  let gated = 0
   try {
     for (let n = 0; n < rounds; n++) {
       if (n % 500 === 499) {

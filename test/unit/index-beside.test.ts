@@ -143,7 +143,8 @@ test('the head of the index is that of one version, even if a second process upd
 })
 
 test('a mirror can be opened from its first entry on, while its pull is running', async ({ root }) => {
-  const [source, mirror] = [`${root}/lake`, `${root}/mirror`]
+  const source = `${root}/lake`
+  const mirror = `${root}/mirror`
   {
     using ledger = await Ledger.open(source)
     for (const n of [0, 1]) await commit(ledger, news(source, n), commitDeps())

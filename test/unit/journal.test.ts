@@ -116,7 +116,8 @@ it('knows the digest of an entry that was set aside, of several the last, and of
   inFolder(async (root) => {
     expect(await asideDigest(root, 3)).toBeNull()
     mkdirSync(inLake(root, 'journal/aside'), { recursive: true })
-    const [first, last] = ['0a'.repeat(32), 'f1'.repeat(32)]
+    const first = '0a'.repeat(32)
+    const last = 'f1'.repeat(32)
     for (const name of [`0000000003-${last}`, `0000000003-${first}`, `0000000004-${first}`, `0000000003-${last}x`, '3'])
       writeFileSync(inLake(root, `journal/aside/${name}.json.gz`), '')
     expect([await asideDigest(root, 3), await asideDigest(root, 4)]).toEqual([last, first])

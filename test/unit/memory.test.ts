@@ -11,7 +11,8 @@ import { pitlake } from '../helpers/command.ts'
 import { plain, point, threeDays } from '../helpers/lakes/three-days.ts'
 import { scratch } from '../helpers/scratch.ts'
 
-const [mega, giga] = [2 ** 20, 2 ** 30]
+const mega = 2 ** 20
+const giga = 2 ** 30
 const setting = `SELECT current_setting('memory_limit') AS told`
 const toldBy = (rows: Iterable<{ told: unknown }>): number => bytesOf(String([...rows][0]?.told)) ?? 0
 
@@ -88,7 +89,8 @@ describe('every door', () => {
       expect(await sql(...own)).toMatchObject({ code: 0 })
       return bytesOf(readFileSync(told, 'utf8').split('\n')[1] ?? '') ?? 0
     }
-    const [half, one] = [await limit('--memory', '512MB'), await limit('--memory', '1GB')]
+    const half = await limit('--memory', '512MB')
+    const one = await limit('--memory', '1GB')
     expect(half).toBeGreaterThan(200 * mega)
     expect(half).toBeLessThan(300 * mega)
     expect(one).toBeGreaterThan(half + 300 * mega)

@@ -26,7 +26,8 @@ test('files that take the place of others carry their facts, and bounds that are
     const columns = [{ name: 't', type: 'TIMESTAMP WITH TIME ZONE' }]
     return { ...mergedFile(all, await readBack(engine, out, columns, all), 'v1/0'), digest: '7' }
   }
-  const [hour, us] = [3600, 1_000_000]
+  const hour = 3600
+  const us = 1_000_000
   const known = { min_available: (start + 26 * hour) * us, max_available: (start + 2 * day + 28 * hour) * us }
   const range = { min_t: start, max_t: start + 2 * day }
   const points = { table: 'points', metric: 'm/x', interval: '24h' } as const

@@ -33,7 +33,8 @@ const most = { partition: 8, recent: 10, rewrites: 8, share: 0.8 }
 
 /** One partition and its share of the recent files, topped up daily: the most files of both levels, and rows written again for each that came. */
 function lived(first: number, days: number, daily: (day: number) => number) {
-  let [own, recent]: [File[], File[]] = [[], []]
+  let own: File[] = []
+  let recent: File[] = []
   const seen = { partition: 0, recent: 0, rows: 0, written: 0 }
   const merge = (files: readonly File[]): File[] => {
     const chosen = tieredMerge(files)

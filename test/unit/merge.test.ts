@@ -193,7 +193,8 @@ describe('texts and numbers', () => {
   const measured = async (root: string, value: string): Promise<{ mark: string; bytes: number; usual: number }> => {
     using engine = await Engine.open(':memory:', { threads: 1 })
     await engine.run(`SELECT setseed(0.5); CREATE TABLE made AS SELECT i AS t, ${value} FROM range(4000) r(i)`)
-    const [out, other] = [inLake(root, 'out.parquet'), inLake(root, 'usual.parquet')]
+    const out = inLake(root, 'out.parquet')
+    const other = inLake(root, 'usual.parquet')
     const rows = { source: 'made', order: '' }
     const metadata = { pitlake_schema: '1' }
     const mark = await writeForGood(engine, rows, { minusZero: false, out, metadata })

@@ -107,7 +107,9 @@ function levelsOf(hashes: readonly Buffer[]): Buffer[][] {
 
 /** RFC 9162, 2.1.3.2: the root that a proof leads to; undefined where it has another length than it must. */
 function ascended(index: number, size: number, leaf: Buffer, proof: readonly string[]): string | undefined {
-  let [fn, sn, r] = [index, size - 1, leaf]
+  let fn = index
+  let sn = size - 1
+  let r = leaf
   for (const hex of proof) {
     if (sn === 0) return undefined
     const p = Buffer.from(hex, 'hex')
@@ -129,11 +131,13 @@ function continued(
 ): boolean {
   if (first === second) return told.length === 0 && from === to
   const proof = (first & (first - 1)) === 0 ? [from, ...told] : [...told]
-  let [fn, sn] = [first - 1, second - 1]
+  let fn = first - 1
+  let sn = second - 1
   while (fn % 2 === 1) [fn, sn] = [fn >> 1, sn >> 1]
   const [start, ...rest] = proof
   if (start === undefined) return false
-  let [fr, sr] = [start, start]
+  let fr = start
+  let sr = start
   for (const c of rest) {
     if (sn === 0) return false
     if (fn % 2 === 1 || fn === sn) {

@@ -148,7 +148,8 @@ async function asked(
   otherwise: object,
   sandbox = false,
 ): Promise<readonly [readonly string[], readonly (readonly [string, number | null | undefined])[]]> {
-  const [sent, came]: [string[], (readonly [string, number | null | undefined])[]] = [[], []]
+  const sent: string[] = []
+  const came: (readonly [string, number | null | undefined])[] = []
   await inFolder(async (root) => {
     const ask: AskOne = async ({ url, file }) => {
       const path = new URL(url).searchParams.get('path')?.slice(1) ?? 'the listing'

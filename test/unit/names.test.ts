@@ -59,7 +59,8 @@ test.each([
 })
 
 test('both reference pages name each method of a lake', () => {
-  const [own, other] = [read('docs/reference/python.md'), read('docs/reference/typescript.md')]
+  const own = read('docs/reference/python.md')
+  const other = read('docs/reference/typescript.md')
   const lost = (page: string, names: readonly string[]): string[] =>
     names.filter((name) => !new RegExp(`\`[^\`]*\\b${name}\\b[^\`]*\``).test(page))
   expect(lost(own, named.python)).toEqual([])

@@ -58,7 +58,8 @@ test('the room of a page is counted in bytes, however many a sign has, with what
 
 test('values of a row that are longer than a page in bytes fail where they are made', async () => {
   const long = (sign: string, count: number): string => `SELECT repeat('${sign}', ${count}) AS a, 'yy' AS b`
-  const [half, room] = [pageBytes / 2, 10 * pageBytes]
+  const half = pageBytes / 2
+  const room = 10 * pageBytes
   expect(sizes(await paged(long('é', half - 1), 9, room))).toEqual([1])
   await expect(paged(long('é', half), 9, room)).rejects.toThrow(`a row of ${pageBytes + 2} bytes is longer than`)
 })

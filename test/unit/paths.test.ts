@@ -29,7 +29,9 @@ async function told(accept: string | undefined, query = '', more: object = {}) {
   return await pathsOf({ desk, scratch: folder, draw: () => 'x' })['/metrics']?.(asked)
 }
 
-const [lines, csv, json] = ['application/x-ndjson', 'text/csv', 'application/json'] as const
+const lines = 'application/x-ndjson'
+const csv = 'text/csv'
+const json = 'application/json'
 
 test.each<[string | undefined, string]>([
   [undefined, lines],

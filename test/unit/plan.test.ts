@@ -128,7 +128,8 @@ const cases: fc.Arbitrary<Case> = fc
   })
 
 test('compared with a bitmap, each missing and due range gets one request and no other is sent', () => {
-  let [dues, requests] = [0, 0]
+  let dues = 0
+  let requests = 0
   fc.assert(
     fc.property(cases, (c) => {
       const series = { ...want().series, interval: c.interval }

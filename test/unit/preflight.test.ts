@@ -64,7 +64,8 @@ test.each([
 
 test('without computed_at the newest point marks a start once an end would be two days old', () => {
   const meant = (age: number) => meaningOf(daysTo(midnight), midnight + age, 1800, null).meaning
-  const [least, most] = [day + 1800, 2 * day + 1800]
+  const least = day + 1800
+  const most = 2 * day + 1800
   expect([meant(least - 1), meant(least), meant(most - 1), meant(most)]).toEqual([
     null,
     'interval_start',

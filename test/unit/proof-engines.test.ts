@@ -81,7 +81,8 @@ test('random queries: the plans of the next engine prove nothing that those of t
   )
   const both = await judged(python, queries)
   expect(both.filter(({ own, next }) => next && !own)).toEqual([])
-  const [own, next] = [both.filter((one) => one.own), both.filter((one) => one.next)]
+  const own = both.filter((one) => one.own)
+  const next = both.filter((one) => one.next)
   expect(own.length).toBeGreaterThan(queries.length / 5)
   expect(next.length).toBeGreaterThan(0.8 * own.length)
 })

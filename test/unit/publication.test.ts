@@ -4,7 +4,8 @@ import { end } from '../../src/base/time.ts'
 
 test('a point computed at the launch of a metric is not part of the backfill before it', () => {
   const path = 'indicators/asol_pit'
-  const [launch, series] = [launchOf(path), 4321]
+  const launch = launchOf(path)
+  const series = 4321
   const publishes = publicationOf(path, '24h', series)
   for (let hash = 1; hash <= 50; hash++) {
     const long = launch + 1_000_000_000

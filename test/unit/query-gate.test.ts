@@ -16,7 +16,8 @@ import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 const { root: folder } = lakeOfFile(hundredFetchedDays)
 let engine: Engine
 /** What the lake's folder and its folder of points hold before anything is tried. */
-let [stands, points]: [string[], string[]] = [[], []]
+let stands: string[] = []
+let points: string[] = []
 const below = async (...names: readonly string[]): Promise<string[]> =>
   // What SQLite puts beside its database while that is read says nothing of the lake.
   (await readdir(join(folder, ...names), { recursive: true }))

@@ -5,7 +5,8 @@ import { halve, settleRefusal } from '../../src/sources/metrics/settle.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { coverageRow } from '../helpers/lakes/drafts.ts'
 
-const [hour, day] = [3600, 86_400]
+const hour = 3600
+const day = 86_400
 const now = Date.UTC(2026, 2, 4) / 1000
 
 /** A refusal that stands since so many seconds, last answered so many seconds ago. */
@@ -34,7 +35,8 @@ test.each<readonly [string, StandingRefusal, boolean]>([
 
 const endpoint = catalogue.endpoints.get('supply/current_pit')
 if (endpoint === undefined) throw new Error('no endpoint')
-const [since, until] = [now - 100 * day, now - 90 * day]
+const since = now - 100 * day
+const until = now - 90 * day
 const own = { id: 's', metric: 'supply/current_pit', asset: 'BTC', interval: '24h', currency: 'native' } as const
 const ask: Ask = {
   series: { ...own, exchange: null, network: null, params: {} },

@@ -172,7 +172,8 @@ function pollEvents(world: SmallWorld, memory: Memory, from: number, at: number)
 
 describe('cases', () => {
   test('TIME 40: a product that is removed closes its deployments at the same poll, each once', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     world.put('products', 'p', { status: 'active' })
     for (const id of ['d1', 'd2', 'd3']) world.put('deployments', id, { product_id: 'p' })
     pollEvents(world, memory, 0, 1)
@@ -188,7 +189,8 @@ describe('cases', () => {
   })
 
   test('the events of its deployments may be missing: they go with it', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     world.put('products', 'p', {})
     world.put('deployments', 'd', { product_id: 'p' })
     pollEvents(world, memory, 0, 1)
@@ -204,7 +206,8 @@ describe('cases', () => {
   })
 
   test('TIME 44: a change on two pages with the same state is one version', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     world.put('issuers', 'i', { v: 1 })
     world.put('issuers', 'i', { v: 1 })
     const poll = newPoll(memory.state())
@@ -216,7 +219,8 @@ describe('cases', () => {
   })
 
   test('TIME 47: a removed id that comes back leaves a gap and is reported', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     world.put('issuers', 'i', { v: 1 })
     pollEvents(world, memory, 0, 1)
     world.put('issuers', 'i', null)
@@ -230,7 +234,8 @@ describe('cases', () => {
   })
 
   test('a record that comes and goes within one poll leaves no trace; one that goes and returns is reported', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     /** One poll that is told of each change as it happens. */
     const told = (at: number, ...changes: readonly (readonly [id: string, v: number | null])[]): Outcome => {
       const poll = newPoll(memory.state())
@@ -254,7 +259,8 @@ describe('cases', () => {
   })
 
   test('TIME 50: the order of keys and additive keys make no version; a change of such a key does', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     world.put('issuers', 'a', { v: 1, w: { x: 1, y: 2 } })
     world.put('issuers', 'b', { v: 2, w: { x: 1, y: 2 } })
     pollEvents(world, memory, 0, 1)
@@ -272,7 +278,8 @@ describe('cases', () => {
   })
 
   test('TIME 46: what vanished while the feed was blind is closed at the new observation, inferred', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     world.put('issuers', 'a', {})
     world.put('issuers', 'b', {})
     pollEvents(world, memory, 0, 1)
@@ -284,7 +291,8 @@ describe('cases', () => {
   })
 
   test('documents follow their parent: by place and content', () => {
-    const [world, memory] = [new SmallWorld(), new Memory()]
+    const world = new SmallWorld()
+    const memory = new Memory()
     world.put('issuers', 'i', { documents: [{ title: 'A' }, { title: 'B' }] })
     pollEvents(world, memory, 0, 1)
     world.put('issuers', 'i', { documents: [{ title: 'A' }, { title: 'C' }] })

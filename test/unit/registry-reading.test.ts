@@ -196,7 +196,8 @@ test('a deployment in two places may say less in one, but nothing else', () => {
 })
 
 test('keys are learnt with the keys below them, each once', () => {
-  const [known, told]: [ReturnType<typeof noKeys>, string[]] = [noKeys(), []]
+  const known: ReturnType<typeof noKeys> = noKeys()
+  const told: string[] = []
   const learn = (value: Value): void => learnKeys(known, value, 1, (path) => told.push(path))
   learn({ a: { 'b.c': [{ d: 1 }, { e: null }] }, f: 'x' })
   learn({ a: { 'b.c': { d: 2 } }, f: { g: 1 } })

@@ -172,7 +172,8 @@ describe('when a point is known', () => {
   })
 
   test('gaps are rarer than nulls, both rare', () => {
-    const [since, until] = [at('2012-01-01'), at('2025-01-01')]
+    const since = at('2012-01-01')
+    const until = at('2025-01-01')
     const series = seriesOf('indicators/sopr_adjusted_pit', 'BTC', { interval: '1h' })
     const points = [...worldPoints(series, since, until, never)]
     const gaps = 1 - points.length / ((until - since) / 3600)
@@ -292,10 +293,12 @@ describe('it looks real', () => {
 
   test('the goldilocks signal follows its two inputs', () => {
     const read = (path: string): Map<number, number> => values(worldPoints(seriesOf(path, 'BTC'), 0, now, never))
-    const [one, three] = [read('signals/btc_bss_indicator_1_pit'), read('signals/btc_bss_indicator_3_pit')]
+    const one = read('signals/btc_bss_indicator_1_pit')
+    const three = read('signals/btc_bss_indicator_3_pit')
     let on = 0
     for (const [t, signal] of read('signals/btc_bss_goldilocks_pit')) {
-      const [first, third] = [one.get(t), three.get(t)]
+      const first = one.get(t)
+      const third = three.get(t)
       if (first === undefined || third === undefined) continue
       expect(signal).toBe(first > 52 && first < 65 && third < 4 ? 1 : 0)
       on += signal

@@ -102,7 +102,8 @@ describe('a key of digits', () => {
 })
 
 test('the shortest key that there may be is replaced in data, a shorter one in words alone', () => {
-  const [shortest, shorter] = ['k'.repeat(shortestKey), 'q'.repeat(shortestKey - 1)]
+  const shortest = 'k'.repeat(shortestKey)
+  const shorter = 'q'.repeat(shortestKey - 1)
   const text = `{"a":"${shortest}","b":"${shorter}"}`
   expect(redactBytes(Buffer.from(text), [shortest, shorter], 'data').toString()).toBe(`{"a":"[key]","b":"${shorter}"}`)
   expect(inPieces(text, [3], 'data', [shortest, shorter])).toBe(`{"a":"[key]","b":"${shorter}"}`)

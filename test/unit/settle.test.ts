@@ -17,7 +17,8 @@ const told = (rows: readonly CoverageRow[]): string[] =>
   rows.map((row) => `${day(row.since)} ${day(row.until)} ${row.state} ${row.reason ?? ''}`.trimEnd())
 const askedAt = (text: string): AskedAt => ({ at: at(text), request: 'r', weekStart: 'monday' })
 
-const [first, last] = [at('2020-03-01'), at('2020-03-04')]
+const first = at('2020-03-01')
+const last = at('2020-03-04')
 const answer = {
   request: 'r',
   series: ask.series.id,

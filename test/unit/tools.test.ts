@@ -81,7 +81,8 @@ interface Told {
 }
 
 test('each argument of a tool is described for agents', async () => {
-  const [input, output] = [new PassThrough(), new PassThrough({ encoding: 'utf8' })]
+  const input = new PassThrough()
+  const output = new PassThrough({ encoding: 'utf8' })
   const noted: string[] = []
   const close = await serveMcp({
     tools: tools(),

@@ -116,7 +116,8 @@ export class Place implements WatchJobs {
     if (stopped !== null) return stopped
     if ([...series].every((id) => this.broken.has(id)))
       return { version: this.version, requests: 1, brought: 0, cut: false, inVain: true, resumeAt: null, error: null }
-    let [brought, requests] = [0, 0]
+    let brought = 0
+    let requests = 0
     for (const one of this.wanted.filter(({ series: { id } }) => series.has(id) && !this.broken.has(id))) {
       const today = Math.floor(this.now / day) * day
       if (this.creditsOn !== today) [this.creditsOn, this.credits] = [today, 0]

@@ -138,7 +138,8 @@ describe('sixty days of a watch', () => {
 
   test('requests planned by a clock that ran ahead are dropped when it steps back', async () => {
     const place = new Place(series('1h', '24h'), usual)
-    const [ahead, back] = [begin + day, begin + day + 2 * hour]
+    const ahead = begin + day
+    const back = begin + day + 2 * hour
     let state: 'before' | 'ahead' | 'after' = 'before'
     place.fault = () => (state === 'ahead' ? 'quota' : null)
     await place.watch(begin + 34 * day, {
@@ -199,7 +200,8 @@ describe('sixty days of a watch', () => {
       const daily = place.polls.filter(({ id }) => id.includes('24h'))
       expect(daily.filter(({ brought }) => brought > 0).length).toBe(7)
       if (creditsPerDay < 80) continue
-      const [from, to] = [begin + 1.5 * day, begin + 2.5 * day]
+      const from = begin + 1.5 * day
+      const to = begin + 2.5 * day
       const fine = place.polls.filter(({ id, at }) => id.includes('10m') && at >= from && at < to).map(({ at }) => at)
       const gaps = [...fine, to].map((at, i) => at - (fine[i - 1] ?? from))
       expect(fine.length).toBeGreaterThan(30)

@@ -13,7 +13,9 @@ import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /* A lake whose points are altered answers as a second lake does that holds those points in its files. */
 
-let [home, root, twin] = ['', '', '']
+let home = ''
+let root = ''
+let twin = ''
 
 const plain = 'addresses/active_count_pit'
 const priced = 'supply/current_pit'

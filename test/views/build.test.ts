@@ -99,7 +99,8 @@ test('builders at the same time take turns', async ({ root }) => {
 }, 300_000)
 
 test('a moved lake says what to do, and works after a build', async ({ root: folder }) => {
-  const [old, moved] = [join(folder, 'old'), join(folder, 'moved')]
+  const old = join(folder, 'old')
+  const moved = join(folder, 'moved')
   await makeLake(old, [stepAt(1)])
   await makeViews(old)
   renameSync(old, moved)
@@ -178,7 +179,8 @@ test('whatever changed since the views before, the database holds just what the 
     spied.mockClear()
     expect(await makeViews(root, options)).toMatchObject({ made: true })
     const made = spied.mock.calls.filter(([sql]) => sql.startsWith('CREATE'))
-    const [objects, anew] = [await withViews(root, objectsOf), await fromScript(root)]
+    const objects = await withViews(root, objectsOf)
+    const anew = await fromScript(root)
     expect(objects.length).toBe(anew.length)
     // The texts are long: the first difference is enough.
     const first = anew.findIndex((object, i) => objects[i] !== object)

@@ -72,7 +72,8 @@ test('queries over folders with odd names have rows to compare', () => {
 
 test('a lake that was copied, or moved, says so in words, where its folder was and what to type', async () => {
   const here = join(home, "a [1] b*c/it's [x")
-  const [there, gone] = [join(home, 'copied'), join(home, 'moved')]
+  const there = join(home, 'copied')
+  const gone = join(home, 'moved')
   const refusal = { name: 'LakeError', kind: 'usage', message: expect.stringContaining(`views made for ${here};`) }
   cpSync(here, there, { recursive: true })
   await expect(openQuery(there)).rejects.toMatchObject(refusal)

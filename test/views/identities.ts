@@ -97,8 +97,10 @@ function movingOf(seed: number, usual: History): History {
   const names = [...new Set(usual.points.map(({ asset }) => asset))]
   const product = `h${seed}p`
   const told = names.flatMap((id, n) => {
-    const [chain, address] = [random() < 0.6 ? '1' : '10', `h${seed}x${n}`]
-    const [begins, lives] = [n === 0 ? 0 : Math.floor(random() * 6), 2 + Math.floor(random() * 6)]
+    const chain = random() < 0.6 ? '1' : '10'
+    const address = `h${seed}x${n}`
+    const begins = n === 0 ? 0 : Math.floor(random() * 6)
+    const lives = 2 + Math.floor(random() * 6)
     const is = (status: string): Deployed => ({ product, chain, address, status })
     const at = polls[begins] ?? day
     const ends = polls[begins + lives]
@@ -109,7 +111,8 @@ function movingOf(seed: number, usual: History): History {
     return [{ deployments, listed }]
   })
   const products = [{ at: polls[0] ?? day, id: product, is: 'NONE' }]
-  const [deployments, listings] = [told.flatMap((one) => one.deployments), told.map(({ listed }) => listed)]
+  const deployments = told.flatMap((one) => one.deployments)
+  const listings = told.map(({ listed }) => listed)
   return { ...usual, products, deployments, listings, mapping: [] }
 }
 
@@ -243,7 +246,8 @@ export function successionsOf(history: History, until: Hour): Succession[] {
       one.stitched =
         one.sure &&
         !standing.some((other) => {
-          const [a, b] = [other.from.asset === one.from.asset, other.to.asset === one.to.asset]
+          const a = other.from.asset === one.from.asset
+          const b = other.to.asset === one.to.asset
           return a !== b
         })
     before = nodes
@@ -259,7 +263,8 @@ function firstOf(heirs: readonly Node[], began: ReadonlyMap<string, Hour>): Node
     node.symbol ?? '~',
   ]
   return heirs.toSorted((a, b) => {
-    const [one, other] = [order(a), order(b)]
+    const one = order(a)
+    const other = order(b)
     const n = one.findIndex((value, i) => value !== other[i])
     return n < 0 ? 0 : (one[n] ?? 0) < (other[n] ?? 0) ? -1 : 1
   })[0] as Node

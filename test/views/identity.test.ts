@@ -30,7 +30,9 @@ const instant = (hour: Hour): string => iso(hour).replace('Z', '000Z')
 
 function stepsOf(histories: readonly History[], revisable: boolean): LakeCommit[] {
   const all = <T>(of: (history: History) => readonly T[]): T[] => histories.flatMap(of)
-  const [products, deployments, listings] = [all((h) => h.products), all((h) => h.deployments), all((h) => h.listings)]
+  const products = all((h) => h.products)
+  const deployments = all((h) => h.deployments)
+  const listings = all((h) => h.listings)
   const record = (id: string, isThere: boolean) => ({
     id,
     op: isThere ? 'updated' : null,
@@ -44,7 +46,8 @@ function stepsOf(histories: readonly History[], revisable: boolean): LakeCommit[
       at: iso(poll),
       ...(n === 0 && {
         points: all((h) => h.points).map(({ metric, asset, t, available, v }) => {
-          const [name, at] = [metrics[metric] ?? '', iso(available)]
+          const name = metrics[metric] ?? ''
+          const at = iso(available)
           return { metric: name, asset, interval: '24h' as const, t: iso(t), available_at: at, v }
         }),
         ...(revisable && { state: { [revisableKey]: [metrics[1]] } }),

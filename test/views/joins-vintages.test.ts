@@ -33,7 +33,8 @@ function vintagesOf({ early, late }: Story, random: () => number): Held[] {
   const held = [...early.map((row) => ({ row, at: commits[0] })), ...late.map((row) => ({ row, at: commits[1] }))]
   return held.flatMap(({ row, at }): Held[] => {
     const again = Array.from({ length: Math.floor(random() * 3) }, (_, n): Held => {
-      const [kind, value] = [random(), random()]
+      const kind = random()
+      const value = random()
       const after = kind < 0.2 ? 0 : kind < 0.7 ? Math.ceil(random() * 4) * 86_400_000_000 : Math.ceil(random() * 5e11)
       const available_at = iso(micros(row.available_at) + after)
       // At one instant only a later commit can tell another value.

@@ -109,7 +109,8 @@ test('a session notes views that were left behind while it is open', async () =>
     const root = await begun(desk)
     const { words } = await leftBehind(desk)
     using engine = await openQuery(root)
-    const [input, output] = [new PassThrough(), new PassThrough()]
+    const input = new PassThrough()
+    const output = new PassThrough()
     input.end(`${version};\n`)
     const deps = { input, output, terminal: false, size: () => ({ width: 80, height: 24 }), now: () => 0, sleep }
     await runSession(engine, root, { ...deps, historyFile: join(desk.folder, 'history') })

@@ -30,7 +30,8 @@ const finding = (t: number, at: number): Finding => ({
 const root = scratch('ledger-time')
 beforeAll(async () => {
   const refused = `refused since ${iso(2)}T00:00:00Z: no`
-  const [seen, other] = [violation(0, '2', 3), violation(1, '3', 6)]
+  const seen = violation(0, '2', 3)
+  const other = violation(1, '3', 6)
   const { series, t, kind, offered } = seen
   await makeLake(root, [
     {

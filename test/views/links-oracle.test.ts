@@ -9,7 +9,8 @@ import { temporaryFolder } from '../helpers/folders.ts'
 
 /** Days of January 2024; 0 stands for before all time, 99 for never. */
 type Day = number
-const [always, never] = [0, 99]
+const always = 0
+const never = 99
 const days = [3, 6, 9, 12]
 const iso = (day: Day): string => `2024-01-${String(day).padStart(2, '0')}`
 const told = (day: Day): string =>
@@ -202,7 +203,8 @@ interface Match {
 
 function matchesOf({ products, deployments, listings, mapping }: World, clock: Clock): Match[] {
   const { asOf, observed, backfill } = clock
-  const [ofProducts, ofDeployments] = [versionsOf(products, clock), versionsOf(deployments, clock)]
+  const ofProducts = versionsOf(products, clock)
+  const ofDeployments = versionsOf(deployments, clock)
   const seen = listings.filter(({ poll }) => poll <= (observed ?? never))
   const known = seen.filter(
     ({ id, poll }) =>

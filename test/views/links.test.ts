@@ -35,7 +35,9 @@ const deployment = (id: string, product_id: string, chain_id: string, address: s
   address,
 })
 
-const [first, second, third] = ['2024-01-10', '2024-02-10', '2024-03-10']
+const first = '2024-01-10'
+const second = '2024-02-10'
+const third = '2024-03-10'
 
 /** Three polls: a snapshot, a change of symbols, a deletion. */
 const steps: LakeCommit[] = [

@@ -105,7 +105,8 @@ test.each(outs)('the command line says it on stderr, whatever the format: %s', a
 
 test('an unknown variable is refused at every interface', async () => {
   using folder = temporaryFolder('variables')
-  const [file, out] = [join(folder.path, 'k.sql'), join(folder.path, 'k.parquet')]
+  const file = join(folder.path, 'k.sql')
+  const out = join(folder.path, 'k.parquet')
   writeFileSync(file, `SELECT getvariable('K') AS k`)
   const slip = { code: 2, message: expect.stringContaining('did you mean as_of?') }
   const grid = ['--calendar', '2024-03-01,2024-03-02,1d', '--assets', 'BTC', '--metrics', supply]

@@ -53,7 +53,8 @@ async function answerOf(panel: Panel, format: Format, memoryLimit: string) {
 }
 
 // The scarce one holds no panel of this size at once, and yet the notes about it.
-const [ample, scarce] = ['4GB', '80MB']
+const ample = '4GB'
+const scarce = '80MB'
 
 describe('a panel that does not fit into memory', () => {
   test.each(sample(formats, 2))('is the same to the last byte when it is made in blocks: %s', async (format) => {

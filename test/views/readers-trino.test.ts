@@ -124,7 +124,8 @@ test.each(facts.asks.map((ask, n) => [n, ask] as const))(
     await decide(ask.decisions)
     const query = asked('pit_join', { ...ask.options, metric: ask.metric, interval: ask.interval })
     const rows = await engine.rows(`SELECT * FROM (${query}) ORDER BY id`)
-    const [points, question] = [oracleOf(ask), questionOf(ask.options)]
+    const points = oracleOf(ask)
+    const question = questionOf(ask.options)
     const told = ask.decisions.map(([asset, ts], id) => {
       const best = owed(points, asset, ts, question)
       return best && ts !== null

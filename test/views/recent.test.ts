@@ -108,7 +108,8 @@ afterAll(() => {
 /** Copies of both. */
 async function twins(work: (both: string, plain: string, deps: Deps) => Promise<void>): Promise<void> {
   await inFolder(async (folder) => {
-    const [both, plain] = [join(folder, 'both'), join(folder, 'plain')]
+    const both = join(folder, 'both')
+    const plain = join(folder, 'plain')
     cpSync(made.both, both, { recursive: true })
     cpSync(made.plain, plain, { recursive: true })
     const deps = rewriteDeps()

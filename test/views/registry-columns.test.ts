@@ -91,7 +91,8 @@ const textColumns = [
 
 /** What was known of the products of an asset, as text: of several each different value. */
 function columnsOf(products: readonly string[], ms: number): Record<string, string | null> {
-  const [issuers, assets] = [knownRecords(world.issuers, ms), knownRecords(world.assets, ms)]
+  const issuers = knownRecords(world.issuers, ms)
+  const assets = knownRecords(world.assets, ms)
   const all = knownRecords(world.products, ms)
   const states = products.map((id): State => {
     const { id: product_id = null, ...product } = all.get(id) ?? {}

@@ -73,7 +73,8 @@ test('a minimum lag delays only faster points of its endpoint and interval, and 
   ])
   const sql =
     'SELECT metric, CAST(t AS VARCHAR) AS t, "interval", available_at, computed_at, basis, v FROM points ORDER BY 1, 3, epoch_us(points.t)'
-  const [told, real] = [await answered('stress', sql, delay), await answered('stress', sql)]
+  const told = await answered('stress', sql, delay)
+  const real = await answered('stress', sql)
   const text = (row: Row | undefined, column: string): string => {
     const value = row?.[column]
     return typeof value === 'string' ? value : ''
@@ -99,7 +100,8 @@ test('a delay of one metric leaves the others as they are', async () => {
         Number(row['lag']) / Number(row['n']) / 1e6,
       ]),
     )
-  const [real, told] = [await lags(), await lags(laterBy('lag', 300), [signalMetrics.wave, signalMetrics.daily])]
+  const real = await lags()
+  const told = await lags(laterBy('lag', 300), [signalMetrics.wave, signalMetrics.daily])
   const moved = [...real].map(([metric, lag]) => [metric, Math.round((told.get(metric) ?? 0) - lag)])
   expect(Object.fromEntries(moved)).toEqual({
     [signalMetrics.signal]: 0,

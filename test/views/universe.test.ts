@@ -54,7 +54,8 @@ function members(ms: number, holds: (seen: Seen) => boolean): string[] {
   const contracts = [...knownRecords(world.deployments, ms).values()]
   return [...products]
     .filter(([id, product]) => {
-      const [issuer, asset] = [issuers.get(product['issuer_id'] ?? ''), assets.get(product['asset_id'] ?? '')]
+      const issuer = issuers.get(product['issuer_id'] ?? '')
+      const asset = assets.get(product['asset_id'] ?? '')
       return holds({ product, issuer, asset, contracts: contracts.filter((one) => one['product_id'] === id) })
     })
     .map(([id]) => id)

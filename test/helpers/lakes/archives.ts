@@ -11,7 +11,9 @@ import { makeViews } from '../views.ts'
  */
 
 /** Two revisable metrics whose points come whole with each answer, and one of which no value ever changes. */
-export const [rate, level, still] = ['macro/rate', 'macro/level', 'macro/still_pit'] as const
+export const rate = 'macro/rate'
+export const level = 'macro/level'
+export const still = 'macro/still_pit'
 const row = (path: string, revisable: boolean): string =>
   `  - { path: ${path}, intervals: [24h], takes: [], revisable: ${revisable} }\n`
 const text = `endpoints:\n${row(rate, true)}${row(level, true)}${row(still, false)}availability:\n  - { paths: ["macro/*"], lag: 0s, basis: assumed, reason: a test }\n`

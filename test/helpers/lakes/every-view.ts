@@ -91,7 +91,8 @@ const shapes: readonly Shape[] = [
 
 /** How long after its end a point is known: mostly soon, else late, together with others, or later than its successors. */
 function delayOf(random: () => number, interval: Interval, whole: boolean): number {
-  const [kind, much] = [random(), random()]
+  const kind = random()
+  const much = random()
   if (kind < 0.72) return 600_000_000 + (interval === '24h' ? Math.floor(much * 3) * 60_000_000 : 0)
   if (kind < 0.82) return 0
   if (kind < 0.9) return interval === '10m' ? Math.floor(much * 20) * 600_000_000 : Math.ceil(much * 12) * hour
@@ -106,7 +107,9 @@ function pointsOf(shape: Shape, random: () => number): PointRow[] {
     Array.from({ length: slots }, (_, n): PointRow[] => {
       const t = later(first, shape.interval, n)
       const end = later(t, shape.interval)
-      const [lost, backfilled, value] = [random() < 0.02, random() < 0.06, random()]
+      const lost = random() < 0.02
+      const backfilled = random() < 0.06
+      const value = random()
       // One asset has every part that a coarser interval is made of.
       const whole = asset === 'BTC' && series.network === 'eth'
       const known = end + delayOf(random, shape.interval, whole)
@@ -157,7 +160,8 @@ function barPoints(random: () => number): PointRow[] {
   return both.flatMap((asset) =>
     Array.from({ length: 38 }, (_, n): PointRow => {
       const t = at(2 + n)
-      const [late, close] = [random() < 0.15, random() < 0.1 ? 'null' : String(Math.floor(random() * 90) / 4)]
+      const late = random() < 0.15
+      const close = random() < 0.1 ? 'null' : String(Math.floor(random() * 90) / 4)
       const known = isoOf(t + day + hour + (late ? Math.ceil(random() * 60) * hour : 0))
       const o = `{"open":${Math.floor(random() * 90) / 4},"close":${close}}`
       const own = { metric: metrics.bars, asset, interval: '24h' as const, t: isoOf(t), v: null, o }

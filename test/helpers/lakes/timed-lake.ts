@@ -64,7 +64,8 @@ function answerTo(line: Line, query: URLSearchParams, marks: 'start' | 'end', st
   const clock = stage.date ?? stage.local
   const interval = line.interval ?? '24h'
   const mark = (t: number): number => (marks === 'end' ? endOf(t, interval) : t)
-  const [since, until] = [Number(query.get('s') ?? -1e12), Number(query.get('u') ?? 1e12)]
+  const since = Number(query.get('s') ?? -1e12)
+  const until = Number(query.get('u') ?? 1e12)
   const shown = line.points.filter(({ t, shown }) => shown <= clock && since <= mark(t) && mark(t) < until)
   const back = (at: number): number => (marks === 'end' && Math.abs(at) < 1e12 ? startAfter(at, interval, -1) : at)
   const starts = new Set(shown.map(({ t }) => t))

@@ -17,7 +17,8 @@ import { micros } from '../../helpers/instants.ts'
  */
 
 const [root = '', count = '3650', start = '0'] = process.argv.slice(2)
-const [days, from] = [Number(count), Number(start)]
+const days = Number(count)
+const from = Number(start)
 const label = `wide${from === 0 ? '' : start}`
 const day = 86_400_000_000
 const first = Date.UTC(2015, 0, 1) * 1000
